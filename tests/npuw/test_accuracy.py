@@ -21,7 +21,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, Dev
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.devices.accuracy import nrmse
 from npuw_layer.execution.devices.several import Policy, SeveralDevices
-from npuw_layer.llm.names import EMBED, LOGITS, is_transposed
+from npuw_layer.tensors.names import EMBED, LOGITS, is_transposed
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
 SMALL = {

@@ -35,10 +35,10 @@ from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
 from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_rows import KVRows
-from npuw_layer.llm.names import IDS, LOGITS, POSITIONS
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead, Target
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.tensors.names import IDS, LOGITS, POSITIONS
 from npuw_layer.traits.linear_states.states import LinearStates
 from npuw_layer.traits.lora.buffers import AdapterBuffers
 from npuw_layer.traits.lora.values import AdapterValues

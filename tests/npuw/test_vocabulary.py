@@ -11,10 +11,10 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.graph.pipeline import stage_graph
-from npuw_layer.llm.names import VOCABULARY, vocabulary_of
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
+from npuw_layer.tensors.names import VOCABULARY, vocabulary_of
 
 from .conftest import Talk
 

@@ -14,7 +14,7 @@ from tests.npuw.conftest import ask, write_tiny
 
 import npuw_layer
 from npuw_layer import Core
-from npuw_layer.llm.traits import trait_packages
+from npuw_layer.tensors.traits import trait_packages
 
 SOURCE = Path(npuw_layer.__file__).parent
 FEW_STAGES = {

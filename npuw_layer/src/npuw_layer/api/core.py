@@ -16,7 +16,7 @@ from npuw_layer.api.kind import NO_ADAPTERS, kinds
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import ModelError, OptionError, RemoteError
-from npuw_layer.execution.devices.core_devices import CoreDevices
+from npuw_layer.execution.core_devices import CoreDevices
 from npuw_layer.options import parse_options
 from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext

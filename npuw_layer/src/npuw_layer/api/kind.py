@@ -13,7 +13,7 @@ from npuw_layer.errors import OptionError
 if TYPE_CHECKING:
     from npuw_layer.api.ready_model import ReadyModel
     from npuw_layer.backends.protocols import Device
-    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.options import Options
     from npuw_layer.options.kinds import KindOptions
     from npuw_layer.storage.model_blob.imported import BlobBytes

@@ -9,12 +9,12 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.request import BatchedRequest
-from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.plan.stages import Plan
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Reading
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import IDS, POSITIONS
 
 
 @dataclass(slots=True)

@@ -22,7 +22,10 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
-from npuw_layer.llm.names import (
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
+from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBED,
     IDS,
@@ -32,9 +35,6 @@ from npuw_layer.llm.names import (
     slot_of,
     slot_variable,
 )
-from npuw_layer.llm.request.lm_head import LMHead
-from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
 from npuw_layer.weights.bank import WeightsBank
 
 

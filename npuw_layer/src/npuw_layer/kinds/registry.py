@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from npuw_layer.api.kind import Kind
+from npuw_layer.kinds.split import SplitKind
 from npuw_layer.options.ways import check_way
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ def route(path: Path, options: Options) -> tuple[Kind, Options]:
     settled = kind.settle(path, options)
     check_way(settled)
     return kind, settled
+
+
+def language_kind(options: Options) -> SplitKind:
+    """Return the kind of split models that options request, or else language models."""
+    split = [kind for kind in kinds() if isinstance(kind, SplitKind)]
+    return next((kind for kind in split if kind.requested(options)), split[-1])
 
 
 def loading(blob: bytes) -> Kind:

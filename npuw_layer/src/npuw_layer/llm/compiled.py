@@ -14,18 +14,18 @@ from npuw_layer.errors import NoHead, OtherAxes
 from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
-from npuw_layer.llm.names import vocabulary_of
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import Plan, Stage, lengths_of, plan
 from npuw_layer.llm.programs import ModelChange, ProgramMaker, StageProgram, blob_weights
-from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
-from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.llm.trait import Instance
-from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.model_digest import model_files
 from npuw_layer.storage.model_files import ModelFiles, WeightSources
 from npuw_layer.storage.programs import Origin
+from npuw_layer.tensors.names import vocabulary_of
+from npuw_layer.tensors.token_inputs import TokenInput, token_inputs
+from npuw_layer.tensors.token_outputs import TokenOutput, token_outputs
+from npuw_layer.tensors.traits import traits
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.sharing.bank import share_bank
 

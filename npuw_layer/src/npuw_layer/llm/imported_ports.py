@@ -9,7 +9,9 @@ from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv.cache_inputs import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.language_kind import kind_of
-from npuw_layer.llm.names import (
+from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
+from npuw_layer.options import Options
+from npuw_layer.tensors.names import (
     EMBED,
     LAST_TOKEN,
     LOGITS,
@@ -18,11 +20,9 @@ from npuw_layer.llm.names import (
     slot_variable,
     vocabulary_of,
 )
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
-from npuw_layer.llm.request.token_inputs import TOKENS, TokenInput, token_inputs
-from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
-from npuw_layer.llm.traits import traits
-from npuw_layer.options import Options
+from npuw_layer.tensors.token_inputs import TOKENS, TokenInput, token_inputs
+from npuw_layer.tensors.token_outputs import TokenOutput, token_outputs
+from npuw_layer.tensors.traits import traits
 
 _Row = tuple[str, tuple[int, ...]]
 """Element type, and the shape of what one token has."""

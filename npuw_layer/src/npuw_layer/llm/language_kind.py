@@ -1,13 +1,14 @@
-"""What a kind of language model may do otherwise than a Llama.
+"""Kinds of language models, as the main path sees them.
 
-The records of such kinds stand in ``npuw_layer.kinds``, where the main path finds them by options.
+Their records stand in ``npuw_layer.kinds``, where the main path finds them by options;
+``kinds.split.SplitKind`` does what a Llama needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from npuw_layer.backends.protocols import LoadedModel
 
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from npuw_layer.options import Options
 
 
-class LanguageKind:
-    """A kind of language model; as it stands, a Llama."""
+class LanguageKind(Protocol):
+    """A kind of language model."""
 
     def requested(self, options: Options) -> str:
         """Return the option that requests this kind; empty if none is set."""
-        return ""
+        ...
 
     def lengths(self, options: Options) -> Lengths | None:
         """Return the lengths of prompts and caches; None for those that options give.
@@ -31,7 +32,7 @@ class LanguageKind:
         Raises:
             OptionError: options contradict one another.
         """
-        return None
+        ...
 
     def prepared(self, model: Model, options: Options) -> Model:
         """Return the graph that stages are made of.
@@ -43,14 +44,11 @@ class LanguageKind:
         Raises:
             ModelError: the model is not of this kind.
         """
-        return model
+        ...
 
     def graph(self, model: Model, stage: Stage, options: Options, check: bool) -> Model:
         """Return the static graph of a stage; parameters and errors as ``stage_graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
-        from npuw_layer.llm.graph.pipeline import stage_graph
-
-        return stage_graph(model, stage, options, check)
+        ...
 
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
@@ -63,13 +61,11 @@ class LanguageKind:
         Raises:
             BlobError: they are not what they should be.
         """
-        return False
+        ...
 
 
 def kind_of(options: Options) -> LanguageKind:
     """Return the kind that options request, or that of a Llama."""
     # By name, as kinds stand above this shelf.
-    for kind in import_module("npuw_layer.kinds.registry").kinds():
-        if isinstance(kind, LanguageKind) and kind.requested(options):
-            return kind
-    return LanguageKind()
+    found: LanguageKind = import_module("npuw_layer.kinds.registry").language_kind(options)
+    return found

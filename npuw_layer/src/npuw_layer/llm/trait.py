@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
     from npuw_layer.llm.request.history import History
     from npuw_layer.llm.request.new_tokens import NewTokens
-    from npuw_layer.llm.request.token_inputs import TokenInput, TokenKind
     from npuw_layer.llm.request.variable_state import RequestState
     from npuw_layer.options import Options
+    from npuw_layer.tensors.token_inputs import TokenInput, TokenKind
 
 OpenInput = tuple[str, str, tuple[int, ...]]
 """Name, element type and dimensions of an input of the model before it was split."""

@@ -18,7 +18,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.weights.sharing.layout import Layout, plan_layout
+from npuw_layer.weights.layout import Layout, plan_layout
 
 PART = "weights"
 """What the weights are called among the parts of a file; no program is called so."""

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from npuw_layer.errors import CapacityError
-from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.life_cycle import TABLE, Act, Event, State
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Reading
+from npuw_layer.tensors.names import IDS, POSITIONS
 
 ROOM = 127
 """Tokens after which no variant has room: 128 positions, one for the new token."""

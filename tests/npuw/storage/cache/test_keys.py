@@ -15,7 +15,7 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import OptionError
-from npuw_layer.execution.devices.core_devices import CoreDevices
+from npuw_layer.execution.core_devices import CoreDevices
 from npuw_layer.execution.offload.device import offloading
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Kind, Stage, plan

@@ -21,8 +21,8 @@ if sys.platform != "linux":
     pytest.skip("weights are shared on Linux", allow_module_level=True)
 
 from npuw_layer.errors import SharingError
+from npuw_layer.weights.layout import ALIGNMENT, identify, plan_layout
 from npuw_layer.weights.sharing.arena import join_arena
-from npuw_layer.weights.sharing.layout import ALIGNMENT, identify, plan_layout
 from npuw_layer.weights.sharing.meeting import locked_meeting
 
 IDENTITY = "0123456789abcdef" * 2

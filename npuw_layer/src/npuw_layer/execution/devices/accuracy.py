@@ -11,8 +11,8 @@ import numpy as np
 from compiler_layer.elements import convert_values, from_bytes, stored_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Program, TensorInfo
-from npuw_layer.llm.names import MASK, is_transposed
-from npuw_layer.llm.request.token_inputs import new_tokens_of
+from npuw_layer.tensors.names import MASK, is_transposed
+from npuw_layer.tensors.token_inputs import new_tokens_of
 
 _LEAST_SPAN = 1e-3
 """Of values that are all nearly zero, errors are not blown up."""

@@ -20,8 +20,8 @@ from npuw_layer.execution.decorator import ModelDecorator
 from npuw_layer.execution.devices.accuracy import nbytes, tensors
 from npuw_layer.execution.dumps.tensors import folder_of, indexed, write_tensors
 from npuw_layer.execution.partition.model import LoadedParts
-from npuw_layer.llm.names import VOCABULARY
 from npuw_layer.options.reports import DumpOptions, selected
+from npuw_layer.tensors.names import VOCABULARY
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:

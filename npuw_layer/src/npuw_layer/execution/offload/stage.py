@@ -22,8 +22,8 @@ from npuw_layer.execution.offload.timeline import (
     resident_pass,
     synchronous_pass,
 )
-from npuw_layer.llm.names import MASK
-from npuw_layer.llm.request.token_inputs import new_tokens_of
+from npuw_layer.tensors.names import MASK
+from npuw_layer.tensors.token_inputs import new_tokens_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from npuw_layer.backends.protocols import Device
 from npuw_layer.execution.partition.planned import planned_rules
 from npuw_layer.execution.partition.ports import AVOIDS, Isolation
+from npuw_layer.execution.partition.row_blocks import RowBlocks
 from npuw_layer.execution.token_tiles.device import RowTilesDevice
-from npuw_layer.execution.token_tiles.isolate import RowBlocks
 from npuw_layer.options import Options
 from npuw_layer.options.partition import COMPUTE, choices
 

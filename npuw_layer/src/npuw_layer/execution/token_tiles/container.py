@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.llm.names import MASK
 from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+from npuw_layer.tensors.names import MASK
 
 
 class MaskEntry(Entry):

@@ -11,7 +11,7 @@ from npuw_layer.backends.protocols import Array, LoadedModel, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.token_tiles.container import Tiling
 from npuw_layer.execution.token_tiles.tokens import used_rows
-from npuw_layer.llm.names import MASK
+from npuw_layer.tensors.names import MASK
 
 
 @dataclass(frozen=True, slots=True)

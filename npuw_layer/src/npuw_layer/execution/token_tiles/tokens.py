@@ -16,8 +16,8 @@ import numpy as np
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import READ_PREFIX, Array, TensorInfo
-from npuw_layer.llm.names import MASK, VOCABULARY
-from npuw_layer.llm.request.token_inputs import TOKENS, of_tokens
+from npuw_layer.tensors.names import MASK, VOCABULARY
+from npuw_layer.tensors.token_inputs import TOKENS, of_tokens
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.backends.protocols import Array
-from npuw_layer.llm.names import IDS, MASK
+from npuw_layer.tensors.names import IDS, MASK
 
 _TOKENS = 12
 """Of the text that masks are computed for."""

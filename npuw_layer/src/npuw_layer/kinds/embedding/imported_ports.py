@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import IDS, MASK, POSITIONS, VOCABULARY
 from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.tensors.names import IDS, MASK, POSITIONS, VOCABULARY
 from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _INPUTS = {IDS, MASK, TOKEN_TYPES, POSITIONS}

@@ -17,8 +17,8 @@ from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.ports import inputs_of, outputs_of, takes
 from npuw_layer.kinds.embedding.reading import make_reader
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import BEAMS
 from npuw_layer.remote.tensor import values_of
+from npuw_layer.tensors.names import BEAMS
 
 
 class TextInferRequest(StatelessRequest):

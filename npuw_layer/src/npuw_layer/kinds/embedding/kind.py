@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.errors import NotCausal, OptionError
 from npuw_layer.kinds.embedding.options import TextOptions
-from npuw_layer.kinds.llm.kind import SplitKind
+from npuw_layer.kinds.split import SplitKind
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.reading import reads_in_chunks
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
+from npuw_layer.tensors.names import EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)

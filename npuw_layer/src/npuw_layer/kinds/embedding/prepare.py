@@ -7,9 +7,9 @@ from npuw_layer.errors import NotCausal
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.rebuild import rebuild
 from npuw_layer.kinds.embedding.whole import check_ports
-from npuw_layer.llm.names import EMBED, LAST_HIDDEN_STATE
 from npuw_layer.llm.plan.stages import lengths_of
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import EMBED, LAST_HIDDEN_STATE
 
 
 def prepare_text(model: Model, options: Options) -> Model:

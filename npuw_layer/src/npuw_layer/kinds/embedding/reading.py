@@ -14,16 +14,16 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, Program
 from npuw_layer.errors import PromptTooLong, TensorError
 from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.kv.make_cache import make_cache
-from npuw_layer.llm.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage, rope_rows
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.make_cache import make_cache
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.prefill import Counts, Pieces, Prefill
 from npuw_layer.llm.request.submodel import Submodel
-from npuw_layer.llm.request.token_outputs import Gathered
+from npuw_layer.tensors.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
+from npuw_layer.tensors.token_outputs import Gathered
 
 PADDING = -1
 """Id of the tokens behind a text, for static models that read texts whole."""

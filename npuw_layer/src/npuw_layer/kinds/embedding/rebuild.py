@@ -26,9 +26,9 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import NotCausal
 from npuw_layer.kinds.embedding.attends import is_causal, makers
-from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.causal_mask import causal_mask
-from npuw_layer.llm.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
+from npuw_layer.tensors.cache_axes import USUAL
+from npuw_layer.tensors.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
 
 _RANK = 4
 

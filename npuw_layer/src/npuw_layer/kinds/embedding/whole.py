@@ -24,10 +24,10 @@ from npuw_layer.kinds.embedding.reading import PADDING
 from npuw_layer.llm.graph.last_token_head import LastTokenHead
 from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
 from npuw_layer.llm.graph.vocabulary import tell_vocabulary
-from npuw_layer.llm.names import IDS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.options.llm import PROMPT_GRAIN
+from npuw_layer.tensors.names import IDS, MASK, POSITIONS
 from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert

@@ -11,7 +11,7 @@ from npuw_layer.kinds.static.kind import ThroughNpuw
 
 if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
-    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
     from npuw_layer.options import Options
 

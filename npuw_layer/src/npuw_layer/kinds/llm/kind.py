@@ -1,69 +1,22 @@
-"""The record of language models, and the base of kinds that are split like them."""
+"""The record of language models."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuw_layer.api.kind import Kind
-from npuw_layer.errors import OptionError
-from npuw_layer.llm.language_kind import LanguageKind
+from npuw_layer.kinds.split import SplitKind
 
 if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
-    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.kinds.llm.compiled_model import CompiledModel, SplitModel
     from npuw_layer.llm.compiled import CompiledLLM
     from npuw_layer.options import Options
     from npuw_layer.storage.model_blob.imported import BlobBytes
     from npuw_layer.traits.lora.adaptation import Adaptation
-
-
-class SplitKind(Kind, LanguageKind):
-    """A kind whose models are split by ``npuw_layer.llm`` (NPUW_LLM)."""
-
-    def requested(self, options: Options) -> str:
-        """Return the option that requests this kind; empty if none is set."""
-        return Kind.requested(self, options)
-
-    def settle(self, path: Path, options: Options) -> Options:
-        """Choose NPUW, and splitting."""
-        del path
-        if options.use_npuw is False:
-            raise OptionError(
-                "NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs"
-            )
-        return options.model_copy(update={"use_npuw": True, "llm": True})
-
-    def device(self, devices: CoreDevices, options: Options) -> Device:
-        """Return what runs the stages that options ask for."""
-        from npuw_layer.llm.plan.stages import plan
-
-        return devices.of_stages(options, [stage.name for stage in plan(options).stages])
-
-    def build(
-        self, devices: CoreDevices, device: Device, path: Path, options: Options
-    ) -> SplitModel:
-        """Compile the stages of a model."""
-        if options.weights_offload != "NO":
-            # Imported here: models that do not offload load nothing of it.
-            from npuw_layer.execution.offload.device import offloading
-
-            device = offloading(device, path if path.is_dir() else path.parent, options)
-        return self.ready(self.stages(device, path, options))
-
-    def stages(self, device: Device, path: Path, options: Options) -> CompiledLLM:
-        """Compile the stages of a model for a device."""
-        from npuw_layer.llm.compiled import compile_llm
-
-        return compile_llm(path, device, options)
-
-    @abstractmethod
-    def ready(self, compiled: CompiledLLM) -> SplitModel:
-        """Return compiled stages as a model of this kind."""
 
 
 class LLMKind(SplitKind):
@@ -103,7 +56,8 @@ class LLMKind(SplitKind):
 
     def adapted(self, adapters: Mapping[str, Any], mode: str) -> LLMKind:
         """Return language models with adapters."""
-        from npuw_layer.traits.lora.adaptation import Adaptation, Mode
+        from npuw_layer.traits.lora.adaptation import Adaptation
+        from npuw_layer.traits.lora.low_rank import Mode
 
         return LLMKind(Adaptation(adapters, Mode(mode)))
 
@@ -115,13 +69,11 @@ class LLMKind(SplitKind):
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> SplitModel:
         """Load a split model, whose options tell its kind."""
-        from npuw_layer.kinds.registry import kinds
+        from npuw_layer.kinds.registry import language_kind
         from npuw_layer.llm.imported import import_llm
 
         compiled = import_llm(blob, partial(self.device, devices))
-        split = [kind for kind in kinds() if isinstance(kind, SplitKind)]
-        kind = next((kind for kind in split if kind.requested(compiled.options)), self)
-        return kind.ready(compiled)
+        return language_kind(compiled.options).ready(compiled)
 
 
 def _is_dynamic(path: Path) -> bool:

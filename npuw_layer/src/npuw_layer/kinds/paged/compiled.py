@@ -14,9 +14,9 @@ from npuw_layer.kinds.paged.lengths import variant_sizes
 from npuw_layer.kinds.paged.names import OPTION, VARIANT
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
 from npuw_layer.kinds.static.source import GraphSource
-from npuw_layer.llm.names import vocabulary_of
 from npuw_layer.options import Options
 from npuw_layer.storage.programs import Origin
+from npuw_layer.tensors.names import vocabulary_of
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

@@ -10,7 +10,7 @@ from npuw_layer.kinds.static.kind import ThroughNpuw
 
 if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
-    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
     from npuw_layer.options import Options
 

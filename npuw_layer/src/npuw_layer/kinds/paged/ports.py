@@ -11,7 +11,7 @@ from npuw_layer.errors import TensorError
 from npuw_layer.kinds.paged.compiled import CompiledPaged
 from npuw_layer.kinds.paged.names import Role, role_of
 from npuw_layer.kinds.static.port import StaticPort
-from npuw_layer.llm.names import VOCABULARY
+from npuw_layer.tensors.names import VOCABULARY
 
 OPEN = -1
 """A dimension that each inference decides."""

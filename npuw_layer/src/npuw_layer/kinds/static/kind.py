@@ -12,7 +12,7 @@ from npuw_layer.errors import OptionError
 if TYPE_CHECKING:
     from npuw_layer.api.kind import AnyModel
     from npuw_layer.backends.protocols import Device
-    from npuw_layer.execution.devices.core_devices import CoreDevices
+    from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.kinds.static.compiled_model import StaticModel
     from npuw_layer.options import Options
     from npuw_layer.storage.model_blob.imported import BlobBytes

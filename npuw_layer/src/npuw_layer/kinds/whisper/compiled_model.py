@@ -11,7 +11,7 @@ from npuw_layer.kinds.whisper.infer_request import WhisperInferRequest
 from npuw_layer.kinds.whisper.input_ports import inputs_of
 from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import LOGITS
+from npuw_layer.tensors.names import LOGITS
 
 
 class WhisperModel(CompiledModel):

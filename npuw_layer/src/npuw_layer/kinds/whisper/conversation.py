@@ -18,13 +18,13 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import CapacityError, TensorError
 from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.request.admission import Admission
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.generate import Generate
 from npuw_layer.llm.request.lm_head import Target
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Logits, Reader
+from npuw_layer.tensors.names import IDS, POSITIONS
 from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 
 _log = logging.getLogger(__name__)

@@ -34,9 +34,9 @@ from npuw_layer.llm.graph.drop_beams import DropBeams
 from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.llm.graph.store_caches import StoreCaches
 from npuw_layer.llm.graph.vocabulary import tell_vocabulary
-from npuw_layer.llm.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 
 _MASKED = -65504.0

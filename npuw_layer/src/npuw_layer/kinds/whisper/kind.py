@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuw_layer.errors import OptionError
-from npuw_layer.kinds.llm.kind import SplitKind
+from npuw_layer.kinds.split import SplitKind
 from npuw_layer.kinds.whisper.options import WhisperOptions
 
 if TYPE_CHECKING:

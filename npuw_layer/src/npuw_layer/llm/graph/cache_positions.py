@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import CACHE_POSITION
+from npuw_layer.tensors.names import CACHE_POSITION
 
 _SCORES_RANK = 4
 """Scores are [batch, heads, tokens, rows]."""

@@ -26,7 +26,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import Lengths
-from npuw_layer.llm.names import CACHE_POSITION, MASK, POSITIONS
+from npuw_layer.tensors.names import CACHE_POSITION, MASK, POSITIONS
 
 _EDGE = "npuw.edge"
 """The discardable attribute that finds an op again in a split."""

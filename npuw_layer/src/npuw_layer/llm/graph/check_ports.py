@@ -9,8 +9,8 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import BEAMS, EMBED, LOGITS, MASK
-from npuw_layer.llm.request.token_inputs import TOKENS, beside_tokens, ignored_inputs
+from npuw_layer.tensors.names import BEAMS, EMBED, LOGITS, MASK
+from npuw_layer.tensors.token_inputs import TOKENS, beside_tokens, ignored_inputs
 
 _CACHE_RANK = 4
 

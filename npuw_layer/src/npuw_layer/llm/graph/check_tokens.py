@@ -8,8 +8,8 @@ from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.model import Model, Port
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.request.token_inputs import TokenInput, check_slots, token_inputs
-from npuw_layer.llm.request.token_outputs import token_outputs
+from npuw_layer.tensors.token_inputs import TokenInput, check_slots, token_inputs
+from npuw_layer.tensors.token_outputs import token_outputs
 
 
 def close_row(model: Model, name: str, like: Shape) -> None:

@@ -17,7 +17,7 @@ from npuw_layer.llm.graph.cache_positions import (
 )
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.symbolic_lengths import STORED, Lengths
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.tensors.names import POSITIONS
 
 
 @dataclass(frozen=True)

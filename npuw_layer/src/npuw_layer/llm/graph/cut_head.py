@@ -6,7 +6,7 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
-from npuw_layer.llm.names import EMBED, LOGITS
+from npuw_layer.tensors.names import EMBED, LOGITS
 
 
 class CutHead(GraphPass):

@@ -8,7 +8,7 @@ from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import BEAMS
+from npuw_layer.tensors.names import BEAMS
 
 
 class DropBeams(GraphPass):

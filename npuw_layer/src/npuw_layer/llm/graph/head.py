@@ -27,7 +27,7 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.errors import NoHead
-from npuw_layer.llm.names import LOGITS
+from npuw_layer.tensors.names import LOGITS
 
 _BY_TOKENS = (1, 0, 2)
 """How [1, tokens, channels] and [tokens, 1, channels] become each other."""

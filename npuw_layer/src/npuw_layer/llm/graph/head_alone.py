@@ -16,7 +16,7 @@ from npuw_layer.errors import NoHead
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
 from npuw_layer.llm.graph.kept_variables import remove_marks
-from npuw_layer.llm.names import EMBED, LOGITS
+from npuw_layer.tensors.names import EMBED, LOGITS
 
 
 @dataclass(frozen=True)

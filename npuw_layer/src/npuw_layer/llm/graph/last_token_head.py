@@ -11,7 +11,7 @@ from compiler_layer.model import Model
 from npuw_layer.errors import NoHead
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.head import find_head, logits_of
-from npuw_layer.llm.names import LAST_TOKEN
+from npuw_layer.tensors.names import LAST_TOKEN
 
 
 def last_token(model: Model, tokens: int, element: str) -> SSAValue:

@@ -33,8 +33,8 @@ from npuw_layer.llm.kv.kv_layout import PLAIN, KVLayout
 from npuw_layer.llm.plan.ruled_out import check_traits
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, rope_rows
 from npuw_layer.llm.trait import ModelNames
-from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
+from npuw_layer.tensors.traits import traits
 
 
 def core_passes(

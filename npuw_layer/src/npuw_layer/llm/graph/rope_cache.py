@@ -22,7 +22,7 @@ from compiler_layer.rewriting.dequantize import fuse_dequantize
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, behind, made_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.tensors.names import POSITIONS
 
 MAX_ROWS = 1 << 14
 """The longest table; longer ones cost more memory than they save time."""

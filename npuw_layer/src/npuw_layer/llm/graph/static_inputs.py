@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.check_tokens import token_inputs_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import MASK
+from npuw_layer.tensors.names import MASK
 
 
 @dataclass(frozen=True)

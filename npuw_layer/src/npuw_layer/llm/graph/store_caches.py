@@ -19,7 +19,6 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model, Variable
 from compiler_layer.partition.repeated.attributes import add_repeated_ids, repeated_ids
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import is_kept, remove_marks
 from npuw_layer.llm.graph.stored_float8 import common_rounding, take_scales
@@ -28,8 +27,9 @@ from npuw_layer.llm.graph.stored_rows import SCALE_SUFFIX, Cache, store_plain, s
 from npuw_layer.llm.graph.usual_axes import cache_join
 from npuw_layer.llm.graph.value_caches import attended_caches, value_caches
 from npuw_layer.llm.kv.kv_layout import KVLayout, Piece
-from npuw_layer.llm.names import slot_variable, transposed_variable
 from npuw_layer.options.llm import KvElement
+from npuw_layer.tensors.cache_axes import USUAL
+from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 
 def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:

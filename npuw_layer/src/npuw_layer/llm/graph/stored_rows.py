@@ -21,7 +21,7 @@ from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
 from npuw_layer.llm.kv.kv_layout import Piece
-from npuw_layer.llm.names import slot_variable, transposed_variable
+from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
 """The element type of scales, whatever activations are: bf16 has too few bits for them."""

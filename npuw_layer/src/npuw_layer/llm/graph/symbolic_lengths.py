@@ -21,8 +21,8 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
-from npuw_layer.llm.names import MASK
-from npuw_layer.llm.request.token_inputs import TOKENS
+from npuw_layer.tensors.names import MASK
+from npuw_layer.tensors.token_inputs import TOKENS
 
 Length = tuple[int, int, int]
 """A number, a multiple of the stored tokens, and a multiple of the new ones."""

@@ -18,8 +18,8 @@ from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.errors import OtherAxes
-from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
 
 
 def cache_join(variable: Variable) -> Concat | None:

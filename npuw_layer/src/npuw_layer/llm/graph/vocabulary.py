@@ -11,7 +11,7 @@ from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import shape_of, tensor
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import IDS, VOCABULARY
+from npuw_layer.tensors.names import IDS, VOCABULARY
 
 _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 """Ops that keep ids as they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
-from npuw_layer.llm.traits import traits
+from npuw_layer.tensors.traits import traits
 
 
 def is_cache(variable: str) -> bool:

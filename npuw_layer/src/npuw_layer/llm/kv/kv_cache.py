@@ -19,7 +19,7 @@ from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv.kv_kinds import Kind, alike
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import Attachment
-from npuw_layer.llm.names import plain_variable
+from npuw_layer.tensors.names import plain_variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from npuw_layer.backends.arena import ELEMENT_TYPES, Arena, padded
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
-from npuw_layer.llm.names import is_transposed
+from npuw_layer.tensors.names import is_transposed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npuw_layer.llm.names import block_variable
 from npuw_layer.options.llm import KvElement
+from npuw_layer.tensors.names import block_variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import CACHE_POSITION, POSITIONS
 from npuw_layer.llm.plan.stages import Plan, Stage
-from npuw_layer.llm.request.token_inputs import token_inputs
-from npuw_layer.llm.request.token_outputs import TokenOutput, token_outputs
 from npuw_layer.llm.trait import ModelNames
-from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import CACHE_POSITION, POSITIONS
+from npuw_layer.tensors.token_inputs import token_inputs
+from npuw_layer.tensors.token_outputs import TokenOutput, token_outputs
+from npuw_layer.tensors.traits import traits
 
 
 def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Options) -> None:

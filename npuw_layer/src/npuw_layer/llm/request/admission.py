@@ -13,12 +13,12 @@ from npuw_layer.errors import (
     TensorError,
     TooManyTokens,
 )
-from npuw_layer.llm.names import POSITIONS
 from npuw_layer.llm.plan.stages import ROPE_LEAD, Plan
 from npuw_layer.llm.request.history import Said
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.token_inputs import TokenInput
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import POSITIONS
+from npuw_layer.tensors.token_inputs import TokenInput
 
 _POSITIONS = 1 << 63
 """What i64 has of them."""

@@ -22,9 +22,9 @@ import numpy as np
 
 from npuw_layer.errors import StateError, TensorError
 from npuw_layer.llm.kv.kv_rows import KVRows
-from npuw_layer.llm.names import STORED_TOKENS
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.tensors.names import STORED_TOKENS
 
 
 class Continuation:

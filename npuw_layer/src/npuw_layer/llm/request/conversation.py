@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import PromptTooLong, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.kv.make_cache import make_cache
 from npuw_layer.llm.request.admission import Admission
 from npuw_layer.llm.request.continuation import Continuation
 from npuw_layer.llm.request.history import History, Said
 from npuw_layer.llm.request.life_cycle import TABLE, Act, Event, State
 from npuw_layer.llm.request.lm_head import Target
+from npuw_layer.llm.request.make_cache import make_cache
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.reader import Logits, Reader, Reading, finished

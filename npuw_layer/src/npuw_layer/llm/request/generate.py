@@ -12,7 +12,7 @@ from npuw_layer.llm.request.lm_head import LMHead, Target
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.submodel import Submodel
-from npuw_layer.llm.request.token_outputs import Gathered
+from npuw_layer.tensors.token_outputs import Gathered
 
 _log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.names import IDS, POSITIONS
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.token_inputs import TokenInput
+from npuw_layer.tensors.names import IDS, POSITIONS
+from npuw_layer.tensors.token_inputs import TokenInput
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.graph.cache_axes import CacheAxes
-from npuw_layer.llm.names import LOGITS, STORED_TOKENS
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.logits_port import LogitsPort
@@ -31,6 +29,8 @@ from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.stored_tokens import StoredTokensState
 from npuw_layer.llm.request.variable_state import RequestState, VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
+from npuw_layer.tensors.cache_axes import CacheAxes
+from npuw_layer.tensors.names import LOGITS, STORED_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import EMBED, LOGITS
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.parts import Parts
+from npuw_layer.tensors.names import EMBED, LOGITS
 from npuw_layer.weights.bank import WeightsBank
 
 

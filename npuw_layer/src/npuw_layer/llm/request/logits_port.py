@@ -13,10 +13,10 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import LOGITS
 from npuw_layer.llm.request.lm_head import Target
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
+from npuw_layer.tensors.names import LOGITS
 
 
 class LogitsPort:

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from npuw_layer.api.model_port import OPEN, OpenPort
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.names import BEAMS, LOGITS, MASK
-from npuw_layer.llm.request.token_inputs import TokenInput
 from npuw_layer.llm.trait import OpenInput
-from npuw_layer.llm.traits import traits
+from npuw_layer.tensors.names import BEAMS, LOGITS, MASK
+from npuw_layer.tensors.token_inputs import TokenInput
+from npuw_layer.tensors.traits import traits
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:

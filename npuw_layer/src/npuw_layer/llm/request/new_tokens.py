@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.tensors.names import POSITIONS
 
 
 @dataclass(frozen=True, slots=True)

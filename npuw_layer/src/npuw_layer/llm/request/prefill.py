@@ -13,7 +13,7 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.submodel import Submodel
-from npuw_layer.llm.request.token_outputs import Gathered
+from npuw_layer.tensors.token_outputs import Gathered
 
 Pieces = Generator[int, None, Submodel]
 """Breaks after each piece of a prompt but the last; then the model that read that."""

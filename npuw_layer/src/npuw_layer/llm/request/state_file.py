@@ -28,12 +28,12 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import NpuwFault, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.cache_inputs import is_cache_input
-from npuw_layer.llm.names import IDS
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import Said
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import replacing
+from npuw_layer.tensors.names import IDS
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28

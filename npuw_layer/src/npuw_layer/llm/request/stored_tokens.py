@@ -6,9 +6,9 @@ import numpy as np
 
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.llm.names import STORED_TOKENS
 from npuw_layer.llm.request.variable_state import ConversationState
 from npuw_layer.remote.tensor import AnyTensor, values_of
+from npuw_layer.tensors.names import STORED_TOKENS
 
 
 class StoredTokensState(ConversationState):

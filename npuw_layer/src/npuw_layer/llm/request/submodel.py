@@ -17,20 +17,20 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
-from npuw_layer.llm.names import (
+from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.request.lm_head import LMHead
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.parts import Parts
+from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBED,
     LAST_TOKEN,
     LOGITS,
     MASK,
 )
-from npuw_layer.llm.plan.stages import Stage
-from npuw_layer.llm.request.lm_head import LMHead
-from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
-from npuw_layer.llm.request.token_inputs import token_inputs
-from npuw_layer.llm.request.token_outputs import Gathered, token_outputs
-from npuw_layer.llm.traits import traits
+from npuw_layer.tensors.token_inputs import token_inputs
+from npuw_layer.tensors.token_outputs import Gathered, token_outputs
+from npuw_layer.tensors.traits import traits
 
 
 class Submodel:

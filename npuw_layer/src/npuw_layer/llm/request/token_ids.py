@@ -8,7 +8,7 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.names import IDS
+from npuw_layer.tensors.names import IDS
 
 
 def check_ids(ids: Array, vocabulary: int | None, place: Sequence[int] = ()) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
-from npuw_layer.llm.graph.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.trait import Part
 from npuw_layer.remote.tensor import AnyTensor, values_of
+from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
 
 
 class RequestState(Protocol):

@@ -30,16 +30,16 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.grouped_attention import GroupedAttention
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.cache_axes import USUAL
 from npuw_layer.llm.graph.cache_positions import cache_position
 from npuw_layer.llm.graph.causal_mask import causal_mask
 from npuw_layer.llm.graph.compare_tokens import CompareTokens
 from npuw_layer.llm.graph.computed import Computed, made_of
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
-from npuw_layer.llm.names import MASK, POSITIONS
 from npuw_layer.llm.plan.stages import Stage
-from npuw_layer.llm.request.token_inputs import TOKENS
 from npuw_layer.options import Options
+from npuw_layer.tensors.cache_axes import USUAL
+from npuw_layer.tensors.names import MASK, POSITIONS
+from npuw_layer.tensors.token_inputs import TOKENS
 
 _POSITIONS_RANK = 2
 """position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""

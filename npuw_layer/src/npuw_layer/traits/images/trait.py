@@ -12,8 +12,8 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.token_inputs import TokenInput, TokenKind
 from npuw_layer.llm.trait import CallerInput, Instance, OpenInput, Part, Trait
+from npuw_layer.tensors.token_inputs import TokenInput, TokenKind
 from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
 

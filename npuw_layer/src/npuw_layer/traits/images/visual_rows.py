@@ -17,7 +17,7 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.request.token_inputs import TokenInput
+from npuw_layer.tensors.token_inputs import TokenInput
 from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 MARKS = TokenInput(VISUAL_MASKS, "boolean")

@@ -17,7 +17,7 @@ from compiler_layer.model import Model
 from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.graph.computed import Computed, made_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.names import POSITIONS
+from npuw_layer.tensors.names import POSITIONS
 from npuw_layer.traits.long_rope.names import LONG_ROPE
 
 _LARGEST = (1 << 31) - 1

@@ -5,55 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options
+from npuw_layer.traits.lora.low_rank import LowRank, Mode
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-
-
-class Mode(Enum):
-    """How adapters become part of a model; openvino_genai's ``AdapterConfig.Mode``."""
-
-    DYNAMIC = "DYNAMIC"
-    """As states of any rank up to NPUW_LLM_MAX_LORA_RANK."""
-    STATIC_RANK = "STATIC_RANK"
-    """As states of the rank that they have now, and no larger one."""
-    STATIC = "STATIC"
-    """As constants beside the weights, which stay as they are stored."""
-    FUSE = "FUSE"
-    """Added to the weights."""
-
-    @property
-    def is_settable(self) -> bool:
-        """Whether a request sets them."""
-        return self in (Mode.DYNAMIC, Mode.STATIC_RANK)
-
-
-class LowRank(Protocol):
-    """What is added to a product y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
-
-    @property
-    def a(self) -> Array:
-        """A [rank, in], f32 or f16."""
-        ...
-
-    @property
-    def alpha(self) -> Array:
-        """Alpha f32 [1, rank]."""
-        ...
-
-    @property
-    def b(self) -> Array:
-        """B [out, rank], of A's type."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -94,7 +57,7 @@ class Adaptation:
         # Imported here: a warm start, which compiles nothing, loads no graphs.
         from npuw_layer.traits.lora.insert import insert_adapters
 
-        insert_adapters(model, self)
+        insert_adapters(model, self.products, self.mode)
 
     @property
     def rank(self) -> int:

@@ -14,7 +14,7 @@ from compiler_layer.model import Model, Variable
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import keep_variable
-from npuw_layer.llm.names import slot_variable
+from npuw_layer.tensors.names import slot_variable
 from npuw_layer.traits.lora.names import Part, adapter_name
 
 

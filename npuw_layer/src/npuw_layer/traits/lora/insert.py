@@ -5,6 +5,7 @@ Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/sr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from xdsl.dialects.builtin import StringAttr
@@ -22,19 +23,20 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
-from npuw_layer.traits.lora.adaptation import Adaptation, LowRank, Mode
 from npuw_layer.traits.lora.fix_rank import reads_adapters
+from npuw_layer.traits.lora.low_rank import LowRank, Mode
 from npuw_layer.traits.lora.names import Part
 from npuw_layer.traits.lora.products import products, widths
 
 
-def insert_adapters(model: Model, adaptation: Adaptation) -> None:
+def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -> None:
     """Adapt a model.
 
     Args:
         model: changed in place. States are called as openvino_genai calls them:
             ``lora_state_<n><product>.A``, where n is how many variables there were before.
-        adaptation: with what.
+        adapters: what is added to each product, by name.
+        mode: how.
 
     Raises:
         ModelError: the model has no such product, or one of other widths; or weights that nothing
@@ -43,14 +45,14 @@ def insert_adapters(model: Model, adaptation: Adaptation) -> None:
     if reads_adapters(model):
         raise ModelError("the model has adapters already; set its states, or take it without them")
     found = products(model)
-    for name, added in adaptation.products.items():
+    for name, added in adapters.items():
         _check(name, added, found.get(name))
     variables = len(model.variables())
     for name, op in found.items():
-        added = adaptation.products.get(name)
+        added = adapters.get(name)
         if added is None:
             continue
-        match adaptation.mode:
+        match mode:
             case Mode.FUSE:
                 _fuse(model, name, op, added)
             case Mode.STATIC:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
-from npuw_layer.llm.names import slot_of
+from npuw_layer.tensors.names import slot_of
 
 _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
 

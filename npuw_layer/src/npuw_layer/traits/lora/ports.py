@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.names import slot_of, slot_variable
 from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.tensors.names import slot_of, slot_variable
 from npuw_layer.traits.lora.names import adapter_name, is_adapter_input
 
 _FLOATS = frozenset({"f32", "f16", "bf16"})

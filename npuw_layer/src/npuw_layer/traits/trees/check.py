@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.traits import traits
 from npuw_layer.options import Options
+from npuw_layer.tensors.traits import traits
 from npuw_layer.traits.trees.names import TREE_MASK
 
 

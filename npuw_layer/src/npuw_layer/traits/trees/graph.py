@@ -19,9 +19,9 @@ from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.usual_axes import UsualAxes
-from npuw_layer.llm.names import LAST_HIDDEN_STATE
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.traits.trees.names import HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
 

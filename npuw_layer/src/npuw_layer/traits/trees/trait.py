@@ -9,12 +9,12 @@ from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.names import LAST_HIDDEN_STATE
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.request.token_inputs import TokenKind
 from npuw_layer.llm.trait import Instance, ModelNames, OpenInput, PairInput, Part, Trait
 from npuw_layer.options import Options
+from npuw_layer.tensors.names import LAST_HIDDEN_STATE
+from npuw_layer.tensors.token_inputs import TokenKind
 from npuw_layer.traits.trees.candidates import Candidates
 from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.imported_ports import check_tree_masks

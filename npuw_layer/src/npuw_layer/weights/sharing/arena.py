@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 
 from npuw_layer.backends.protocols import Array, Memory, SharingDevice
 from npuw_layer.errors import SharingError
-from npuw_layer.weights.sharing.layout import Layout
+from npuw_layer.weights.layout import Layout
 from npuw_layer.weights.sharing.meeting import LOCK_SECONDS, Meeting, locked_meeting
 from npuw_layer.weights.sharing.server import Server
 from npuw_layer.weights.sharing.usage import SharingReport

@@ -18,8 +18,8 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.errors import ModelError, SharingError
 from npuw_layer.weights.bank import WeightsBank
+from npuw_layer.weights.layout import Layout, identify, plan_layout
 from npuw_layer.weights.sharing.arena import SharedArena, join_arena
-from npuw_layer.weights.sharing.layout import Layout, identify, plan_layout
 
 _log = logging.getLogger(__name__)
 

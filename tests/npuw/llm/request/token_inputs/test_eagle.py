@@ -13,9 +13,9 @@ from tests.npuw.splitting import split
 from npuw_layer import Core
 from npuw_layer.errors import ModelError, TensorError
 from npuw_layer.llm.plan.ruled_out import check_all_computed
-from npuw_layer.llm.request.token_outputs import TokenOutput
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
+from npuw_layer.tensors.token_outputs import TokenOutput
 
 from .conftest import SMALL, VLM, close
 

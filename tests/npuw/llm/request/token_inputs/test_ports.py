@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.request.token_inputs import TokenInput, token_inputs
+from npuw_layer.tensors.token_inputs import TokenInput, token_inputs
 
 PORTS = {
     "input_ids": TensorInfo("input_ids", "i64", (-1, -1)),

@@ -17,7 +17,7 @@ from npuw_layer.llm.kv.block_cache.layout import Block, BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.kv.kv_rows import KVRows
-from npuw_layer.llm.names import plain_variable
+from npuw_layer.tensors.names import plain_variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from npuw_layer.backends.protocols import READ_PREFIX, Array, Device, Memory, TensorInfo
 from npuw_layer.llm.kv.kv_kinds import alike
-from npuw_layer.llm.names import block_of, plain_variable
+from npuw_layer.tensors.names import block_of, plain_variable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from functools import cache
 
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import (
+from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBEDS,
     IDS,
@@ -24,7 +24,7 @@ from npuw_layer.llm.names import (
     MASK,
     POSITIONS,
 )
-from npuw_layer.llm.traits import traits
+from npuw_layer.tensors.traits import traits
 
 Shape = tuple[int, ...]
 

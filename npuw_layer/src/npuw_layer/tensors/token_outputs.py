@@ -15,8 +15,8 @@ import numpy as np
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.names import EMBED, LOGITS
-from npuw_layer.llm.traits import traits
+from npuw_layer.tensors.names import EMBED, LOGITS
+from npuw_layer.tensors.traits import traits
 
 
 @dataclass(frozen=True, slots=True)
