@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError, ModelError
-from npuw_layer.llm.kv.cache_inputs import is_cache
+from npuw_layer.llm.kv.kv_kinds import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout

@@ -14,9 +14,8 @@ from npuw_layer.backends.protocols import (
     Program,
     TensorInfo,
 )
-from npuw_layer.llm.kv.cache_inputs import is_cache_input
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
-from npuw_layer.llm.kv.kv_kinds import Kind, alike
+from npuw_layer.llm.kv.kv_kinds import Kind, alike, is_cache_input
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import Attachment
 from npuw_layer.tensors.names import plain_variable

@@ -1,4 +1,4 @@
-"""Variables that are alike: their rows lie side by side, and are copied by one call."""
+"""K and V: which variables are that, and which are alike, so that one call copies their rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from npuw_layer.backends.arena import ELEMENT_TYPES, Arena, padded
-from npuw_layer.backends.protocols import ASSIGN_PREFIX, Array, TensorInfo
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, TensorInfo
 from npuw_layer.tensors.names import is_transposed
+from npuw_layer.tensors.traits import traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,13 @@ def present_rows(arena: Arena, names: Sequence[str]) -> Array:
 def _by_token(rows: Array) -> Array:
     """See transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
     return rows.transpose(0, 3, 1, 2)
+
+
+def is_cache(variable: str) -> bool:
+    """Return whether a variable is K or V: no trait owns it."""
+    return not any(trait.owns(variable) for trait in traits())
+
+
+def is_cache_input(info: TensorInfo) -> bool:
+    """Return whether an input of a static model reads K or V."""
+    return info.name.startswith(READ_PREFIX) and is_cache(info.name.removeprefix(READ_PREFIX))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
-from npuw_layer.backends.chains import in_order
 from npuw_layer.backends.protocols import (
     ASSIGN_PREFIX,
     READ_PREFIX,
     Array,
     Program,
+    RunsTogether,
 )
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
@@ -174,7 +174,7 @@ class Submodel:
         if head is None:
             return program.run
         if (program, head) not in self._runs:
-            self._runs[program, head] = in_order(program, head)
+            self._runs[program, head] = _in_order(program, head)
         return self._runs[program, head]
 
     def _take_presents(self, program: Program) -> None:
@@ -184,3 +184,14 @@ class Submodel:
         self._presents = Arena(self._device, rows)
         self._presents.bind(program)
         self._present = [present_rows(self._presents, names) for names in self._cache.stacks]
+
+
+def _in_order(first: Program, second: Program) -> Callable[[], None]:
+    """Return what runs two programs to the end, the second behind the first."""
+    together = first.followed_by(second) if isinstance(first, RunsTogether) else None
+
+    def one_by_one() -> None:
+        first.run()
+        second.run()
+
+    return together or one_by_one

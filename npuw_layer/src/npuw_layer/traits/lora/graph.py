@@ -12,8 +12,8 @@ from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.vocabulary import TellVocabulary
 from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import Options
-from npuw_layer.traits.lora.check import check_head_adapters
 from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
+from npuw_layer.traits.lora.names import check_head_adapters
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:

@@ -1,4 +1,4 @@
-"""Which of a model's variables belong to adapters: openvino_genai says so by their names.
+"""Variables of adapters, by the names that openvino_genai gives them.
 
 E.g. ``lora_state_16__module.model.layers.0.mlp.up_proj/aten::linear/MatMul.alpha``: a number that
 tells products of one name apart, the product's name, and which of its three tensors it is.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
+from npuw_layer.errors import ModelError
 from npuw_layer.tensors.names import slot_of
 
 _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
@@ -64,3 +65,20 @@ def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:
     """The adapters' inputs of some static models, each once: the same in all that have it."""
     every = (info for inputs in models for info in inputs if is_adapter_input(info))
     return list({info.name: info for info in every}.values())
+
+
+def check_head_adapters(variables: Iterable[str], conversations: int) -> None:
+    """Check that the head of several conversations has no adapters.
+
+    Args:
+        variables: of the LM head.
+        conversations: how many there are at once.
+
+    Raises:
+        ModelError: it would need each conversation's.
+    """
+    if conversations > 1 and any(adapter_name(name) for name in variables):
+        raise ModelError(
+            "for several conversations at once: the LM head has an adapter, and would need each "
+            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
+        )

@@ -13,8 +13,7 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import Instance, Part, Settings, Trait
 from npuw_layer.options import Options
 from npuw_layer.traits.lora.buffers import AdapterBuffers
-from npuw_layer.traits.lora.check import check_head_adapters
-from npuw_layer.traits.lora.names import adapter_inputs, is_adapter_variable
+from npuw_layer.traits.lora.names import adapter_inputs, check_head_adapters, is_adapter_variable
 from npuw_layer.traits.lora.ports import check_adapters
 from npuw_layer.traits.lora.values import AdapterValues
 from npuw_layer.traits.lora.variable_state import AdapterVariableState
