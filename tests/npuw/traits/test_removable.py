@@ -62,7 +62,6 @@ def expected(llama: Path) -> np.ndarray:
     return np.array([ask(request, np.array([list(ids)]), past) for ids, past in told])
 
 
-@pytest.mark.xfail(strict=False, reason="llm.graph still imports some traits by name")
 @pytest.mark.parametrize("trait", TRAITS)
 def test_a_llama_says_the_same_without_a_trait(llama, tmp_path, expected, trait) -> None:
     copy = tmp_path / "npuw_layer"

@@ -54,7 +54,7 @@ def test_states_are_called_as_openvino_genai_calls_them(
     path = restored(GOLDENS / "exported", name)
     model, before = read_model(path), len(read_model(path).variables())
     added = of_layers(path, kind=kind.replace("f32", "f4").replace("f16", "f2"))
-    insert_adapters(model, Adaptation(added, Mode.DYNAMIC))
+    insert_adapters(model, added, Mode.DYNAMIC)
     model.verify()
     found = [
         [each.name, element_of(each.read.output), _shape(each.read.output)]
@@ -87,7 +87,7 @@ def test_constants_add_what_adapters_add(mode, transposed, kind) -> None:
     """However the weights lie; and whoever else reads them sees the old ones."""
     model, weights = product_model(transposed)
     added = draw(3, 4, 2, kind=kind)
-    insert_adapters(model, Adaptation({"q_proj/MatMul": added}, mode))
+    insert_adapters(model, {"q_proj/MatMul": added}, mode)
     model.verify()
     x = np.random.default_rng(2).standard_normal((1, 5, 3)).astype("f4")
     found = Interpreter(model).run({"x": x})
@@ -100,7 +100,7 @@ def test_constants_add_what_adapters_add(mode, transposed, kind) -> None:
 
 def test_a_fused_weight_is_one_constant_of_the_type_that_is_computed_in() -> None:
     model, _ = product_model(True)
-    insert_adapters(model, Adaptation({"q_proj/MatMul": draw(3, 4, 2)}, Mode.FUSE))
+    insert_adapters(model, {"q_proj/MatMul": draw(3, 4, 2)}, Mode.FUSE)
     (op,) = products(model).values()
     fused = constant_of(op.b)
     assert fused is not None
@@ -114,19 +114,19 @@ def test_products_of_other_names_and_widths_are_refused() -> None:
         ({"q_proj/MatMul": draw(4, 3, 2)}, r"of 3 to 4 channels; A \[2, 4\] and B \[3, 2\]"),
     ):
         with pytest.raises(ModelError, match=why):
-            insert_adapters(model, Adaptation(added, Mode.DYNAMIC))
+            insert_adapters(model, added, Mode.DYNAMIC)
     assert not model.variables()
 
 
 def test_a_model_is_adapted_once(llama) -> None:
     with pytest.raises(ModelError, match="has adapters already"):
-        insert_adapters(read_model(llama.path), Adaptation({}, Mode.DYNAMIC))
+        insert_adapters(read_model(llama.path), {}, Mode.DYNAMIC)
 
 
 def test_quantised_weights_are_not_fused(restored) -> None:
     path = restored(GOLDENS / "exported", "llama_int8")
     with pytest.raises(ModelError, match=r"weights of .*proj.* are quantised: .*use MODE_STATIC"):
-        insert_adapters(read_model(path), Adaptation(of_layers(path), Mode.FUSE))
+        insert_adapters(read_model(path), of_layers(path), Mode.FUSE)
 
 
 def test_values_tell_fixed_adapters_apart_names_and_types_all() -> None:

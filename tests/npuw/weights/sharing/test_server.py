@@ -121,7 +121,7 @@ def test_what_has_no_thread_is_shared_by_nobody_and_kept_by_nobody(
         with pytest.raises(SharingError, match="start new thread"):
             join_arena(device, IDENTITY, here.LAYOUT, lambda _: None)
     assert device.allocated_bytes == 0
-    assert arenas(open_files) == before
+    assert arenas(open_files) <= before  # those of earlier tests may be closed meanwhile
     assert not folder.exists()
 
 

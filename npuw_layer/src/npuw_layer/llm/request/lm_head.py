@@ -6,8 +6,7 @@ the largest of them writes its hidden states right there, so that both run witho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -56,17 +55,16 @@ class LMHead:
         stages = sorted(models, key=lambda stage: stage.tokens)
         states = [info for info in models[stages[-1]].inputs if info.name == EMBED]
         self._arena = Arena(device, states)
+        self._parts, self._bank = parts, bank
+        self._loaded = {stage.tokens: models[stage] for stage in stages}
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
         """Programs that write to memory of the caller's, and where."""
-        self._make: dict[int, Callable[[], Program]] = {}
-        for stage in stages:
-            loaded = models[stage]
+        for tokens, loaded in self._loaded.items():
             arena = Arena(device, [*filter(_is_own, loaded.inputs), *loaded.outputs])
-            make = self._make[stage.tokens] = partial(self._made, loaded, arena, parts, bank)
-            program = make()
+            program = self._made(loaded, arena)
             program.prepare()
-            self._models[stage.tokens] = arena, program
+            self._models[tokens] = arena, program
 
     @staticmethod
     def of(compiled: CompiledLLM, parts: Parts) -> LMHead | None:
@@ -111,20 +109,24 @@ class LMHead:
 
     def _bound(self, rows: int, target: Target) -> Program:
         """Return a program that writes its logits to a target."""
-        program, *bound = self._elsewhere.get(rows) or (self._make[rows](),)
+        program, *bound = self._elsewhere.get(rows) or (self._again(rows),)
         if bound != [target.memory, target.offset]:
             self._elsewhere.pop(rows, None)  # until it is bound
             program.bind(LOGITS, target.memory, target.offset)
             self._elsewhere[rows] = program, target.memory, target.offset
         return program
 
-    def _made(self, loaded: LoadedModel, arena: Arena, parts: Parts, bank: WeightsBank) -> Program:
+    def _again(self, rows: int) -> Program:
+        arena, _ = self._models[rows]
+        return self._made(self._loaded[rows], arena)
+
+    def _made(self, loaded: LoadedModel, arena: Arena) -> Program:
         """Make a program, bound to its tensors and weights."""
         program = loaded.create_program()
         arena.bind(program)
         program.bind(EMBED, self.states.memory, self.states.offset)
-        parts.bind(program, loaded.inputs)
-        bank.bind(program, loaded.inputs)
+        self._parts.bind(program, loaded.inputs)
+        self._bank.bind(program, loaded.inputs)
         return program
 
 
