@@ -71,7 +71,7 @@ class Seams:
     def __enter__(self) -> Self:
         self._replace(InferRequest, "infer", self._stepping)
         self._replace(LevelZeroDevice, "compile", self._adding("compile"))
-        self._replace(RecordedProgram, "run", self._adding("program"))
+        self._replace(RecordedProgram, "_execute", self._adding("program"))
         self._replace(Device, "run_inference", self._adding("device"))
         return self
 

@@ -137,7 +137,7 @@ class RecordedProgram:
     def followed_by(self, other: Program) -> Callable[[], None] | None:
         """Return what executes both with one submission; see ``protocols.RunsTogether``."""
         if isinstance(other, RecordedProgram) and other._loaded.queue is self._loaded.queue:
-            return partial(self._execute, other)
+            return lambda: self._execute(other)
         return None
 
     def _execute(self, *behind: RecordedProgram) -> None:
