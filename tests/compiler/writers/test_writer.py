@@ -176,7 +176,7 @@ def test_a_name_that_xml_cannot_hold_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
     """Text, property, text: for every reader of an attribute that the table has."""
@@ -203,7 +203,7 @@ def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
     shape=st.lists(st.integers(1, 5), max_size=3).map(tuple),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 def test_constants_of_every_type_and_shape_keep_their_values(
     tmp_path_factory: pytest.TempPathFactory, element: str, shape: tuple[int, ...], seed: int
 ) -> None:

@@ -163,7 +163,7 @@ def test_absurd_configs_are_refused_in_little_time_and_memory(
     assert len(str(raised.value)) < 3000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=18, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
     sharded: Path, mutations: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
