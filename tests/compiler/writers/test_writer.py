@@ -14,6 +14,7 @@ import openvino as ov
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.covering import each_architecture_once
 from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.builder import GraphBuilder
@@ -72,7 +73,7 @@ def test_an_exported_ir_is_written_as_it_was_read(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("name", each_architecture_once(EXPORTED))
 def test_each_architecture_and_precision_is_written_as_it_was_read(
     load_module: Callable[[Path], Any], name: str, tmp_path: Path
 ) -> None:

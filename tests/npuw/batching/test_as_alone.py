@@ -42,12 +42,11 @@ def test_each_conversation_goes_as_it_would_alone(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("device", ["NPU", "CPU"])
-@pytest.mark.parametrize("kind", ["i8", "f8e4m3", "f16"])
+@pytest.mark.parametrize(("device", "kind"), [("NPU", "i8"), ("CPU", "f8e4m3"), ("NPU", "f16")])
 def test_narrow_caches_lie_apart_as_others_do(
     talks, batching, crowd, device: str, kind: str
 ) -> None:
-    options = {**crowd.LADDER, "KV_CACHE_PRECISION": kind, "NPUW_DEVICES": device}
+    options = {**crowd.SLOTS, "KV_CACHE_PRECISION": kind, "NPUW_DEVICES": device}
     engine = batching(**options)
     everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
@@ -61,7 +60,7 @@ def test_narrow_caches_lie_apart_as_others_do(
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
 def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precision: str) -> None:
-    options = {**crowd.LADDER, "KV_CACHE_PRECISION": precision}
+    options = {**crowd.SLOTS, "KV_CACHE_PRECISION": precision}
     engine = batching(**options, NPUW_LLM_OPTIMIZE_V_TENSORS="YES")
     everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]

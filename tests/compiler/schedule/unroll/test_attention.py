@@ -302,11 +302,12 @@ def test_attention_of_4096_by_4096_fits_every_platform(
 
 
 @pytest.mark.long
-def test_attention_of_4096_by_4096_is_computed_as_the_compiler_cuts_it(unroll: Any) -> None:
+def test_attention_of_512_by_4096_is_computed_as_the_compiler_cuts_it(unroll: Any) -> None:
     """Every block of it, on the simulated device; each row against numpy in f64."""
     draw = np.random.default_rng(11)
     inputs = {
-        name: draw.standard_normal((1, 1, 4096, 64)).astype("f2") for name in ("q", "k0", "v0")
+        name: draw.standard_normal((1, 1, rows, 64)).astype("f2")
+        for name, rows in (("q", 512), ("k0", 4096), ("v0", 4096))
     }
     model = unroll.attention(inputs, 1, "f16")
     (tile,) = parse_passes("tile")

@@ -16,14 +16,16 @@ from npuw_layer.options import parse_options
 
 SMALL = {
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
-    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96,192",
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+    "NPUW_LLM_GENERATE_PYRAMID": "NO",
     "INFERENCE_PRECISION_HINT": "f32",
 }
+"""One prefill model, one generate model; what is cut in variants, test_partitioning.py shows."""
 PROMPT = np.arange(90) * 7 % 97
 
 
 def story(talk) -> np.ndarray:
-    """A prompt of two chunks, some steps into the next variant, and back; all logits."""
+    """A prompt of two chunks, some steps, and back; all logits."""
     said = [talk.tell(PROMPT)] + [talk.tell([token]) for token in (3, 14, 15, 9, 26, 5, 35)]
     return np.array([*said, talk.tell([8], back=4)])
 
