@@ -244,10 +244,12 @@ def static_llama(llama_8m: Path) -> Model:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    ("name", "tiles"),
-    [("4000", 1), ("4000", 2), ("4000", 4), ("4000", 6), ("3720", 2), ("5010", 3)],
+    ("name", "tiles", "precision"),
+    [
+        *(("4000", 1, "f16"), ("4000", 2, "f32"), ("4000", 4, "f16"), ("4000", 6, "f32")),
+        *(("3720", 2, "f16"), ("5010", 3, "f32")),
+    ],
 )
-@pytest.mark.parametrize("precision", ["f16", "f32"])
 def test_a_real_model_is_scheduled_soundly(
     static_llama: Model, name: str, tiles: int, precision: str
 ) -> None:
@@ -262,5 +264,5 @@ def test_a_real_model_is_scheduled_soundly(
 
 
 def test_equal_input_gives_equal_bytes(static_llama: Model) -> None:
-    blobs = {compile_model(static_llama.clone(), Options()) for _ in range(3)}
+    blobs = {compile_model(static_llama.clone(), Options()) for _ in range(2)}
     assert len(blobs) == 1

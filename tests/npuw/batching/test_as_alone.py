@@ -190,9 +190,10 @@ def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: str) -> None:
     """Who slides goes on together with the others; who truncates reads the rest again alone."""
-    options = {**crowd.LADDER, "NPUW_LLM_ON_FULL": policy}
+    options = {**crowd.SLOTS, "NPUW_LLM_ON_FULL": policy}
     engine = batching(**options)
-    everyone = [[crowd.Turn([*range(60 + 20 * i)], answer=150 + 10 * i)] for i in range(2)]
+    long = [*range(90)]
+    everyone = [[crowd.Turn(long + long[: 10 + 20 * i], answer=110)] for i in range(2)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
     together = [report.slots for report in crowd.run(engine) if report.generated == 2]
     assert (set(together) == {2}) == (policy == "SLIDE")

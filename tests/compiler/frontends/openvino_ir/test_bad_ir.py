@@ -346,9 +346,7 @@ def test_single_numbers_compile() -> None:
 
 
 @pytest.mark.long
-def test_many_mutations_compile_or_give_typed_errors(
-    mutations: Any, tmp_path: Path
-) -> None:
+def test_many_mutations_compile_or_give_typed_errors(mutations: Any, tmp_path: Path) -> None:
     draw = random.Random(2026)
     seed = mutations.seed_ir()
     outcomes = Counter(

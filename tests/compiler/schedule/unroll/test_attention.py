@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.covering import beside_by_turns
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.utils.exceptions import VerifyException
 
@@ -282,8 +283,7 @@ def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize(("platform", "element"), beside_by_turns(PLATFORMS, ["f32", "f16"]))
 def test_attention_of_4096_by_4096_fits_every_platform(
     unroll: Any, platform: str, element: str
 ) -> None:

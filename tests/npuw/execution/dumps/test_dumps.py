@@ -75,7 +75,13 @@ def test_openvino_makes_of_what_went_in_what_came_out(request, tmp_path, model, 
 
     Of seven layers there are more than two that are equal.
     """
-    say(request.getfixturevalue(model), tmp_path, NPUW_DUMP_SUBS="YES", NPUW_DUMP_IO="YES", **options)
+    say(
+        request.getfixturevalue(model),
+        tmp_path,
+        NPUW_DUMP_SUBS="YES",
+        NPUW_DUMP_IO="YES",
+        **options,
+    )
     dumped = names(tmp_path, "_ilist.txt")
     assert dumped == names(tmp_path, ".xml") == names(tmp_path, "_olist.txt")
     assert {name.rpartition("_")[0] for name in dumped} == {"prefill_64", "generate_128", "lm_head"}
