@@ -1,4 +1,4 @@
-"""Few cases that have each architecture and each precision, where all pairs would say little more."""
+"""Few cases that have each architecture and each precision, where all pairs add little."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ def check(talk: Any, plain: Any, tolerance: float = 1e-5) -> None:
     assert np.abs(said - expected).max() < tolerance * np.abs(expected).max()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     "options", [BLOCKS, HFA, LAYERS, CUT | BLOCKS, BLOCKS | PREFIXES], ids=repr
 )

@@ -177,6 +177,7 @@ def test_threads_share_the_device_and_each_hears_its_own(talks, batching, crowd)
         assert crowd.same(found[number], crowd.alone(talks(**crowd.SLOTS), turns))
 
 
+@pytest.mark.long
 def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching, crowd) -> None:
     engine = batching(places=3, NPUW_LLM_BATCH_SLOTS=1)
     everyone = [[crowd.Turn([i, i], answer=4)] for i in range(3)]
@@ -186,7 +187,7 @@ def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching
         assert crowd.same(logits, crowd.alone(talks(), turns))
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: str) -> None:
     """Who slides goes on together with the others; who truncates reads the rest again alone."""
@@ -232,7 +233,7 @@ def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
     assert crowd.same(first, crowd.alone(talks(**crowd.CHUNKED), turns))
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(
     "extra", [{"NPUW_LLM_SHARED_HEAD": "NO"}, {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}]
 )
@@ -246,6 +247,7 @@ def test_heads_of_their_own_and_wide_steps_are_as_alone(talks, batching, crowd, 
         assert crowd.same(logits, crowd.alone(talks(**options), turns))
 
 
+@pytest.mark.long
 def test_several_tokens_that_no_prefill_takes_are_read_one_by_one(talks, batching, crowd) -> None:
     engine = batching(**crowd.SLOTS, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
     request = engine.open()

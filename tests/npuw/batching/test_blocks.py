@@ -29,6 +29,7 @@ def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision:
         assert crowd.same(logits, expected, error=5e-3 if precision else 1e-5)
 
 
+@pytest.mark.long
 def test_slots_are_bound_to_the_conversations_own_blocks(batching, crowd) -> None:
     engine = batching(**crowd.LADDER, **BLOCKS)
     everyone = [engine.open() for _ in range(2)]

@@ -254,6 +254,7 @@ def test_weights_that_are_cut_missing_or_no_file_are_named(mutations: Any, xml: 
     check_refused(mutations, xml, "is no file")
 
 
+@pytest.mark.long
 def test_ten_thousand_layers_in_a_row_and_results_of_each_take_linear_time(
     mutations: Any, xml: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_openvino_makes_of_what_went_in_what_came_out(request, tmp_path, model, 
             assert np.abs(found[output] - values).max() < 1e-5 * scale, (name, output)
 
 
+@pytest.mark.long
 def test_only_chosen_submodels_are_written(tall, tmp_path) -> None:
     say(tall, tmp_path, NPUW_ONLINE_PIPELINE="REP", NPUW_DUMP_SUBS="1", NPUW_DUMP_IO="0,last")
     assert {name.split("_")[-1] for name in names(tmp_path, ".xml")} == {"1"}

@@ -137,6 +137,7 @@ def test_equal_layers_are_compiled_once(tall):
     assert loaded.layout.nbytes < everything / 3, "links lie where those of other layers lay"
 
 
+@pytest.mark.long
 def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path):
     device = npu()
     core = Core(device=in_parts(device, device))

@@ -112,6 +112,7 @@ def test_a_conversation_goes_back_exactly_behind_any_accepted_token(begin) -> No
         assert distance(talk.tell([5])["logits"], plain.tell([5])["logits"]) <= 1e-5
 
 
+@pytest.mark.long
 def test_a_long_text_goes_on_behind_an_accepted_path(begin) -> None:
     """More tokens than a step takes are read as a prompt."""
     options = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
