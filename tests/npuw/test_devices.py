@@ -121,8 +121,10 @@ def test_submodels_are_pinned_in_any_mix(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("kv", ["", "i8"])
-@pytest.mark.parametrize("devices", ["NPU", "CPU", "OPENVINO_CPU", "NPU,CPU"])
+@pytest.mark.parametrize(
+    ("devices", "kv"),
+    [("NPU", ""), ("NPU", "i8"), ("CPU", "i8"), ("OPENVINO_CPU", ""), ("NPU,CPU", "i8")],
+)
 def test_new_rows_may_lie_where_masked_ones_are_read(tiny: Path, devices: str, kv: str) -> None:
     """The second of four chunks reads 48 rows, of which the mask leaves 16, and writes the next."""
     options = {
@@ -186,8 +188,9 @@ def test_a_device_that_is_not_there_is_passed_over_with_its_reason(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("good_runs", [0, 1, 5, 40])
-@pytest.mark.parametrize("first", ["NPU", "CPU"])
+@pytest.mark.parametrize(
+    ("good_runs", "first"), [(0, "NPU"), (1, "CPU"), (5, "NPU"), (40, "CPU"), (40, "NPU")]
+)
 def test_a_device_that_is_lost_hands_over_in_the_middle(
     tiny: Path, answer: list[int], faulty: Any, good_runs: int, first: str
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import openvino
 import pytest
+from tests.covering import beside_by_turns
 from tests.npuw.splitting import split
 
 from compiler_layer.builder import GraphBuilder
@@ -67,8 +68,7 @@ def converse(device: Any, path: Path, **options: Any) -> np.ndarray:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("weightless", ["YES", "NO"])
+@pytest.mark.parametrize(("name", "weightless"), beside_by_turns(KINDS, ["YES", "NO"]))
 def test_it_computes_what_the_interpreter_does(exported, name: str, weightless: str) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_WEIGHTLESS": weightless}
     expected = converse(InterpreterDevice(), exported(name), **options)

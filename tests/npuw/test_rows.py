@@ -76,7 +76,7 @@ class RowsMachine(RuleBasedStateMachine):
             assert self.rows.order().tolist() == self.kept == list(range(self.rows.tokens))
 
 
-RowsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+RowsMachine.TestCase.settings = settings(max_examples=18, stateful_step_count=30, deadline=None)
 TestRows = RowsMachine.TestCase
 
 

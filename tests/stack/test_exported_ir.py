@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.covering import beside_by_turns, each_architecture_once
 from tests.npuw.splitting import split
 
 from compiler_layer.compile import compile_model, foldings
@@ -23,6 +24,9 @@ from npuw_layer.llm.graph.value_caches import value_caches
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
 NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xml.xz"))
 PROMPTS = (1, 7, 100)
+SHALLOW = [name for name in NAMES if "_deep" not in name]
+WIDE = [name for name in SHALLOW if name.endswith("_fp16")]
+"""Of each architecture the one whose weights are not compressed."""
 
 Source = tuple[Path, dict[str, np.ndarray]]
 
@@ -45,22 +49,18 @@ def test_all_architectures_and_precisions_are_there() -> None:
     assert matrix | deep | {f"{a}_fp16" for a in more} | {"llama_fp32", "qwen2_bf16"} <= set(NAMES)
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def source(
-    request: pytest.FixtureRequest,
-    load_module: Callable[[Path], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Source:
-    """An IR, and what OpenVINO says of it."""
-    name = request.param
-    restore = load_module(EXPORTED / "restore.py").restore
-    path = restore(EXPORTED, name, tmp_path_factory.mktemp(name))
-    return path, dict(np.load(EXPORTED / f"{name}.npz"))
+@pytest.fixture(scope="module")
+def source(restored: Callable[[Path, str], Path]) -> Callable[[str], Source]:
+    """Give an IR, and what OpenVINO says of it."""
+    return lambda name: (restored(EXPORTED, name), dict(np.load(EXPORTED / f"{name}.npz")))
 
 
 @pytest.mark.matrix
-def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
-    path, expected = source
+@pytest.mark.parametrize("name", each_architecture_once(NAMES))
+def test_logits_and_greedy_tokens_in_f32(
+    source: Callable[[str], Source], converse: Any, name: str
+) -> None:
+    path, expected = source(name)
     talk = converse(path, INFERENCE_PRECISION_HINT="f32", NPUW_LLM_MAX_PROMPT_LEN=128)
     logits = None
     for length in PROMPTS:
@@ -81,8 +81,11 @@ def test_logits_and_greedy_tokens_in_f32(source: Source, converse: Any) -> None:
 
 
 @pytest.mark.matrix
-def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None:
-    path, expected = source
+@pytest.mark.parametrize("name", each_architecture_once(SHALLOW, first=1))
+def test_logits_in_f16_point_the_same_way(
+    source: Callable[[str], Source], converse: Any, name: str
+) -> None:
+    path, expected = source(name)
     talk = converse(path, NPUW_LLM_MAX_PROMPT_LEN=128)
     for length in PROMPTS:
         talk.restart()
@@ -93,16 +96,20 @@ def test_logits_in_f16_point_the_same_way(source: Source, converse: Any) -> None
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
-def test_values_may_lie_transposed(
-    name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
-) -> None:
-    """Whether attention is one op in the graph or several, V is told from K."""
-    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
-    model = read_ir(path)
+@pytest.mark.parametrize("name", WIDE)
+def test_values_are_told_from_keys(restored: Callable[[Path, str], Path], name: str) -> None:
+    """Whether attention is one op in the graph or several."""
+    model = read_ir(restored(EXPORTED, name))
     caches = {variable.name for variable in model.variables()}
     assert value_caches(model) == {name for name in caches if ".value" in name}
 
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", WIDE[::2])
+def test_values_may_lie_transposed(
+    name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
     expected = np.load(EXPORTED / f"{name}.npz")
     talk = converse(
         path,
@@ -118,7 +125,13 @@ def test_values_may_lie_transposed(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bloom_fp16", "cohere_fp16", "dbrx_fp16", "falcon_fp16", "gemma2_fp16", "gemma3_fp16"),
+        *("gpt2_fp16", "gpt_bigcode_fp16", "gpt_neo_fp16", "llama4_fp16", "mpt_fp16", "phi3_fp16"),
+    ],
+)
 def test_the_host_may_drive_attention_tile_by_tile(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
@@ -145,7 +158,7 @@ def test_the_host_may_drive_attention_tile_by_tile(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", [n for n in NAMES if n.endswith("_fp16") and "_deep" not in n])
+@pytest.mark.parametrize("name", WIDE[1::2])
 def test_caches_may_lie_in_blocks(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
@@ -187,10 +200,12 @@ def test_integer_activations_cost_little(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", [name for name in NAMES if "_deep_" in name])
-@pytest.mark.parametrize(("tokens", "past"), [(64, 64), (1, 127)])
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    beside_by_turns([name for name in NAMES if "_deep_" in name], [(64, 64), (1, 127)]),
+)
 def test_layers_of_exported_models_are_compiled_as_one(
-    load_module: Callable[[Path], Any], tmp_path: Path, name: str, tokens: int, past: int
+    load_module: Callable[[Path], Any], tmp_path: Path, name: str, lengths: tuple[int, int]
 ) -> None:
     """What the device computes of these models, the tests above show."""
     model = read_ir(load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path))
@@ -200,7 +215,7 @@ def test_layers_of_exported_models_are_compiled_as_one(
         assert kept is not None
         assert kept.count == blocks
         try:
-            compile_model(split(smaller, tokens, past), Options())
+            compile_model(split(smaller, *lengths), Options())
         except NotPeriodic:
             continue
         return

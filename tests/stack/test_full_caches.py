@@ -133,15 +133,15 @@ def test_a_chat_goes_on_when_its_history_is_longer_than_the_cache(pipes) -> None
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    "options",
+    ("options", "policy"),
     [
-        {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
-        {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
-        {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
+        ({"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}, "TRUNCATE"),
+        ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "TRUNCATE"),
+        ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "SLIDE"),
+        ({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}, "SLIDE"),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_other_options_do_not_end_it(pipes, policy: str, options: dict[str, Any]) -> None:
     pipe = pipes(policy, **options)
     for _ in range(2):  # the second time prefixes are known

@@ -35,6 +35,7 @@ def test_the_real_openvino_and_our_npu_say_the_same(folder: Path) -> None:
         assert answers[0].finish_reasons == answers[1].finish_reasons
 
 
+@pytest.mark.long
 def test_the_exported_model_says_what_the_folder_says(folder: Path, demo: Path) -> None:
     pipes = [LLMPipeline(path, "NPU", MAX_PROMPT_LEN=64, **F32) for path in (folder, demo)]
     for question in QUESTIONS:

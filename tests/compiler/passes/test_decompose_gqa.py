@@ -33,7 +33,7 @@ USUAL: dict[str, Any] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(data=st.data())
 def test_it_computes_the_same(data: st.DataObject) -> None:
     def number(low: int, high: int) -> int:

@@ -144,6 +144,7 @@ def test_all_projections_are_integer_products_and_no_fake_quantize_is_left(
     assert "ov.ReduceMax" not in text  # no scale is looked for as tokens pass
 
 
+@pytest.mark.long
 def test_openvino_rounds_to_the_same_steps(demo: Path, tmp_path: Path) -> None:
     """In the first layer; farther on a number near a half may go to the other side."""
     model = statically(read_folder(demo), tmp_path)

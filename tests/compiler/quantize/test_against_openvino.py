@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import openvino as ov
 import pytest
+from tests.covering import beside_by_turns
 
 from compiler_layer.dialects.ov import elementwise
 from compiler_layer.frontends.huggingface import read_folder
@@ -84,8 +85,9 @@ FAMILIES = json.loads((GOLDENS / "families.json").read_text())
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("wanted", [INT8, Format("int4", 16)], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    ("family", "wanted"), beside_by_turns(FAMILIES, [INT8, Format("int4", 16)])
+)
 def test_families_are_quantised_and_openvino_computes_what_we_compute(
     load_module: Callable[[Path], Any], tmp_path: Path, family: str, wanted: Format
 ) -> None:

@@ -22,7 +22,7 @@ def blocks(bound: float) -> st.SearchStrategy[np.ndarray]:
     return shapes.flatmap(lambda shape: some.arrays(np.float32, shape, elements=numbers))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(element=elements, weights=st.sampled_from([2.0**-30, 1.0, 1e5]).flatmap(blocks))
 def test_no_weight_is_off_by_more_than_half_a_scale(element: str, weights: np.ndarray) -> None:
     block = quantize(weights, element)
@@ -34,7 +34,7 @@ def test_no_weight_is_off_by_more_than_half_a_scale(element: str, weights: np.nd
     assert (error <= np.abs(block.scale.astype(np.float64)) * (0.5 + 1e-4)).all()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     element=elements,
     scale=st.sampled_from([2.0**-12, 0.013671875, 1.0, -0.5]),
@@ -64,14 +64,14 @@ def test_zeros_stay_zeros_and_their_scale_is_one(element: str) -> None:
     assert np.abs(dequantize(block)[1] - 3).max() < 0.01
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(element=elements, weights=blocks(10.0))
 def test_zero_is_always_exact(element: str, weights: np.ndarray) -> None:
     weights[:, 0] = 0
     np.testing.assert_array_equal(dequantize(quantize(weights, element))[:, 0], 0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(element=elements, weights=blocks(10.0))
 def test_each_vector_is_quantised_on_its_own(element: str, weights: np.ndarray) -> None:
     whole = quantize(weights, element)

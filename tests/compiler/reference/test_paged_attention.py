@@ -74,7 +74,7 @@ def one_sequence(tokens: int, past: int, blocks: list[int]) -> dict[str, np.ndar
     return {name: np.array(values, np.int32) for name, values in tables.items()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_each_token_attends_to_the_rows_up_to_its_own(data: st.DataObject) -> None:
     def number(low: int, high: int) -> int:

@@ -54,7 +54,7 @@ def reached(after: Sequence[set[int]], queues: Sequence[object]) -> list[set[int
     return done
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(tasks=copies())
 def test_every_hazard_between_ops_is_waited_for(tasks: list[Task]) -> None:
     queues = queues_of(tasks, 2)

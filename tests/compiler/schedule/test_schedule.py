@@ -66,7 +66,7 @@ def _load(step: Step, source: Buffer, elements: int, tile: int) -> Region:
     return region
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(steps=programs(), physical=st.sampled_from([16, 32, 64]))
 def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> None:
     tasks = order_steps(steps, CMX_BYTES).tasks
@@ -77,7 +77,7 @@ def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> N
     check_ddr(list(spans), spans)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(steps=programs(), cuts=st.sets(st.integers(1, 40), max_size=3), physical=st.integers(8, 40))
 def test_a_program_of_several_stretches_is_scheduled_as_soundly(
     steps: list[Step], cuts: set[int], physical: int
@@ -99,7 +99,7 @@ def test_a_program_of_several_stretches_is_scheduled_as_soundly(
     check_schedule(whole, dependencies(whole.tasks), CMX_BYTES)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(steps=programs())
 def test_every_conflict_is_a_dependency_directly_or_through_others(steps: list[Step]) -> None:
     """Compared with looking at every pair of tasks and every pair of bytes they touch."""
@@ -171,7 +171,7 @@ def test_queues_are_by_engine_and_by_what_a_transfer_reads() -> None:
     assert queues_of(tasks, ports=2) == [("dma_ddr", 0), ("dma_cmx", 0), ("dpu", 3)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(sizes=st.lists(st.integers(1, 1 << 20), max_size=40), ports=st.integers(1, 3))
 def test_ports_move_nearly_the_same_for_every_op(sizes: list[int], ports: int) -> None:
     tasks = [*_transfers(sizes, 0), *_transfers(sizes, 1)]
@@ -206,7 +206,7 @@ def test_the_checker_sees_an_overlap_and_a_missing_wait() -> None:
         check_cmx(tasks, CMX_BYTES)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(data=st.data(), shape=st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_views_address_the_bytes_that_numpy_addresses(
     data: st.DataObject, shape: Sequence[int]
@@ -244,10 +244,12 @@ def static_llama(llama_8m: Path) -> Model:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    ("name", "tiles"),
-    [("4000", 1), ("4000", 2), ("4000", 4), ("4000", 6), ("3720", 2), ("5010", 3)],
+    ("name", "tiles", "precision"),
+    [
+        *(("4000", 1, "f16"), ("4000", 2, "f32"), ("4000", 4, "f16"), ("4000", 6, "f32")),
+        *(("3720", 2, "f16"), ("5010", 3, "f32")),
+    ],
 )
-@pytest.mark.parametrize("precision", ["f16", "f32"])
 def test_a_real_model_is_scheduled_soundly(
     static_llama: Model, name: str, tiles: int, precision: str
 ) -> None:
@@ -262,5 +264,5 @@ def test_a_real_model_is_scheduled_soundly(
 
 
 def test_equal_input_gives_equal_bytes(static_llama: Model) -> None:
-    blobs = {compile_model(static_llama.clone(), Options()) for _ in range(3)}
+    blobs = {compile_model(static_llama.clone(), Options()) for _ in range(2)}
     assert len(blobs) == 1

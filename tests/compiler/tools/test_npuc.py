@@ -110,6 +110,7 @@ def test_formats_of_floats_keep_the_cache_in_16_bits_as_the_exporters_do(
     assert (compiled.get_property("KV_CACHE_PRECISION") == ov.Type.f16) == kept
 
 
+@pytest.mark.long
 def test_an_fp16_export_decodes_as_the_exporters_does_with_openvinos_own_settings(
     npuc: Npuc, demo_ir: Path, tmp_path: Path
 ) -> None:
@@ -279,6 +280,7 @@ def test_quantize_refuses_what_makes_no_sense(npuc: Npuc, demo: Path, tmp_path: 
     check_refused(npuc("quantize", tmp_path / "copy.xml", "--report"), "copy.bin")
 
 
+@pytest.mark.long
 def test_quantize_reports_activations_too_and_writes_them_as_fake_quantize(
     npuc: Npuc, demo: Path, tmp_path: Path
 ) -> None:

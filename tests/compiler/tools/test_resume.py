@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -24,47 +28,73 @@ NAMES = [each.name for each in passes(Options())]
 BEFORE_SHAPES = NAMES[: NAMES.index("specialize-shapes")]
 
 
+UNFOLDED = ("fold-constants", "lower-attention", "tile")
+"""Passes after which a model is compiled on layer by layer, too."""
+
+
+class Compiled(NamedTuple):
+    """A blob of the demo model, and the text that ``npuc compile`` printed after each pass."""
+
+    blob: bytes
+    texts: dict[str, str]
+
+
+def printed(*argv: object) -> str:
+    """What ``npuc compile`` prints."""
+    with redirect_stdout(StringIO()) as out:
+        assert main(["compile", *map(str, argv)]) == 0
+    return out.getvalue()
+
+
 @pytest.fixture(scope="module")
-def blobs(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, bytes]:
-    """The blob of the demo model, folded and not."""
+def compiled(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Compiled]:
+    """The demo model, folded and not; it is compiled once each."""
     folder = tmp_path_factory.mktemp("direct")
-    found: dict[bool, bytes] = {}
+    found: dict[bool, Compiled] = {}
     for fold in (True, False):
         blob = folder / "demo.blob"
         options = [] if fold else ["--no-fold"]
-        assert main(["compile", str(demo), "-o", str(blob), *SHAPES, *options]) == 0
-        found[fold] = blob.read_bytes()
+        text = printed(demo, "-o", blob, "--print-ir-after-all", *SHAPES, *options)
+        parts = re.split(r"^(?=// IR after )", text, flags=re.MULTILINE)[1:]
+        texts = {part.split()[3]: part for part in parts}
+        found[fold] = Compiled(blob.read_bytes(), texts)
     return found
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    ("name", "fold"),
-    [(name, fold) for name in NAMES for fold in (True, False) if fold or name != "fold-blocks"],
+    ("name", "fold"), [*((name, True) for name in NAMES), *((name, False) for name in UNFOLDED)]
 )
 def test_from_each_pass_on_the_blob_is_the_same(
-    demo: Path,
-    blobs: dict[bool, bytes],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    fold: bool,
+    compiled: dict[bool, Compiled], tmp_path: Path, name: str, fold: bool
 ) -> None:
     options = [] if fold else ["--no-fold"]
-    assert main(["compile", str(demo), "--stop-after", name, *SHAPES, *options]) == 0
     text, blob = tmp_path / "demo.mlir", tmp_path / "demo.blob"
-    text.write_text(capsys.readouterr().out)
+    text.write_text(compiled[fold].texts[name])
     shapes = SHAPES if name in BEFORE_SHAPES else []
     assert main(["compile", str(text), "-o", str(blob), *shapes, *options]) == 0
-    assert blob.read_bytes() == blobs[fold]
+    assert blob.read_bytes() == compiled[fold].blob
+
+
+def test_who_stops_after_a_pass_prints_what_all_print_after_it(
+    demo: Path, compiled: dict[bool, Compiled]
+) -> None:
+    for fold, options in ((True, []), (False, ["--no-fold"])):
+        stopped = printed(demo, "--stop-after", "lift-state", *SHAPES, *options)
+        assert stopped == compiled[fold].texts["lift-state"]
+
+
+@pytest.fixture(scope="module")
+def lifted(demo: Path) -> str:
+    """The text of the demo model after ``lift-state``."""
+    return printed(demo, "--stop-after", "lift-state", *SHAPES)
 
 
 def test_a_text_is_not_taken_back(
-    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    compiled: dict[bool, Compiled], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compile", str(demo), "--stop-after", "tile", *SHAPES]) == 0
     text = tmp_path / "demo.mlir"
-    text.write_text(capsys.readouterr().out)
+    text.write_text(compiled[True].texts["tile"])
     assert main(["compile", str(text), "--stop-after", "simplify"]) == 2
     assert "has been through 'simplify' already" in capsys.readouterr().err
     assert main(["compile", str(text), "-o", str(tmp_path / "b"), *SHAPES]) == 2
@@ -92,6 +122,7 @@ DAMAGE = {
 )
 def test_weights_that_are_gone_are_missed_in_one_line(
     demo: Path,
+    lifted: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     kept: int | None,
@@ -100,8 +131,7 @@ def test_weights_that_are_gone_are_missed_in_one_line(
     """A text says where its weights lie; the file may have been removed or cut since."""
     folder, text, blob = tmp_path / "model", tmp_path / "demo.mlir", tmp_path / "demo.blob"
     shutil.copytree(demo, folder)
-    assert main(["compile", str(folder), "--stop-after", "lift-state", *SHAPES]) == 0
-    text.write_text(capsys.readouterr().out)
+    text.write_text(lifted.replace(str(demo), str(folder)))
     for weights in folder.glob("*.safetensors"):
         whole = weights.read_bytes()
         weights.unlink()
@@ -118,13 +148,12 @@ def test_weights_that_are_gone_are_missed_in_one_line(
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_damaged_text_is_refused_in_one_line(
-    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    lifted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert main(["compile", str(demo), "--stop-after", "lift-state", *SHAPES]) == 0
-    text, blob = capsys.readouterr().out, tmp_path / "demo.blob"
+    blob = tmp_path / "demo.blob"
     old, new = DAMAGE[name]
-    assert old in text
-    (tmp_path / "demo.mlir").write_text(text.replace(old, new))
+    assert old in lifted
+    (tmp_path / "demo.mlir").write_text(lifted.replace(old, new))
     assert main(["compile", str(tmp_path / "demo.mlir"), "-o", str(blob)]) == 2
     said = capsys.readouterr().err
     assert said.startswith("npuc: ")

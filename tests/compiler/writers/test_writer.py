@@ -14,6 +14,7 @@ import openvino as ov
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.covering import each_architecture_once
 from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.builder import GraphBuilder
@@ -64,7 +65,7 @@ def check_round_trip(source: Path, folder: Path) -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("source", ["llama_8m_ir", "demo_ir"])
+@pytest.mark.parametrize("source", ["demo_ir", "llama_8m_ir"])
 def test_an_exported_ir_is_written_as_it_was_read(
     request: pytest.FixtureRequest, source: str, tmp_path: Path
 ) -> None:
@@ -72,7 +73,7 @@ def test_an_exported_ir_is_written_as_it_was_read(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("name", each_architecture_once(EXPORTED))
 def test_each_architecture_and_precision_is_written_as_it_was_read(
     load_module: Callable[[Path], Any], name: str, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_openvino_computes_on_a_written_folder_what_we_compute(
         assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
+@pytest.mark.long
 def test_openvino_computes_the_same_on_an_exported_ir_and_on_what_is_written_of_it(
     llama_8m_ir: Path, turns: list[Mapping[str, np.ndarray]], tmp_path: Path
 ) -> None:
@@ -176,7 +178,7 @@ def test_a_name_that_xml_cannot_hold_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
     """Text, property, text: for every reader of an attribute that the table has."""
@@ -203,7 +205,7 @@ def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
     shape=st.lists(st.integers(1, 5), max_size=3).map(tuple),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 def test_constants_of_every_type_and_shape_keep_their_values(
     tmp_path_factory: pytest.TempPathFactory, element: str, shape: tuple[int, ...], seed: int
 ) -> None:

@@ -30,7 +30,7 @@ def test_the_suite_fails_engines_that_do_nothing() -> None:
         check_engines(Idle)  # pyright: ignore[reportArgumentType]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(data=st.data(), itemsize=st.sampled_from([1, 2, 4, 8]))
 def test_any_strided_copy_equals_numpys(data: st.DataObject, itemsize: int) -> None:
     """Up to five dimensions, cut from a larger array on one side and dense on the other."""

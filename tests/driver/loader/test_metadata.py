@@ -109,7 +109,7 @@ def test_full_metadata_is_read() -> None:
     assert network.parameters[0].tensor_names == ("name",) * 32
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 7)), min_size=1, max_size=3)
 )
@@ -122,7 +122,7 @@ def test_flipped_bits_are_read_within_range_or_refused_at_their_place(
     read_or_refuse(bytes(content))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(NAMES),
     st.sampled_from(["data_offset", "next", "count", "elem_size"]),
@@ -136,7 +136,7 @@ def test_a_damaged_link_is_read_within_range_or_refused_at_its_place(
     read_or_refuse(bytes(content))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, len(GOOD) - 1))
 def test_a_cut_section_is_refused(size: int) -> None:
     with pytest.raises(SectionError) as caught:

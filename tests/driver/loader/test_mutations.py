@@ -81,9 +81,9 @@ def test_the_undamaged_blob_runs() -> None:
 
 
 @pytest.mark.long
-def test_three_thousand_mutations_give_results_or_typed_errors() -> None:
+def test_a_thousand_mutations_give_results_or_typed_errors() -> None:
     draw = random.Random(2026)
-    outcomes = {load_and_run(mutate(draw)) for _ in range(3000)}
+    outcomes = {load_and_run(mutate(draw)) for _ in range(1000)}
     assert "nameless error" not in outcomes
     # The mutations reach every stage of loading; if not, they are too tame to prove anything.
     assert {"ran", "HeaderError", "SectionError", "RelocError", "KernelError", "DeviceFault"} <= (
@@ -91,13 +91,13 @@ def test_three_thousand_mutations_give_results_or_typed_errors() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, len(BLOB) - 1), st.binary(min_size=1, max_size=16))
 def test_any_overwritten_bytes_give_results_or_typed_errors(at: int, content: bytes) -> None:
     load_and_run(BLOB[:at] + content + BLOB[at + len(content) :])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, len(BLOB) - 1))
 def test_a_cut_blob_is_refused(size: int) -> None:
     assert load_and_run(BLOB[:size]) in ("HeaderError", "SectionError")

@@ -81,7 +81,7 @@ def test_only_what_is_adapted_is_blended(make) -> None:
     }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 9), st.floats(-3, 3, width=32), st.sampled_from("fe")),

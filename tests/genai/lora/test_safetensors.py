@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from genai_layer.lora.safetensors import read_tensors
 
-many = settings(max_examples=150, deadline=None)
+many = settings(max_examples=30, deadline=None)
 
 
 def file_of(header: object, data: bytes = b"") -> bytes:

@@ -13,7 +13,8 @@ BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK
 @pytest.mark.parametrize("precision", ["", "i8"])
 def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision: str) -> None:
     """They grow past blocks and variants, go back, and begin anew, which gives blocks back."""
-    options = crowd.LADDER | BLOCKS | {"KV_CACHE_PRECISION": precision}
+    ladder = crowd.SLOTS if precision else crowd.LADDER
+    options = ladder | BLOCKS | {"KV_CACHE_PRECISION": precision}
     engine = batching(**options)
     everyone = [
         [crowd.Turn([i] * 5 * i, answer=20), crowd.Turn([7, i], back=9, answer=30)]
@@ -28,6 +29,7 @@ def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision:
         assert crowd.same(logits, expected, error=5e-3 if precision else 1e-5)
 
 
+@pytest.mark.long
 def test_slots_are_bound_to_the_conversations_own_blocks(batching, crowd) -> None:
     engine = batching(**crowd.LADDER, **BLOCKS)
     everyone = [engine.open() for _ in range(2)]

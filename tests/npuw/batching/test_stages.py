@@ -27,6 +27,7 @@ def test_a_model_for_each_number_and_capacity_follows_the_others() -> None:
     assert [stage.name for stage in planned.own_heads] == ["lm_head"]
 
 
+@pytest.mark.long
 def test_an_exported_model_generates_together_what_it_did(
     talks, crowd, tiny: Path, tmp_path: Path
 ) -> None:

@@ -163,7 +163,7 @@ def test_absurd_configs_are_refused_in_little_time_and_memory(
     assert len(str(raised.value)) < 3000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=18, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
     sharded: Path, mutations: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -198,7 +198,7 @@ def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
 
 
 @pytest.mark.long
-def test_five_hundred_mutations_are_read_or_give_typed_errors(
+def test_many_mutations_are_read_or_give_typed_errors(
     families: Any, mutations: Any, tmp_path: Path
 ) -> None:
     draw = random.Random(2026)
@@ -211,9 +211,9 @@ def test_five_hundred_mutations_are_read_or_give_typed_errors(
         mutations.outcome_of_folder(
             mutations.mutate_folder(draw, draw.choice(seeds)), tmp_path / "damaged"
         )
-        for _ in range(500)
+        for _ in range(170)
     )
-    assert min(outcomes[each] for each in ("read", "BadModel", "UnsupportedModel")) > 10
+    assert min(outcomes[each] for each in ("read", "BadModel", "UnsupportedModel")) > 3
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("folder_*.json")), ids=lambda path: path.stem)

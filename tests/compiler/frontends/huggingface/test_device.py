@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.covering import beside_by_turns
 
 from npuw_layer import Core
 
@@ -19,8 +20,7 @@ TOLERANCES = {"f32": 1e-4, "f16": 3e-2}
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("precision", TOLERANCES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "precision"), beside_by_turns(MODELS, [*TOLERANCES]))
 def test_a_conversation_on_the_device_has_the_logits_of_transformers(
     families: Any, folder_of: Callable[..., Path], name: str, precision: str
 ) -> None:
@@ -28,6 +28,8 @@ def test_a_conversation_on_the_device_has_the_logits_of_transformers(
         "NPUW_LLM_MAX_PROMPT_LEN": 64,
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,
         "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES",
+        "NPUW_LLM_PREFILL_PYRAMID": "NO",
+        "NPUW_LLM_GENERATE_PYRAMID": "NO",
     }
     options = lengths | {"INFERENCE_PRECISION_HINT": precision}
     request = Core().compile_model(folder_of(name), "NPU", options).create_infer_request()

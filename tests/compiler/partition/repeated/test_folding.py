@@ -115,7 +115,7 @@ def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
 
     monkeypatch.setattr(build, "assign_barriers", counting)
     sizes: list[int] = []
-    for layers in (5 * block, 9 * block):
+    for layers in (4 * block, 7 * block):
         counts.append(0)
         blob = compile_model(split(read_folder(deep(name, layers)), 1, 31), Options("f32"))
         sizes.append(len(explain(blob).layers))
@@ -130,7 +130,12 @@ def test_a_folded_model_computes_what_the_whole_one_does(
 ) -> None:
     """Bit for bit, in a prompt and in what follows it; the caches of all layers are used."""
     folder = deep(name, 4 * block + 1)
-    lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 16, "NPUW_LLM_MIN_RESPONSE_LEN": 16}
+    lengths = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 16,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 16,
+        "NPUW_LLM_PREFILL_PYRAMID": "NO",
+        "NPUW_LLM_GENERATE_PYRAMID": "NO",
+    }
     logits: dict[str, list[np.ndarray]] = {}
     for fold in ("YES", "NO"):
         options = lengths | {"INFERENCE_PRECISION_HINT": "f32", "NPUW_FOLD": fold}

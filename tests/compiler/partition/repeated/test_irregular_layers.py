@@ -118,7 +118,7 @@ def run(blob: bytes, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(recipe=recipes())
 def test_whatever_is_folded_the_whole_model_is_computed(recipe: Recipe) -> None:
     x = np.random.default_rng(4).standard_normal((ROWS, WIDTH)).astype(np.float32)

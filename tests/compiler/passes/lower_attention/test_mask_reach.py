@@ -30,7 +30,7 @@ def masks(rows: int, positions: int) -> tuple[Model, GraphBuilder, list[SSAValue
     return model, GraphBuilder(model, last), list(model.body.args)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_nothing_is_ever_seen_beyond_the_reach(data: st.DataObject) -> None:
     rows, positions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))

@@ -16,7 +16,7 @@ from compiler_layer.reference.interpreter import Interpreter
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_product_in_any_blocks_computes_the_product(unroll: Any, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles", "integers"]))
@@ -91,7 +91,7 @@ def test_channels_that_share_one_scale_may_be_cut(unroll: Any, zeros: bool) -> N
     assert np.abs(actual - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_kernel_in_any_blocks_computes_the_kernel(unroll: Any, data: st.DataObject) -> None:
     """Operands that repeat in any dimensions are loaded once for all blocks that share them."""

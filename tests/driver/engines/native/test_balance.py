@@ -41,7 +41,7 @@ def everything_is_large() -> Iterator[None]:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("everything_is_large")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data())
 def test_any_program_that_is_cut_leaves_what_the_reference_leaves(
     programs: st.SearchStrategy[list[Step]], team: Team, data: st.DataObject

@@ -81,7 +81,7 @@ shapes = st.integers(1, 3).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(shape=shapes, threads=st.sampled_from(sorted(TEAMS)))
 def test_every_row_runs_once_and_behind_all_of_the_phase_before(
     shape: list[list[list[int]]], threads: int

@@ -53,7 +53,7 @@ def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench],
 
 
 @pytest.mark.long
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_any_program_leaves_what_the_reference_leaves(
     programs: st.SearchStrategy[list[Step]], data: st.DataObject

@@ -62,7 +62,7 @@ def found(order, program: Program) -> object:
         return str(fault)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(programs())
 def test_the_native_order_is_the_same(program: Program) -> None:
     assert found(NativeExecutor().order, program) == found(issue_order, program)

@@ -47,7 +47,7 @@ def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
     return side(), side()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(two_sides())
 def test_joint_dimensions_go_the_way_of_both_sides(sides: tuple[Side, Side]) -> None:
     joint = joint_dims(*sides)
@@ -88,7 +88,7 @@ def bytes_of_region(region: list[int]) -> Bytes:
     return {begin + row * pitch + byte for row in range(rows) for byte in range(width)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(regions())
 def test_overlaps_are_those_of_bytes(table: np.ndarray) -> None:
     """Rows of different pitches may be taken to overlap though they do not; nothing else may."""
@@ -122,7 +122,7 @@ def addresses_of(dims: list[tuple[int, int]], element: int) -> list[int]:
     return bytes_of_side(Side(element, tuple(dims)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(st.data())
 def test_an_operand_finds_the_same_bytes_on_the_other_side_of_a_copy(data: st.DataObject) -> None:
     """Copies of rows, in order on the near side and anywhere on the far one."""

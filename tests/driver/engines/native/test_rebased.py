@@ -44,7 +44,7 @@ def rebased(run: Run, spans: Spans) -> Run | None:
 
 
 @pytest.mark.long
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data(), before=st.sampled_from([0, 4, 64, 4096]))
 def test_any_program_leaves_elsewhere_what_it_leaves_if_it_is_prepared_there(
     programs: st.SearchStrategy[list[Step]], data: st.DataObject, before: int

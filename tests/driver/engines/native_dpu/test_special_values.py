@@ -26,7 +26,7 @@ KINDS = [
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_values_that_are_not_finite_stay_so(
     dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject, seed: int

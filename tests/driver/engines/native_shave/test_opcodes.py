@@ -8,7 +8,7 @@ import pytest
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.shave import FORMS, REDUCTIONS, Form, Op
 
-LENGTHS = [*range(2, 36), 47, 48, 49, 63, 64, 65, 66, 70, 127, 128, 1000, 1153]
+LENGTHS = [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 70, 1153]
 
 SPECIAL = np.float32(
     [

@@ -169,7 +169,7 @@ _WITHOUT_NAN = "cmpeq v8, v{0}, v{0}\nimm v9, 0\nsel v8, v8, v{0}, v9"
 
 @pytest.mark.long
 @settings(
-    max_examples=160,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -33,8 +33,7 @@ BOTH = {
     "NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED",
 }
 MIXTURES = (
-    *("mixtral_fp16", "mixtral_int8", "mixtral_int4", "qwen2_moe_fp16", "dbrx_fp16"),
-    *("qwen3_moe_fp16", "qwen3_moe_int8", "qwen3_moe_int4", "qwen3_moe_deep_fp16"),
+    *("mixtral_int8", "qwen2_moe_fp16", "dbrx_fp16", "qwen3_moe_int4", "qwen3_moe_deep_fp16"),
 )
 
 Expected = Callable[[str], dict[str, np.ndarray]]
@@ -78,8 +77,8 @@ def test_the_npu_says_what_openvino_says(exported, expected: Expected, name):
     check(Core(), exported(name), expected(name), **BOTH)
 
 
-@pytest.mark.matrix
-@pytest.mark.parametrize("name", ["mixtral_int8", "qwen3_moe_int4", "qwen2_moe_fp16"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["mixtral_int4", "qwen3_moe_fp16", "qwen2_moe_fp16"])
 def test_the_interpreter_says_what_openvino_says(exported, expected: Expected, name):
     check(Core(device=InterpreterDevice()), exported(name), expected(name), **BOTH)
 
@@ -133,6 +132,7 @@ def test_it_is_cached_exported_and_imported(exported, expected: Expected, tmp_pa
     assert said == expects["greedy"].tolist()[:5]
 
 
+@pytest.mark.long
 def test_blobs_may_have_the_weights(exported, expected: Expected, tmp_path):
     name = "qwen3_moe_int4"
     own = {"ENABLE_WEIGHTLESS": "NO", "NPUW_LLM_GENERATE_HINT": "BEST_PERF"}
@@ -178,7 +178,7 @@ def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, capl
     assert said == also
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("more", [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}], ids=str)
 def test_several_devices_may_run_experts(exported, expected: Expected, more):
     name = "mixtral_int4"
@@ -189,7 +189,7 @@ def test_several_devices_may_run_experts(exported, expected: Expected, more):
     assert "| MOE ×2: NPU" in request.execution_report()["device of generate_192"]
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize("devices", ["OPENVINO_CPU", "NPU,OPENVINO_CPU"])
 def test_experts_run_on_the_real_plugin_too(exported, expected: Expected, devices):
     name = "mixtral_int4"

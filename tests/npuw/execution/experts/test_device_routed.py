@@ -59,6 +59,7 @@ def test_other_devices_run_the_same_graph(exported, expected: Expected, device):
     check(Core(), exported(name), expected(name), **ROUTED, NPUW_DEVICES=device)
 
 
+@pytest.mark.long
 def test_experts_with_tensors_of_their_own_are_refused(exported):
     with pytest.raises(ModelError, match="lie in tensors of their own"):
         Core().compile_model(exported("mixtral_int4"), "NPU", SMALL | ROUTED)
@@ -82,6 +83,7 @@ def test_a_token_reads_the_experts_that_it_chose(exported, name):
     assert saved <= read[0] - read[1] <= 1.5 * saved
 
 
+@pytest.mark.long
 def test_prompts_and_generation_are_cached_apart_exported_and_imported(
     exported, expected: Expected, tmp_path
 ):
@@ -205,7 +207,7 @@ def in_both_ways(model: Model) -> tuple[Running, Running]:
 
 
 @pytest.mark.matrix
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.lists(st.permutations(range(EXPERT_COUNT)), min_size=3, max_size=3), st.integers(0, 99))
 def test_any_choice_gives_what_all_experts_give(both, order, seed):
     x = np.random.default_rng(seed).standard_normal((3, CHANNELS)).astype(np.float32)

@@ -85,6 +85,7 @@ def test_it_takes_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: 
     check(Core().compile_model(tiny, "NPU", SMALL | ALONE | asked), whole)
 
 
+@pytest.mark.long
 def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
     dump = {"NPUW_DUMP_SUBS": "0,last", "NPUW_DUMP_SUBS_DIR": str(tmp_path)}
     Core().compile_model(tiny, "NPU", SMALL | ALONE | dump | {"NPUW_ONLINE_ISOLATE": "ATTN"})
@@ -93,7 +94,7 @@ def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
     assert openvino.Core().read_model(tmp_path / "generate_192_4.xml").outputs
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cut", "weightless"), [({}, "NO"), ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "YES")], ids=str
 )

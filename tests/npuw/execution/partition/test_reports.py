@@ -66,6 +66,7 @@ def test_what_runs_in_tiles_says_it_too(tiny: Path) -> None:
     assert report["prefill_64"] == "part ×3: CPU | compute ×3: CPU"
 
 
+@pytest.mark.long
 def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
     for options in (ATTENTION, dict.fromkeys(HINTS, "DYNAMIC") | {"NPUW_DEVICES": "CPU"}):
         assert "generate_192" not in told(tiny, options)
@@ -121,6 +122,7 @@ def test_parts_that_the_npu_refuses_say_why_they_are_elsewhere(tiny: Path) -> No
     assert report[""] == "NPU, CPU"
 
 
+@pytest.mark.long
 def test_parts_of_a_kind_may_be_on_several_devices(tiny: Path) -> None:
     """Two attentions are one program, unless they are compiled by themselves."""
     alone = ATTENTION | {"NPUW_FOLD": "NO"}
@@ -131,6 +133,7 @@ def test_parts_of_a_kind_may_be_on_several_devices(tiny: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
     def spoil(name: str, values: Array) -> None:
         if name == "logits":

@@ -9,23 +9,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.npuw.conftest import write_tiny
 
 from npuw_layer import Core
 from npuw_layer.errors import ModelError, NpuwFault, OptionError
 from npuw_layer.options import parse_options
 
 SMALL = {
+    "NPUW_LLM_MAX_PROMPT_LEN": 128,
+    "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
-    "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96,192",
+    "NPUW_LLM_PREFILL_PYRAMID": "NO",
+    "NPUW_LLM_GENERATE_PYRAMID": "NO",
     "INFERENCE_PRECISION_HINT": "f32",
 }
+"""One prefill model, one generate model; what is cut in variants, test_partitioning.py shows."""
+LAYERS = 5
+"""As many equal ones as are worth a submodel of their own by default."""
 PROMPT = np.arange(90) * 7 % 97
 
 
 def story(talk) -> np.ndarray:
-    """A prompt of two chunks, some steps into the next variant, and back; all logits."""
+    """A prompt of two chunks, some steps, and back; all logits."""
     said = [talk.tell(PROMPT)] + [talk.tell([token]) for token in (3, 14, 15, 9, 26, 5, 35)]
     return np.array([*said, talk.tell([8], back=4)])
+
+
+@pytest.fixture(scope="module")
+def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with some layers more."""
+    return write_tiny(tmp_path_factory.mktemp("tall"), LAYERS)
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +79,13 @@ def test_each_repeated_layer_is_a_submodel_and_compiled_once(tall, tmp_path):
     Core().compile_model(tall, "NPU", SMALL | options)
     groups = plan(tmp_path / "plan.prefill_64.xml")
     layers = [group for group in groups if group.get("tag") == "layer"]
-    assert len(layers) == 7
+    assert len(layers) == LAYERS
     assert len({group.get("function") for group in layers}) == 1
     assert {len(group.findall("layer")) for group in layers} == {len(layers[0].findall("layer"))}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("least", [{"KEEP_BLOCKS": 8}, {"KEEP_BLOCK_SIZE": 99}])
+@pytest.mark.parametrize("least", [{"KEEP_BLOCKS": LAYERS + 1}, {"KEEP_BLOCK_SIZE": 99}])
 def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, least):
     options = {f"NPUW_ONLINE_{name}": value for name, value in least.items()}
     dump = {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
@@ -82,11 +95,11 @@ def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, 
 
 @pytest.mark.long
 def test_stretches_are_as_many_as_asked_for_and_equal_ones_compiled_once(tall, tmp_path):
-    options = {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 14}
+    options = {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 10}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options | dump)
     groups = [g for g in plan(tmp_path / "plan.generate_192.xml") if g.get("tag") == "stretch"]
-    assert 10 < len(groups) <= 14
+    assert 7 < len(groups) <= 10
     assert len({group.get("function") for group in groups}) < len(groups)
 
 
@@ -96,7 +109,7 @@ def test_compute_is_cut_out_and_compiled_one_by_one(tall, tmp_path):
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options | dump)
     groups = [g for g in plan(tmp_path / "plan.generate_192.xml") if g.get("tag") == "compute"]
-    assert len(groups) == len({group.get("function") for group in groups}) == 15
+    assert len(groups) == len({group.get("function") for group in groups}) == 2 * LAYERS + 1
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +172,7 @@ def test_a_plan_that_was_written_is_read(talks, tall, whole, tmp_path, writer) -
     found = {frozenset(layers(group)) for group in plan(tmp_path / "again.generate_192.xml")}
     assert found - {frozenset()} == named - {frozenset()}
     avoided = [g for g in plan(tmp_path / "again.generate_192.xml") if g.get("avoid") == "NPU"]
-    assert len(avoided) == (7 if writer == "avoided" else 0)
+    assert len(avoided) == (LAYERS if writer == "avoided" else 0)
 
 
 def layers(group: ET.Element) -> set[tuple[str, str]]:
@@ -238,7 +251,7 @@ def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
         tag: {group.get("function") for group in groups if group.get("tag") == tag}
         for tag in ("attn", "norm")
     }
-    assert [len(functions[tag]) for tag in ("attn", "norm")] == [1, 15]
+    assert [len(functions[tag]) for tag in ("attn", "norm")] == [1, 2 * LAYERS + 1]
     types = {each.get("type") for g in groups if g.get("tag") == "attn" for each in g.iter("layer")}
     assert "ScaledDotProductAttention" in types
 
@@ -257,7 +270,7 @@ def test_of_submodels_those_of_fold_only_alone_are_compiled_once(tall, tmp_path,
     by_tag: dict[str, list[str]] = {}
     for group in plan(tmp_path / "plan.generate_192.xml"):
         by_tag.setdefault(group.get("tag", ""), []).append(group.get("function", ""))
-    assert {len(found) for found in by_tag.values()} > {7, 15}
+    assert {len(found) for found in by_tag.values()} > {LAYERS, 2 * LAYERS + 1}
     for tag, found in by_tag.items():
         assert len({*found}) == (1 if tag in once else len(found)), tag
 
@@ -270,10 +283,10 @@ def test_where_ops_are_chosen_layers_are_cut_around_them(tall, tmp_path, pipelin
     Core().compile_model(tall, "NPU", SMALL | options | dump)
     groups = plan(tmp_path / "plan.generate_192.xml")
     tags = [group.get("tag") for group in groups]
-    assert tags.count("attn") == 7
+    assert tags.count("attn") == LAYERS
     assert "layer" not in tags
     between = [group.get("function") for group in groups if group.get("tag") != "attn"]
-    assert len(between) == 8
+    assert len(between) == LAYERS + 1
     assert len({*between}) == 3, "before the first, between two, and behind the last"
 
 

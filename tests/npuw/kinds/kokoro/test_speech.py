@@ -45,6 +45,7 @@ def test_numpy_says_it_as_long_and_as_loud(kokoro: Kokoro) -> None:
     assert 0.8 < audio.std() / kokoro.audio(12).std() < 1.25
 
 
+@pytest.mark.long
 def test_whatever_is_behind_a_text_changes_nothing(kokoro: Kokoro, compiled: Any) -> None:
     text = kokoro.text(12)
     other = text | {"input_ids": text["input_ids"].copy()}

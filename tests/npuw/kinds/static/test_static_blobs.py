@@ -122,7 +122,7 @@ def blob(compile_static, graphs, request) -> bytes:
     return compile_static(graphs["recurrent"](), **options).compiled.export_model()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(st.data())
 def test_whatever_is_damaged_is_refused(blob: bytes, data: st.DataObject) -> None:
     content = bytearray(blob)

@@ -49,7 +49,7 @@ def small(*sizes: int) -> bytes:
     return file.getvalue()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(sizes=st.lists(st.integers(1, 20_000), max_size=4))
 def test_whatever_is_written_is_read(sizes: list[int]) -> None:
     content = small(*sizes)
@@ -60,7 +60,7 @@ def test_whatever_is_written_is_read(sizes: list[int]) -> None:
     assert all(place.offset % 4096 == 0 for place in found.places), "they can be mapped"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data())
 def test_every_byte_is_under_a_digest_or_zero(data) -> None:
     content = small(3000, 5000)
@@ -70,14 +70,14 @@ def test_every_byte_is_under_a_digest_or_zero(data) -> None:
         read(content[:at] + bytes([content[at] ^ value]) + content[at + 1 :])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(length=st.integers(0, len(small(3000, 5000)) - 1))
 def test_every_truncation_is_seen(length: int) -> None:
     with pytest.raises(BlobError):
         read(small(3000, 5000)[:length])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(content=st.binary(max_size=300))
 def test_junk_is_refused(content: bytes) -> None:
     for whole in (content, MAGIC + content, MAGIC + STAGE + content):

@@ -33,7 +33,7 @@ def entry(halves, key, tmp_path) -> Path:
 
 
 @settings(
-    max_examples=150,
+    max_examples=30,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -50,7 +50,7 @@ def test_no_bit_can_be_flipped_unseen(data, halves, key, entry, caplog) -> None:
 
 
 @settings(
-    max_examples=50,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

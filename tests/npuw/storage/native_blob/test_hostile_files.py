@@ -91,7 +91,7 @@ def test_three_thousand_mutations_give_payloads_or_typed_errors() -> None:
     assert {"plain plain", "DamagedBlob DamagedBlob", "BlobVersionError plain"} <= outcomes
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_section_is_believed_only_if_all_behind_the_payload_is_as_it_was(data) -> None:
     """The payload's own digest is for whoever loads it."""
@@ -103,14 +103,14 @@ def test_a_section_is_believed_only_if_all_behind_the_payload_is_as_it_was(data)
         found(bytes(content))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, len(whole()) - 1))
 def test_a_cut_file_is_refused(size: int) -> None:
     with pytest.raises(BlobError):
         found(whole()[:size])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300), st.booleans())
 def test_junk_is_refused_or_a_payload(content: bytes, ending: bool) -> None:
     outcome(content + (footer(4) if ending else b""))

@@ -80,7 +80,7 @@ def metadata(draw: st.DrawFn) -> Metadata:
     return Metadata(minor, **{name: draw(one) for name, one in known.items()})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(metadata(), st.binary(max_size=20))
 def test_whatever_is_written_is_read_and_what_follows_is_left(said: Metadata, more: bytes) -> None:
     cursor = Cursor(memoryview(said.write() + more))
@@ -88,7 +88,7 @@ def test_whatever_is_written_is_read_and_what_follows_is_left(said: Metadata, mo
     assert cursor.remaining == len(more)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(metadata(), st.data())
 def test_metadata_that_is_cut_off_is_refused(said: Metadata, data: st.DataObject) -> None:
     content = said.write()
@@ -96,7 +96,7 @@ def test_metadata_that_is_cut_off_is_refused(said: Metadata, data: st.DataObject
         read(content[: data.draw(st.integers(0, len(content) - 1))])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(metadata(), st.data())
 def test_metadata_that_is_changed_is_other_metadata_or_refused(said: Metadata, data) -> None:
     content = bytearray(said.write())

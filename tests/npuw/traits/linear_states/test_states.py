@@ -96,6 +96,7 @@ def test_a_conversation_is_kept_in_a_file(begin: Any, tmp_path: Path) -> None:
     assert distance(other.tell([9], back=5), begin().tell(back)) <= 1e-5
 
 
+@pytest.mark.long
 def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> None:
     options = CHUNKED | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4, "NPUW_LLM_SHARED_HEAD": "NO"}
     compiled = Core().compile_model(lfm2("fp16"), "NPU", options)

@@ -18,7 +18,7 @@ from npuw_layer.traits.lora.values import AdapterValues
 PRODUCT = "lora_state_4__module.model.layers.0.mlp.up_proj/aten::linear/MatMul"
 A, ALPHA, B = (f"{PRODUCT}.{part}" for part in ("A", "alpha", "B"))
 SHAPES = {A: (6, 5), ALPHA: (1, 6), B: (7, 6)}
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=18, deadline=None)
 
 
 class Reader:

@@ -157,7 +157,7 @@ def biases(draw: st.DrawFn) -> Bias:
     return bias
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(biases(), st.integers(0, 22), st.integers(1, 6))
 def test_a_random_graph_is_exact_or_rejected(bias: Bias, stored: int, new: int) -> None:
     try:

@@ -146,6 +146,6 @@ class Sliding(Both):
     slides = True
 
 
-PROFILE = settings(max_examples=50, stateful_step_count=25, deadline=None)
+PROFILE = settings(max_examples=15, stateful_step_count=25, deadline=None)
 Both.TestCase.settings = Sliding.TestCase.settings = PROFILE
 TestBoth, TestSliding = Both.TestCase, Sliding.TestCase

@@ -52,7 +52,7 @@ def test_a_conversation_is_what_it_is_otherwise(
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
     tell(IDS[:70])
-    for token in IDS[70 : 220 if "NPUW_LLM_ON_FULL" in options else 180]:
+    for token in IDS[70 : 220 if "NPUW_LLM_ON_FULL" in options else 134]:
         tell([token])
     if "NPUW_LLM_ON_FULL" not in options:
         for back, count in ((5, 1), (90, 1), (33, 20), (1, 1)):

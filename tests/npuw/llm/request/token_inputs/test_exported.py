@@ -27,11 +27,11 @@ WAYS = {
 }
 MODELS = {
     "llava": [*WAYS],
-    "qwen2_vl": ["whole", "pyramid", "tiles", "blocks", "interpreted"],
+    "qwen2_vl": ["whole", "tiles", "interpreted"],
     "qwen2_5_vl": ["pyramid"],
     "gemma3": ["pyramid"],
     "gemma3_types": ["whole"],
-    "qwen3_vl": ["whole", "pyramid", "tiles", "blocks"],
+    "qwen3_vl": ["pyramid", "tiles", "blocks"],
     "qwen3_vl_gathered": ["whole"],
     "gemma3n": ["pyramid"],
 }
