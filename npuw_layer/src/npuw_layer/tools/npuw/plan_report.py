@@ -45,7 +45,7 @@ def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterato
     )
     yield (
         "operation, added up. Nothing was compiled. Against compiled blobs it is off by less than "
-        f"{EXPECTED_ERROR:.0%} (tests/npuw/test_plan.py)."
+        f"{EXPECTED_ERROR:.0%} (tests/npuw/plan/test_plan.py)."
     )
 
 

@@ -138,7 +138,7 @@ def test_where_one_stage_fails_it_may_not_be_taken_over(
     tiny: Path, answer: list[int], load_module: Callable[[Path], Any], monkeypatch: Any
 ) -> None:
     """NPUW_FALLBACK_EXEC of the stage, whatever it is of the others."""
-    faulty = load_module(Path(__file__).with_name("faulty_device.py")).FaultyDevice
+    faulty = load_module(Path(__file__).parents[2] / "faulty_device.py").FaultyDevice
     from npuw_layer.execution.devices import make
 
     found = make.plugin

@@ -43,7 +43,7 @@ def npu() -> Device:
 
 @pytest.fixture(scope="session")
 def faulty(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(Path(__file__).with_name("faulty_device.py")).FaultyDevice
+    return load_module(Path(__file__).parents[2] / "faulty_device.py").FaultyDevice
 
 
 def answer(compiled: Any, tokens: int = 12) -> list[int]:

@@ -18,7 +18,7 @@ from npuw_layer import Core
 from npuw_layer.api.results import Results
 from npuw_layer.errors import ModelError, NpuwError, OptionError, TensorError
 
-GOLDENS = Path(__file__).resolve().parents[1] / "goldens"
+GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 DRAW = np.random.default_rng(4)
 KINDS = ("language", "whisper", "text", "static")
 

@@ -30,7 +30,7 @@ SMALL = {
 @pytest.fixture(scope="session")
 def serial_compiler(load_module: Callable[[Path], Any]) -> Callable[[], Any]:
     """Makes compilers of the second kind."""
-    return load_module(Path(__file__).with_name("serial_compiler.py")).SerialCompiler
+    return load_module(Path(__file__).parents[1] / "serial_compiler.py").SerialCompiler
 
 
 def npu(compiler: Compiler) -> Device:

@@ -26,7 +26,7 @@ from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.testing.check_device import CONFIG, small_graph
 
-EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
+EXPORTED = Path(__file__).resolve().parents[2] / "goldens" / "exported"
 LENGTHS = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,
     "NPUW_LLM_MIN_RESPONSE_LEN": 64,

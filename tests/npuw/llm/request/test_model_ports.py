@@ -13,7 +13,7 @@ from npuw_layer import Core
 from npuw_layer.api.model_port import OpenPort
 from npuw_layer.errors import TensorError
 
-EXPORTED = Path(__file__).resolve().parents[1] / "goldens" / "exported"
+EXPORTED = Path(__file__).resolve().parents[3] / "goldens" / "exported"
 WAYS: dict[str, dict[str, Any]] = {
     "head of its own": {},
     "heads in all": {"NPUW_LLM_SHARED_HEAD": "NO"},

@@ -59,7 +59,7 @@ def test_adapters_reach_every_part_of_a_model(talks, adapt, options) -> None:
 def test_routed_experts_beside_all_else(
     talks, load_module: Callable[[Path], Any], tmp_path_factory, options
 ) -> None:
-    exported = Path(__file__).resolve().parents[1] / "goldens" / "exported"
+    exported = Path(__file__).resolve().parents[2] / "goldens" / "exported"
     folder = tmp_path_factory.mktemp("mixture")
     path = load_module(exported / "restore.py").restore(exported, "qwen3_moe_fp16", folder)
     check(talks(path, **SMALL, **options), talks(path, **SMALL))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.npuw.conftest import ask, caches_of
-from tests.npuw.test_float8_caches import large_keys
+from tests.npuw.llm.graph.test_float8_caches import large_keys
 
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16
 from npuw_layer import Core

@@ -35,7 +35,7 @@ from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 
-FILES = Path(__file__).parents[1] / "goldens" / "fp8"
+FILES = Path(__file__).parents[3] / "goldens" / "fp8"
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 RESOLVED = {"NPUW_LLM_OPTIMIZE_FP8": "YES"}
