@@ -23,7 +23,7 @@ COARSE = {"f16": 5e-3, "f32 cache": 5e-3, "f16 cache": 2e-4, "i8 cache": 5e-3, "
 """Sums are in another order, and then a rounding may go to the other side."""
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "plain": {},
+    "plain": {},  # of a model whose layers are folded
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
@@ -52,7 +52,7 @@ def test_a_conversation_is_what_it_is_otherwise(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
     """A prompt, steps until the cache is full where that is allowed, a rewind, another prompt."""
-    options, model = FEATURES[feature], tall if feature in ("folded", "offloaded") else tiny
+    options, model = FEATURES[feature], tall if feature in ("plain", "offloaded") else tiny
     both = [talks(model, **options, **extra) for extra in (TRANSPOSED, {})]
 
     def tell(ids: list[int], back: int = 0) -> None:

@@ -52,6 +52,7 @@ def test_a_folder_computes_what_transformers_computes(
     check_against(read_folder(llama_8m), llama_8m_goldens, "hf")
 
 
+@pytest.mark.long
 def test_an_exported_ir_computes_what_openvino_computes(
     llama_8m_ir: Path, llama_8m_goldens: Goldens
 ) -> None:

@@ -60,6 +60,7 @@ def test_each_kind_of_part_says_where_it_runs(
     assert report[""] == ("NPU, CPU" if "CPU" in generate else "NPU")
 
 
+@pytest.mark.long
 def test_what_runs_in_tiles_says_it_too(tiny: Path) -> None:
     tiles = {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 16}
     report = told(tiny, {"NPUW_DEVICES": "CPU,NPU"} | tiles)
@@ -72,7 +73,7 @@ def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
         assert "generate_192" not in told(tiny, options)
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "reference"),
     [(ATTENTION, "CPU"), (dict.fromkeys(HINTS, "HFA"), "OPENVINO_CPU")],

@@ -13,7 +13,7 @@ WHOLE = BLOCKS | {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "NO"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "f32": {},
+    "f32": {},  # of a model whose layers are folded
     "f16, copies": {"INFERENCE_PRECISION_HINT": "f16", "NPUW_LLM_KV_SWITCHOVER": "COPY"},
     "chunks of 16, whole head": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16, "NPUW_LLM_SHARED_HEAD": "NO"},
     "chunks of 64, several tokens": {
@@ -41,7 +41,7 @@ def test_a_conversation_is_what_it_is_otherwise(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
     """A prompt, steps until the cache is full where that is allowed, rewinds, another prompt."""
-    options, model = FEATURES[feature], tall if feature in ("folded", "offloaded") else tiny
+    options, model = FEATURES[feature], tall if feature in ("f32", "offloaded") else tiny
     both = [talks(model, **(kind | options)) for kind in (BLOCKS, WHOLE)]
 
     def tell(ids: list[int], back: int = 0) -> None:
