@@ -151,7 +151,7 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "options", [ATTENTION, {"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
+    "options", [{"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
 )
 def test_new_requests_find_parts_where_they_have_moved(tiny: Path, options) -> None:
     """They looked for the weights that the NPU reads, and the CPU has others."""
