@@ -68,6 +68,7 @@ def test_both_frontends_give_the_same_inputs_outputs_and_variables(
     assert {v.name for v in ours.variables()} == {v.name for v in theirs.variables()}
 
 
+@pytest.mark.long
 def test_a_model_as_text_is_read_back_the_same(llama_8m_ir: Path) -> None:
     model = read_ir(llama_8m_ir)
     again = Model.parse(model.text())

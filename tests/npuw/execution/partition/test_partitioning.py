@@ -155,6 +155,7 @@ def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path)
     assert alike(talk(core, tall, **of_file), whole)
 
 
+@pytest.mark.long
 def test_links_that_do_not_fit_are_refused(tall):
     model = compiled(tall, **ONE_OF_EACH)
     parts = read_container(model.programs[0].program)

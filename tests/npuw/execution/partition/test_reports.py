@@ -115,6 +115,7 @@ def several(first: Device, policy: Policy | None = None) -> Core:
     return Core(device=SeveralDevices(makers, policy))
 
 
+@pytest.mark.long
 def test_parts_that_the_npu_refuses_say_why_they_are_elsewhere(tiny: Path) -> None:
     report = told(tiny, ATTENTION, several(Picky("generate_192/attn")))
     assert report["generate_192"] == (
