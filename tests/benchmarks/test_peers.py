@@ -18,9 +18,15 @@ from results import Scenario
 from session import PeerFailed, Place, Session
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what is compiled for one test is found by the next."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def place(models: Path, tmp_path: Path) -> Place:
-    return Place(models, sys.executable, sys.executable, 2, 120.0, 0.0, tmp_path / "cache")
+def place(models: Path, cache: Path) -> Place:
+    return Place(models, sys.executable, sys.executable, 2, 120.0, 0.0, cache)
 
 
 @pytest.mark.long

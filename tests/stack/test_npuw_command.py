@@ -183,6 +183,7 @@ def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) ->
     check_one_line(again, "File exists")
 
 
+@pytest.mark.long
 def test_programs_that_a_disk_has_no_room_for_are_named_and_leave_nothing(
     command, demo, tmp_path
 ) -> None:

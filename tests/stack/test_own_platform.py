@@ -46,6 +46,7 @@ def test_npuc_compiles_for_it_and_predicts_it(demo: Path, narrow: Path, tmp_path
     assert explain(data, platform=str(narrow)).total_ns > 1.2 * explain(data).total_ns
 
 
+@pytest.mark.long
 def test_a_conversation_runs_on_it_and_a_changed_file_is_another_device(
     demo: Path, narrow: Path, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_folder_computes_what_transformers_computes(
     check_against(read_folder(llama_8m), llama_8m_goldens, "hf")
 
 
+@pytest.mark.long
 def test_an_exported_ir_computes_what_openvino_computes(
     llama_8m_ir: Path, llama_8m_goldens: Goldens
 ) -> None:
@@ -67,6 +68,7 @@ def test_both_frontends_give_the_same_inputs_outputs_and_variables(
     assert {v.name for v in ours.variables()} == {v.name for v in theirs.variables()}
 
 
+@pytest.mark.long
 def test_a_model_as_text_is_read_back_the_same(llama_8m_ir: Path) -> None:
     model = read_ir(llama_8m_ir)
     again = Model.parse(model.text())

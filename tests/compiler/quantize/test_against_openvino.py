@@ -60,7 +60,6 @@ def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
         Format("int8"),
         Format("int8", symmetric=True),
         Format("int4", 64, symmetric=True),
-        Format("int4", 64),
         Format("int4", -1),
         Format("int4", 128),
     ],

@@ -353,6 +353,7 @@ def test_with_shapes_a_printed_graph_is_static(npuc: Npuc, demo: Path) -> None:
     check_refused(npuc("print", demo, "--shape=ids=1x8"), "no input or variable 'ids'")
 
 
+@pytest.mark.long
 def test_a_quantised_export_compiles(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     assert npuc("export", demo, tmp_path / "out", "--weight-format", "int8")[0] == 0
     blob = tmp_path / "m.blob"

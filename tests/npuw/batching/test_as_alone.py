@@ -95,6 +95,7 @@ def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> Non
         assert crowd.same(logits, crowd.alone(talks(**crowd.SLOTS), turns))
 
 
+@pytest.mark.long
 def test_the_smallest_models_that_hold_everyone_run(batching, crowd) -> None:
     """By slots for how many there are, by capacity for the longest of them."""
     engine = batching(**crowd.LADDER)
@@ -109,6 +110,7 @@ def test_the_smallest_models_that_hold_everyone_run(batching, crowd) -> None:
     assert list(dict.fromkeys(capacities)) == [72, 192]
 
 
+@pytest.mark.long
 def test_slots_are_bound_to_the_conversations_own_caches(batching, crowd) -> None:
     """Not a row is copied when conversations come and go, or change their variant."""
     engine = batching(**crowd.LADDER)

@@ -57,6 +57,7 @@ def test_a_program_of_other_slots_or_rows_is_refused(talks, crowd, other) -> Non
         check_ports([stage, head], [other_model, models[head]], options)
 
 
+@pytest.mark.long
 def test_a_plan_knows_what_slots_give_and_take(tmp_path: Path) -> None:
     config = {
         **{"model_type": "llama", "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 1e4},

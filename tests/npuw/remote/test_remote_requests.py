@@ -94,7 +94,7 @@ def test_an_imported_model_has_its_cores_context_too(models) -> None:
     assert compiled.get_context().get_params()["L0_CONTEXT"] is ours
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}],

@@ -72,7 +72,7 @@ def transposed(inputs: dict[str, np.ndarray], parts: Iterable[int]) -> dict[str,
 
 
 @pytest.mark.long
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataObject) -> None:
     element = data.draw(st.sampled_from(["f32", "f16"]))
@@ -113,7 +113,7 @@ def check_in_any_blocks(
 
 
 @pytest.mark.long
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_what_no_row_may_reach_takes_no_part(unroll: Any, data: st.DataObject) -> None:
     """Positions beyond the reach of all rows are poison, and yet the rest is as it should be."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.covering import beside_by_turns
 
 from driver_layer.engines.native.jit.host import Isa, native_isa
 
@@ -23,9 +24,14 @@ KINDS = [
 ]
 
 
+def _named(case: Isa | tuple[str, str, str, dict[str, Any]]) -> str:
+    return case.name.lower() if isinstance(case, Isa) else "-".join(case[:3])
+
+
 @pytest.mark.matrix
-@pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
-@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: "-".join(kinds[:3]))
+@pytest.mark.parametrize(
+    ("isa", "kinds"), beside_by_turns([*LEVELS, *LEVELS, *LEVELS], KINDS), ids=_named
+)
 @settings(max_examples=5, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_values_that_are_not_finite_stay_so(

@@ -134,6 +134,7 @@ def test_one_stage_alone_is_checked(tiny: Path, answer: list[int]) -> None:
     assert devices_of(strict)["generate_96"].startswith("CPU; NPU is not accurate")
 
 
+@pytest.mark.long
 def test_where_one_stage_fails_it_may_not_be_taken_over(
     tiny: Path, answer: list[int], load_module: Callable[[Path], Any], monkeypatch: Any
 ) -> None:
@@ -216,6 +217,7 @@ def test_turns_are_those_of_the_stage_on_the_npu(tiny: Path, answer: list[int]) 
         )
 
 
+@pytest.mark.long
 def test_the_cache_keeps_what_other_stages_choose_apart(
     tiny: Path, answer: list[int], tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ def test_blobs_may_have_the_weights(exported, expected: Expected, tmp_path):
     assert said == expected(name)["greedy"].tolist()[:5]
 
 
+@pytest.mark.long
 def test_several_conversations_at_once_share_the_runs_of_experts(exported, expected: Expected):
     npu, name = CountingNpu(), "mixtral_int4"
     options = {"NPUW_LLM_BATCH_SLOTS": 4, "NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED"}

@@ -35,31 +35,36 @@ def hints(kind: str) -> dict[str, str]:
 
 FEATURES: dict[str, dict[str, Any]] = {
     "chunks of 32": {},
-    "chunks of 64": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
+    "chunks of 64, several tokens": {
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
+        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
+    },
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
-    "f16 cache": {"KV_CACHE_PRECISION": "f16"},
     "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
     "blocks of f16": {**BLOCKS, "KV_CACHE_PRECISION": "f16"},
     "blocks": BLOCKS,
     "blocks of 8 bits": {**BLOCKS, "KV_CACHE_PRECISION": "i8"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
-    "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
-    "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
-    "copied rows": {"NPUW_LLM_KV_SWITCHOVER": "COPY"},
-    "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
+    "prefixes, whole head": {
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
+        "NPUW_LLM_SHARED_HEAD": "NO",
+    },
     "interpreter": {"NPUW_DEVICES": "CPU"},
-    "transposed": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+    "transposed, copied rows": {
+        "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES",
+        "NPUW_LLM_KV_SWITCHOVER": "COPY",
+    },
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
 }
 DYNAMIC = (
-    *("chunks of 32", "f16", "i8 cache", "blocks of f16", "variants", "several tokens"),
-    *("interpreter", "transposed", "sliding"),
+    *("chunks of 32", "i8 cache", "blocks of f16", "variants", "chunks of 64, several tokens"),
+    *("interpreter", "transposed, copied rows"),
 )
 """What attention over as many rows as there are may depend on; the rest is common to all kinds."""
-CLOSE = {"f16 cache": 2e-4, "blocks of f16": 2e-4, "f32 cache": 1e-2} | {
+CLOSE = {"blocks of f16": 2e-4, "f32 cache": 1e-2} | {
     "blocks of 8 bits": 5e-3,
     "f16": 1e-2,
     "i8 cache": 5e-3,

@@ -104,14 +104,18 @@ def test_a_partitioning_device_does_what_npuw_relies_on(check):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("between", "attention", "fold"),
-    [("NPU", "NPU", "YES"), ("NPU", "CPU", "NO"), ("CPU", "CPU", "YES")],
+    ("between", "attention", "options"),
+    [
+        ("NPU", "NPU", {}),
+        ("NPU", "CPU", ONE_OF_EACH | {"NPUW_FOLD": "NO"}),
+        ("CPU", "CPU", ONE_OF_EACH),
+    ],
 )
-def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, attention, fold):
+def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, attention, options):
     make = {"NPU": npu, "CPU": InterpreterDevice}
     first = make[between]()
     device = in_parts(first, first if attention == between else make[attention]())
-    said = talk(Core(device=device), tall, NPUW_FOLD=fold)
+    said = talk(Core(device=device), tall, **options)
     assert alike(said, whole)
 
 
@@ -141,7 +145,7 @@ def test_equal_layers_are_compiled_once(tall):
 def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path):
     device = npu()
     core = Core(device=in_parts(device, device))
-    cached = {"CACHE_DIR": str(tmp_path / "cache")}
+    cached = ONE_OF_EACH | {"CACHE_DIR": str(tmp_path / "cache")}
     once, again = (core.compile_model(tall, "NPU", SMALL | cached) for _ in range(2))
     assert not once.get_property("LOADED_FROM_CACHE")
     assert again.get_property("LOADED_FROM_CACHE")
@@ -151,6 +155,7 @@ def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path)
     assert alike(talk(core, tall, **of_file), whole)
 
 
+@pytest.mark.long
 def test_links_that_do_not_fit_are_refused(tall):
     model = compiled(tall, **ONE_OF_EACH)
     parts = read_container(model.programs[0].program)

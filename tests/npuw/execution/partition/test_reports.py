@@ -60,6 +60,7 @@ def test_each_kind_of_part_says_where_it_runs(
     assert report[""] == ("NPU, CPU" if "CPU" in generate else "NPU")
 
 
+@pytest.mark.long
 def test_what_runs_in_tiles_says_it_too(tiny: Path) -> None:
     tiles = {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 16}
     report = told(tiny, {"NPUW_DEVICES": "CPU,NPU"} | tiles)
@@ -72,7 +73,7 @@ def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
         assert "generate_192" not in told(tiny, options)
 
 
-@pytest.mark.matrix
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "reference"),
     [(ATTENTION, "CPU"), (dict.fromkeys(HINTS, "HFA"), "OPENVINO_CPU")],
@@ -114,6 +115,7 @@ def several(first: Device, policy: Policy | None = None) -> Core:
     return Core(device=SeveralDevices(makers, policy))
 
 
+@pytest.mark.long
 def test_parts_that_the_npu_refuses_say_why_they_are_elsewhere(tiny: Path) -> None:
     report = told(tiny, ATTENTION, several(Picky("generate_192/attn")))
     assert report["generate_192"] == (
@@ -150,7 +152,7 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "options", [ATTENTION, {"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
+    "options", [{"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
 )
 def test_new_requests_find_parts_where_they_have_moved(tiny: Path, options) -> None:
     """They looked for the weights that the NPU reads, and the CPU has others."""

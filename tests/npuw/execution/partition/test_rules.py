@@ -50,12 +50,10 @@ def whole(talks, tall) -> np.ndarray:
 @pytest.mark.parametrize(
     "options",
     [
-        {"NPUW_ONLINE_PIPELINE": "INIT"},
         {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": "12"},
         {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_DEVICES": "CPU"},
         {"NPUW_ONLINE_PIPELINE": "REG"},
         {"NPUW_ONLINE_PIPELINE": "COMPUTE"},
-        {"NPUW_ONLINE_ISOLATE": "ATTN"},
         {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_ONLINE_PIPELINE": "REP", "NPUW_FOLD_ONLY": "attn"},
         {"NPUW_ONLINE_ISOLATE": "P:RMSNorm/norm,Op:Swish/gate", "NPUW_ONLINE_NO_FOLD": "norm"},
         {"NPUW_ONLINE_AVOID": "P:RMSNorm/NPU,Op:Swish/NPU", "NPUW_DEVICES": "NPU,CPU"},

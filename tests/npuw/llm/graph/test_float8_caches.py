@@ -74,13 +74,11 @@ def hints(kind: str) -> dict[str, Any]:
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "resolved": RESOLVED,
-    "chunks": RESOLVED | CHUNKS,
-    "variants": RESOLVED | {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "128,192"},
-    "copies": RESOLVED | {"NPUW_LLM_KV_SWITCHOVER": "COPY"},
+    "variants": RESOLVED
+    | {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "128,192", "NPUW_LLM_KV_SWITCHOVER": "COPY"},
     "blocks": RESOLVED | CHUNKS | {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"},
     "transposed values": RESOLVED | {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
     "prefixes": RESOLVED | CHUNKS | {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"},
-    "PYRAMID": RESOLVED | hints("PYRAMID"),
     "HFA": RESOLVED | hints("HFA"),
     "DYNAMIC": RESOLVED | hints("DYNAMIC"),
     "interpreter": RESOLVED | {"NPUW_DEVICES": "CPU"},

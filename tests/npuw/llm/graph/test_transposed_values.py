@@ -23,18 +23,21 @@ COARSE = {"f16": 5e-3, "f32 cache": 5e-3, "f16 cache": 2e-4, "i8 cache": 5e-3, "
 """Sums are in another order, and then a rounding may go to the other side."""
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "plain": {},
+    "plain": {},  # of a model whose layers are folded
     "f16": {"INFERENCE_PRECISION_HINT": "f16"},
     "i8 cache": {"KV_CACHE_PRECISION": "i8"},
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
     "f16 cache": {"KV_CACHE_PRECISION": "f16"},
     "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
-    "chunks": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
-    "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
-    "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
-    "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
-    "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
-    "folded": {},
+    "variants, several tokens": {
+        "NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192",
+        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
+        "NPUW_LLM_SHARED_HEAD": "NO",
+    },
+    "chunks, prefixes": {
+        "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
+    },
     "interpreter": {"NPUW_DEVICES": "CPU"},
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
@@ -49,7 +52,7 @@ def test_a_conversation_is_what_it_is_otherwise(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
     """A prompt, steps until the cache is full where that is allowed, a rewind, another prompt."""
-    options, model = FEATURES[feature], tall if feature in ("folded", "offloaded") else tiny
+    options, model = FEATURES[feature], tall if feature in ("plain", "offloaded") else tiny
     both = [talks(model, **options, **extra) for extra in (TRANSPOSED, {})]
 
     def tell(ids: list[int], back: int = 0) -> None:

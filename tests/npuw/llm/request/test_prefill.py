@@ -108,6 +108,7 @@ def copied(talk) -> int:
     return int(talk.request.execution_report()["KV copied"].split()[0])
 
 
+@pytest.mark.long
 def test_zero_copy_copies_nothing_of_a_small_last_chunk(talks) -> None:
     """A smaller model reads it, which writes behind whole chunks just so."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 1024, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}

@@ -104,6 +104,7 @@ def begin(tiny, tmp_path) -> Iterator[Begin]:
         process.communicate()
 
 
+@pytest.mark.long
 def test_who_comes_later_waits_for_who_compiles(begin: Begin, tmp_path) -> None:
     gate = tmp_path / "gate"
     first = begin(gate)

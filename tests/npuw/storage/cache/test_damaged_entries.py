@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.covering import beside_by_turns
 
 from npuw_layer import Core
 from npuw_layer.storage.cache.blob_cache import BlobCache
@@ -174,8 +175,9 @@ DAMAGE: list[Callable[[bytes], bytes]] = [
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("which", ["generate", "weights"])
+@pytest.mark.parametrize(
+    ("damage", "which"), beside_by_turns([*DAMAGE, DAMAGE[0]], ["generate", "weights"])
+)
 def test_a_model_with_a_damaged_entry_says_the_same(
     start, tiny, tmp_path, entry_named, caplog, damage, which: str
 ) -> None:
@@ -203,13 +205,13 @@ def test_a_model_with_a_damaged_entry_says_the_same(
     ],
 )
 def test_programs_that_name_files_are_not_used_for_a_copy_of_the_model(
-    tall, tmp_path, options: dict[str, str], found: bool
+    tiny, tmp_path, options: dict[str, str], found: bool
 ) -> None:
     """Graphs do, which others may have to run; the NPU's find weights wherever the model is."""
-    copy = shutil.copytree(tall, tmp_path / "copy")
+    copy = shutil.copytree(tiny, tmp_path / "copy")
     config = SMALL | {"CACHE_DIR": str(tmp_path / "cache")} | options
-    Core().compile_model(tall, "NPU", config)
-    for folder, from_cache in ((tall, True), (copy, found)):
+    Core().compile_model(tiny, "NPU", config)
+    for folder, from_cache in ((tiny, True), (copy, found)):
         compiled = Core().compile_model(folder, "NPU", config)
         assert compiled.get_property("LOADED_FROM_CACHE") == from_cache
 

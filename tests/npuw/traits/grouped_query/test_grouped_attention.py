@@ -50,9 +50,9 @@ WAYS: dict[str, dict[str, Any]] = {
         "NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC",
     },
     "in blocks": CHUNKED | {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"},
-    "several tokens at once": CHUNKED | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
+    "several tokens at once, with its own head": CHUNKED
+    | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_LLM_SHARED_HEAD": "NO"},
     "variants": CHUNKED | {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "52,56,192"},
-    "with its own head": CHUNKED | {"NPUW_LLM_SHARED_HEAD": "NO"},
     "in parts": CHUNKED | {"NPUW_ONLINE_PIPELINE": "REG"},
     "on OpenVINO": CHUNKED | {"NPUW_DEVICES": "OPENVINO_CPU"},
 }

@@ -19,10 +19,9 @@ from npuw_layer import Core
 WAYS: dict[str, dict[str, Any]] = {
     "whole": LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"},
     "in chunks": CHUNKED,
-    "several tokens at once": CHUNKED | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
-    "with its own head": CHUNKED | {"NPUW_LLM_SHARED_HEAD": "NO"},
-    "not folded": CHUNKED | {"NPUW_FOLD": "NO"},
-    "transposed": CHUNKED | {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
+    "several tokens at once, with its own head": CHUNKED
+    | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8, "NPUW_LLM_SHARED_HEAD": "NO"},
+    "transposed, not folded": CHUNKED | {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "NPUW_FOLD": "NO"},
     "in blocks": CHUNKED | {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"},
     "pyramid": CHUNKED | {"NPUW_LLM_PREFILL_ATTENTION_HINT": "PYRAMID"},
     "host flash attention": CHUNKED | {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA"},

@@ -81,6 +81,7 @@ def test_prompts_and_answers_are_those_of_openvino(phi3, said, options) -> None:
         assert np.abs(found - expected).max() < 2e-6 * np.abs(expected).max()
 
 
+@pytest.mark.long
 def test_a_short_prompt_s_rows_are_not_taken_for_a_long_one(phi3, said) -> None:
     prefixes = {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", BLOCK: 32}
     core = Core()

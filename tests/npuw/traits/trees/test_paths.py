@@ -141,6 +141,7 @@ def test_rows_of_8_bits_move_as_they_are_stored(begin, kind: str) -> None:
         assert np.array_equal(row, whole[:, :, kept])
 
 
+@pytest.mark.long
 def test_two_requests_accept_paths_of_their_own(begin) -> None:
     ids, tree = np.arange(60, 65), Tree([-1, 0, 0, 1, 2])
     talks = [begin(), begin()]

@@ -13,23 +13,20 @@ WHOLE = BLOCKS | {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "NO"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "f32": {},
-    "f16": {"INFERENCE_PRECISION_HINT": "f16"},
-    "chunks of 16": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16},
-    "chunks of 64": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 64},
-    "i8 cache": {"KV_CACHE_PRECISION": "i8"},
+    "f32": {},  # of a model whose layers are folded
+    "f16, copies": {"INFERENCE_PRECISION_HINT": "f16", "NPUW_LLM_KV_SWITCHOVER": "COPY"},
+    "chunks of 16, whole head": {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16, "NPUW_LLM_SHARED_HEAD": "NO"},
+    "chunks of 64, several tokens": {
+        "NPUW_LLM_PREFILL_CHUNK_SIZE": 64,
+        "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
+    },
     "f8 cache": {"KV_CACHE_PRECISION": "f8e4m3"},
-    "f16 cache": {"KV_CACHE_PRECISION": "f16"},
+    "f16 cache, transposed": {"KV_CACHE_PRECISION": "f16", "NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
     "f32 cache": {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f16"},
-    "transposed values": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
-    "both": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "KV_CACHE_PRECISION": "i8"},
+    "i8 cache, transposed": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "KV_CACHE_PRECISION": "i8"},
     "variants": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "72,128,192"},
     "a variant shorter than a block": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "24,192"},
-    "several tokens": {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8},
-    "copies": {"NPUW_LLM_KV_SWITCHOVER": "COPY"},
     "prefixes": {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 24},
-    "whole head": {"NPUW_LLM_SHARED_HEAD": "NO"},
-    "folded": {},
     "interpreter": {"NPUW_DEVICES": "CPU"},
     "truncated": {"NPUW_LLM_ON_FULL": "TRUNCATE"},
     "sliding": {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_SINK_TOKENS": 4},
@@ -44,7 +41,7 @@ def test_a_conversation_is_what_it_is_otherwise(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
     """A prompt, steps until the cache is full where that is allowed, rewinds, another prompt."""
-    options, model = FEATURES[feature], tall if feature in ("folded", "offloaded") else tiny
+    options, model = FEATURES[feature], tall if feature in ("f32", "offloaded") else tiny
     both = [talks(model, **(kind | options)) for kind in (BLOCKS, WHOLE)]
 
     def tell(ids: list[int], back: int = 0) -> None:
