@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from compiler_layer.quantize.weights import Weight
 
 EXPECTED_ERROR = 0.20
-"""How far times and blob sizes may be off; ``tests/npuw/plan/test_plan.py`` holds them to it, against
+"""How far times and blob sizes may be off; ``tests/npuw/plan/test_plan.py`` compares them with
 compiled blobs of several families, sizes, formats and platforms."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.npuw.conftest import Talk
 
 from npuw_layer import Core
 from npuw_layer.errors import TensorError
@@ -15,8 +16,6 @@ from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.tensors.names import VOCABULARY, vocabulary_of
-
-from .conftest import Talk
 
 SMALL = {
     "NPUW_LLM_MAX_PROMPT_LEN": 64,

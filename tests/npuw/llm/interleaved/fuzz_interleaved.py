@@ -16,7 +16,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from interleaved.machine import Interleaved  # its folder is known only now
 from interleaved.pool import GROUPS, pool
 
