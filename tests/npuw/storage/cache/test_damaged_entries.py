@@ -205,13 +205,13 @@ def test_a_model_with_a_damaged_entry_says_the_same(
     ],
 )
 def test_programs_that_name_files_are_not_used_for_a_copy_of_the_model(
-    tiny, tmp_path, options: dict[str, str], found: bool
+    tall, tmp_path, options: dict[str, str], found: bool
 ) -> None:
     """Graphs do, which others may have to run; the NPU's find weights wherever the model is."""
-    copy = shutil.copytree(tiny, tmp_path / "copy")
+    copy = shutil.copytree(tall, tmp_path / "copy")
     config = SMALL | {"CACHE_DIR": str(tmp_path / "cache")} | options
-    Core().compile_model(tiny, "NPU", config)
-    for folder, from_cache in ((tiny, True), (copy, found)):
+    Core().compile_model(tall, "NPU", config)
+    for folder, from_cache in ((tall, True), (copy, found)):
         compiled = Core().compile_model(folder, "NPU", config)
         assert compiled.get_property("LOADED_FROM_CACHE") == from_cache
 
