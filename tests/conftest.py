@@ -229,11 +229,11 @@ def lengths_of_equal_graphs_are_checked_once() -> Iterator[None]:
     """
     check, sound = CheckLengths._check, set[tuple[bytes, str]]()
 
-    def check_once(self: CheckLengths, marked: Model) -> None:
-        splits = repr((self.tokens, self.past, *self.splits(self.tokens, self.past)))
-        key = hashlib.sha256(marked.text().encode()).digest(), splits
+    def check_once(asked: CheckLengths, graph: Model) -> None:
+        splits = repr((asked.tokens, asked.past, *asked.splits(asked.tokens, asked.past)))
+        key = hashlib.sha256(graph.text().encode()).digest(), splits
         if key not in sound:
-            check(self, marked)
+            check(asked, graph)
             sound.add(key)
 
     CheckLengths._check = check_once
