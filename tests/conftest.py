@@ -20,12 +20,10 @@ from hypothesis import settings
 
 from compiler_layer import compile as to_blob
 from compiler_layer.emit.blob import Program, emit_blob
-from compiler_layer.model import Model
 from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.place_ddr import touches
-from npuw_layer.llm.graph.check_lengths import CheckLengths
 
 settings.register_profile("untimed", max_examples=25, deadline=None)  # machines may be busy
 settings.load_profile("untimed")
@@ -219,23 +217,3 @@ def every_schedule_is_checked() -> Iterator[None]:
     to_blob.emit_blob = emitted_and_checked
     yield
     to_blob.emit_blob = emit_blob
-
-
-@pytest.fixture(autouse=True, scope="session")
-def lengths_of_equal_graphs_are_checked_once() -> Iterator[None]:
-    """The check follows from the graph, from its lengths and from the passes that split it.
-
-    Many tests compile the same model, and the check takes a quarter of that.
-    """
-    check, sound = CheckLengths._check, set[tuple[bytes, str]]()
-
-    def check_once(asked: CheckLengths, graph: Model) -> None:
-        splits = repr((asked.tokens, asked.past, *asked.splits(asked.tokens, asked.past)))
-        key = hashlib.sha256(graph.text().encode()).digest(), splits
-        if key not in sound:
-            check(asked, graph)
-            sound.add(key)
-
-    CheckLengths._check = check_once
-    yield
-    CheckLengths._check = check
