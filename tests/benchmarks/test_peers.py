@@ -67,7 +67,6 @@ def test_prompts_differ_and_are_the_same_for_everybody(demo: Path) -> None:
     assert all(10 <= token < 2048 for prompt in prompts for token in prompt)
 
 
-@pytest.mark.long
 def test_the_profile_accounts_for_every_layer_and_compiles_nothing(demo: Path) -> None:
     prefill, decode = profile(demo, draw_prompts(demo, 64, 3, seed=1), 5, {})
     assert len(prefill) == 2

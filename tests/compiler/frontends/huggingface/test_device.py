@@ -15,15 +15,13 @@ from npuw_layer import Core
 GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 MODELS = sorted(path.stem.removeprefix("families_") for path in GOLDENS.glob("families_*.npz"))
 
-UNLIKE = [name for name in MODELS if name not in ("gpt_neox", "mistral", "phi3", "qwen2", "qwen3")]
-"""Those whose graphs are not, but for numbers, those of others or of what the exporter writes."""
 
 TOLERANCES = {"f32": 1e-4, "f16": 3e-2}
 """Of logits, by precision; weights and scores of these models are wide."""
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("name", "precision"), beside_by_turns(UNLIKE, [*TOLERANCES]))
+@pytest.mark.parametrize(("name", "precision"), beside_by_turns(MODELS, [*TOLERANCES]))
 def test_a_conversation_on_the_device_has_the_logits_of_transformers(
     families: Any, folder_of: Callable[..., Path], name: str, precision: str
 ) -> None:

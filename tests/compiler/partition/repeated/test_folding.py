@@ -34,8 +34,6 @@ FAMILIES = {
     3: "gemma3",
 }
 BLOCKS = [(name, layers) for layers, names in FAMILIES.items() for name in names.split()]
-UNLIKE = [(name, block) for name, block in BLOCKS if name not in ("mistral", "granite", "qwen2")]
-"""Those whose layers have other ops than those of Llama; the others differ in numbers."""
 DIFFERENT = [("qwen3", 1), ("gpt2", 1), ("gpt_neox", 1), ("gemma2", 2), ("gemma3", 3)]
 """Norms, products, positions and windows of each kind."""
 
@@ -128,7 +126,7 @@ def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize(("name", "block"), UNLIKE)
+@pytest.mark.parametrize(("name", "block"), BLOCKS)
 def test_a_folded_model_computes_what_the_whole_one_does(
     deep: Callable[[str, int], Path], name: str, block: int
 ) -> None:
