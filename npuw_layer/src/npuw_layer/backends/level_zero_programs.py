@@ -136,9 +136,13 @@ class RecordedProgram:
 
     def followed_by(self, other: Program) -> Callable[[], None] | None:
         """Return what executes both with one submission; see ``protocols.RunsTogether``."""
-        if isinstance(other, RecordedProgram) and other._loaded.queue is self._loaded.queue:
-            return lambda: self._execute(other)
-        return None
+        if not isinstance(other, RecordedProgram) or other._loaded.queue is not self._loaded.queue:
+            return None
+
+        def both() -> None:
+            self._execute(other)
+
+        return both
 
     def _execute(self, *behind: RecordedProgram) -> None:
         """Execute the program, and others behind it; errors as ``run``."""
