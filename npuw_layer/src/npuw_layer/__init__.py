@@ -1,6 +1,7 @@
-"""Runs one stateful LLM as static prefill and generate models on an NPU, and static models as such.
+"""Runtime of stateful LLMs as static prefill and generate models on an NPU, and of static models.
 
-The names are OpenVINO's: ``Core().compile_model(model, "NPU", config).create_infer_request()``.
+The interface follows OpenVINO: ``Core().compile_model(model, "NPU", config)`` returns a model, and
+its ``create_infer_request()`` a request.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: a warm start loads no compiler."""
+    """Import a public name on first use, so that a warm start loads no compiler."""
     if name not in _HOME:
         raise AttributeError(f"module 'npuw_layer' has no attribute {name!r}")
     from importlib import import_module

@@ -1,28 +1,28 @@
-"""npuw's errors; all are RuntimeErrors, as those of OpenVINO are.
+"""npuw's errors; all are RuntimeErrors, like those of OpenVINO.
 
 NpuwError (RuntimeError)
-├── NpuwUsageError          you called it wrongly
+├── NpuwUsageError          a wrong call
 │   ├── OptionError         an unknown option, or a value out of range
 │   ├── TensorError         an input is missing, or has a wrong type or shape
-│   │   ├── NoResult        an output that an inference did not give; also a KeyError
-│   │   └── TooManyTokens   more than a generate step takes
+│   │   ├── NoResult        an output that an inference did not return; also a KeyError
+│   │   └── TooManyTokens   more tokens than a generate step takes
 │   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
 │   ├── RequestBusy         the request is running
 │   └── RequestError        a conversation that cannot go on: it is over, or not done yet
-├── InferenceCancelled      someone called cancel()
+├── InferenceCancelled      an inference ended by cancel()
 ├── NpuwInputError          the model is bad or not supported
 │   ├── ModelError          a model that cannot be read, split or compiled
-│   │   ├── NotFolded       its layers cannot be compiled as one
-│   │   ├── NoHead          its LM head cannot be told from the rest
-│   │   ├── OtherAxes       its caches have other axes than NPUW_LLM_SEQ_LEN_DIM says
-│   │   └── NotCausal       a text cannot be read in chunks
-│   ├── BlobError           a file of programs is damaged, or not what it should be
-│   │   ├── DamagedBlob       it is not as it was written
-│   │   └── BlobVersionError  it was made by other versions
+│   │   ├── NotFolded       layers that cannot be compiled as one
+│   │   ├── NoHead          an LM head that cannot be separated
+│   │   ├── OtherAxes       caches whose axes differ from NPUW_LLM_SEQ_LEN_DIM
+│   │   └── NotCausal       a text that cannot be read in chunks
+│   ├── BlobError           a damaged or invalid file of programs
+│   │   ├── DamagedBlob       a file whose content differs from what was written
+│   │   └── BlobVersionError  a file made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
-│   ├── PromptTooLong       longer than NPUW_LLM_MAX_PROMPT_LEN
-│   ├── CapacityError       the KV cache is full
-│   └── PoolExhausted       all of its blocks are in use
+│   ├── PromptTooLong       a prompt above NPUW_LLM_MAX_PROMPT_LEN
+│   ├── CapacityError       a full KV cache
+│   └── PoolExhausted       a KV cache whose blocks are all in use
 └── NpuwFault               a device, or the cache on disk, failed
     ├── DeviceError         loading or running failed on a device
     └── SharingError        weights cannot be shared with other processes
@@ -32,19 +32,19 @@ from __future__ import annotations
 
 
 class NpuwError(RuntimeError):
-    """Anything that goes wrong in npuw."""
+    """Base of all errors of npuw."""
 
 
 class NpuwUsageError(NpuwError):
-    """The caller broke a rule of the interface."""
+    """Violation of the interface's rules by the caller."""
 
 
 class NpuwInputError(NpuwError):
-    """The model or the conversation is more than it can handle."""
+    """Unsupported or invalid model or conversation."""
 
 
 class NpuwFault(NpuwError):
-    """Something underneath failed."""
+    """Failure of a device, the system or storage."""
 
 
 class OptionError(NpuwUsageError):
@@ -52,26 +52,26 @@ class OptionError(NpuwUsageError):
 
 
 class TensorError(NpuwUsageError):
-    """A tensor is missing, or of another type or shape."""
+    """A tensor is missing, or has another type or shape."""
 
 
 class NoResult(TensorError, KeyError):
-    """An inference gave no such output."""
+    """An inference returned no such output."""
 
     def __str__(self) -> str:
-        """Say which; a KeyError would quote it."""
+        """Return the message; a KeyError would quote it."""
         return str(self.args[0])
 
 
 class RequestError(NpuwUsageError):
-    """A conversation cannot go on: it is over, or what it said last is not read yet."""
+    """A conversation cannot go on: it is over, or its last output is not read yet."""
 
 
 class TooManyTokens(TensorError):
-    """More tokens go on with a conversation than one generate step takes.
+    """A continuation has more tokens than one generate step takes.
 
     Args:
-        tokens: how many there are.
+        tokens: number of tokens.
         limit: NPUW_LLM_MAX_GENERATION_TOKEN_LEN, rounded.
     """
 
@@ -86,15 +86,15 @@ class TooManyTokens(TensorError):
 
 
 class RemoteError(NpuwUsageError):
-    """Memory cannot become a remote tensor, or is none any more."""
+    """Memory cannot become, or no longer is, a remote tensor."""
 
 
 class RequestBusy(NpuwUsageError):
-    """A request that is running was asked for something else; ``wait`` for it first."""
+    """A call that a running request does not allow; ``wait`` for it first."""
 
 
 class InferenceCancelled(NpuwError):
-    """An inference was cancelled before its results were given out."""
+    """An inference was cancelled before it returned results."""
 
 
 class ModelError(NpuwInputError):
@@ -102,20 +102,20 @@ class ModelError(NpuwInputError):
 
 
 class NotFolded(ModelError):
-    """Layers that looked equal became different: a larger graph is to be compiled."""
+    """Layers that looked equal became different: a larger graph must be compiled."""
 
 
 class NoHead(ModelError):
-    """A model's logits are not the product of hidden states: no LM head can be cut off."""
+    """A model's logits are not a matmul of hidden states: no LM head can be cut off."""
 
 
 class OtherAxes(ModelError):
-    """A model's caches have other axes than options say.
+    """The axes of a model's caches differ from the options.
 
     Args:
-        name: the id of one of them.
-        sequences: the axis along which it counts sequences.
-        tokens: that along which it counts tokens.
+        name: id of such a cache.
+        sequences: its axis of sequences.
+        tokens: its axis of tokens.
     """
 
     def __init__(self, name: str, sequences: int, tokens: int) -> None:
@@ -128,18 +128,18 @@ class OtherAxes(ModelError):
 
 
 class NotCausal(ModelError):
-    """Tokens of a text attend to others than all before: it cannot be read in chunks."""
+    """Tokens of a text do not attend to exactly all before them: no reading in chunks."""
 
 
 class BlobError(NpuwInputError):
-    """A file of compiled programs is damaged, or not what it should be."""
+    """A file of compiled programs is damaged or invalid."""
 
 
 class DamagedBlob(BlobError):
-    """A file of compiled programs is not as it was written."""
+    """The content of a file of compiled programs differs from what was written."""
 
     def named(self, name: str) -> DamagedBlob:
-        """The same of an exported model whose name is known."""
+        """Return the error of an exported model with its name."""
         return DamagedBlob(f"{name}: {self}; export the model anew")
 
 
@@ -147,11 +147,11 @@ class BlobVersionError(BlobError):
     """A file of compiled programs was made by other versions, or for another device.
 
     Args:
-        what: whose version.
-        found: the file's.
-        needed: ours.
-        name: the file's, if it is known.
-        advice: what to do.
+        what: component whose version differs.
+        found: version in the file.
+        needed: version of this installation.
+        name: name of the file, if known.
+        advice: remedy.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class BlobVersionError(BlobError):
         super().__init__(f"{name} was made by {what} {found}, this is {needed}; {advice}")
 
     def named(self, name: str) -> BlobVersionError:
-        """The same of a file whose name is known."""
+        """Return the error with the name of the file."""
         return BlobVersionError(self.what, self.found, self.needed, name, self.advice)
 
 
@@ -181,8 +181,8 @@ class PromptTooLong(NpuwInputError):
     """A prompt is longer than the prefill model takes.
 
     Args:
-        tokens: the prompt's length.
-        limit: the longest that is possible.
+        tokens: length of the prompt.
+        limit: longest possible prompt.
     """
 
     def __init__(self, tokens: int, limit: int) -> None:
@@ -199,9 +199,9 @@ class CapacityError(NpuwInputError):
 
     Args:
         stored: tokens in the cache.
-        new: tokens that were to be added.
-        capacity: what it holds.
-        advice: what to do.
+        new: tokens to add.
+        capacity: most tokens of the cache.
+        advice: remedy.
     """
 
     def __init__(
@@ -221,11 +221,11 @@ class CapacityError(NpuwInputError):
 
 
 class PoolExhausted(NpuwInputError):
-    """More blocks of the KV cache are needed than there may be.
+    """A conversation needs more blocks of the KV cache than the pool can have.
 
     Args:
-        needed: blocks.
-        capacity: the most that there may be.
+        needed: number of blocks.
+        capacity: most blocks of the pool.
     """
 
     def __init__(self, needed: int, capacity: int) -> None:
@@ -238,8 +238,8 @@ class PoolExhausted(NpuwInputError):
 
 
 class DeviceError(NpuwFault):
-    """A device refused a program, or failed while running it."""
+    """A device rejected a program, or failed while running it."""
 
 
 class SharingError(NpuwFault):
-    """Weights cannot be shared, or another process does not keep to the rules of it."""
+    """Weights cannot be shared, or another process violates the protocol of sharing."""

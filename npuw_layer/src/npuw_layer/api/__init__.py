@@ -1,5 +1,5 @@
-"""OpenVINO's objects: Core, requests, ports and tensors, and what all kinds of models share.
+"""OpenVINO's objects: Core, requests, ports and tensors, and the common parts of all kinds.
 
-Begin with ``core``, then ``kind`` (what a kind of model brings), and ``ready_model`` and
+Begin with ``core``, then ``kind`` (the record of a kind of model), and ``ready_model`` and
 ``request``, the bases of models and requests.
 """

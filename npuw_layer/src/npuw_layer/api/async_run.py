@@ -1,4 +1,4 @@
-"""Runs a request's inferences, one at a time, on the caller's thread or on one of its own."""
+"""Runs of a request's inferences, one at a time, on the caller's thread or the request's own."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Callback = Callable[[], None]
 
 
 class AsyncRun:
-    """The running inference of a request, and a request to stop it.
+    """The running inference of a request, and its cancellation.
 
     Args:
-        around: gives what stands around each inference, on the thread that it runs on.
-        place: says when it may run; at any time, if not given.
+        around: returns a context manager around each inference, on the inference's thread.
+        place: position among ordered requests; by default, inferences run at any time.
     """
 
     def __init__(
@@ -52,35 +52,35 @@ class AsyncRun:
         self._stream = Stream("npuw-request")
         _streams.add(self._stream)
         self._thread = 0
-        """That runs an inference or its callback, if one does."""
+        """Id of the thread that runs an inference or its callback; 0 without one."""
         self._started: Outcome | None = None
-        self._process = os.getpid()  # last: what is interrupted before begins anew
+        self._process = os.getpid()  # last: an interrupted _begin is repeated
 
     def check_idle(self) -> None:
-        """See that nothing is running.
+        """Check that nothing is running.
 
         Raises:
-            RequestBusy: something is.
+            RequestBusy: an inference is running.
         """
         self._look_where()
         if self._holder is not None:
             raise RequestBusy("the request is running; wait() for it, or use another request")
 
     def check_wanted(self) -> None:
-        """See that the inference is still wanted; called where it can end.
+        """Check that the inference is not cancelled; called where it can end.
 
         Raises:
-            InferenceCancelled: it is not.
+            InferenceCancelled: the inference was cancelled.
         """
         if self._cancelled:
             raise InferenceCancelled("the inference was cancelled")
 
     def run(self, work: Callable[[], R]) -> R:
-        """Do it now, and give what it gives.
+        """Do the work now, and return its result.
 
         Raises:
             RequestBusy: the request is running.
-            NpuwUsageError: it may only be started.
+            NpuwUsageError: inferences of this request may only be started.
         """
         self._place.check_at_once()
         mine = object()
@@ -90,22 +90,22 @@ class AsyncRun:
             with self._around():
                 return work()
         finally:
-            if self._holder is mine:  # no call: in one a signal could keep this from happening
+            if self._holder is mine:  # no call: a signal during a call could skip the reset
                 self._holder = None
 
     def start(self, work: Work, callback: Callback | None, prepare: Work) -> None:
-        """Begin on the request's own thread.
+        """Start work on the request's own thread.
 
         Args:
-            work: what to do.
-            callback: called when it has ended, however; the request is idle then, and may be
-                started again. What it raises, ``wait`` raises.
-            prepare: what is done first, on the caller's thread; what it raises is raised here.
+            work: the work to do.
+            callback: called when the work has ended, also by an error; the request is idle then,
+                and may be started again. ``wait`` raises errors of the callback.
+            prepare: called first, on the caller's thread; its errors are raised here.
 
         Raises:
             RequestBusy: the request is running.
-            NpuwUsageError: it is the turn of another request.
-            NpuwFault: there is no thread to be had: there are too many, or the process ends.
+            NpuwUsageError: another request must start first.
+            NpuwFault: no thread is available: there are too many, or the process ends.
         """
         outcome, before = Outcome(), self._started
         submitted = False
@@ -113,13 +113,13 @@ class AsyncRun:
             self._claim(outcome)
             with self._place.started() as take:
                 prepare()
-                self._started = outcome  # whoever runs it may begin the next one before it returns
+                self._started = outcome  # first: the thread may start the next before _submit ends
                 self._submit(outcome, partial(self._work, partial(take, work), callback, outcome))
                 submitted = True
         except BaseException:
             with self._lock:
-                # A signal may come when it runs already, or others wait for its turn to end: then
-                # it has begun after all.
+                # A signal may come when the work already runs, or when another request waits for
+                # its turn to end: then the inference has begun after all.
                 given_up = not submitted and self._running is not outcome
                 if given_up and self._holder is outcome:
                     self._started, self._holder = before, None
@@ -135,19 +135,19 @@ class AsyncRun:
             ) from None
 
     def wait(self, milliseconds: float | None = None) -> bool:
-        """Wait for what was started; raise what it raised, each time until the next inference.
+        """Wait for the started inference; raise its error, at each call until the next inference.
 
         Args:
-            milliseconds: how long at most; None: for ever.
+            milliseconds: longest time to wait; None waits without limit.
 
         Returns:
-            Whether it has ended; also if nothing was started.
+            Whether the inference has ended; True if none was started.
 
         Raises:
             RequestBusy: a callback waits for its own thread.
         """
         self._look_where()
-        # Asked first: it would wait for itself.
+        # Check first: a callback would wait for itself.
         if self._thread == threading.get_ident():
             raise RequestBusy("a callback cannot wait for an inference of its own request")
         started = self._started
@@ -160,19 +160,19 @@ class AsyncRun:
         return True
 
     def cancel(self) -> None:
-        """Ask what is running to end; nothing happens if nothing is."""
+        """Request the running inference to end; without one, do nothing."""
         self._look_where()
         with self._lock:
             if self._holder is not None:
                 self._cancelled = True
 
     def _look_where(self) -> None:
-        """Begin anew in a forked process: it has no thread that would ever end what runs."""
+        """Reset in a forked process, which has no thread that would end the running inference."""
         if self._process != os.getpid():
             self._begin()
 
     def _claim(self, holder: object) -> None:
-        """Begin; who claims gives it back however that ends, even if it was interrupted."""
+        """Claim the request; the claimer always releases it, even if interrupted."""
         self._look_where()
         with self._lock:
             self.check_idle()
@@ -202,7 +202,7 @@ _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
 @cache
 def _finish_at_exit() -> None:
-    """See that what was started ends before the process does, and before its devices shut down."""
+    """Register an exit handler that waits for started inferences before devices shut down."""
 
     def finish() -> None:
         for stream in tuple(_streams):
@@ -216,8 +216,8 @@ class AsyncRequest:
     """Asynchronous inferences of a request: start, callback, wait and cancel.
 
     Args:
-        options: PERF_COUNT and NPU_PROFILING_TYPE, which say what they tell of their times.
-        place: says when they may run; at any time, if not given.
+        options: PERF_COUNT and NPU_PROFILING_TYPE select the profile of inferences.
+        place: position among ordered requests; by default, inferences run at any time.
     """
 
     def __init__(self, options: Options, place: Place | None = None) -> None:
@@ -227,32 +227,32 @@ class AsyncRequest:
         self._userdata: Any = None
 
     def wait(self) -> None:
-        """Wait for the inference begun by ``start_async``; raise what it raised."""
+        """Wait for the inference started by ``start_async``; raise its error."""
         self._run.wait()
 
     def wait_for(self, timeout: float, /) -> bool:
-        """Wait at most ``timeout`` milliseconds; tell whether the inference has ended.
+        """Wait at most ``timeout`` milliseconds; return whether the inference has ended.
 
         Raises:
-            NpuwUsageError: that is no time, or a negative one.
+            NpuwUsageError: the timeout is not a number, or negative.
         """
-        if not isinstance(timeout, Real) or not timeout >= 0:  # NaN is not, either
+        if not isinstance(timeout, Real) or not timeout >= 0:  # also rejects NaN
             raise NpuwUsageError(f"wait_for takes milliseconds, 0 or more, not {timeout!r}")
-        # Longer than threads can wait is as good as for ever.
+        # Waiting longer than threads can is the same as without limit.
         longest = threading.TIMEOUT_MAX * 1000
         return self._run.wait(None if timeout > longest else timeout)
 
     def set_callback(
         self, callback: Callable[[Any], object] | None, userdata: Any = None, /
     ) -> None:
-        """Have ``callback(userdata)`` called whenever an inference of ``start_async`` has ended.
+        """Set a callback, ``callback(userdata)``, for the end of each ``start_async`` inference.
 
-        None calls nobody.
-        It is called on the request's thread, also after a failure, when the request is idle: it may
-        start the next inference. ``wait`` returns after it, and raises what it raises.
+        None removes the callback.
+        It is called on the request's thread, also after a failure, when the request is idle, so it
+        may start the next inference. ``wait`` returns after the callback, and raises its errors.
 
         Raises:
-            NpuwUsageError: it cannot be called.
+            NpuwUsageError: the callback is not callable.
             RequestBusy: the request is running.
         """
         if callback is not None and not callable(callback):
@@ -262,17 +262,17 @@ class AsyncRequest:
 
     @property
     def profiling_info(self) -> list[ProfilingInfo]:
-        """Times of inferences on the simulated device; as ``get_profiling_info``."""
+        """Times of inferences on the simulated device; same as ``get_profiling_info``."""
         return self.get_profiling_info()
 
     def get_profiling_info(self) -> list[ProfilingInfo]:
-        """Tell what inferences took on the simulated device.
+        """Return the times of inferences on the simulated device.
 
         Returns:
-            With NPU_PROFILING_TYPE = MODEL the layers of the last inference: program by program in
-            the order in which these ran, layers in the order in which they began. With INFER
-            average, minimum and maximum (AVG, MIN, MAX) over all inferences. Nothing without
-            PERF_COUNT = YES, and of devices that do not tell.
+            With NPU_PROFILING_TYPE = MODEL, the layers of the last inference: programs in the order
+            of their runs, layers in the order of their start. With INFER, average, minimum and
+            maximum (AVG, MIN, MAX) over all inferences. An empty list without PERF_COUNT = YES, and
+            for devices without profiling.
 
         Raises:
             NpuwUsageError: there was no inference yet.
@@ -282,7 +282,7 @@ class AsyncRequest:
         return self._profile.info()
 
     def _start(self, work: Work, userdata: Any, prepare: Work = lambda: None) -> None:
-        """Begin on the request's own thread, with ``userdata`` in place of the callback's own."""
+        """Start on the request's own thread; ``userdata`` replaces the callback's own."""
         callback, given = self._callback, self._userdata if userdata is None else userdata
 
         def call() -> None:

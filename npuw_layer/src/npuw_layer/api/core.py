@@ -1,4 +1,4 @@
-"""``Core``: compiles and imports models, as OpenVINO's does."""
+"""``Core``, which compiles and imports models, with the interface of OpenVINO's ``Core``."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _NPU = "NPU"
-"""The one device by its name."""
+"""Name of the only device."""
 
 
 class Core(Uncopied):
-    """Compiles models for the NPU; all models of a Core share memory in place.
+    """Compiler of models for the NPU; all models of a Core share memory without copies.
 
     Args:
-        compiler: used instead of the one that NPUW_COMPILER names.
-        device: used instead of those that NPUW_DEVICES names.
+        compiler: replaces the compiler of NPUW_COMPILER.
+        device: replaces the devices of NPUW_DEVICES.
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
@@ -46,11 +46,11 @@ class Core(Uncopied):
 
     @property
     def available_devices(self) -> list[str]:
-        """The names that ``compile_model`` takes."""
+        """Device names that ``compile_model`` accepts."""
         return [_NPU]
 
     def get_available_devices(self) -> list[str]:
-        """As ``available_devices``."""
+        """Return ``available_devices``."""
         return self.available_devices
 
     @overload
@@ -61,15 +61,15 @@ class Core(Uncopied):
     def set_property(
         self, device_name: str | Properties, properties: Properties | None = None, /
     ) -> None:
-        """Set options that all later models have, unless their call gives others.
+        """Set default options for all later models.
 
         Args:
-            device_name: "NPU"; it may be left out.
-            properties: options under OpenVINO's names, or a pair of one and its value. Of these
-                what is imported takes those of a run alone: a blob decides on all others.
+            device_name: "NPU"; optional.
+            properties: options under OpenVINO's names, or a pair of one name and its value.
+                Imported models use only those of a run; the blob determines all others.
 
         Raises:
-            OptionError: as ``compile_model``, and nothing is set; or a property is read-only.
+            OptionError: as ``compile_model``, or a property is read-only; nothing is set then.
         """
         given: object = properties
         if isinstance(device_name, str):
@@ -79,15 +79,15 @@ class Core(Uncopied):
         self._properties.update(given)
 
     def get_property(self, device_name: str, name: str | None = None, /) -> Any:
-        """Give an option as it was set for all models, or its default; or what the device says.
+        """Return a default option of all models, or a fact about the device.
 
         Args:
-            device_name: "NPU"; it may be left out.
-            name: of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW"; or a
-                fact, such as NPU_MAX_TILES (``backends.protocols.DEVICE_FACTS``).
+            device_name: "NPU"; optional.
+            name: name of an option; or SUPPORTED_PROPERTIES, a dict of all names with "RO" or "RW";
+                or a fact, such as NPU_MAX_TILES (``backends.protocols.DEVICE_FACTS``).
 
         Raises:
-            OptionError: there is no such property, or no such device.
+            OptionError: no such property or device exists.
         """
         if name is not None:
             _check_name(device_name)
@@ -106,8 +106,8 @@ class Core(Uncopied):
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
             device_name: "NPU".
-            config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH
-                nothing is compiled, unless EXPORT_BLOB says to write that file.
+            config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH, the
+                blob is imported and nothing is compiled, unless EXPORT_BLOB requests to write it.
 
         Raises:
             OptionError: an option is unknown or wrong.
@@ -130,20 +130,20 @@ class Core(Uncopied):
             return kind.compile(self._devices, path, options)
 
     def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
-        """Tell what of a model LoRA adapters can be put beside, as ``compile_adapted`` calls it.
+        """Return the matmuls of a model that LoRA adapters can target in ``compile_adapted``.
 
         Args:
-            model: as ``compile_model`` takes it.
+            model: as for ``compile_model``.
 
         Returns:
-            The products y = x Wᵀ by name, in their order, with the widths of x and of y.
+            The matmuls y = x Wᵀ by name, in order, with the widths of x and of y.
 
         Raises:
             ModelError: the model cannot be read.
         """
         from npuw_layer.storage.read_model import read_model
 
-        # By name: traits stand above this shelf.
+        # Imported by name: traits are a higher layer.
         lora = import_module("npuw_layer.traits.lora.products")
         with collected_later():
             found = lora.products(read_model(_model_path(model)))
@@ -161,19 +161,19 @@ class Core(Uncopied):
         """Compile a language model with LoRA adapters.
 
         Args:
-            model: as ``compile_model`` takes it.
+            model: as for ``compile_model``.
             device_name: "NPU".
-            config: as ``compile_model`` takes it; BLOB_PATH is where to export to.
-            adapters: what is added to products, by the names of ``adaptable_products``: A, alpha
-                and B of each (``traits.lora.adaptation.LowRank``).
-            mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set to what
-                they want; STATIC_RANK, states of at most the rank that is given; STATIC, constants
-                beside weights; FUSE, added to weights, which must be floats.
+            config: as for ``compile_model``; BLOB_PATH is the file to export to.
+            adapters: A, alpha and B (``traits.lora.adaptation.LowRank``) of each matmul, by the
+                names of ``adaptable_products``.
+            mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set;
+                STATIC_RANK, states of at most the adapters' rank; STATIC, constants beside the
+                weights; FUSE, added to the weights, which must be floats.
 
         Raises:
-            OptionError: as ``compile_model``; the rank is too large; or the model goes another way
-                than that of language models, or is imported.
-            ModelError: it cannot be read, or adapted with these.
+            OptionError: as ``compile_model``; or the rank is too large, the model is not of the
+                kind of language models, or it is imported.
+            ModelError: the model cannot be read, or not adapted with these adapters.
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
@@ -194,16 +194,16 @@ class Core(Uncopied):
         """Load a model that ``export_model`` wrote.
 
         Args:
-            model: the path of a file, which is mapped; a stream; or bytes, also as a tensor. What a
-                static model for the NPU itself was exported as is that of OpenVINO's plugin.
+            model: the path of a file, which is mapped; a stream; or bytes, also as a tensor.
+                Exports of static models for the NPU itself have the format of OpenVINO's plugin.
             device_name: "NPU".
             config: WEIGHTS_PATH or MODEL_PTR for a blob without weights, CACHE_DIR to remember
-                what was verified, NPU_IMPORT_RAW_BLOB for an ELF alone; others must be as they were
-                when the model was compiled.
+                verified blobs, NPU_IMPORT_RAW_BLOB for a bare ELF; other options must equal those
+                of the compilation.
 
         Raises:
-            BlobError: it is damaged; or, as BlobVersionError, made by other versions.
-            OptionError: an option is wrong or contradicts the blob, or the weights are nowhere.
+            BlobError: the blob is damaged; or, as BlobVersionError, made by other versions.
+            OptionError: an option is wrong or contradicts the blob, or the weights are not found.
             ModelError: the weights are not those of the blob.
         """
         _check_name(device_name)
@@ -215,9 +215,9 @@ class Core(Uncopied):
         """Load an exported model.
 
         Args:
-            source: as ``import_model`` takes it.
+            source: as for ``import_model``.
             config: the options of this run.
-            model: the model that it was made of, if that is known.
+            model: the model that the blob was made of, if known.
         """
         # Imported here: few starts load such files.
         from npuw_layer.storage.container import kind_of
@@ -234,26 +234,25 @@ class Core(Uncopied):
             return kind.load(self._devices, blob)
 
     def get_default_context(self, device_name: str = "NPU", /) -> RemoteContext:
-        """Give where remote tensors are made that models of this Core bind in place.
+        """Return the context whose remote tensors models of this Core bind in place.
 
         Raises:
-            OptionError: there is no such device.
+            OptionError: no such device exists.
         """
         return self.create_context(device_name, {})
 
     def create_context(
         self, device_name: str, properties: Mapping[str, Any] | None = None, /
     ) -> RemoteContext:
-        """Give a remote context of a device; all of one Core and one platform are the same memory.
+        """Return a remote context of a device; those of one Core and platform share one memory.
 
         Args:
             device_name: "NPU".
-            properties: NPU_PLATFORM, if it is not the default; L0_CONTEXT, which can only be this
-                Core's own.
+            properties: NPU_PLATFORM, if not the default; L0_CONTEXT, which must be this Core's own.
 
         Raises:
-            OptionError: there is no such device, platform or property.
-            RemoteError: L0_CONTEXT is another Core's.
+            OptionError: no such device, platform or property exists.
+            RemoteError: L0_CONTEXT belongs to another Core.
         """
         _check_name(device_name)
         given = self._properties.to_compile(properties)
@@ -272,7 +271,7 @@ def _check_name(device_name: str) -> None:
 
 
 def _model_path(model: object) -> Path:
-    """An IR of a folder is preferred to its weights."""
+    """Return the path of a model; for a folder with an IR, that of the IR."""
     if not isinstance(model, str | os.PathLike):
         raise ModelError(f"a model is the path of its IR or folder, not {model!r}; save it first")
     path = Path(cast("str | os.PathLike[str]", model))

@@ -13,7 +13,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 
 Properties = Mapping[str, Any] | tuple[str, Any]
-"""By name, or one with its value, as OpenVINO takes them."""
+"""Properties by name, or a pair of one name and its value, as in OpenVINO."""
 
 
 _COMPILER = "NPU_COMPILER_VERSION"
@@ -21,10 +21,10 @@ _READ_ONLY = (SUPPORTED_PROPERTIES, _COMPILER, *DEVICE_FACTS)
 
 
 class CoreProperties:
-    """Options that models have unless their call overrides them, and facts about the device.
+    """Default options of models, which their call overrides, and facts about the device.
 
     Args:
-        npu: gives the NPU that options name.
+        npu: returns the NPU that options name.
     """
 
     def __init__(self, npu: Callable[[Options], Device]) -> None:
@@ -32,10 +32,10 @@ class CoreProperties:
         self._set: dict[str, Any] = {}
 
     def update(self, properties: object) -> None:
-        """Set options for all later models; all of them or, if one is wrong, none.
+        """Set default options of later models: all of them or, if one is wrong, none.
 
         Raises:
-            OptionError: as ``parse_options``; or a property is a fact.
+            OptionError: as ``parse_options``; or a property is read-only.
         """
         given = _mapped(properties)
         for name in given:
@@ -46,21 +46,21 @@ class CoreProperties:
         self._set = together
 
     def read(self, name: str) -> Any:
-        """Return an option as it was set, or its default; or a fact.
+        """Return an option as set, or its default; or a fact.
 
         Raises:
-            OptionError: there is no such property.
+            OptionError: no such property exists.
         """
         if name == SUPPORTED_PROPERTIES:
             return {**dict.fromkeys(_READ_ONLY, "RO"), **dict.fromkeys(NAMES, "RW")}
         return read_property(name, parse_options(self._set), self._facts())
 
     def to_compile(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the options of a compilation; those of the call win."""
+        """Return the options of a compilation; those of the call take precedence."""
         return {**self._set, **_checked(config)}
 
     def to_import(self, config: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Return the options of an import, of which those of a run alone may be set for all."""
+        """Return the options of an import; of the defaults, only options of a run apply."""
         of_run = RUN_TIME | {"NPU_PLATFORM"}
         kept = {name: value for name, value in self._set.items() if name in of_run}
         return {**kept, **_checked(config)}
@@ -83,7 +83,7 @@ def _mapped(properties: object) -> Mapping[str, Any]:
 
 
 def _checked(config: object) -> Mapping[str, Any]:
-    """Return a configuration that is a mapping; None is empty."""
+    """Check that a configuration is a mapping, and return it; None is empty."""
     if config is None:
         return {}
     if not isinstance(config, Mapping):

@@ -1,4 +1,4 @@
-"""The forms in which OpenVINO's users give inputs: by name, by number, by port, in order, alone."""
+"""Forms of inputs in OpenVINO: by name, by index, by port, in order, or a single tensor."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from npuw_layer.errors import TensorError
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
 Inputs = Mapping[Any, AnyTensor] | Sequence[AnyTensor] | AnyTensor | None
-"""Tensors by name, number or port; those of the first inputs, in their order; that of the only
-input; or none, so that all are what they were set to."""
+"""Tensors by name, index or port; a sequence for the first inputs, in order; the tensor of the
+only input; or None to use the tensors that were set."""
 
 Given = dict[str, Tensor | RemoteTensor]
 """Tensors by the names of inputs."""
 
 
 def named_inputs(inputs: Inputs, ports: Sequence[ModelPort]) -> Given:
-    """Name what is given.
+    """Return given inputs by name.
 
     Args:
-        inputs: in any form; each tensor is an array, a tensor, or one of another runtime's.
+        inputs: in any form; each tensor is an array, a tensor, or a tensor of another runtime.
         ports: the model's inputs.
 
     Raises:
-        TensorError: there is no such input; a tensor is none; or it is one alone, and the model has
-            several inputs. A name that no input has is left to whoever knows more names.
+        TensorError: no such input exists, a value is not a tensor, or a single tensor is given and
+            the model has several inputs. Unknown names pass: callers may know more names.
     """
     if inputs is None:
         return {}
@@ -44,10 +44,10 @@ def named_inputs(inputs: Inputs, ports: Sequence[ModelPort]) -> Given:
 
 
 def input_name(key: object, ports: Sequence[ModelPort]) -> str:
-    """Give the name that a caller means by a name, a number or a port, of whichever runtime.
+    """Return the name of an input from a name, an index, or a port of any runtime.
 
     Raises:
-        TensorError: no input is that.
+        TensorError: no such input exists.
     """
     if isinstance(key, str):
         return key
@@ -57,7 +57,7 @@ def input_name(key: object, ports: Sequence[ModelPort]) -> str:
 
 
 def copied(given: Given) -> Given:
-    """The same, with arrays that nobody else writes to; remote tensors stay what they are."""
+    """Return the inputs with private copies of arrays; remote tensors are not copied."""
     return {
         name: Tensor(one.data.copy()) if isinstance(one, Tensor) else one
         for name, one in given.items()

@@ -1,7 +1,7 @@
 """Order among the requests of one model: each runs after the request started before it.
 
-Source: fact sheet npuw §e.5 (NPU_RUN_INFERENCES_SEQUENTIALLY): inferences are started and not run
-at once, and in each round in the order of the first.
+Source: fact sheet npuw §e.5 (NPU_RUN_INFERENCES_SEQUENTIALLY): inferences must be started with
+``start_async``, and each round follows the order of the first round.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ NAME = "NPU_RUN_INFERENCES_SEQUENTIALLY"
 
 Work = Callable[[], None]
 Take = Callable[[Work], None]
-"""Does work when it is time for it."""
+"""Function that does work when its turn comes."""
 
 
 class Place(Protocol):
-    """When a request may run."""
+    """Position of a request in an order: decides when it may run."""
 
     def check_at_once(self) -> None:
-        """See that it may run on its caller's thread.
+        """Check that the request may run on its caller's thread.
 
         Raises:
             NpuwUsageError: it may not.
@@ -35,22 +35,22 @@ class Place(Protocol):
         ...
 
     def started(self) -> AbstractContextManager[Take]:
-        """Start an inference within this; unless that fails it has its turn.
+        """Return a context in which to start an inference; it takes its turn unless that fails.
 
         Raises:
-            NpuwUsageError: it is the turn of another request.
+            NpuwUsageError: another request must start first.
         """
         ...
 
 
 class AtAnyTime:
-    """Of a request that has nothing to do with others."""
+    """Place of a request that is independent of others."""
 
     def check_at_once(self) -> None:
-        """It may."""
+        """Accept always."""
 
     def started(self) -> AbstractContextManager[Take]:
-        """It is time at once."""
+        """Return a context whose work runs immediately."""
         return nullcontext(lambda work: work())
 
 
@@ -59,16 +59,16 @@ class InOrder:
 
     def __init__(self) -> None:
         self._placed: list[weakref.ref[_Placed]] = []
-        """Requests by the order of their first start; some no longer exist."""
+        """Requests in the order of their first start; some no longer exist."""
         self._begin(-1)
 
     def place(self) -> Place:
-        """Give a request a place, which it takes when it is first started."""
+        """Return a place for a request, whose number is set by its first start."""
         return _Placed(self)
 
     @contextmanager
     def started(self, placed: _Placed) -> Generator[_Turn]:
-        """As ``Place.started``, of a request with a place or, the first time, without one."""
+        """Start an inference, as ``Place.started``; the first start sets the request's number."""
         if self._process != os.getpid():
             self._begin(self._last[0])
         with self._lock:
@@ -76,7 +76,7 @@ class InOrder:
             number = next(numbers, len(self._placed))
             last, ended = self._last
             turn = _Turn(ended)
-            # As in the original, a round may end early: the first begins another at any time.
+            # As in the original, a round may end early: request 1 may begin another at any time.
             if number and number != self._next():
                 raise NpuwUsageError(
                     f"{NAME} = YES: requests are started in the order of their first inferences; "
@@ -85,7 +85,7 @@ class InOrder:
             try:
                 yield turn
                 turn.has_begun = True
-            finally:  # whoever is interrupted may have begun it all the same
+            finally:  # an interrupted start may have begun the inference all the same
                 if turn.has_begun:
                     if number == len(self._placed):
                         self._placed.append(weakref.ref(placed))
@@ -99,13 +99,13 @@ class InOrder:
         return number
 
     def _begin(self, last: int) -> None:
-        """Wait for nothing, also in a forked process: nothing of its parent ends there."""
+        """Start without an inference to wait for; in a fork, the parent's inferences never end."""
         ended = threading.Event()
         ended.set()
         self._last: tuple[int, threading.Event] = last, ended
         """Number of the request started last, and an event set when its inference ended."""
         self._lock = threading.Lock()
-        self._process = os.getpid()  # last: what is interrupted before begins anew
+        self._process = os.getpid()  # last: an interrupted _begin is repeated
 
 
 class _Placed:
@@ -124,10 +124,10 @@ class _Placed:
 
 
 class _Turn:
-    """One inference among others.
+    """The turn of one inference.
 
     Args:
-        before: set when the one before has ended.
+        before: event set when the previous inference has ended.
     """
 
     def __init__(self, before: threading.Event) -> None:
@@ -136,7 +136,7 @@ class _Turn:
         self._before = before
 
     def take(self, work: Work) -> None:
-        """Do it when the one before has ended, however that did."""
+        """Wait for the end of the previous inference, successful or not, and do the work."""
         self.has_begun = True
         self._before.wait()
         try:
@@ -146,5 +146,5 @@ class _Turn:
 
 
 def order_of(options: Options) -> Callable[[], Place]:
-    """Give what gives each request of a model its place."""
+    """Return a function that creates the place of each request of a model."""
     return InOrder().place if options.run_inferences_sequentially else AtAnyTime

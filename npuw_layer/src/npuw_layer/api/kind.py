@@ -1,4 +1,4 @@
-"""A kind of model: how it is recognised, compiled and loaded."""
+"""The record of a kind of model: recognition, compilation and loading."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 class Kind(ABC):
     """The record of one kind of model.
 
-    Records are made while options are, at every start: their modules import this base class and
-    the kind's options, and all else where it is used.
+    Records are created together with options, at every start. Their modules therefore import only
+    this base class and the kind's options at the top, and everything else on use.
     """
 
     name: ClassVar[str]
     rank: ClassVar[int] = 2
-    """Kinds are asked in ascending order, those of one rank by name."""
+    """Rank in the order in which kinds are tried: ascending, then by name."""
     options: ClassVar[type[KindOptions] | None] = None
-    """The options that this kind brings."""
+    """The option group of this kind."""
 
     def requested(self, options: Options) -> str:
         """Return the option that requests this kind; empty if none is set."""
         return self.options.requested(options) if self.options else ""
 
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return whether a model for which no kind is requested is of this one."""
+        """Return whether a model for which no kind is requested is of this kind."""
         del path, options
         return False
 
@@ -49,10 +49,10 @@ class Kind(ABC):
 
         Args:
             path: an IR's ``.xml``, or a Hugging Face folder.
-            options: as they were given.
+            options: the options as given.
 
         Raises:
-            OptionError: they rule out this kind.
+            OptionError: the options exclude this kind.
         """
 
     def compile(self, devices: CoreDevices, path: Path, options: Options) -> AnyModel:
@@ -77,21 +77,21 @@ class Kind(ABC):
         """Compile a model for a device; errors as ``compile``."""
 
     def adapted(self, adapters: Mapping[str, Any], mode: str) -> Kind:
-        """Return the kind of such models with LoRA adapters, as ``Core.compile_adapted`` says.
+        """Return the kind with LoRA adapters; see ``Core.compile_adapted``.
 
         Raises:
-            OptionError: such models take none.
+            OptionError: models of this kind take no adapters.
         """
         del adapters, mode
         raise OptionError(NO_ADAPTERS)
 
     def loads(self, blob: bytes) -> bool:
-        """Return whether ``load`` takes a kind of file (``storage.container``)."""
+        """Return whether ``load`` takes a file format (``storage.container``)."""
         del blob
         return False
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> AnyModel:
-        """Load an exported model, in clear; errors as ``Core.import_model``."""
+        """Load an exported model from a decrypted blob; errors as ``Core.import_model``."""
         raise NotImplementedError(f"{self.name}: {blob.name} is no file of this kind")
 
 
@@ -102,24 +102,24 @@ NO_ADAPTERS = (
 
 
 class Kinds(Protocol):
-    """The registry of kinds, as ``Core`` uses it."""
+    """Interface of the registry of kinds for ``Core``."""
 
     def route(self, path: Path, options: Options) -> tuple[Kind, Options]:
-        """Return the kind of a model, and its settled options; OptionError if they clash."""
+        """Return the kind of a model, and its settled options; OptionError on contradictions."""
         ...
 
     def loading(self, blob: bytes) -> Kind:
-        """Return the kind that loads a kind of file; that of split models rejects unknown files."""
+        """Return the kind that loads a file format; that of split models rejects unknown files."""
         ...
 
 
 def kinds() -> Kinds:
-    """Return the registry; by name, as kinds stand above this shelf."""
+    """Return the registry, imported by name, as kinds are a higher layer."""
     return cast(Kinds, import_module("npuw_layer.kinds.registry"))
 
 
 def _export_target(device: Device, options: Options) -> Path | None:
-    """Return where EXPORT_BLOB writes, so that errors come before compiling."""
+    """Return the checked target of EXPORT_BLOB, so that its errors come before compiling."""
     if not options.export_blob:
         return None
     from npuw_layer.storage.model_blob import checks

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a compiled model, as OpenVINO's ``ConstOutput`` shows them."""
+"""Inputs and outputs of a compiled model, with the interface of OpenVINO's ``ConstOutput``."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ from npuw_layer.errors import TensorError
 
 @dataclass(frozen=True, slots=True)
 class ModelPort:
-    """An input or output; kinds of models add what shape it has."""
+    """An input or output; subclasses of kinds add the shape."""
 
     any_name: str
     element_type: str
-    """By OpenVINO's name; arrays hold bf16 as its raw bits."""
+    """OpenVINO's name of the element type; arrays hold bf16 as raw bits."""
     index: int
-    """Its number among the inputs, or the outputs."""
+    """Index among the inputs, or the outputs."""
 
     @property
     def names(self) -> set[str]:
-        """Its names; there is one."""
+        """Set of the port's only name."""
         return {self.any_name}
 
     def get_any_name(self) -> str:
-        """Its name."""
+        """Return the name."""
         return self.any_name
 
     def get_names(self) -> set[str]:
-        """Its names; there is one."""
+        """Return the set of the port's only name."""
         return self.names
 
     def get_element_type(self) -> str:
-        """Its element type."""
+        """Return the element type."""
         return self.element_type
 
 
 OPEN = -1
-"""A dimension that inferences decide."""
+"""A dimension that each inference decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPort(ModelPort):
-    """An input or output some of whose dimensions each inference decides."""
+    """An input or output with dimensions that each inference decides."""
 
     partial_shape: tuple[int, ...]
-    """Its dimensions; ``OPEN`` where they are not fixed."""
+    """Dimensions; ``OPEN`` for those that are not fixed."""
 
     def get_partial_shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Return the dimensions."""
         return self.partial_shape
 
 
 PortKey = str | int | ModelPort
-"""A port, its name or its number."""
+"""A port, its name or its index."""
 
 Port = TypeVar("Port", bound=ModelPort)
 
 
 def find_port(ports: Sequence[Port], key: PortKey, side: str) -> Port:
-    """Find a port by its name, its number, or as itself.
+    """Return a port by name, by index, or by the port itself.
 
     Raises:
-        TensorError: there is none.
+        TensorError: no such port exists.
     """
     for port in ports:
         if key == (port.index if isinstance(key, int) else port.any_name) or key == port:
@@ -73,10 +73,10 @@ def find_port(ports: Sequence[Port], key: PortKey, side: str) -> Port:
 
 
 def only_port(ports: Sequence[Port], key: PortKey | None, side: str) -> Port:
-    """The same, where the only port need not be named.
+    """Return a port by key; without a key, the only port.
 
     Raises:
-        TensorError: there is none, or there are several.
+        TensorError: no such port exists, or several exist without a key.
     """
     if key is None and len(ports) != 1:
         raise TensorError(f"the model has {len(ports)} {side}s; say which by name or number")

@@ -1,4 +1,4 @@
-"""Properties of compiled models: options as they were set, and facts."""
+"""Properties of compiled models: options as set, and facts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ EXECUTION_DEVICES = "EXECUTION_DEVICES"
 CONTINUOUS_PREFILL_SUPPORTED = "NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED"
 
 Facts = Mapping[str, Callable[[], Any]]
-"""Functions that return properties which are no options, by name."""
+"""Functions that return properties other than options, by name."""
 
 
 def read_property(name: str, options: Options, facts: Facts) -> Any:
     """Return a property by OpenVINO's name.
 
     Args:
-        name: of an option or a fact; or SUPPORTED_PROPERTIES, a dict of all names, each with "RO".
-        options: what the model was compiled with.
-        facts: all else.
+        name: name of an option or a fact; or SUPPORTED_PROPERTIES, a dict of all names, each with
+            "RO".
+        options: options of the compilation.
+        facts: all other properties.
 
     Raises:
-        OptionError: there is no such property.
+        OptionError: no such property exists.
     """
     known = (SUPPORTED_PROPERTIES, *facts, *NAMES)
     if name == SUPPORTED_PROPERTIES:
@@ -38,6 +39,6 @@ def read_property(name: str, options: Options, facts: Facts) -> Any:
         near = nearest(str(name), known)
         hint = f"did you mean {near}?" if near else f"{SUPPORTED_PROPERTIES} lists all"
         raise OptionError(f"unknown property {name!r}; {hint}")
-    if NAMES[name] == "encryption":  # functions may hold what cannot be copied
+    if NAMES[name] == "encryption":  # functions may hold objects that cannot be copied
         return options.encryption
     return deepcopy(getattr(options, NAMES[name]))

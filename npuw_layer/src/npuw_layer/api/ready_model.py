@@ -1,4 +1,4 @@
-"""Base of compiled models of all kinds, and the programs that they need."""
+"""Base of compiled models of all kinds, and the interface of their programs."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 
 
 class Compiled(Protocol):
-    """Loaded programs, as far as all kinds of models have them."""
+    """Interface of loaded programs, common to all kinds of models."""
 
     @property
     def device(self) -> Device:
-        """The device that runs the programs."""
+        """Device that runs the programs."""
         ...
 
     @property
     def options(self) -> Options:
-        """The options of the compilation."""
+        """Options of the compilation."""
         ...
 
     @property
     def submodels(self) -> Mapping[str, LoadedModel]:
-        """The static models by name."""
+        """Static models by name."""
         ...
 
     @property
     def origin(self) -> Origin:
-        """The origin of the programs."""
+        """Origin of the programs."""
         ...
 
     @property
     def shared(self) -> SharedArena | None:
-        """Weights that other processes use too."""
+        """Weights shared with other processes."""
         ...
 
 
@@ -62,7 +62,7 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
     """A compiled model.
 
     Args:
-        compiled: its programs.
+        compiled: the model's loaded programs.
     """
 
     def __init__(self, compiled: C) -> None:
@@ -72,60 +72,60 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
     @property
     @abstractmethod
     def inputs(self) -> list[Input]:
-        """Its inputs, without variables."""
+        """Inputs of the model, without variables."""
 
     @property
     @abstractmethod
     def outputs(self) -> list[Output]:
-        """Its outputs, without variables."""
+        """Outputs of the model, without variables."""
 
     def input(self, key: PortKey | None = None, /) -> Input:
-        """Return an input by name or number; without a key, the only one.
+        """Return an input by name or index; without a key, the only one.
 
         Raises:
-            TensorError: there is none, or there are several.
+            TensorError: no such input exists, or several exist without a key.
         """
         return only_port(self.inputs, key, "input")
 
     def output(self, key: PortKey | None = None, /) -> Output:
-        """Return an output by name or number; without a key, the only one.
+        """Return an output by name or index; without a key, the only one.
 
         Raises:
-            TensorError: there is none, or there are several.
+            TensorError: no such output exists, or several exist without a key.
         """
         return only_port(self.outputs, key, "output")
 
     @abstractmethod
     def create_infer_request(self) -> Request:
-        """Make a request, independent of all others."""
+        """Create an independent request."""
 
     def __call__(
         self, inputs: Inputs = None, share_inputs: bool = True, share_outputs: bool = False
     ) -> Results:
-        """Run once, on a request of the model's own, which keeps its state.
+        """Run one inference on the model's own request, which keeps its state.
 
         Args:
-            inputs: as ``infer`` of a request takes them.
+            inputs: as for ``infer`` of a request.
             share_inputs: as for ``infer``.
             share_outputs: as for ``infer``.
 
         Raises:
-            NpuwError: as ``infer``; RequestBusy if another thread is in here.
+            NpuwError: as ``infer``; RequestBusy if another thread is in this call.
         """
         if self._own is None:
             self._own = self.create_infer_request()
         return self._own.infer(inputs, share_inputs, share_outputs)
 
     def infer_new_request(self, inputs: Inputs = None) -> Results:
-        """Run once, on a new request."""
+        """Run one inference on a new request."""
         return self.create_infer_request().infer(inputs)
 
     @abstractmethod
     def _write(self, file: BinaryIO) -> None:
-        """Write the model to a stream, as ``export_model`` says."""
+        """Write the model to a stream; see ``export_model``."""
 
     def sharing(self) -> SharingReport | None:
-        """Report what sharing weights with other processes saves; None if none are shared."""
+        """Return the savings from sharing weights with other processes; None without sharing."""
         return None if self._compiled.shared is None else self._compiled.shared.report()
 
     @overload
@@ -139,32 +139,31 @@ class ReadyModel(Uncopied, ABC, Generic[C, Input, Output]):
         """Write all programs to one file, which ``Core.import_model`` loads.
 
         Args:
-            target: a path, whose file is replaced when all is written; or a stream. None gives the
-                bytes.
+            target: a path, whose file is replaced when writing is complete; or a stream. None
+                returns the bytes.
 
         Raises:
-            NpuwUsageError: there is no writing to the target.
+            NpuwUsageError: the target is not writable.
             OptionError: the device's programs cannot be exported.
-            ModelError: the model's files have changed since it was compiled.
-            NpuwFault: the disk is full, the folder is read-only, or what is there is no regular
-                file.
+            ModelError: the model's files have changed since compilation.
+            NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
         """
         return export_to(target, self._write)
 
     def get_property(self, name: str) -> Any:
-        """Return an option by OpenVINO's name, as it was set; lengths are not rounded.
+        """Return an option by OpenVINO's name, as set; lengths are not rounded.
 
         Args:
-            name: of an option, maps of stages among them; or SUPPORTED_PROPERTIES, a dict of all
-                names, each with "RO"; or LOADED_FROM_CACHE; or EXECUTION_DEVICES.
+            name: name of an option, including maps of stages; or SUPPORTED_PROPERTIES, a dict of
+                all names, each with "RO"; or LOADED_FROM_CACHE; or EXECUTION_DEVICES.
 
         Raises:
-            OptionError: there is no such option.
+            OptionError: no such option exists.
         """
         return read_property(name, self._compiled.options, self._facts())
 
     def _facts(self) -> Facts:
-        """Properties that are no options."""
+        """Return properties other than options."""
         compiled = self._compiled
         return {
             LOADED_FROM_CACHE: lambda: compiled.origin.from_cache,

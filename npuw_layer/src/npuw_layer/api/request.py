@@ -20,27 +20,27 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 
 
 class Request(Uncopied, AsyncRequest, ABC):
-    """One user of a compiled model."""
+    """Request of a compiled model."""
 
     @property
     @abstractmethod
     def model_inputs(self) -> Sequence[ModelPort]:
-        """The model's inputs."""
+        """Inputs of the model."""
 
     @property
     @abstractmethod
     def model_outputs(self) -> Sequence[ModelPort]:
-        """The model's outputs."""
+        """Outputs of the model."""
 
     @abstractmethod
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Run once, and wait."""
+        """Run one inference synchronously."""
 
     @abstractmethod
     def set_tensor(self, key: Any, tensor: AnyTensor, /) -> None:
-        """Set an input or output for the next inferences."""
+        """Set an input or output for the following inferences."""
 
     @abstractmethod
     def get_tensor(self, key: Any, /) -> Tensor | RemoteTensor:
@@ -48,17 +48,17 @@ class Request(Uncopied, AsyncRequest, ABC):
 
     @abstractmethod
     def _values(self, shared: bool) -> Mapping[str, Array]:
-        """The outputs of the last inference by name; views, if they may be ``shared``."""
+        """Return the outputs of the last inference by name; views if ``shared`` allows them."""
 
     def __call__(
         self, inputs: Inputs = None, share_inputs: bool = True, share_outputs: bool = False
     ) -> Results:
-        """Run once, as ``infer`` does."""
+        """Run one inference, as ``infer`` does."""
         return self.infer(inputs, share_inputs, share_outputs)
 
     @property
     def results(self) -> Results:
-        """The outputs of the last inference; the next one may overwrite them.
+        """Outputs of the last inference; the next one may overwrite them.
 
         Raises:
             RequestBusy: the request is running.
@@ -83,10 +83,10 @@ class Request(Uncopied, AsyncRequest, ABC):
         return self.get_tensor(only_port(self.model_outputs, index, "output"))
 
     def _given(self, inputs: Inputs, shared: bool = True) -> Given:
-        """Name inputs; of arrays that are not shared, a copy is used.
+        """Return inputs by name; arrays that are not shared are copied.
 
         Raises:
-            TensorError: a tensor is none, or there is no such input.
+            TensorError: a value is not a tensor, or no such input exists.
         """
         given = named_inputs(inputs, self.model_inputs)
         return given if shared else copied(given)

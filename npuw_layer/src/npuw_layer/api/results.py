@@ -11,11 +11,11 @@ from npuw_layer.errors import NoResult, TensorError
 
 
 class Results(Mapping[Any, Array]):
-    """Arrays by name, by number and by port.
+    """Arrays by name, by index and by port.
 
     Args:
         ports: the model's outputs.
-        values: by name, without outputs that went to remote tensors.
+        values: arrays by name, without outputs that went to remote tensors.
     """
 
     def __init__(self, ports: Sequence[ModelPort], values: Mapping[str, Array]) -> None:
@@ -27,7 +27,7 @@ class Results(Mapping[Any, Array]):
         """Return an output's values.
 
         Raises:
-            NoResult: there is no such output, or it went elsewhere; a KeyError as well.
+            NoResult: no such output exists, or it went to a remote tensor; also a KeyError.
         """
         name = key if isinstance(key, str) else self._name_of(key)
         if name not in self._values:
@@ -43,7 +43,7 @@ class Results(Mapping[Any, Array]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        """Return names and values."""
+        """Return a text of names and values."""
         return f"Results({self._values!r})"
 
     def to_dict(self) -> dict[str, Array]:
@@ -51,7 +51,7 @@ class Results(Mapping[Any, Array]):
         return dict(self._values)
 
     def to_tuple(self) -> tuple[Array, ...]:
-        """Return the arrays in their order."""
+        """Return the arrays in order."""
         return tuple(self._values.values())
 
     def names(self) -> tuple[set[str], ...]:

@@ -1,4 +1,4 @@
-"""Requests of which nothing stays: each inference has its inputs, and forgets them."""
+"""Base of stateless requests, whose inferences depend only on their inputs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ AnyInput = Tensor | RemoteTensor
 
 
 class StatelessRequest(Request, ABC):
-    """One user of a compiled model without state.
+    """Request of a compiled model without state.
 
     Args:
-        options: that it was compiled with.
-        place: among other requests, if there is an order.
+        options: options of the compilation.
+        place: position among ordered requests, if requests are ordered.
     """
 
     def __init__(self, options: Options, place: Place | None = None) -> None:
@@ -36,29 +36,29 @@ class StatelessRequest(Request, ABC):
 
     @abstractmethod
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
-        """Name a tensor that is given.
+        """Return the name of an input, and its checked tensor.
 
         Raises:
-            TensorError: there is no such input, or it does not fit.
+            TensorError: no such input exists, or the tensor does not fit.
         """
 
     @abstractmethod
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
-        """Give the outputs, by name, of inputs by name."""
+        """Compute the outputs by name from inputs by name."""
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Compute once, and wait.
+        """Run one inference synchronously.
 
         Args:
-            inputs: tensors by name, number or port, or in the order of inputs. What is missing is
-                taken from ``set_tensor``.
-            share_inputs: makes no difference: the caller waits until they were read.
-            share_outputs: makes no difference: each inference makes outputs of its own.
+            inputs: tensors by name, index or port, or in the order of inputs. ``set_tensor``
+                provides missing inputs.
+            share_inputs: no effect: the caller waits until the inputs are read.
+            share_outputs: no effect: each inference creates new outputs.
 
         Returns:
-            The outputs by name, number or port.
+            The outputs by name, index or port.
 
         Raises:
             TensorError: an input is missing or does not fit.
@@ -77,15 +77,15 @@ class StatelessRequest(Request, ABC):
     def start_async(
         self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
-        """Begin one inference on the request's own thread; ``wait`` ends it.
+        """Start one inference on the request's own thread; ``wait`` ends it.
 
         Args:
             inputs: as for ``infer``.
-            userdata: for the callback, in place of what ``set_callback`` was given.
-            share_inputs: read arrays where they lie, while it runs, instead of copies.
+            userdata: argument of the callback, instead of the one given to ``set_callback``.
+            share_inputs: read arrays in place during the inference, instead of copies.
 
         Raises:
-            RequestBusy, TensorError: as ``infer``; the rest is raised by ``wait``.
+            RequestBusy, TensorError: as for ``infer``; ``wait`` raises other errors.
         """
         given: dict[str, AnyInput] = {}
 
@@ -95,14 +95,14 @@ class StatelessRequest(Request, ABC):
         self._start(lambda: self._infer(given), userdata, read)
 
     def cancel(self) -> None:
-        """Give up the running inference before its next program runs."""
+        """Cancel the running inference before its next program runs."""
         self._run.cancel()
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
-        """Set an input for the next inferences; its values are read at each.
+        """Set an input for the following inferences; each reads its values.
 
         Raises:
-            TensorError: there is no such input, or the tensor does not fit.
+            TensorError: no such input exists, or the tensor does not fit.
             RemoteError: the tensor was made for outputs.
             RequestBusy: the request is running.
         """
@@ -110,10 +110,10 @@ class StatelessRequest(Request, ABC):
         self._set |= self._checked({key: as_tensor(tensor)})
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
-        """Give what an input was set to, or an output of the last inference.
+        """Return the tensor set for an input, or an output of the last inference.
 
         Raises:
-            TensorError: there is none of that name.
+            TensorError: no such tensor exists.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -125,20 +125,20 @@ class StatelessRequest(Request, ABC):
         raise TensorError(f"no tensor {name!r} yet")
 
     def query_state(self) -> Sequence[Any]:
-        """Nothing: no state outlives an inference, as in the original."""
+        """Return an empty list: no state outlives an inference, as in the original."""
         self._run.check_idle()
         return []
 
     def reset_state(self) -> None:
-        """Nothing is to be forgotten."""
+        """Do nothing: there is no state."""
         self._run.check_idle()
 
     def _values(self, shared: bool) -> dict[str, Array]:
-        del shared  # nobody writes to what was found
+        del shared  # no inference writes to earlier outputs
         return dict(self._found)
 
     def _checked(self, inputs: Mapping[Any, AnyInput]) -> dict[str, AnyInput]:
-        """Name the tensors that are given."""
+        """Return checked tensors by name."""
         named = dict(self._input(key, tensor) for key, tensor in inputs.items())
         for name, each in named.items():
             if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:

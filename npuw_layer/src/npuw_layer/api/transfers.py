@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class TensorTransfers:
-    """Bytes of one tensor, over all inferences of a request."""
+    """Bytes of one tensor, summed over all inferences of a request."""
 
     bound_to: str = ""
-    """The memory that it is bound to now, in a few words."""
+    """Short description of the memory that the tensor is bound to."""
     host_to_device: int = 0
-    """Copied before inferences."""
+    """Bytes copied before inferences."""
     device_to_host: int = 0
-    """Copied after inferences."""
+    """Bytes copied after inferences."""
     in_place: int = 0
-    """Read or written by the device where the caller's tensor is."""
+    """Bytes that the device read or wrote directly in the caller's tensor."""
 
     def __str__(self) -> str:
         parts = [
@@ -40,7 +40,7 @@ class Transfers:
     inferences: int = 0
 
     def of(self, name: str) -> TensorTransfers:
-        """The bytes of a tensor."""
+        """Return the counters of a tensor."""
         return self.tensors.setdefault(name, TensorTransfers())
 
     @property
@@ -55,17 +55,17 @@ class Transfers:
 
     @property
     def in_place(self) -> int:
-        """Bytes that the device read or wrote where the callers' tensors are."""
+        """Bytes that the device read or wrote directly in the callers' tensors."""
         return sum(tensor.in_place for tensor in self.tensors.values())
 
     def reset(self) -> None:
-        """Count from zero."""
+        """Set all counters to zero."""
         self.inferences = 0
         for tensor in self.tensors.values():
             tensor.host_to_device = tensor.device_to_host = tensor.in_place = 0
 
     def report(self) -> Mapping[str, str]:
-        """For people: the sums, and a line for each tensor."""
+        """Return a readable report: the sums, and a line for each tensor."""
         sums = {
             "inferences": f"{self.inferences:,}",
             "copied host → device": f"{self.host_to_device:,} B",

@@ -1,6 +1,6 @@
-"""Devices: the protocols that they satisfy, and the three that npuw has.
+"""Devices: the protocols that they satisfy, and npuw's three devices.
 
-``protocols`` says what a device and a compiler are; begin there. ``level_zero`` is the NPU,
+Begin with ``protocols``, which defines devices and compilers. ``level_zero`` is the NPU,
 ``interpreter`` computes in numpy, ``openvino`` in OpenVINO's CPU plugin; ``compiler_layer`` has
 npuc.
 """

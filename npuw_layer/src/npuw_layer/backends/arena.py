@@ -25,7 +25,7 @@ ELEMENT_TYPES: dict[str, np.dtype[Any]] = {
     "f8e4m3": np.dtype("u1"),
     "f8e5m2": np.dtype("u1"),
 }
-"""How numpy holds an element type; bf16 and f8 as raw bits, f8 as OpenVINO shows it."""
+"""numpy types of element types; bf16 and f8 as raw bits, f8 as OpenVINO shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Arena:
     """Memory for some tensors of a static model.
 
     Args:
-        device: where it lies.
-        infos: the tensors, in the order in which they are to lie.
+        device: the device of the memory.
+        infos: the tensors, in memory order.
     """
 
     def __init__(self, device: Device, infos: Sequence[TensorInfo]) -> None:
@@ -60,16 +60,16 @@ class Arena:
             self.tensors[info.name] = DeviceTensor(info, self._memory, offset, view)
 
     def bind(self, program: Program) -> None:
-        """Let a program find its tensors here."""
+        """Bind the tensors to a program."""
         for name, tensor in self.tensors.items():
             program.bind(name, tensor.memory, tensor.offset)
 
     def __getitem__(self, name: str) -> Array:
-        """The values of a tensor."""
+        """Return the values of a tensor."""
         return self.tensors[name].data
 
     def stack(self, names: Sequence[str]) -> Array:
-        """The values of equal tensors [1, ...] that lie side by side, as [tensors, ...]; a view."""
+        """View adjacent tensors of equal shape [1, ...] as one array [tensors, ...]."""
         first = self.tensors[names[0]]
         pitch = padded(nbytes(first.info))
         places = [self.tensors[name].offset for name in names]
@@ -79,15 +79,15 @@ class Arena:
         return np.ndarray(shape, view.dtype, self._memory.data, first.offset, strides)
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.free()
 
 
 def padded(size: int) -> int:
-    """Bytes from a tensor of a size to the next."""
+    """Return the bytes from the begin of a tensor to the next."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def nbytes(info: TensorInfo) -> int:
-    """Bytes of a tensor."""
+    """Return the bytes of a tensor."""
     return math.prod(info.shape) * ELEMENT_TYPES[info.element].itemsize

@@ -1,6 +1,6 @@
-"""Where a blob has its weights: most of it, if they are in it at all.
+"""Location of the weights in a blob: most of its bytes, if it contains weights.
 
-The driver uses them where the file has them, so nothing reads them before the blob runs.
+The driver uses weights in place in the mapped file, so nothing reads them before the blob runs.
 
 Source: fact sheet elf_driver §1.3, §2.3; driver_layer.loader.place.
 """
@@ -12,17 +12,17 @@ import numpy as np
 from driver_layer.abi.elf import EHDR, SHDR, SectionFlag, SectionType
 
 _LEAST = 1 << 16
-"""Bytes; smaller ones are not worth a digest of their own."""
+"""Minimum bytes of a section; smaller ones are not worth a separate digest."""
 
 _CONSTANT = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_DMA
 
 
 def constant_spans(program: bytes | memoryview) -> list[tuple[int, int]]:
-    """Give offset and size of the sections that hold weights, ascending.
+    """Return offset and size of the sections that hold weights, ascending.
 
     Args:
-        program: a blob, as the compiler made it; of anything else nothing is a weight, nor is what
-            lies beyond its end, or within another.
+        program: an untrusted blob; other bytes have no sections, and sections beyond the end or
+            inside another are ignored.
     """
     if len(program) < EHDR.itemsize:
         return []

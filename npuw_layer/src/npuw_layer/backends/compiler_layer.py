@@ -1,4 +1,4 @@
-"""compiler_layer as npuw's compiler."""
+"""Adapter of compiler_layer as npuw's compiler."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class StaticCompiler:
-    """Compiles static graphs to ELF blobs; satisfies ``protocols.Compiler``."""
+    """Compiler of static graphs to ELF blobs; satisfies ``protocols.Compiler``."""
 
     @property
     def version(self) -> str:
-        """Versions of the compiler, of the formats it writes, and of the tables it goes by."""
+        """Versions of the compiler, of the formats it writes, and of its tables."""
         own, abi = package_version("compiler_layer"), package_version("driver_layer.abi")
         return f"{own} abi {abi}"
 
@@ -29,9 +29,9 @@ class StaticCompiler:
         """Compile a graph.
 
         Raises:
-            ModelError: it is not supported, or does not fit the device.
+            ModelError: the graph is not supported, or does not fit the device.
         """
-        # Imported here so that a warm start, which compiles nothing, loads no passes.
+        # Imported here: a warm start, which compiles nothing, loads no passes.
         from compiler_layer.compile import compile_model
 
         try:
@@ -45,8 +45,8 @@ class StaticCompiler:
         """Cut a graph at its repeated block; see ``protocols.OffloadingDevice``.
 
         Raises:
-            NotFolded: it repeats no block, or not often enough.
-            ModelError: it is not supported, or does not fit the device.
+            NotFolded: the graph repeats no block, or not often enough.
+            ModelError: the graph is not supported, or does not fit the device.
         """
         from compiler_layer.compile import compile_parts
         from compiler_layer.partition.repeated.attributes import kept_repetitions
@@ -65,7 +65,7 @@ class StaticCompiler:
         """Compile a part that is called several times; see ``protocols.CompilesFunctions``.
 
         Raises:
-            ModelError: it is not supported, or does not fit the device.
+            ModelError: the part is not supported, or does not fit the device.
         """
         from compiler_layer.compile import compile_function
 
@@ -90,7 +90,7 @@ class StaticCompiler:
         )
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model with its first and last layer; then with more of them."""
+        """Yield the model with its first and last layer, then with more layers, then whole."""
         from compiler_layer.compile import foldings
 
         yield from foldings(model)

@@ -1,4 +1,4 @@
-"""The inputs and outputs of what the host computes: where they lie, and their values there."""
+"""Inputs and outputs of programs on the host: their memory, and their values in it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Place = tuple[Memory, int]
 
 
 class HostTensors:
-    """Tensors by name, each in memory that it is bound to.
+    """Tensors by name, each bound to memory.
 
     Args:
-        infos: which there are.
+        infos: the tensors.
     """
 
     def __init__(self, infos: Iterable[TensorInfo]) -> None:
         self._infos = {info.name: info for info in infos}
         self._bound: dict[str, tuple[Array, Place]] = {}
-        """The values of those that are bound, and where they lie."""
+        """Values and place of each bound tensor."""
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let a tensor lie in memory.
+        """Bind a tensor to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         info = self._infos.get(name)
         if info is None:
@@ -36,7 +36,7 @@ class HostTensors:
         self._bound[name] = view(info, memory, offset), (memory, offset)
 
     def __getitem__(self, name: str) -> Array:
-        """The values of a tensor that is bound."""
+        """Return the values of a bound tensor."""
         return self._bound[name][0]
 
     def place(self, name: str) -> Place:
@@ -44,10 +44,10 @@ class HostTensors:
         return self._bound[name][1]
 
     def check_bound(self) -> None:
-        """See that all are bound.
+        """Check that all tensors are bound.
 
         Raises:
-            DeviceError: some are not.
+            DeviceError: a tensor is not bound.
         """
         unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
@@ -55,10 +55,10 @@ class HostTensors:
 
 
 def view(info: TensorInfo, memory: Memory, offset: int) -> Array:
-    """The values of a tensor where it lies.
+    """View the values of a tensor in memory.
 
     Raises:
-        DeviceError: the memory ends before.
+        DeviceError: the memory is too short.
     """
     raw = memory.data[offset : offset + nbytes(info)]
     if raw.size != nbytes(info):

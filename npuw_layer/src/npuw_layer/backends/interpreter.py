@@ -1,7 +1,7 @@
-"""The numpy graph interpreter as a device: exact, slow, and without any hardware.
+"""The numpy graph interpreter as a device: exact, slow, and independent of hardware.
 
-It is what NPUW_DEVICES=CPU is for: to tell whether a wrong answer comes from the compiler and the
-device, or from above them.
+NPUW_DEVICES=CPU selects it, to distinguish wrong answers of the compiler and the device from
+those of the layers above.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class HostMemory:
         return self._data
 
     def free(self) -> None:
-        """Nothing to do: the array goes when nobody holds it."""
+        """Do nothing: the array is freed with its last reference."""
 
 
 class InterpreterDevice:
-    """Runs graphs in numpy; satisfies ``protocols.Device``.
+    """Device that runs graphs in numpy; satisfies ``protocols.Device``.
 
     Args:
-        compiler: not used: there is nothing to compile.
-        platform: not used.
-        contexts: not used.
+        compiler: unused: nothing is compiled.
+        platform: unused.
+        contexts: unused.
     """
 
     takes_any_memory: Literal[True] = True
@@ -61,7 +61,7 @@ class InterpreterDevice:
 
     @property
     def version(self) -> str:
-        """The compiler's version, as graphs are rewritten by it."""
+        """The compiler's version, as its passes rewrite graphs."""
         return f"graph {package_version('compiler_layer')}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -79,14 +79,14 @@ class InterpreterDevice:
         return model.text().encode()
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: each of its layers is run."""
+        """Yield the model itself: each layer runs separately."""
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedGraph:
-        """Read a graph.
+        """Load a graph.
 
         Raises:
-            DeviceError: the bytes are no graph, or its weights are not where they were.
+            DeviceError: the bytes are not a graph, or its files of weights have changed.
         """
         try:
             graph = Model.parse(bytes(program).decode())
@@ -98,16 +98,16 @@ class InterpreterDevice:
             raise DeviceError(f"not a program of the CPU device: {error}") from error
 
     def allocate(self, nbytes: int) -> HostMemory:
-        """Take memory, zeroed."""
+        """Allocate zeroed memory."""
         return HostMemory(np.zeros(nbytes, np.uint8))
 
     def map_host(self, data: Array) -> HostMemory:
-        """Use bytes where they are."""
+        """Wrap host memory without a copy."""
         return HostMemory(data)
 
 
 class LoadedGraph:
-    """A graph; satisfies ``protocols.LoadedModel``."""
+    """A loaded graph; satisfies ``protocols.LoadedModel``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -116,16 +116,16 @@ class LoadedGraph:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The arguments."""
+        """Inputs of the graph."""
         return self._inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The results."""
+        """Outputs of the graph."""
         return self._outputs
 
     def create_program(self) -> GraphProgram:
-        """Make something to run."""
+        """Create a program to bind and run."""
         return GraphProgram(self.model, self.inputs, self.outputs)
 
 
@@ -145,21 +145,21 @@ class GraphProgram:
         self._tensors = HostTensors((*inputs, *outputs))
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory.
+        """Bind an input or output to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Nothing to do: the graph is interpreted."""
+        """Do nothing: the graph is interpreted."""
 
     def run(self) -> None:
         """Evaluate the graph.
 
         Raises:
-            DeviceError: a tensor is not bound, or an op fails; or the model's files are gone.
+            DeviceError: a tensor is not bound, an op fails, or the model's files are gone.
         """
         self._tensors.check_bound()
         inputs = {info.name: self._tensors[info.name] for info in self._inputs}

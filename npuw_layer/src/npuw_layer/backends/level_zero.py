@@ -1,4 +1,4 @@
-"""The NPU behind driver_layer's Level Zero as npuw's device."""
+"""The NPU as npuw's device, through driver_layer's Level Zero."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class LevelZeroDevice(LevelZeroContext):
     """A queue on one NPU, and its memory; satisfies ``protocols.Device`` and most abilities.
 
     Args:
-        compiler: makes the blobs.
-        platform: which simulated NPU, e.g. "4000".
-        contexts: has the Level Zero context; a new one is made if not given.
+        compiler: compiles graphs to blobs.
+        platform: the simulated NPU, e.g. "4000".
+        contexts: holder of the Level Zero context; by default, a new one.
 
     Raises:
-        DeviceError: there is no such platform.
+        DeviceError: no such platform exists.
     """
 
     def __init__(self, compiler: Compiler, platform: str, contexts: Contexts | None = None) -> None:
@@ -80,7 +80,7 @@ class LevelZeroDevice(LevelZeroContext):
 
     @property
     def allocated_bytes(self) -> int:
-        """Device memory in use, that of mapped files included."""
+        """Device memory in use, including mapped files."""
         return self._table.pfnQueryContextMemory(self._context).allocated
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -88,18 +88,18 @@ class LevelZeroDevice(LevelZeroContext):
         return self._compiler.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give graphs that stand for a stateful one; see ``protocols.Compiler.foldings``."""
+        """Yield graphs that stand for a stateful one; see ``protocols.Compiler.foldings``."""
         return self._compiler.foldings(model)
 
     def constants(self, program: bytes | memoryview) -> list[tuple[int, int]]:
-        """Tell where a blob has its weights; see ``protocols.FindsConstants``."""
+        """Return the location of a blob's weights; see ``protocols.FindsConstants``."""
         return constant_spans(program)
 
     def load(self, program: bytes | memoryview) -> LoadedBlob:
-        """Load a blob; it is unloaded when nobody holds it any more, programs included.
+        """Load a blob; the last reference, including programs, unloads it.
 
         Raises:
-            DeviceError: it is no blob, or for another device, or does not fit.
+            DeviceError: the bytes are not a blob, or a blob for another device, or do not fit.
         """
         release_waiting()
         desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE, program)
@@ -109,7 +109,7 @@ class LevelZeroDevice(LevelZeroContext):
         return LoadedBlob(self._table, self._queue, graph, self._profiling, mapped_file_of(program))
 
     def set_urgency(self, urgency: Urgency) -> bool:
-        """Let programs of what is loaded from now on be so urgent; see ``protocols.TakesTurns``."""
+        """Set the urgency of programs that are loaded later; see ``protocols.TakesTurns``."""
         if urgency != self._urgency:
             queue = ze.ze_command_queue_desc_t(priority=_PRIORITIES[urgency.priority])
             with reported(f"a queue for MODEL_PRIORITY = {urgency.priority}"):
@@ -126,7 +126,7 @@ class LevelZeroDevice(LevelZeroContext):
         return FACTS[name](self)
 
     def profile_programs(self) -> None:
-        """Let programs tell what their layers take; see ``protocols.ProfilesPrograms``."""
+        """Enable reports of layer times by programs; see ``protocols.ProfilesPrograms``."""
         driver = self._device.driver
         self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
@@ -134,7 +134,7 @@ class LevelZeroDevice(LevelZeroContext):
         """Cut a graph and compile the pieces; see ``protocols.OffloadingDevice``.
 
         Raises:
-            OptionError: the compiler cannot.
+            OptionError: the compiler does not support this.
         """
         if not isinstance(self._compiler, CompilesPieces):
             raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
@@ -144,14 +144,14 @@ class LevelZeroDevice(LevelZeroContext):
         """Compile a part that is called several times; see ``protocols.CompilesFunctions``.
 
         Raises:
-            OptionError: the compiler cannot.
+            OptionError: the compiler does not support this.
         """
         if not isinstance(self._compiler, CompilesFunctions):
             raise OptionError("NPUW_FOLD: the compiler compiles no functions; set it to NO")
         return self._compiler.compile_function(model, config)
 
     def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:
-        """Get copies ready, to run on a queue beside that of programs.
+        """Record copies for a queue that runs in parallel to that of programs.
 
         Raises:
             DeviceError: a span is not in memory of this device.
@@ -159,10 +159,10 @@ class LevelZeroDevice(LevelZeroContext):
         return self._copies.record(spans)
 
     def predict(self, program: bytes | memoryview) -> Cost:
-        """What a blob costs, from its timeline.
+        """Return the cost of a blob, from its predicted timeline.
 
         Raises:
-            DeviceError: it is no blob, or for another device.
+            DeviceError: the bytes are not a blob, or a blob for another device.
         """
         from driver_layer.npu.timeline import predict
 
@@ -173,18 +173,18 @@ class LevelZeroDevice(LevelZeroContext):
         return Cost(max(task.end_ns for task in tasks), sum(task.ddr_bytes for task in tasks))
 
     def predict_copy(self, nbytes: int) -> Cost:
-        """What a copy from the host's memory costs."""
+        """Return the cost of a copy from the host's memory."""
         platform = self._device.platform
         return Cost(host_copy_ns(platform, nbytes), host_copy_ddr_bytes(platform, nbytes))
 
     @property
     def ddr_bytes_per_ns(self) -> float:
-        """The bandwidth of the device's memory."""
+        """Bandwidth of the device's memory."""
         return ddr_bytes_per_ns(self._device.platform)
 
 
 def _label(platform: Platform) -> str:
-    """A platform's name; one of the user's own is told from what its file said before."""
+    """Return a platform's name; with a digest of the values for a user-defined platform."""
     if PLATFORMS.get(platform.name) == platform:
         return platform.name
     return f"{platform.name} {hashlib.sha256(repr(platform).encode()).hexdigest()[:16]}"

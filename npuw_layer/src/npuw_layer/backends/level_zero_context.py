@@ -24,16 +24,16 @@ _Chained = (
 
 
 class LevelZeroContext:
-    """One NPU and the Level Zero context that its memory is in.
+    """One NPU and the Level Zero context of its memory.
 
     It has the abilities ``SharingDevice`` and ``ImportsMemory`` of ``protocols``.
 
     Args:
         platform: the simulated NPU, e.g. "4000".
-        contexts: has the context.
+        contexts: holder of the context.
 
     Raises:
-        DeviceError: there is no such platform.
+        DeviceError: no such platform exists.
     """
 
     def __init__(self, platform: str, contexts: Contexts) -> None:
@@ -44,19 +44,19 @@ class LevelZeroContext:
 
     @property
     def memory_space(self) -> ze.ze_context_handle_t:
-        """The context: memory of another one is out of reach."""
+        """The context; memory of other contexts is inaccessible."""
         return self._context
 
     @property
     def handle(self) -> ze.ze_device_handle_t:
-        """The NPU as Level Zero knows it."""
+        """Level Zero's handle of the NPU."""
         return self._device
 
     def allocate(self, nbytes: int) -> DeviceMemory:
-        """Take memory, zeroed; it goes back when nobody holds it any more, programs included.
+        """Allocate zeroed memory; the last reference, including programs, releases it.
 
         Raises:
-            DeviceError: there is none left.
+            DeviceError: no memory is left.
         """
         release_waiting()
         with reported(f"allocating {nbytes} bytes"):
@@ -64,9 +64,9 @@ class LevelZeroContext:
         return DeviceMemory(self._context, memory, held=True)
 
     def map_host(self, data: Array) -> DeviceMemory | None:
-        """Let the device read bytes of the host in place; they begin at a page.
+        """Map bytes of the host, which begin at a page, for the device to read in place.
 
-        They are mapped until nobody holds the result any more.
+        The last reference to the result unmaps them. None if the bytes are not aligned.
 
         Raises:
             DeviceError: the device has no addresses left.
@@ -131,7 +131,7 @@ class LevelZeroContext:
         """Find memory that was allocated through Level Zero, by object or address.
 
         Raises:
-            RemoteError: the handle is no memory of this context.
+            RemoteError: the handle is not memory of this context.
         """
         if not isinstance(handle, ze.Memory | int) or isinstance(handle, bool):
             raise RemoteError(
@@ -150,7 +150,7 @@ class LevelZeroContext:
         return DeviceMemory(self._context, found), offset
 
     def import_descriptor(self, descriptor: int, nbytes: int, read_only: bool) -> DeviceMemory:
-        """Map a DMA-BUF of another context or process; its descriptor stays the caller's.
+        """Map a DMA-BUF of another context or process; the caller keeps the descriptor.
 
         Raises:
             RemoteError: the descriptor is not such memory, or has fewer bytes.
@@ -177,10 +177,10 @@ class LevelZeroContext:
     def copy(
         self, target: RemoteMemory, at: int, source: RemoteMemory, begin: int, nbytes: int
     ) -> None:
-        """Let the device copy within the context, and wait.
+        """Copy within the context on the device, and wait.
 
         Raises:
-            DeviceError: Level Zero refuses.
+            DeviceError: Level Zero rejects the copy.
         """
         context, device = self._context, self._device
         with reported(f"copying {nbytes} bytes"), ExitStack() as made:

@@ -1,4 +1,4 @@
-"""Copies on a queue of their own, beside what computes."""
+"""Copies on a separate queue, in parallel to programs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from npuw_layer.errors import DeviceError
 
 
 class CopyQueue:
-    """The queue of the NPU that only copies.
+    """The copy queue of the NPU.
 
     Args:
-        context: whose memory it copies.
+        context: context of the memory.
         device: the NPU.
     """
 
@@ -41,7 +41,7 @@ class CopyQueue:
         self.queue = ze.zeCommandQueueCreate(context, device, desc)
 
     def record(self, spans: Sequence[Span]) -> RecordedCopies:
-        """Record copies that are made together.
+        """Record copies that run together.
 
         Raises:
             DeviceError: a span is not in memory of this device.
@@ -50,13 +50,13 @@ class CopyQueue:
 
 
 class RecordedCopies:
-    """A command list of copies, and the event that tells when they are made.
+    """A command list of copies, and the event that signals their end.
 
     Satisfies ``protocols.Transfer``.
 
     Args:
-        queue: where they are made.
-        spans: what is copied.
+        queue: the queue of the copies.
+        spans: the bytes to copy.
 
     Raises:
         DeviceError: a span is not in memory of this device.
@@ -64,7 +64,7 @@ class RecordedCopies:
 
     def __init__(self, queue: CopyQueue, spans: Sequence[Span]) -> None:
         self._queue = queue
-        self._spans = tuple(spans)  # their memory stays while they may be copied
+        self._spans = tuple(spans)  # keeps the memory alive while copies may run
         desc = ze.ze_command_list_desc_t(commandQueueGroupOrdinal=queue.ordinal)
         with reported("recording copies"):
             visible = ze.ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE
@@ -82,17 +82,17 @@ class RecordedCopies:
         release_with(self, partial(destroy_list, self._commands))
 
     def start(self) -> None:
-        """Begin to copy.
+        """Start the copies.
 
         Raises:
-            DeviceError: the driver refused.
+            DeviceError: the driver rejects them.
         """
         with reported("copying"):
             ze.zeEventHostReset(self._done)
             ze.zeCommandQueueExecuteCommandLists(self._queue.queue, [self._commands])
 
     def wait(self) -> None:
-        """Wait until all is copied.
+        """Wait until all bytes are copied.
 
         Raises:
             DeviceError: a copy failed.

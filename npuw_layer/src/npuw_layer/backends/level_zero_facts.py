@@ -12,7 +12,7 @@ from driver_layer import ze
 from npuw_layer.backends.level_zero_context import LevelZeroContext
 
 _CAPABILITIES = ("FP16", "INT8", "EXPORT_IMPORT")
-"""What the original's plugin says of every NPU, and this stack can."""
+"""Capabilities that the original's plugin reports for every NPU, and this stack supports."""
 
 
 def _about(npu: LevelZeroContext) -> ze.ze_device_properties_t:
@@ -38,7 +38,7 @@ FACTS: Mapping[str, Callable[[LevelZeroContext], Any]] = {
     "DEVICE_UUID": lambda npu: _about(npu).uuid,
     "EXECUTION_DEVICES": lambda _: "NPU",
     "OPTIMIZATION_CAPABILITIES": lambda _: [*_CAPABILITIES],
-    # One inference has the whole device.
+    # One inference uses the whole device.
     "OPTIMAL_NUMBER_OF_INFER_REQUESTS": lambda _: 1,
     "NPU_DRIVER_VERSION": _driver_version,
     "NPU_MAX_TILES": lambda npu: _about(npu).numSlices,

@@ -1,4 +1,4 @@
-"""Memory of the NPU, command lists that nobody holds any more, and errors of its driver."""
+"""Memory of the NPU, release of unused command lists, and errors of its driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def reported(what: str) -> Generator[None, None, None]:
-    """Turn what Level Zero raises into npuw's own error."""
+    """Convert errors of Level Zero to npuw's own."""
     try:
         yield
     except ze.ZeError as error:
@@ -26,10 +26,10 @@ def reported(what: str) -> Generator[None, None, None]:
 
 
 def check_file(file: MappedFile | None) -> None:
-    """See that a file has all the bytes that are about to be read where it is mapped, if it is one.
+    """Check that a mapped file, if there is one, still has all bytes before they are read.
 
     Raises:
-        NpuwFault: it was truncated.
+        NpuwFault: the file was truncated.
     """
     if file is not None:
         try:
@@ -42,9 +42,9 @@ class DeviceMemory:
     """Memory that host and NPU share; satisfies ``protocols.RemoteMemory``.
 
     Args:
-        context: where it is.
-        memory: what the driver knows it by.
-        held: whether it goes back when nobody holds this any more.
+        context: the context of the memory.
+        memory: the driver's object.
+        held: whether the last reference to this object releases the memory.
     """
 
     def __init__(
@@ -57,42 +57,42 @@ class DeviceMemory:
 
     @property
     def data(self) -> Array:
-        """The bytes."""
+        """Bytes of the memory."""
         return self._memory.data
 
     @property
     def file(self) -> MappedFile | None:
-        """The file that it is mapped from, if it is one."""
+        """The file that the memory is mapped from, if any."""
         seen = self.alive and self.host_visible
         return mapped_file_of(self._memory.data) if seen else None
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Size in bytes."""
         return self._memory.size
 
     @property
     def host_visible(self) -> bool:
-        """Whether the host sees the bytes."""
+        """True if the host can access the bytes."""
         return self._memory.kind is not ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
 
     @property
     def writable(self) -> bool:
-        """Whether the device may write to it."""
+        """True if the device may write to the memory."""
         return self._memory.allocation.writable
 
     @property
     def alive(self) -> bool:
-        """Whether nobody has freed it."""
+        """True until the memory or its context is freed."""
         return self._memory.alive and self.context.alive
 
     @property
     def address(self) -> int:
-        """Where the device sees it."""
+        """Address on the device."""
         return self._memory.address
 
     def check(self) -> None:
-        """See that the file that it is mapped from, if any, still has all bytes.
+        """Check that the file that the memory is mapped from, if any, still has all bytes.
 
         Raises:
             NpuwFault: the file was truncated.
@@ -102,12 +102,12 @@ class DeviceMemory:
     def free(self) -> None:
         """Release the memory; a second call does nothing."""
         if self._giving_back is not None:
-            self._giving_back.detach()  # with it goes the last that refers to the bytes
+            self._giving_back.detach()  # drops the last reference to the bytes
         free_memory(self.context, self._memory)
 
 
 def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
-    """Give memory back unless that was done; only warn if its context was lost meanwhile."""
+    """Free memory unless already freed; only log a warning if its context was lost."""
     if not memory.alive:
         return
     try:
@@ -117,9 +117,9 @@ def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
 
 
 def destroy_list(commands: ze.ze_command_list_handle_t) -> None:
-    """End a command list that nobody holds any more.
+    """Destroy an unused command list.
 
-    One that executes is left to the driver: what it uses stays its own, and nobody else's.
+    A list that is executing is left to the driver, which keeps its resources reserved.
     """
     try:
         ze.zeCommandListDestroy(commands)

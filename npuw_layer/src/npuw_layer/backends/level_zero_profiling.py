@@ -1,4 +1,4 @@
-"""What runs of programs on the NPU take, from the driver's profiling extension."""
+"""Times of program runs on the NPU, from the driver's profiling extension."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LAYERS = ze.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL
 
 
 class RunTimes:
-    """What the runs of one recorded program take; ``query`` is what it is recorded with.
+    """Times of the runs of one recorded program; ``query`` is part of the recording.
 
     Args:
-        table: the extension's functions.
-        graph: the program's.
+        table: functions of the extension.
+        graph: graph of the program.
 
     Raises:
-        ZeError: the graph does not say whose its tasks are.
+        ZeError: the graph does not assign its tasks to layers.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class RunTimes:
         release_with(self, partial(_destroy, table, pool, self.query))
 
     def tell(self) -> None:
-        """Tell of the last run to whoever listens.
+        """Report the last run to the current listener.
 
         Raises:
-            DeviceError: the graph does not say whose all its tasks are.
+            DeviceError: the graph does not assign all tasks to layers.
         """
         if not is_recording():
             return

@@ -1,4 +1,4 @@
-"""Blobs on the NPU, and what runs them."""
+"""Blobs on the NPU, and the programs that run them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class LoadedBlob:
     """A graph of the driver; satisfies ``protocols.LoadedModel``.
 
     Args:
-        table: the graph extension's functions.
-        queue: where it runs.
-        graph: it is unloaded with this.
-        profiling: the profiling extension's, if programs are to tell what they take.
-        file: the one that the blob is mapped from, if it is.
+        table: functions of the graph extension.
+        queue: the queue of its runs.
+        graph: unloaded with this object.
+        profiling: functions of the profiling extension, if programs should report their times.
+        file: the file that the blob is mapped from, if any.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LoadedBlob:
         self.profiling = profiling
         self.file = file
         self.recording = threading.Lock()
-        """Arguments belong to the graph: who records sets them all and records at once."""
+        """Lock of the graph's arguments: a recording sets them all before it is made."""
         release_with(self, partial(table.pfnDestroy, graph))
         count = table.pfnGetProperties2(graph).numGraphArgs
         sides: dict[ze.ze_graph_argument_type_t, list[TensorInfo]] = {
@@ -74,7 +74,7 @@ class LoadedBlob:
         return self._outputs
 
     def create_program(self) -> RecordedProgram:
-        """Make something to run."""
+        """Create a program to bind and run."""
         return RecordedProgram(self)
 
 
@@ -84,26 +84,26 @@ class RecordedProgram:
     def __init__(self, loaded: LoadedBlob) -> None:
         self._loaded = loaded
         tensors = (*loaded.inputs, *loaded.outputs)
-        # An output may have an input's name, as OpenVINO allows: then both are bound.
+        # An output may share an input's name, as OpenVINO allows: both are bound then.
         self._indices: dict[str, list[int]] = {}
         for index, tensor in enumerate(tensors):
             self._indices.setdefault(tensor.name, []).append(index)
         self._bound: dict[int, tuple[DeviceMemory, int]] = {}
-        """Memory and offset of each argument; the memory stays while the program may run."""
+        """Memory and offset of each argument; keeps the memory alive while the program may run."""
         self._in_files: list[DeviceMemory] | None = None
-        """What of the memory is mapped from files; None if it was not looked for yet."""
+        """Bound memory that is mapped from files; None until computed."""
         self._moved: set[int] = set()
-        """Arguments that lie elsewhere than when the list was closed."""
+        """Arguments that were bound anew since the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
         self._command = 0
         self._times: RunTimes | None = None
         self._done = ze.zeFenceCreate(loaded.queue)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory of the same device.
+        """Bind an input or output to memory of the same device.
 
         Raises:
-            DeviceError: there is no such tensor, or it is not this device's memory.
+            DeviceError: no such tensor exists, or the memory is of another device.
         """
         if name not in self._indices:
             raise DeviceError(f"no input or output {name!r}")
@@ -114,14 +114,14 @@ class RecordedProgram:
             before = self._bound.get(index)
             if before is None or before[0] is not memory:
                 self._in_files = None
-            self._bound[index] = memory, offset  # last: what an interrupt leaves out is not moved
+            self._bound[index] = memory, offset  # last: an interrupt keeps the old one
 
     def prepare(self) -> None:
-        """Record, or tell the recording what was bound anew.
+        """Record the program, or update the recording with new bindings.
 
         Raises:
-            DeviceError: a tensor is not bound or its memory too small.
-            NpuwFault: a file that it is to read was truncated.
+            DeviceError: a tensor is not bound, or its memory is too small.
+            NpuwFault: a file that the program reads was truncated.
         """
         self._recorded()
 
@@ -129,13 +129,13 @@ class RecordedProgram:
         """Execute and wait.
 
         Raises:
-            DeviceError: a tensor is not bound or its memory too small; or the device failed.
-            NpuwFault: a file that it is to read was truncated.
+            DeviceError: a tensor is not bound, its memory is too small, or the device failed.
+            NpuwFault: a file that the program reads was truncated.
         """
         self._execute()
 
     def followed_by(self, other: Program) -> Callable[[], None] | None:
-        """Return what executes both with one submission; see ``protocols.RunsTogether``."""
+        """Return a function that submits both programs at once; see ``protocols.RunsTogether``."""
         if not isinstance(other, RecordedProgram) or other._loaded.queue is not self._loaded.queue:
             return None
 
@@ -149,15 +149,15 @@ class RecordedProgram:
         every = (self, *behind)
         lists = [program._recorded() for program in every]
         with reported("running a blob"):
-            # A fence, not the queue: others may have submitted work of their own.
+            # A fence, not the queue: other users may have submitted work.
             try:
                 ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, lists, self._done)
                 ze.zeFenceHostSynchronize(self._done)
             except ze.ZeError:
                 raise
-            except BaseException:  # of a signal's handler, as Ctrl-C's
-                # Until the device is done, what is bound is not the caller's again. The fence may
-                # not know of the work yet: an interrupt comes anywhere.
+            except BaseException:  # from a signal's handler, e.g. of Ctrl-C
+                # Bound memory must not return to the caller before the device is done. The fence
+                # may not know of the work yet: an interrupt comes anywhere.
                 with suppress(ze.ZeError):
                     ze.zeCommandQueueSynchronize(self._loaded.queue)
                 raise
@@ -168,7 +168,7 @@ class RecordedProgram:
                 program._times.tell()
 
     def _recorded(self) -> ze.ze_command_list_handle_t:
-        """Return the recording, as inputs and outputs are bound now; errors as ``prepare``."""
+        """Return the recording with the current bindings; errors as ``prepare``."""
         self._check_files()
         if self._commands is None or self._moved:
             with reported("recording a blob"):
@@ -180,7 +180,7 @@ class RecordedProgram:
         return self._commands
 
     def _check_files(self) -> None:
-        """See that what is mapped from files is still there."""
+        """Check that mapped files still have all bytes."""
         if self._in_files is None:
             memories = {id(memory): memory for memory, _ in self._bound.values()}
             self._in_files = [one for one in memories.values() if one.file is not None]
@@ -210,7 +210,7 @@ class RecordedProgram:
                 loaded.table.pfnSetArgumentValue(loaded.graph, index, self._pointer(index))
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
         ze.zeCommandListClose(commands)
-        # The inference goes back to the graph when nobody holds the program any more.
+        # The graph gets its inference back when the program loses its last reference.
         release_with(self, partial(destroy_list, commands))
         return commands
 

@@ -1,4 +1,4 @@
-"""Mapped files, and advice to the system about how they are read."""
+"""Mapped files, and advice to the system about reads of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from driver_layer.support.mapped_file import MappedFile
 
 
 def map_file(file: BinaryIO) -> memoryview:
-    """Map an open file, which may then be closed; an empty one has no bytes.
+    """Map an open file, which may then be closed; an empty file has no bytes.
 
-    Until ``drop_pages`` the system reads just what is looked at. Usually it reads on, up to
+    Until ``drop_pages``, the system reads only accessed pages. By default it reads ahead up to
     megabytes, which would be the weights.
 
     Raises:
-        OSError: it cannot be mapped.
+        OSError: the file cannot be mapped.
     """
     if not os.fstat(file.fileno()).st_size:
         return memoryview(b"")
@@ -27,12 +27,12 @@ def map_file(file: BinaryIO) -> memoryview:
 
 
 def read_ahead(content: memoryview, offset: int, size: int) -> None:
-    """Let the system read bytes of a mapped file at once, not page by page.
+    """Read bytes of a mapped file at once, not page by page.
 
     Args:
-        content: all of what ``map_file`` gave; of anything else nothing is to be read.
-        offset: where they begin.
-        size: how many there are.
+        content: a whole result of ``map_file``; anything else is ignored.
+        offset: begin of the bytes.
+        size: number of bytes.
     """
     whole = content.obj
     if isinstance(whole, mmap.mmap) and len(content) == len(whole) and size:
@@ -41,9 +41,9 @@ def read_ahead(content: memoryview, offset: int, size: int) -> None:
 
 
 def drop_pages(program: bytes | memoryview) -> None:
-    """Take a mapped program that was loaded out of memory; what is looked at again comes back.
+    """Drop the pages of a loaded mapped program from memory; later accesses read them again.
 
-    It will be looked at from end to end, when it runs.
+    The runs of the program read it from end to end.
     """
     whole = program.obj if isinstance(program, memoryview) else None
     if isinstance(whole, mmap.mmap):
@@ -52,7 +52,7 @@ def drop_pages(program: bytes | memoryview) -> None:
 
 
 def _advise(whole: mmap.mmap, advice: str, *span: int) -> None:
-    """Tell the system how a file will be used, if it wants to know."""
+    """Advise the system on the use of a file, if it supports the advice."""
     option: int | None = getattr(mmap, advice, None)
     if option is not None:
         with contextlib.suppress(OSError):

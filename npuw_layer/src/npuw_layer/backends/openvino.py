@@ -1,7 +1,7 @@
 """The real OpenVINO's CPU plugin as a device: an independent implementation of every op.
 
-Its programs are OpenVINO IR in memory. ``openvino`` is imported when a device is made, not before:
-npuw itself needs no such package.
+Programs are OpenVINO IR in memory. ``openvino`` is imported only when a device is created: npuw
+itself does not depend on the package.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _reported(what: str) -> Generator[None, None, None]:
-    """Turn what OpenVINO raises into npuw's own error."""
+    """Convert errors of OpenVINO to npuw's own."""
     try:
         yield
     except RuntimeError as error:
-        # The first lines say where in OpenVINO it was raised, the last one why.
+        # The first lines name the place in OpenVINO, the last one the reason.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise DeviceError(f"{what}: {lines[-1] if lines else 'OpenVINO failed'}") from error
 
 
 @cache
 def _core() -> Any:
-    """One for the process, and for good.
+    """Return the process's only core, which is never freed.
 
-    The CPU plugin gives the thread that loads it a stack for signals, and frees that when its core
-    dies, in whichever thread: a signal to the first one, Ctrl-C say, would then end the process.
+    The CPU plugin installs a signal stack in the thread that loads it, and frees it when its core
+    dies, in any thread. A later signal to the first thread, e.g. Ctrl-C, would then end the
+    process.
     """
     import openvino
 
@@ -59,12 +60,12 @@ def _core() -> Any:
 
 
 class OpenVINODevice:
-    """Runs graphs in OpenVINO's CPU plugin; satisfies ``protocols.Device``.
+    """Device that runs graphs in OpenVINO's CPU plugin; satisfies ``protocols.Device``.
 
     Args:
-        compiler: not used: OpenVINO compiles by itself.
-        platform: not used.
-        contexts: not used.
+        compiler: unused: OpenVINO compiles by itself.
+        platform: unused.
+        contexts: unused.
 
     Raises:
         DeviceError: the package openvino is not installed.
@@ -88,18 +89,18 @@ class OpenVINODevice:
 
     @property
     def version(self) -> str:
-        """OpenVINO's version, and the compiler's, as graphs are rewritten by it."""
+        """Versions of OpenVINO, and of the compiler, whose passes rewrite graphs."""
         return f"openvino {self._version} graph {package_version('compiler_layer')}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Make the graph static and pure, of OpenVINO's own ops; the program is its IR.
+        """Make the graph static and pure, with only OpenVINO's ops; the program is its IR.
 
-        With ENABLE_WEIGHTLESS the weights are inputs, and become constants when they are bound.
+        With ENABLE_WEIGHTLESS the weights are inputs, and become constants when bound.
 
         Raises:
-            ModelError: the graph is not valid, or OpenVINO does not take it.
+            ModelError: the graph is not valid, or OpenVINO rejects it.
         """
-        # Imported here: who runs what was compiled before loads no passes.
+        # Imported here: a run of cached programs loads no passes.
         from compiler_layer.pipeline import Options, opset_passes, run_passes
         from compiler_layer.writers.openvino_ir import ir_bytes
 
@@ -122,28 +123,28 @@ class OpenVINODevice:
         return program
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself: each of its layers is run."""
+        """Yield the model itself: each layer runs separately."""
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedIR:
-        """Read an IR.
+        """Load an IR.
 
         Raises:
-            DeviceError: the bytes are no program of this device.
+            DeviceError: the bytes are not a program of this device.
         """
         return LoadedIR(self._core, *self._read(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Nothing: OpenVINO copies what is in an IR, which names no file; see ``protocols``."""
+        """Return nothing: OpenVINO copies the whole IR, which names no file; see ``protocols``."""
         del program
         return ()
 
     def allocate(self, nbytes: int) -> HostMemory:
-        """Take memory, zeroed."""
+        """Allocate zeroed memory."""
         return HostMemory(np.zeros(nbytes, np.uint8))
 
     def map_host(self, data: Array) -> HostMemory:
-        """Use bytes where they are."""
+        """Wrap host memory without a copy."""
         return HostMemory(data)
 
     def _read(self, program: bytes | memoryview) -> tuple[ov.Model, Head]:
@@ -163,10 +164,10 @@ class OpenVINODevice:
 
 
 class LoadedIR:
-    """A graph of OpenVINO's; satisfies ``protocols.LoadedModel``.
+    """A graph of OpenVINO; satisfies ``protocols.LoadedModel``.
 
-    Its weights, where they are inputs, lie in memory that somebody binds: that is when they become
-    constants in place, and the plugin compiles the graph, once for all programs.
+    If weights are inputs, they become constants in place when a program binds their memory. Then
+    the plugin compiles the graph, once for all programs with these weights.
     """
 
     def __init__(self, core: Any, graph: ov.Model, head: Head) -> None:
@@ -179,27 +180,27 @@ class LoadedIR:
         ports = {"inputs": graph.inputs, "results": graph.outputs}
         self._outputs = [_info(one.name, ports[one.of][one.index]) for one in head.outputs]
         self.sources = head.outputs
-        """What the outputs are in the graph."""
+        """Source of each output: a result of the graph, or an input."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The parameters, weights among them."""
+        """Inputs of the graph, including weights."""
         return self._inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The results."""
+        """Outputs of the graph."""
         return self._outputs
 
     def create_program(self) -> IRProgram:
-        """Make something to run."""
+        """Create a program to bind and run."""
         return IRProgram(self)
 
     def request(self, weights: Mapping[str, Array]) -> ov.InferRequest:
-        """Make a request of the graph with weights, given as bytes in place, by name.
+        """Create a request of the graph with weights, which are bytes in place by name.
 
         Raises:
-            DeviceError: the plugin refuses the graph.
+            DeviceError: the plugin rejects the graph.
         """
         key = tuple((name, weights[name].ctypes.data) for name in sorted(weights))
         with self._lock, _reported("OpenVINO does not compile the graph"):
@@ -228,7 +229,7 @@ def _info(name: str, port: Any) -> TensorInfo:
 
 
 def _tensor(raw: Array, info: TensorInfo) -> ov.Tensor:
-    """Bytes as a tensor of OpenVINO's, in place."""
+    """Wrap bytes as a tensor of OpenVINO, in place."""
     import openvino
 
     return openvino.Tensor(raw, openvino.Shape(info.shape), getattr(openvino.Type, info.element))
@@ -239,7 +240,7 @@ def _size(info: TensorInfo) -> int:
 
 
 class IRProgram:
-    """A request of OpenVINO's with bound memory; satisfies ``protocols.Program``."""
+    """A request of OpenVINO with bound memory; satisfies ``protocols.Program``."""
 
     def __init__(self, loaded: LoadedIR) -> None:
         self._loaded = loaded
@@ -247,13 +248,13 @@ class IRProgram:
         self._bound: dict[str, Array] = {}
         self._request: ov.InferRequest | None = None
         self._copies: list[tuple[Array, Array]] = []
-        """What OpenVINO writes elsewhere, and where it belongs."""
+        """Pairs of an array that OpenVINO writes, and its destination."""
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory.
+        """Bind an input or output to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         info = self._infos.get(name)
         if info is None:
@@ -266,10 +267,10 @@ class IRProgram:
         self._bound[name] = raw
 
     def prepare(self) -> None:
-        """Let the plugin compile the graph, if nobody has, and bind the tensors.
+        """Compile the graph in the plugin, unless done before, and bind the tensors.
 
         Raises:
-            DeviceError: a tensor is not bound, or the plugin refuses the graph.
+            DeviceError: a tensor is not bound, or the plugin rejects the graph.
         """
         unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
@@ -286,9 +287,9 @@ class IRProgram:
         self._request = request
 
     def _bind_outputs(self, request: ov.InferRequest, inputs: Sequence[Array]) -> None:
-        """Let the plugin write results where they belong, or beside that.
+        """Bind results to their destination, or to a temporary if it overlaps with an input.
 
-        It may write one before it has read all inputs.
+        The plugin may write a result before it has read all inputs.
         """
         self._copies = []
         results: dict[int, Array] = {}
@@ -306,7 +307,7 @@ class IRProgram:
                 self._copies.append((made, place))
 
     def run(self) -> None:
-        """Execute once, to the end.
+        """Execute once, synchronously.
 
         Raises:
             DeviceError: a tensor is not bound, or the plugin failed.

@@ -1,4 +1,4 @@
-"""The bytes of a program for OpenVINO: an IR, and what its plugin is told."""
+"""Format of a program for OpenVINO: an IR, and settings of its plugin."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 _MAGIC = b"NPUWOVIR"
 _HEADER = struct.Struct("<8sIQ")
-"""The mark, and the lengths of the head (JSON) and of the XML; the weights follow these."""
+"""Magic, and the lengths of the head (JSON) and of the XML, which the weights follow."""
 
 Setting = Literal["INFERENCE_PRECISION_HINT", "DYNAMIC_QUANTIZATION_GROUP_SIZE"]
-"""What the plugin is told of the compiler's configuration."""
+"""Settings from the compiler's configuration that the plugin gets."""
 
 
 class Output(BaseModel):
-    """An output of a program: a result of the graph, or an input that is given out again.
+    """An output of a program: a result of the graph, or an input that is returned.
 
-    In OpenVINO results that are one tensor share its names and memory, and one that is a parameter
-    takes the parameter's place; so the graph has each tensor once and no parameter among them.
+    In OpenVINO, results of the same tensor share its names and memory, and a result that is a
+    parameter takes the parameter's place. So the graph's results are unique and no parameters.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,7 +39,7 @@ class Output(BaseModel):
 
 
 class Head(BaseModel):
-    """What a program says besides its IR."""
+    """Description of a program besides its IR."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,12 +50,12 @@ class Head(BaseModel):
 
 
 def settings_of(config: Mapping[str, str]) -> dict[Setting, str]:
-    """Take what matters of a compiler's configuration."""
+    """Return the plugin's settings in a compiler's configuration."""
     return {name: config[name] for name in get_args(Setting) if name in config}
 
 
 def separate_outputs(model: Model) -> Sequence[Output]:
-    """Leave the graph each of its outputs once, and say what they were."""
+    """Deduplicate the outputs of a graph; return the source of each original output."""
     inputs = [port.value for port in model.inputs]
     results: list[SSAValue] = []
     outputs: list[Output] = []
@@ -79,17 +79,17 @@ class ProgramIR:
     weights: bytes
 
     def to_bytes(self) -> bytes:
-        """All of it; ``parse`` reads it."""
+        """Return all bytes; ``parse`` reads them."""
         head = self.head.model_dump_json().encode()
         header = _HEADER.pack(_MAGIC, len(head), len(self.xml))
         return b"".join((header, head, self.xml, self.weights))
 
     @staticmethod
     def parse(program: bytes | memoryview) -> ProgramIR:
-        """Read what ``to_bytes`` made; the IR itself is for OpenVINO to read.
+        """Parse the format of ``to_bytes``; OpenVINO reads the IR itself later.
 
         Raises:
-            DeviceError: it is something else.
+            DeviceError: the bytes have another format.
         """
         bad = DeviceError("not a program of OPENVINO_CPU")
         if len(program) < _HEADER.size:

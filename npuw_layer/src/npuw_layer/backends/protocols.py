@@ -1,20 +1,20 @@
-"""Protocols of compilers and devices: all that a device of one's own must, and may, implement.
+"""Protocols of compilers and devices: the required and optional interfaces of a custom device.
 
 A device compiles static graphs to programs, loads them, allocates the memory that their inputs and
-outputs are bound to, and runs them. To bring one:
+outputs are bound to, and runs them. To add one:
 
-1. Write a class that satisfies ``Device``, and its loaded models ``LoadedModel`` and ``Program``.
-2. Let a call ``factory(compiler, platform, contexts)`` make it (``DeviceFactory``), and name that
-   factory in the entry-point group ``npuw_layer.devices``. NPUW_DEVICES chooses it by that name.
-3. Add optional abilities as methods: each is a Protocol below. A device without one is used in
-   another way, or an error names the ability that is missing.
+1. Write a class that satisfies ``Device``, with loaded models ``LoadedModel`` and ``Program``.
+2. Provide a factory, ``factory(compiler, platform, contexts)`` (``DeviceFactory``), and register it
+   in the entry-point group ``npuw_layer.devices``. NPUW_DEVICES selects it by that name.
+3. Add optional abilities as methods: each is a Protocol below. A device without an ability is used
+   in another way, or an error names the missing ability.
 4. Call ``npuw_layer.testing.check_device`` on it.
 
-Obligations that hold throughout: errors are RuntimeErrors with a message (``npuw_layer.errors`` has
-some); bytes given as programs come from files and may be anything; several threads may call methods
-of a device at once, one at a time those of a ``Program``.
+General obligations: errors are RuntimeErrors with a message (``npuw_layer.errors`` has some);
+program bytes come from files and are untrusted; several threads may call methods of a device at
+once, but one at a time those of a ``Program``.
 
-A compiler satisfies ``Compiler`` and is made by a call without arguments; its entry-point group is
+A compiler satisfies ``Compiler``; its factory takes no arguments, and its entry-point group is
 ``npuw_layer.compilers``.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 _A = TypeVar("_A")
 
-# --- Names that compilers and devices meet -----------------------------------------------------
+# --- Names shared by compilers and devices ------------------------------------------------------
 
 READ_PREFIX = "vpux_ie_read_value_"
 """Prefix of the program input that holds a variable's old value."""
@@ -46,7 +46,7 @@ ASSIGN_PREFIX = "vpux_ie_assign_"
 """Prefix of the program output that receives a variable's new value."""
 
 SUBMODEL = "NPUW_SUBMODEL"
-"""Key of a compiler's configuration: the graph's name, by which a device may choose."""
+"""Key of a compiler's configuration: the graph's name, by which a device may decide."""
 
 STATIC_MODEL = "model"
 """Name of a model that is one static graph."""
@@ -65,7 +65,7 @@ DEVICE_FACTS = (
     "NPU_DEVICE_TOTAL_MEM_SIZE",
     "NPU_DEVICE_ALLOC_MEM_SIZE",
 )
-"""OpenVINO's read-only properties that ``TellsFacts.fact`` is asked for; sizes are in bytes."""
+"""OpenVINO's read-only properties that ``TellsFacts.fact`` returns; sizes are in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Compiler(Protocol):
 
     @property
     def version(self) -> str:
-        """A text that changes whenever the same graph may give other bytes; part of cache keys."""
+        """A text that changes whenever a graph may compile to other bytes; part of cache keys."""
         ...
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -115,21 +115,21 @@ class Compiler(Protocol):
         """Yield graphs that may be split and compiled in place of a stateful one.
 
         A compiler that compiles equal layers once yields graphs with fewer layers, the smallest
-        first. The last one is the model itself; other compilers yield the model alone.
+        first, and the model itself last; other compilers yield only the model.
         """
         ...
 
 
 @runtime_checkable
 class CompilesFunctions(Protocol):
-    """Ability of a compiler or device: one program for parts that differ in their weights alone."""
+    """Ability of a compiler or device: one program for parts that differ only in their weights."""
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
         """Compile a part that is called several times.
 
         Args:
-            model: static and pure; constants that differ among the calls have a value for each;
-                consumed.
+            model: a static and pure graph, which is consumed; constants that differ among the calls
+                have a value for each call.
             config: as for ``Compiler.compile``.
 
         Raises:
@@ -146,7 +146,7 @@ class CompilesPieces(Protocol):
         """Cut a static graph at its repeated block and compile the pieces, without weights.
 
         Args:
-            model: consumed; folded with its first two layers, or not at all.
+            model: consumed; folded with its first two layers, or not folded.
             config: as for ``Compiler.compile``.
 
         Raises:
@@ -164,7 +164,7 @@ class Memory(Protocol):
 
     @property
     def data(self) -> Array:
-        """The bytes, u8; the device reads what was written to them."""
+        """Bytes of the memory, u8; the device reads what the host writes to them."""
         ...
 
     def free(self) -> None:
@@ -174,34 +174,34 @@ class Memory(Protocol):
 
 @runtime_checkable
 class MayBeHidden(Protocol):
-    """Ability of memory: the host may not see it; its ``data`` raises in that case."""
+    """Ability of memory: invisibility to the host; ``data`` raises in that case."""
 
     @property
     def host_visible(self) -> bool:
-        """Whether the host sees the bytes."""
+        """True if the host can access the bytes."""
         ...
 
 
 def is_seen(memory: Memory) -> bool:
-    """Whether the host sees the bytes of a memory."""
+    """Return whether the host can access the bytes of a memory."""
     return not isinstance(memory, MayBeHidden) or memory.host_visible
 
 
 class Program(Protocol):
-    """One user of a loaded program, with the memory that inputs and outputs are bound to.
+    """A runnable instance of a loaded program, with bindings of its inputs and outputs.
 
-    One thread at a time uses it.
+    Only one thread at a time uses it.
     """
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie at an offset of a memory of the same device.
+        """Bind an input or output to memory of the same device, at an offset.
 
         A binding lasts until it is replaced. Several inputs and outputs may share memory.
         """
         ...
 
     def prepare(self) -> None:
-        """Do in advance what the first run would do; all inputs and outputs are bound.
+        """Do the one-time work of the first run in advance; all inputs and outputs are bound.
 
         Raises:
             RuntimeError: an input or output is not bound.
@@ -219,19 +219,20 @@ class Program(Protocol):
 
 @runtime_checkable
 class RunsTogether(Protocol):
-    """An optional ability of a program: to be submitted together with another one behind it."""
+    """Optional ability of a program: submission together with another program behind it."""
 
     def followed_by(self, other: Program) -> Callable[[], None] | None:
-        """Return what executes this program and then the other, to the end.
+        """Return a function that executes this program and then the other, synchronously.
 
         Returns:
-            None if the other is of another device. What is called raises what ``Program.run`` does.
+            The function, which raises the errors of ``Program.run``; None if the other program is
+            of another device.
         """
         ...
 
 
 class LoadedModel(Protocol):
-    """A program on a device; what it only reads (weights) is there once."""
+    """A program on a device; data that it only reads (weights) exist once."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -244,17 +245,17 @@ class LoadedModel(Protocol):
         ...
 
     def create_program(self) -> Program:
-        """Create a runnable program with bindings of its own."""
+        """Create a runnable program with its own bindings."""
         ...
 
 
 @runtime_checkable
 class MovesOn(Protocol):
-    """Ability of a loaded model: another device may have taken it over."""
+    """Ability of a loaded model: fallback to another device."""
 
     @property
     def refusal(self) -> str:
-        """Why the device that the program was made for did not load it; empty if it did."""
+        """Reason why the intended device did not load the program; empty if it did."""
         ...
 
 
@@ -270,7 +271,7 @@ class Device(Protocol):
         ...
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Make a program of a static graph, as ``Compiler.compile`` does."""
+        """Compile a static graph to a program, as ``Compiler.compile`` does."""
         ...
 
     def foldings(self, model: Model) -> Iterator[Model]:
@@ -278,26 +279,27 @@ class Device(Protocol):
         ...
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``compile`` made.
+        """Load a result of ``compile``.
 
         Raises:
-            RuntimeError: the bytes are no program for this device.
+            RuntimeError: the bytes are not a program for this device.
         """
         ...
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device read bytes of the host in place.
+        """Map bytes of the host for the device to read in place.
 
         Args:
-            data: u8; it stays as it is while the memory is in use.
+            data: u8; unchanged while the memory is in use.
 
         Returns:
-            None if the device cannot: it maps whole pages alone, for example.
+            The memory; None if the device cannot map the bytes, e.g. because they are not whole
+            pages.
         """
         ...
 
     def allocate(self, nbytes: int) -> Memory:
-        """Allocate zeroed memory; it lasts while it is held, or a program that is bound to it.
+        """Allocate zeroed memory, which lasts while it or a program bound to it is referenced.
 
         Raises:
             RuntimeError: no memory is left.
@@ -306,10 +308,10 @@ class Device(Protocol):
 
 
 class Contexts:
-    """Objects that the devices of one Core have in common, each made when it is first needed.
+    """Objects that the devices of one Core share, each created on first use.
 
-    The NPU keeps its Level Zero contexts here, so that devices of one Core reach each other's
-    memory. A device that has nothing in common with others ignores it.
+    The NPU keeps its Level Zero contexts here, so that devices of one Core can access each other's
+    memory. A device without common objects ignores this.
     """
 
     def __init__(self) -> None:
@@ -317,7 +319,7 @@ class Contexts:
         self._lock = threading.Lock()
 
     def of(self, key: Hashable, make: Callable[[], _A]) -> _A:
-        """Return the object of a key."""
+        """Return the object of a key, created on first use."""
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
@@ -325,18 +327,18 @@ class Contexts:
 
 
 class DeviceFactory(Protocol):
-    """The constructor contract: how an entry point of ``npuw_layer.devices`` is called."""
+    """The constructor contract: the signature of an entry point of ``npuw_layer.devices``."""
 
     def __call__(self, compiler: Compiler, platform: str, contexts: Contexts) -> Device:
-        """Make a device.
+        """Create a device.
 
         Args:
-            compiler: the one that NPUW_COMPILER names; a device that compiles by itself ignores it.
-            platform: NPU_PLATFORM, e.g. "4000"; a device that is no NPU ignores it.
-            contexts: shared by all devices of one Core.
+            compiler: the compiler of NPUW_COMPILER; a device that compiles by itself ignores it.
+            platform: NPU_PLATFORM, e.g. "4000"; devices other than NPUs ignore it.
+            contexts: objects shared by all devices of one Core.
 
         Raises:
-            RuntimeError: the device is not there; the next one of NPUW_DEVICES takes its place.
+            RuntimeError: the device is unavailable; the next one of NPUW_DEVICES takes its place.
         """
         ...
 
@@ -346,50 +348,51 @@ class DeviceFactory(Protocol):
 
 @runtime_checkable
 class FindsConstants(Protocol):
-    """Ability of a device: finding the bytes of a program that it uses in place.
+    """Ability of a device: location of the program bytes that the device uses in place.
 
-    ``Device.load`` does not read such bytes, but the running program does; the blob cache does not
-    read them either. Programs of a device with this ability name no file by its path. Programs of
-    a device without it are read whole and serve the model at that path alone; none is exported but
-    by ``ExportsPrograms``.
+    ``Device.load`` and the blob cache do not read such bytes; only the running program does.
+    Programs of a device with this ability name no file by path. Programs of a device without it are
+    read whole, and serve only the model at that path; they are exported only by
+    ``ExportsPrograms``.
     """
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Return offset and size of each such span, ascending.
 
         Args:
-            program: what ``Device.compile`` made.
+            program: a result of ``Device.compile``.
         """
         ...
 
 
 @runtime_checkable
 class ExportsPrograms(Protocol):
-    """Ability of a device whose programs name files: exporting programs that name none."""
+    """Ability of a device whose programs name files: export of programs without file names."""
 
     def exported(self, program: bytes | memoryview) -> bytes:
-        """Return the part of a program that means the same on other machines.
+        """Return the part of a program that is valid on other machines.
 
         Raises:
-            DeviceError: that part does not suffice to run it; the message says why.
+            DeviceError: that part does not suffice to run the program; the message names the
+                reason.
         """
         ...
 
     def load_exported(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``exported`` returned; the bytes may come from anywhere and are not trusted.
+        """Load a result of ``exported``; the bytes are untrusted.
 
         Raises:
-            DeviceError: the bytes are something else, or name files, or the device refuses them.
+            DeviceError: the bytes have another format or name files, or the device rejects them.
         """
         ...
 
 
 @runtime_checkable
 class ReadsModelInputs(Protocol):
-    """Ability of a device that runs groups of ops: programs that read more of the model's inputs.
+    """Ability of a device that runs groups of ops: programs that read further model inputs.
 
-    Such an input is one of the program's inputs under the model's name for it, and is bound as any
-    other. An attention mask, for example, tells which rows are padding, though no op of the group
+    Such an input is an input of the program under its name in the model, and is bound like any
+    other. For example, an attention mask shows which rows are padding, though no op of the group
     uses it.
     """
 
@@ -397,14 +400,14 @@ class ReadsModelInputs(Protocol):
         """Return a device that compiles groups of one model.
 
         Args:
-            inputs: those of the model.
+            inputs: inputs of the model.
         """
         ...
 
 
 @runtime_checkable
 class DiffersByStage(Protocol):
-    """Ability of a device: other devices beside it run some kinds of a language model's stages."""
+    """Ability of a device: some kinds of stages run on other devices."""
 
     def of_stage(self, kind: StageKind) -> Device:
         """Return the device that compiles and runs the models of one kind."""
@@ -430,7 +433,7 @@ class TakesTurns(Protocol):
         """Set the urgency of programs that are loaded from now on.
 
         Returns:
-            Whether they have it; a device made of several may have none that can.
+            Whether it has an effect; a device made of several may have none with this ability.
         """
         ...
 
@@ -443,13 +446,13 @@ class ProfilesPrograms(Protocol):
     """
 
     def profile_programs(self) -> None:
-        """Let programs that are loaded from now on report."""
+        """Enable reports of programs that are loaded from now on."""
         ...
 
 
 @runtime_checkable
 class TellsFacts(Protocol):
-    """Ability of a device: OpenVINO's read-only properties of it."""
+    """Ability of a device: OpenVINO's read-only properties."""
 
     def fact(self, name: str) -> Any:
         """Return a property of DEVICE_FACTS."""
@@ -465,7 +468,7 @@ class UsesMemoryOf(Protocol):
 
     @property
     def memory_device(self) -> Device:
-        """The device whose memory it is."""
+        """The device that owns the memory."""
         ...
 
 
@@ -473,19 +476,19 @@ class UsesMemoryOf(Protocol):
 class TakesAnyMemory(Protocol):
     """Ability of a device that computes on the host: its programs bind memory of any device.
 
-    They read and write the memory's ``data``. So the device can be used beside one with memory of
-    its own.
+    They read and write the memory's ``data``, so the device can work with one that has its own
+    memory.
     """
 
     @property
     def takes_any_memory(self) -> Literal[True]:
-        """Declares the ability."""
+        """True; declares the ability."""
         ...
 
 
 @runtime_checkable
 class SharingDevice(Protocol):
-    """Ability of a device: memory that is handed to other processes."""
+    """Ability of a device: memory that other processes can use."""
 
     def allocate_shared(self, nbytes: int) -> Memory:
         """Allocate zeroed memory that can be exported.
@@ -496,14 +499,14 @@ class SharingDevice(Protocol):
         ...
 
     def export(self, memory: Memory) -> int:
-        """Return a descriptor of such memory, which the caller closes.
+        """Return a descriptor of such memory, which the caller must close.
 
-        The descriptor can be passed to another process, and holds the memory while it is open.
+        The descriptor can be passed to another process, and keeps the memory alive while open.
         """
         ...
 
     def attach(self, descriptor: int, nbytes: int) -> Memory:
-        """Map exported memory for reading; the descriptor stays the caller's.
+        """Map exported memory for reading; the caller keeps the descriptor.
 
         Raises:
             RuntimeError: the descriptor is not such memory, or has fewer bytes.
@@ -516,26 +519,26 @@ class RemoteMemory(Memory, MayBeHidden, Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Its size."""
+        """Size in bytes."""
         ...
 
     @property
     def address(self) -> int:
-        """Its address on the device."""
+        """Address on the device."""
         ...
 
     @property
     def writable(self) -> bool:
-        """Whether the device may write to it."""
+        """True if the device may write to the memory."""
         ...
 
     @property
     def alive(self) -> bool:
-        """Whether nobody has freed it."""
+        """True until the memory is freed."""
         ...
 
     def check(self) -> None:
-        """See that the file that it is mapped from, if any, still has all bytes.
+        """Check that the file that the memory is mapped from, if any, still has all bytes.
 
         Raises:
             NpuwFault: the file was truncated.
@@ -545,10 +548,10 @@ class RemoteMemory(Memory, MayBeHidden, Protocol):
 
 @runtime_checkable
 class ImportsMemory(Protocol):
-    """Ability of a device: memory that callers hold and bring, as remote tensors do.
+    """Ability of a device: memory that callers provide and own, as remote tensors do.
 
-    Static models keep their inputs, outputs and variables in such memory. It is freed by ``free``,
-    or, if ``find_memory`` found it, by its owner.
+    Static models keep their inputs, outputs and variables in such memory. ``free`` releases it,
+    except memory from ``find_memory``, which belongs to its owner.
     """
 
     @property
@@ -557,7 +560,7 @@ class ImportsMemory(Protocol):
         ...
 
     def allocate_remote(self, nbytes: int) -> RemoteMemory:
-        """Allocate zeroed memory that host and device see.
+        """Allocate zeroed memory that host and device can access.
 
         Raises:
             DeviceError: no memory is left.
@@ -565,18 +568,18 @@ class ImportsMemory(Protocol):
         ...
 
     def find_memory(self, handle: object) -> tuple[RemoteMemory, int]:
-        """Find memory that somebody allocated in this memory space, and the offset that is meant.
+        """Find memory that was allocated in this memory space, and the offset of the handle in it.
 
         Args:
             handle: an object of the device's runtime, or an address.
 
         Raises:
-            RemoteError: the handle is no such memory.
+            RemoteError: the handle is not such memory.
         """
         ...
 
     def import_descriptor(self, descriptor: int, nbytes: int, read_only: bool) -> RemoteMemory:
-        """Map memory of another context or process; the descriptor stays the caller's.
+        """Map memory of another context or process; the caller keeps the descriptor.
 
         Raises:
             RemoteError: the descriptor is not such memory, or has fewer bytes.
@@ -597,11 +600,11 @@ class ImportsMemory(Protocol):
         """Copy bytes within the memory space, and wait.
 
         Args:
-            target: where to.
-            at: offset in it.
-            source: where from.
-            begin: offset in it.
-            nbytes: how many.
+            target: destination memory.
+            at: offset in the destination.
+            source: source memory.
+            begin: offset in the source.
+            nbytes: number of bytes.
 
         Raises:
             DeviceError: the device failed.
@@ -624,18 +627,18 @@ class Span:
 
 
 class Transfer(Protocol):
-    """Recorded copies, to be made as often as needed."""
+    """Recorded copies, which can run repeatedly."""
 
     def start(self) -> None:
-        """Begin, and return at once; transfers are made in the order in which they begin.
+        """Start the copies and return at once; transfers run in the order of their start.
 
         Raises:
-            DeviceError: the device refused.
+            DeviceError: the device rejects them.
         """
         ...
 
     def wait(self) -> None:
-        """Wait for the last start.
+        """Wait for the last start to complete.
 
         Raises:
             DeviceError: a copy failed.
@@ -654,10 +657,10 @@ class Cost:
 
 @runtime_checkable
 class OffloadingDevice(Device, CompilesPieces, Protocol):
-    """Ability of a device: copies beside running programs, and their predicted costs."""
+    """Ability of a device: copies in parallel to programs, and predicted costs of both."""
 
     def record_copies(self, spans: Sequence[Span]) -> Transfer:
-        """Record copies to run beside programs.
+        """Record copies to run in parallel to programs.
 
         Raises:
             DeviceError: a span is not in memory of this device.
@@ -683,15 +686,15 @@ class OffloadingDevice(Device, CompilesPieces, Protocol):
 
 @runtime_checkable
 class HasAbilities(Protocol):
-    """A device or loaded model around others, which decides itself what it can do."""
+    """A wrapper of devices or loaded models that determines its abilities itself."""
 
     def ability(self, protocol: type[_A]) -> _A | None:
-        """Return what satisfies a Protocol: this object, or one that it stands around."""
+        """Return the object that satisfies a Protocol: this one, or a wrapped one."""
         ...
 
 
 def ability(thing: object, protocol: type[_A]) -> _A | None:
-    """Find an optional ability of a device or a loaded model, through what stands around it.
+    """Return an optional ability of a device or a loaded model, also through wrappers.
 
     Args:
         thing: the device or loaded model.
@@ -706,21 +709,21 @@ def ability(thing: object, protocol: type[_A]) -> _A | None:
 
 
 def abilities(things: Iterable[object], protocol: type[_A]) -> list[_A]:
-    """Return what satisfies a Protocol of those devices or models that have the ability."""
+    """Return the objects that satisfy a Protocol, for all devices or models with the ability."""
     found = (ability(thing, protocol) for thing in things)
     return [each for each in found if each is not None]
 
 
 def required(device: Device, protocol: type[_A], purpose: str) -> _A:
-    """Find an ability without which something cannot be had.
+    """Return an ability that a feature requires.
 
     Args:
         device: the device.
         protocol: the ability.
-        purpose: plural noun: what needs it.
+        purpose: the feature, as a plural noun.
 
     Raises:
-        OptionError: the device lacks it.
+        OptionError: the device lacks the ability.
     """
     found = ability(device, protocol)
     if found is None:
@@ -733,13 +736,13 @@ def required(device: Device, protocol: type[_A], purpose: str) -> _A:
 
 
 def memory_of(device: Device) -> Device:
-    """Return the device whose memory programs of a device are bound to in the end."""
+    """Return the device whose memory programs of a device are ultimately bound to."""
     while isinstance(device, UsesMemoryOf):
         device = device.memory_device
     return device
 
 
 def device_of(device: Device, kind: StageKind) -> Device:
-    """Return the device that runs the static models of one kind; mostly one device runs all."""
+    """Return the device that runs the static models of one kind; usually one device runs all."""
     staged = ability(device, DiffersByStage)
     return device if staged is None else staged.of_stage(kind)

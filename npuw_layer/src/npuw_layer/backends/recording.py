@@ -1,8 +1,8 @@
 """Times of programs' layers, reported by devices to the current listener.
 
-A request listens while it infers. What it runs may be programs of programs (parts, tiles, experts)
-on any thread's behalf; only the innermost, which a device runs, know their times. So these report
-to the listener of their context, and nothing in between has to pass times on.
+A request listens during an inference. It may run programs of programs (parts, tiles, experts), on
+any thread; only the innermost ones, which a device runs, know their times. They report to the
+listener of their context, so that no program in between has to pass times on.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """A layer of one run; nanoseconds of the device, which a simulated one has of its own."""
+    """A layer of one run; nanoseconds of the device, on its own clock if simulated."""
 
     name: str
     kind: str
-    """What it computes, e.g. "MatMul"; empty if the program does not say."""
+    """Op type, e.g. "MatMul"; empty if the program does not record it."""
     ran: bool
-    """Whether anything was left of it to run."""
+    """True if any of its tasks remained to run."""
     start_ns: int
-    """Since the run began."""
+    """Start since the begin of the run."""
     duration_ns: int
-    """From its first task's begin to its last one's end; layers overlap."""
+    """Time from the begin of the first task to the end of the last; layers overlap."""
     dpu_ns: int
     sw_ns: int
     dma_ns: int
-    """Sums of its tasks on DPU, SHAVE and DMA."""
+    """Sums of the layer's tasks on DPU, SHAVE and DMA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class ProgramRun:
     """One run of a program on a device."""
 
     labels: tuple[str, ...]
-    """Whose program it is, the outermost first."""
+    """Labels of the programs around it, the outermost first."""
     layers: Sequence[LayerTime]
 
     @property
     def total_ns(self) -> int:
-        """How long the device was busy with it."""
+        """Time until the end of the last layer."""
         return max((layer.start_ns + layer.duration_ns for layer in self.layers), default=0)
 
 
@@ -52,7 +52,7 @@ _labels: ContextVar[tuple[str, ...]] = ContextVar("labels", default=())
 
 @contextmanager
 def recording() -> Generator[list[ProgramRun]]:
-    """Listen; the list grows with each run of a program. Who listened before hears all of it."""
+    """Collect the runs of programs in a list; outer listeners get them at the end."""
     outer, own = _runs.get(), list[ProgramRun]()
     token = _runs.set(own)
     try:
@@ -65,7 +65,7 @@ def recording() -> Generator[list[ProgramRun]]:
 
 @contextmanager
 def within(label: str) -> Generator[None]:
-    """Say whose the programs are that run meanwhile."""
+    """Label the programs that run in the context."""
     token = _labels.set((*_labels.get(), label))
     try:
         yield
@@ -74,12 +74,12 @@ def within(label: str) -> Generator[None]:
 
 
 def is_recording() -> bool:
-    """Whether anybody listens."""
+    """Return whether a listener is active."""
     return _runs.get() is not None
 
 
 def note(layers: Sequence[LayerTime]) -> None:
-    """Tell of a run that has just ended."""
+    """Report a finished run to the listener."""
     runs = _runs.get()
     if runs is not None:
         runs.append(ProgramRun(_labels.get(), layers))

@@ -1,8 +1,8 @@
-"""Gives memory, graphs and lists back to the driver when nobody holds their owner any more.
+"""Release of memory, graphs and lists of the driver after the last reference to their owner.
 
-An owner that is part of a cycle is found by the garbage collector, which may run anywhere: also
-where the driver is just about to change its tables, and holds their lock. So what dies in a
-collection waits for the next time that memory is asked for; anything else goes back at once.
+The garbage collector finds owners in reference cycles. It may run anywhere, even while the driver
+changes its tables under their lock. So releases during a collection wait until memory is next
+allocated; all others happen at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 Release = Callable[[], None]
 
 _waiting: SimpleQueue[Release] = SimpleQueue()
-"""Made to be used by what may run anywhere."""
+"""A queue whose methods may be called during a collection."""
 
 _collecting = False
 
@@ -29,10 +29,10 @@ gc.callbacks.append(_note_phase)
 
 
 def release_with(owner: object, release: Release) -> weakref.finalize[..., object]:
-    """Call something when an owner is gone; not at the end of the process, which frees all.
+    """Call a function when an owner is freed, but not at the process's end, which frees everything.
 
     Returns:
-        What is detached by whoever has called it before.
+        A finalizer; an explicit release detaches it.
     """
     finalizer = weakref.finalize(owner, _release, release)
     finalizer.atexit = False
@@ -47,7 +47,7 @@ def _release(release: Release) -> None:
 
 
 def release_waiting() -> None:
-    """Give back what died in collections."""
+    """Run the releases that were postponed by collections."""
     while True:
         try:
             release = _waiting.get_nowait()

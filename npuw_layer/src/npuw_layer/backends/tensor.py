@@ -1,4 +1,4 @@
-"""Tensors as OpenVINO's Python API has them, and the base of objects that hold device memory."""
+"""Tensors like those of OpenVINO's Python API, and the base of objects that hold device memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Dimensions of the tensor."""
         return self.data.shape
 
     @property

@@ -9,18 +9,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _SOURCES = {".py", ".toml"}
-"""Suffixes; tables that are data, as those of platforms, are sources as well."""
+"""Suffixes of sources; data tables, e.g. of platforms, count as sources."""
 
 
 @functools.cache
 def package_version(package: str) -> str:
-    """Give a version like "0.1.0+3f9a2c41d0be"; what comes after + stands for the sources.
+    """Return a version like "0.1.0+3f9a2c41d0be", with a digest of the sources behind the +.
 
     Args:
-        package: one that is installed, or a part of it, "a.b".
+        package: an installed package, or a part of it, "a.b".
 
-    An installed wheel lists its files' hashes, so that one small file is read. Of a package that is
-    run from where it is developed the sources are.
+    An installed wheel lists the hashes of its files, so only one small file is read. For a package
+    that runs from a source folder, all sources are read.
     """
     whole = package.partition(".")[0]
     try:
@@ -42,7 +42,7 @@ def package_version(package: str) -> str:
 
 
 def compiler_number() -> int:
-    """Major and minor version of npuc, in the upper and lower 16 bits as the original has them."""
+    """Return npuc's major and minor version, in the upper and lower 16 bits as in the original."""
     major, minor, *_ = package_version("compiler_layer").split(".")
     return int(major) << 16 | int(minor)
 

@@ -1,7 +1,7 @@
-"""The kinds of models: those in this package, and those of the entry points ``npuw_layer.kinds``.
+"""Registry of kinds: the folders of this package and the entry points ``npuw_layer.kinds``.
 
 A kind is a folder with a module ``kind``, whose ``KIND`` is its record (``api.kind.Kind``). An
-entry point names such a record of another package.
+entry point names such a record in another package.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from npuw_layer.options.kinds import KindOptions
 
 GROUP = "npuw_layer.kinds"
-"""The entry points of other packages."""
+"""Entry-point group of other packages."""
 
 
 @cache
 def kinds() -> Sequence[Kind]:
-    """Return all records in the order in which kinds are asked."""
+    """Return all records in the order in which kinds are tried."""
     folders = [each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg]
     own = [import_module(f"npuw_layer.kinds.{name}.kind").KIND for name in folders]
     others = [point.load() for point in entry_points(group=GROUP)]
@@ -36,18 +36,18 @@ def kinds() -> Sequence[Kind]:
 
 
 def groups() -> Sequence[type[KindOptions]]:
-    """Return the options that kinds bring, in the order of their kinds."""
+    """Return the option groups of all kinds, in the order of the kinds."""
     return [kind.options for kind in kinds() if kind.options]
 
 
 def route(path: Path, options: Options) -> tuple[Kind, Options]:
-    """Return the kind of a model, and the options that it is compiled with.
+    """Return the kind of a model, and the options to compile the model with.
 
-    The kind is the one that an option requests, or else the first that recognises the model.
+    An option that requests a kind decides; otherwise the first kind that recognises the model.
 
     Args:
         path: an IR's ``.xml``, or a Hugging Face folder.
-        options: as they were given.
+        options: the options as given.
 
     Raises:
         OptionError: options contradict one another, or the kind.
@@ -61,13 +61,13 @@ def route(path: Path, options: Options) -> tuple[Kind, Options]:
 
 
 def language_kind(options: Options) -> SplitKind:
-    """Return the kind of split models that options request, or else language models."""
+    """Return the split kind that options request, or the kind of language models."""
     split = [kind for kind in kinds() if isinstance(kind, SplitKind)]
     return next((kind for kind in split if kind.requested(options)), split[-1])
 
 
 def loading(blob: bytes) -> Kind:
-    """Return the kind that loads a kind of file; that of split models rejects unknown files."""
+    """Return the kind that loads a file format; the kind of split models rejects unknown files."""
     from npuw_layer.storage.container import MODEL
 
     return next(kind for each in (blob, MODEL) for kind in kinds() if kind.loads(each))

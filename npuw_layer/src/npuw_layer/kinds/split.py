@@ -25,7 +25,7 @@ class SplitKind(Kind):
     """A kind of models that ``npuw_layer.llm`` splits (NPUW_LLM); satisfies ``LanguageKind``."""
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose NPUW, and splitting."""
+        """Choose NPUW with splitting."""
         del path
         if options.use_npuw is False:
             raise OptionError(
@@ -34,7 +34,7 @@ class SplitKind(Kind):
         return options.model_copy(update={"use_npuw": True, "llm": True})
 
     def device(self, devices: CoreDevices, options: Options) -> Device:
-        """Return what runs the stages that options ask for."""
+        """Return the device that runs the stages of these options."""
         from npuw_layer.llm.plan.stages import plan
 
         return devices.of_stages(options, [stage.name for stage in plan(options).stages])
@@ -44,7 +44,7 @@ class SplitKind(Kind):
     ) -> SplitModel:
         """Compile the stages of a model."""
         if options.weights_offload != "NO":
-            # Imported here: models that do not offload load nothing of it.
+            # Imported here: models without offloading load none of its code.
             from npuw_layer.execution.offload.device import offloading
 
             device = offloading(device, path if path.is_dir() else path.parent, options)
@@ -61,12 +61,12 @@ class SplitKind(Kind):
         """Return compiled stages as a model of this kind."""
 
     def lengths(self, options: Options) -> Lengths | None:
-        """Return the lengths of prompts and caches; None for those that options give."""
+        """Return the lengths of prompts and caches; None if options decide."""
         del options
         return None
 
     def prepared(self, model: Model, options: Options) -> Model:
-        """Return the graph that stages are made of: the model itself."""
+        """Return the model whose graph is split into stages: the model itself."""
         del options
         return model
 
@@ -80,6 +80,6 @@ class SplitKind(Kind):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> bool:
-        """Leave programs from elsewhere to the checks of models with K and V."""
+        """Return False: the checks of models with K and V cover imported programs."""
         del stages, loaded, options
         return False

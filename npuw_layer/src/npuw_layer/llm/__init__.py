@@ -1,6 +1,6 @@
-"""One stateful language model as static models; a Llama and nothing else.
+"""A stateful language model, run as static models; plain Llama only.
 
-``graph`` makes static graphs, ``plan`` says which, ``kv`` holds K and V, ``request`` runs
-conversations. Begin with ``compiled``, then ``request/conversation``; ``trait`` says how a model
-may have more than K and V.
+``graph`` makes the static graphs that ``plan`` lists, ``kv`` holds K and V, ``request`` runs
+conversations. Begin with ``compiled``, then ``request/conversation``; ``trait`` extends models
+beyond K and V.
 """

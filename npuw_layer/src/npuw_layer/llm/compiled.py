@@ -37,9 +37,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompiledLLM:
-    """The loaded programs of an LLM and its weights; conversations change nothing here.
+    """Loaded programs and weights of an LLM; conversations change neither.
 
-    They do fill the prefix cache, which is theirs in common.
+    Conversations only fill the prefix cache, which they share.
     """
 
     device: Device
@@ -48,54 +48,54 @@ class CompiledLLM:
     models: Mapping[Stage, LoadedModel]
     bank: WeightsBank
     traits: tuple[Instance, ...]
-    """What the model has beside K and V; none of a plain Llama."""
+    """Traits of the model, beside K and V; empty for a plain Llama."""
     prefixes: PrefixCache | None
     origin: Origin
     programs: tuple[StageProgram, ...]
-    """What was loaded, in the order of the plan's stages."""
+    """Programs that were loaded, in the order of the plan's stages."""
     sources: WeightSources
-    """Where the weights are, and how the files were when this was compiled."""
+    """Places of the weights, and the state of the files at compilation."""
     shared: SharedArena | None
-    """The weights that other processes use too."""
+    """Weights shared with other processes."""
 
     @property
     def submodels(self) -> Mapping[str, LoadedModel]:
-        """The static models by name."""
+        """Static models by name."""
         return {stage.name: model for stage, model in self.models.items()}
 
     @property
     def token_inputs(self) -> tuple[TokenInput, ...]:
-        """What the model wants of each new token."""
+        """Inputs with a row for each new token."""
         return token_inputs(self._one.inputs)
 
     @property
     def vocabulary(self) -> int | None:
-        """How many token ids there are; None if it takes none, or does not look them up."""
+        """Number of token ids; None if the model takes no ids, or does not look them up."""
         return vocabulary_of(info.name for info in self._one.inputs)
 
     @property
     def token_outputs(self) -> tuple[TokenOutput, ...]:
-        """What it gives of each new token beside logits."""
+        """Outputs with a row for each new token, beside logits."""
         return token_outputs(self._one.outputs)
 
     @property
     def _one(self) -> LoadedModel:
-        """Any model that takes tokens: as to what they are given as, and give, all are alike."""
+        """Any model that takes tokens; their inputs and outputs that follow tokens are alike."""
         return self.models[(self.plan.generate or self.plan.prefill)[0]]
 
 
 def compile_llm(
     path: Path, device: Device, options: Options, change: ModelChange | None = None
 ) -> CompiledLLM:
-    """Compile, or load from the cache, what an LLM needs.
+    """Compile an LLM's programs, or load them from the cache.
 
     Args:
         path: an IR's ``.xml`` or a Hugging Face folder.
-        device: where it will run.
-        options: lengths, variants, precision, cache. Where no head can be cut off, each model keeps
-            its own, as in the original (fact sheet npuw §a.3, step 5); axes of caches that are left
-            out are the model's.
-        change: of the model before it is split, if there is any.
+        device: device to run on.
+        options: lengths, variants, precision, cache. If no head can be cut off, each model keeps
+            its own, as in the original (fact sheet npuw §a.3, step 5). Unset axes of caches are
+            read from the model.
+        change: change of the model before it is split, or None.
 
     Raises:
         ModelError: the model cannot be read, adapted or split.
@@ -109,10 +109,10 @@ def compile_llm(
 
 
 def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
-    """The options that a model can have, which is known only once it is read.
+    """Adjust options to a model, whose needs are known only once it is read.
 
     Raises:
-        ModelError: it cannot have what was asked for.
+        ModelError: the model cannot run as the options request.
     """
     if isinstance(error, OtherAxes):
         if {"batch_dim", "seq_len_dim"} & options.model_fields_set:
@@ -129,7 +129,7 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
 def _compile_stages(
     path: Path, device: Device, options: Options, change: ModelChange | None
 ) -> CompiledLLM:
-    """Compile an LLM; errors as ``compile_llm``, NoHead and OtherAxes."""
+    """Compile an LLM; raises as ``compile_llm``, also NoHead and OtherAxes."""
     began = time.perf_counter()
     stages = plan(options).stages
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
@@ -159,18 +159,18 @@ def assemble(
     origin: Origin,
     sources: WeightSources,
 ) -> CompiledLLM:
-    """Put loaded stages together.
+    """Assemble loaded stages into an LLM.
 
     Args:
-        device: where they are.
-        options: what they were made with.
-        loaded: in the order of the plan's stages.
-        programs: what was loaded.
-        origin: where they came from.
-        sources: where the weights are.
+        device: device of the stages.
+        options: options that the stages were made with.
+        loaded: stages in the order of the plan.
+        programs: programs that were loaded.
+        origin: source of the programs.
+        sources: places of the weights.
 
     Raises:
-        ModelError: the model rules out what options ask for.
+        ModelError: the model rules out an option.
     """
     planned = plan(options)
     models = {
@@ -197,7 +197,7 @@ def assemble(
 
 
 def _instances(models: Mapping[Stage, LoadedModel], planned: Plan) -> tuple[Instance, ...]:
-    """Return the traits that a model has, by what one conversation's programs take."""
+    """Return a model's traits, recognised by the inputs of one conversation's programs."""
     stages = (*(planned.generate or planned.prefill), *planned.prefill, *planned.own_heads)
     inputs = dict[str, TensorInfo]()
     for info in (info for stage in stages for info in models[stage].inputs):

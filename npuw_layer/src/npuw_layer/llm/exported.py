@@ -1,4 +1,4 @@
-"""A compiled LLM as one file: the programs of all its stages."""
+"""Export of a compiled LLM to one file with the programs of all stages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
     """Write a compiled LLM to a stream.
 
     Raises:
-        OptionError: its device's programs cannot be exported, or encrypting fails.
-        ModelError: the model's files have changed since it was compiled.
+        OptionError: the device's programs cannot be exported, or encryption fails.
+        ModelError: the model's files have changed since compilation.
         OSError: the stream fails.
     """
     loaded, device, options = list(compiled.models.values()), compiled.device, compiled.options

@@ -1,4 +1,4 @@
-"""An LLM from a file that ``exported`` wrote, which may come from anywhere and is not believed."""
+"""Import of an LLM from a file that ``exported`` wrote; the file is untrusted."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _log = logging.getLogger(__name__)
 
 
 def import_llm(opened: BlobBytes, make_device: Callable[[Options], Device]) -> CompiledLLM:
-    """Load an LLM that was exported.
+    """Load an exported LLM.
 
     Args:
-        opened: the blob, none of whose options those of this run may contradict.
-        make_device: gives the device that options name.
+        opened: the blob; options of this run must not contradict its options.
+        make_device: returns the device that options name.
 
     Returns:
-        The LLM; its options are the blob's, and those of a run.
+        The LLM; its options are the blob's, with run-time options of this run.
 
     Raises:
-        BlobVersionError: other versions, or another device, made it.
-        BlobError: it is damaged, or not what it should be.
-        OptionError: an option contradicts it, or its weights are nowhere.
-        ModelError: the weights at hand are not those that it was made of.
-        DeviceError: the device refuses it.
+        BlobVersionError: other versions, or another device, made the blob.
+        BlobError: the blob is damaged, or not an LLM's.
+        OptionError: an option contradicts the blob, or its weights are not found.
+        ModelError: the weights found are not those that the blob was made from.
+        DeviceError: the device refuses the blob.
     """
     began = time.perf_counter()
     with opened.named():

@@ -1,4 +1,4 @@
-"""Programs from elsewhere must be the stages that they are called, and fit one another."""
+"""Checks that imported programs are the stages they are named, and fit one another."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from npuw_layer.tensors.token_outputs import TokenOutput, token_outputs
 from npuw_layer.tensors.traits import traits
 
 _Row = tuple[str, tuple[int, ...]]
-"""Element type, and the shape of what one token has."""
+"""Element type, and shape of one token's row."""
 
 _Cache = tuple[str, int, tuple[int, ...]]
-"""Element type, rows, and the shape of a row."""
+"""Element type, number of rows, and shape of a row."""
 
 
 def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options) -> None:
     """Compare the programs' inputs and outputs with the stages', and with one another's.
 
     Args:
-        stages: what the programs should be; all of a model's, or some.
+        stages: expected stages of the programs; all of a model's, or some.
         loaded: the programs.
-        options: what the model was compiled with.
+        options: options that the model was compiled with.
 
     Raises:
-        BlobError: one is another stage, or has other caches or adapters than the rest.
+        BlobError: a program is another stage, or its caches or adapters differ from the rest.
     """
     if kind_of(options).check_ports(stages, loaded, options):
         return
@@ -80,7 +80,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
 
 
 def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
-    """The caches that a stage reads: those that it adds to, in pieces, or each slot its own."""
+    """Return the caches that a stage reads: those it appends to, by piece and by slot."""
     found: dict[str, _Cache] = {}
     for name, (element, row) in rows.items():
         for piece in layout.pieces(stage.past):
@@ -94,17 +94,17 @@ def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[s
 
 
 def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool) -> None:
-    """Hidden states fit the head that takes them, and all logits are of one vocabulary.
+    """Check that hidden states fit the head that takes them, and that logits are of one vocabulary.
 
     Raises:
-        BlobError: they do not.
+        BlobError: hidden states or logits do not fit.
     """
     rows_of_all: dict[str, _Row] = {}
     for stage, program in zip(stages, loaded, strict=True):
         found = [(program.outputs, EMBED if heads else LOGITS)]
         if stage.kind is Kind.HEAD:
             found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
-        # A prefill model that is told of which token computes no other logits.
+        # A prefill model that is told one token computes only that token's logits.
         told = any(info.name == LAST_TOKEN for info in program.inputs)
         chosen = told and stage.kind is Kind.PREFILL
         count = 1 if chosen and not heads else stage.tokens
@@ -117,7 +117,7 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads
 
 
 def _row(tensors: Sequence[TensorInfo], name: str, rows: tuple[int, int]) -> _Row | None:
-    """What one of a number of tokens has in a tensor [*rows, …], if there is such a one."""
+    """Return the row of a named tensor [*rows, width]; None if there is no such tensor."""
     for info in tensors:
         if info.name == name and info.shape[:2] == rows and len(info.shape) == 3:
             return info.element, info.shape[2:]
@@ -125,10 +125,10 @@ def _row(tensors: Sequence[TensorInfo], name: str, rows: tuple[int, int]) -> _Ro
 
 
 def _check_tokens(stage: Stage, program: LoadedModel) -> tuple[TokenInput, ...]:
-    """The inputs that follow tokens, one of which the tokens are given as.
+    """Return the inputs that follow tokens; exactly one of them holds the tokens themselves.
 
     Raises:
-        BlobError: they are not the stage's.
+        BlobError: the inputs are not the stage's.
     """
     inputs = {info.name: info for info in program.inputs}
     try:
@@ -148,10 +148,10 @@ def _check_tokens(stage: Stage, program: LoadedModel) -> tuple[TokenInput, ...]:
 
 
 def _check_given(stage: Stage, program: LoadedModel) -> tuple[TokenOutput, ...]:
-    """The outputs that follow tokens.
+    """Return the outputs that follow tokens.
 
     Raises:
-        BlobError: they are not the stage's.
+        BlobError: the outputs are not the stage's.
     """
     try:
         given = token_outputs(program.outputs)
@@ -165,9 +165,9 @@ def _check_given(stage: Stage, program: LoadedModel) -> tuple[TokenOutput, ...]:
 
 
 def _caches(tensors: Sequence[TensorInfo], prefix: str) -> dict[str, _Cache]:
-    """The variables among tensors [1, rows, heads, width], by their names.
+    """Return the K and V variables among tensors [1, rows, heads, width], by name.
 
-    Those that are transposed are [1, heads, width, rows], and are read whole.
+    Transposed ones are [1, heads, width, rows], and are read whole.
     """
     found: dict[str, _Cache] = {}
     for info in tensors:

@@ -1,7 +1,7 @@
-"""Kinds of language models, as the main path sees them.
+"""Protocol of language model kinds, as the main path uses them.
 
-Their records stand in ``npuw_layer.kinds``, where the main path finds them by options;
-``kinds.split.SplitKind`` does what a Llama needs.
+Implementations stand in ``npuw_layer.kinds``, where options select one;
+``kinds.split.SplitKind`` implements a Llama.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LanguageKind(Protocol):
         ...
 
     def lengths(self, options: Options) -> Lengths | None:
-        """Return the lengths of prompts and caches; None for those that options give.
+        """Return the lengths of prompts and caches; None if options alone determine them.
 
         Raises:
             OptionError: options contradict one another.
@@ -35,11 +35,11 @@ class LanguageKind(Protocol):
         ...
 
     def prepared(self, model: Model, options: Options) -> Model:
-        """Return the graph that stages are made of.
+        """Return the graph that stages are made from.
 
         Args:
-            model: as it was read; it may be changed.
-            options: of the compilation.
+            model: the model as read; it may be changed in place.
+            options: options of the compilation.
 
         Raises:
             ModelError: the model is not of this kind.
@@ -53,19 +53,19 @@ class LanguageKind(Protocol):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> bool:
-        """Check programs from elsewhere that have no K and V.
+        """Check imported programs without K and V.
 
         Returns:
-            Whether they were such, so that there is nothing more to check.
+            Whether the programs were such, so that no further check is needed.
 
         Raises:
-            BlobError: they are not what they should be.
+            BlobError: the programs are not those of the stages.
         """
         ...
 
 
 def kind_of(options: Options) -> LanguageKind:
-    """Return the kind that options request, or that of a Llama."""
-    # By name, as kinds stand above this shelf.
+    """Return the kind that options request; by default that of a Llama."""
+    # Imported by name: kinds are a layer above this package.
     found: LanguageKind = import_module("npuw_layer.kinds.registry").language_kind(options)
     return found

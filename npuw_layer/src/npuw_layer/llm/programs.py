@@ -1,4 +1,4 @@
-"""The programs of an LLM's stages, compiled or taken from the cache."""
+"""Programs of an LLM's stages, compiled or loaded from the cache."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StageProgram:
-    """A stage's program, as the device takes it."""
+    """A stage and its program in the device's format."""
 
     stage: Stage
     program: bytes | memoryview
 
 
 class ModelChange(Protocol):
-    """A change of a model before it is split, e.g. adapters that are put into it."""
+    """A change of a model before it is split, e.g. inserted adapters."""
 
     @property
     def digest(self) -> str:
@@ -60,7 +60,7 @@ class ModelChange(Protocol):
 
     @property
     def of_weights(self) -> str:
-        """Identity of what it does to weights; empty if they stay."""
+        """Identity of the change of weights; empty if weights stay."""
         ...
 
     def apply(self, model: Model) -> None:
@@ -73,17 +73,17 @@ class ModelChange(Protocol):
 
 
 class ProgramMaker:
-    """Makes programs of one model, or finds them in CACHE_DIR.
+    """Compiler of one model's stages; takes programs from CACHE_DIR where it can.
 
     Args:
-        path: an IR's ``.xml`` or a Hugging Face folder; read when something is to be compiled.
-        files: those of the model, as they were before anything was read.
-        device: what they are for.
+        path: an IR's ``.xml`` or a Hugging Face folder; read only to compile.
+        files: files of the model, with their state before anything was read.
+        device: device to compile for.
         options: precision, variants, cache.
-        change: of the model before it is split, if there is any.
+        change: change of the model before it is split, or None.
 
     Raises:
-        NpuwFault: the cache's folder cannot be made.
+        NpuwFault: the cache's folder cannot be created.
     """
 
     def __init__(
@@ -101,23 +101,23 @@ class ProgramMaker:
         self._options = options
         self._graphs: dict[int, FoldedGraphs] = {}
         self._checked: set[tuple[Kind, bool]] = set()
-        """Stages that were checked for values that follow padded lengths, by kind and whether they
-        read stored tokens: one tells of all."""
+        """Stages already checked for values that follow padded lengths, by kind and whether they
+        read stored tokens; one stage stands for all of its sort."""
         self._folder = folder = options.cache_folder
         self._cache = (
             None if folder is None else BlobCache(folder, self._constants, options.encryption)
         )
 
     def load(self, stage: Stage, label: str) -> tuple[Obtained, LoadedModel]:
-        """Get a stage's program and load it; one from the cache is replaced if that fails.
+        """Obtain a stage's program and load it; a cached program that fails to load is replaced.
 
         Args:
-            stage: which.
-            label: what the log calls it.
+            stage: stage to load.
+            label: name of the stage in the log.
 
         Raises:
             ModelError: the model cannot be read or split.
-            RuntimeError: the compiler or the device refuses it.
+            RuntimeError: the compiler or the device refuses the program.
         """
         obtained = self._obtain(stage, label, None)
         try:
@@ -127,7 +127,7 @@ class ProgramMaker:
             if obtained.entry is not None and ability(self._device, FindsConstants):
                 check_ports([stage], [loaded], self._options)
         except NpuwUsageError:
-            raise  # another program would fare no better
+            raise  # a recompiled program would fail, too
         except RuntimeError as error:
             if obtained.entry is None:
                 raise
@@ -139,7 +139,7 @@ class ProgramMaker:
         return obtained, load(self._of(stage), obtained.program)
 
     def _obtain(self, stage: Stage, label: str, refused: Refused | None) -> Obtained:
-        """Compile a stage, or find its program."""
+        """Compile a stage, or find its program in the cache."""
         began = time.perf_counter()
         if self._cache is None:
             _log.info("%s: compiling: there is no CACHE_DIR", label)
@@ -151,10 +151,10 @@ class ProgramMaker:
         return obtained
 
     def _compile(self, stage: Stage) -> bytes:
-        """Split and compile what a stage needs.
+        """Split the model and compile a stage.
 
         Raises:
-            ModelError: the model's files were changed meanwhile; its digest is that of others.
+            ModelError: the model's files changed meanwhile; the digest is of the old ones.
         """
         program = self._compiled(stage)
         self._files.check(self._files.statuses)
@@ -199,7 +199,7 @@ class ProgramMaker:
 
     @cached_property
     def _whole(self) -> Model:
-        # Imported here: a warm start reads no model.
+        # Imported here: a warm start reads no model, so it need not import the reader.
         from npuw_layer.storage.read_model import read_model
 
         model = read_model(self._path)
@@ -216,10 +216,10 @@ class ProgramMaker:
         return CacheKey({**key.parts, "place": str(self._path.resolve())})
 
     def weights(self, wanted: WantedWeights) -> StoredWeights | None:
-        """Get weights from the cache, converted; None without CACHE_DIR.
+        """Obtain converted weights from the cache, or fill it; None without CACHE_DIR.
 
         Raises:
-            ModelError: they cannot be read from the model's files.
+            ModelError: the weights cannot be read from the model's files.
         """
         if self._folder is None:
             return None
@@ -253,10 +253,10 @@ class ProgramMaker:
 def blob_weights(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
 ) -> WantedWeights | None:
-    """Give the weights of those stages whose blobs are to have them; None if there are none.
+    """Return the weights of stages whose blobs contain weights; None if there are none.
 
     Raises:
-        BlobError: a program has an input that is no such weight as its name says.
+        BlobError: an input of a program is not the weight that its name says.
     """
     return WantedWeights.of(
         info

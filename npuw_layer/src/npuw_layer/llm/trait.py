@@ -1,13 +1,13 @@
-"""Traits: what some language models have beside K and V.
+"""Traits: extensions of some language models beside K and V.
 
-A trait is one folder of ``npuw_layer.traits``, and three records that it overrides as far as it
-needs to; each does nothing by itself.
+A trait is one folder of ``npuw_layer.traits`` that overrides three classes as far as it needs.
+The base classes do nothing.
 
-    Trait     before there is a model: names of tensors, checks of options and of programs
-    Instance  the trait as one compiled model has it: inputs of the caller, states that are set
-    Part      the trait's part of one conversation: device memory, and what a rewind means for it
+        Trait     without a model: names of tensors, checks of options and of programs
+        Instance  the trait in one compiled model: inputs of the caller, states that are set
+        Part      the trait in one conversation: device memory, and its rewind
 
-``llm`` iterates over traits and knows none by name; a plain Llama has no instances.
+``llm`` iterates over traits and names none; a plain Llama has no instances.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from npuw_layer.tensors.token_inputs import TokenInput, TokenKind
 
 OpenInput = tuple[str, str, tuple[int, ...]]
-"""Name, element type and dimensions of an input of the model before it was split."""
+"""Name, element type and dimensions of an input of the model before the split."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """Names of a model's tensors, as far as they decide what it can do."""
+    """Names of a model's tensors, from which checks derive what it supports."""
 
     inputs: Sequence[str]
     variables: Sequence[str]
@@ -44,15 +44,15 @@ class ModelNames:
 
 
 class Settings(Protocol):
-    """States that a caller sets and that stay until they are set anew, e.g. adapters."""
+    """States that stay as the caller set them, until set again; e.g. adapters."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The variables."""
+        """Names of the variables."""
         ...
 
     def set(self, name: str, values: Array) -> None:
-        """Set one of the variables.
+        """Set a variable.
 
         Raises:
             StateError: the values do not fit.
@@ -63,32 +63,32 @@ class Settings(Protocol):
         """Check that the variables fit one another.
 
         Raises:
-            StateError: they do not.
+            StateError: they do not fit.
         """
         ...
 
 
 class CallerInput(Protocol):
-    """An input as the caller sets it."""
+    """An input in the form in which the caller sets it."""
 
     @property
     def name(self) -> str:
-        """The input's name."""
+        """Name of the input."""
         ...
 
     @property
     def element(self) -> str:
-        """The element type by OpenVINO's name."""
+        """Element type by OpenVINO's name."""
         ...
 
     @property
     def described(self) -> str:
-        """Type and shape, for people."""
+        """Type and shape, for messages."""
         ...
 
     @property
     def per_token(self) -> bool:
-        """Whether the caller gives a row for each new token."""
+        """True if the input has a row for each new token."""
         ...
 
     def fits(self, shape: Sequence[int]) -> bool:
@@ -104,25 +104,25 @@ class PairInput(CallerInput, Protocol):
     """An input with a value for each pair of a new token and a visible position."""
 
     def whole(self, values: Array, new: int, positions: int) -> Array | None:
-        """Return values [new, positions], stored ones first; None if they change nothing.
+        """Return values [new, positions], stored positions first; None if they have no effect.
 
         Raises:
-            TensorError: there are too many, or one is not a number.
+            TensorError: there are too many values, or one is NaN.
         """
         ...
 
 
 class Part:
-    """A trait's part of one conversation; satisfied by doing nothing."""
+    """A trait's part of one conversation; each method does nothing by default."""
 
     persists: ClassVar[bool] = False
-    """Whether a new conversation keeps it, as it keeps adapters."""
+    """True if a new conversation keeps the part's state, as it keeps adapters."""
     shown_last: ClassVar[bool] = False
-    """Whether its variables stand behind the count of stored tokens."""
+    """True if its variables are listed after the count of stored tokens."""
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes."""
+        """Bytes of device memory of the part."""
         return 0
 
     @property
@@ -131,97 +131,97 @@ class Part:
         return b""
 
     def use(self, settings: Settings | None) -> None:
-        """Take over settings from the next inference on."""
+        """Use settings from the next inference on."""
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
         """Bind the inputs and outputs of a program that lie in this part's memory.
 
         Args:
-            program: bound to all else.
-            ports: its inputs and outputs, others among them.
+            program: program whose other tensors are bound.
+            ports: all its inputs and outputs.
         """
 
     def begin(self) -> None:
-        """Begin an inference: bring settings to where programs read them.
+        """Begin an inference: copy settings to where programs read them.
 
         Raises:
-            StateError: they contradict one another; nothing has changed.
+            StateError: settings contradict one another; nothing has changed.
         """
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
-        """Check new tokens before anything is changed for them.
+        """Check new tokens before anything changes.
 
         Args:
-            tokens: the new ones.
-            keep: stored tokens that they follow.
-            prompt: whether they are read by prefill.
+            tokens: the new tokens.
+            keep: number of stored tokens before them.
+            prompt: whether prefill reads them.
 
         Raises:
-            TensorError: the trait forbids them there.
+            TensorError: the trait forbids these tokens there.
         """
 
     def fill(self, inputs: Mapping[str, Array], tokens: NewTokens, past: int) -> None:
         """Fill the trait's inputs of a program.
 
         Args:
-            inputs: of the program by name, for one conversation; others among them.
-            tokens: what the program is about to read.
-            past: rows of the cache that it reads.
+            inputs: all inputs of the program by name, for one conversation.
+            tokens: tokens that the program is about to read.
+            past: rows of the cache that the program reads.
         """
 
     def advance(self, tokens: int) -> None:
-        """Go on behind so many more tokens: a program has run on them."""
+        """Advance by a number of tokens that a program has run on."""
 
     def note(self, step: NewTokens) -> None:
-        """Note a generate step, whose tokens are the last ones that are stored."""
+        """Record a generate step; its tokens are the last stored ones."""
 
     def known(self, tokens: int) -> int:
-        """Return from which token on the conversation is read anew if it keeps the first ones."""
+        """Return the first token to read again if the conversation keeps the first ``tokens``."""
         return tokens
 
     def rewind(self, tokens: int) -> None:
-        """Keep the first tokens, or as many as ``known`` says."""
+        """Keep the first tokens, or as many as ``known`` returns."""
 
     def forget(self) -> None:
         """Begin a new conversation."""
 
     def hold(self, tokens: int) -> None:
-        """Hold so many tokens whose rows are set from outside."""
+        """Set the number of stored tokens; their rows are set from outside."""
 
     def tensors(self) -> Mapping[str, Array]:
-        """Return the variables that a saved conversation contains; views that may be written."""
+        """Return the variables that a saved conversation contains, as writable views."""
         return {}
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return what rows depend on beside the tokens before them.
+        """Return a key of all that rows depend on beside the tokens before them.
 
-        None if rows depend on tokens behind them, so that prefixes are not cached.
+        None if rows depend on later tokens, so that prefixes are not cached.
         """
         return b""
 
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None]
     ) -> Sequence[RequestState]:
-        """Return the trait's variables as a request shows them."""
+        """Return the trait's variables as a request exposes them."""
         return ()
 
 
 class Instance:
-    """A trait as one compiled model has it; ``part`` is all that each must bring."""
+    """A trait in one compiled model; subclasses override at least ``part``."""
 
     rereads: ClassVar[bool] = False
-    """Whether a rewind may read tokens anew, whatever they were given as."""
+    """True if a rewind may read tokens again, be they ids or embeddings."""
 
     def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
         """Make the trait's part of a conversation."""
         return Part()
 
     def settings(self) -> Settings | None:
-        """Make settings that have no effect yet; None if the trait has none."""
+        """Return new settings, without effect until set; None if the trait has no settings."""
         return None
 
     def caller_inputs(self, inputs: Sequence[TokenInput]) -> Sequence[CallerInput]:
-        """Return inputs that the caller sets beside, or in place of, inputs that follow tokens."""
+        """Return inputs that the caller sets beside, or instead of, inputs that follow tokens."""
         return ()
 
     def pair_inputs(self) -> Sequence[PairInput]:
@@ -229,10 +229,10 @@ class Instance:
         return ()
 
     def join(self, rows: dict[str, Array]) -> None:
-        """Make rows of all tokens from what the caller gave.
+        """Make rows of all tokens from the caller's values.
 
         Args:
-            rows: by input, changed in place.
+            rows: values by input, changed in place.
 
         Raises:
             TensorError: inputs do not fit one another.
@@ -240,46 +240,46 @@ class Instance:
 
 
 class Trait:
-    """What is known of a trait without a model.
+    """Properties and checks of a trait without a model.
 
     Args:
-        name: of its folder.
+        name: name of the trait's folder.
     """
 
     token_kinds: ClassVar[Mapping[str, TokenKind]] = {}
     """Inputs with a row for each token, by name."""
     ignored_inputs: ClassVar[Sequence[str]] = ()
-    """Inputs that a caller may give to models that do not read them."""
+    """Inputs that a caller may set though the model does not read them."""
     pair_names: ClassVar[Sequence[str]] = ()
     """Inputs for pairs of a new token and a position."""
     last_inputs: ClassVar[Sequence[str]] = ()
-    """Inputs that exporters write behind beam_idx."""
+    """Inputs that exporters write after beam_idx."""
     bound_inputs: ClassVar[Sequence[str]] = ()
     """Inputs, other than variables, that lie in a part's memory."""
     other_outputs: ClassVar[Sequence[str]] = ()
-    """How names of outputs begin that do not follow tokens."""
+    """Name prefixes of outputs that do not follow tokens."""
     forgets_tokens: ClassVar[bool] = True
-    """Whether its variables can forget the last tokens alone, as K and V can."""
+    """True if its variables can drop just the last tokens, as K and V can."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def owns(self, variable: str) -> bool:
-        """Return whether a variable is the trait's, and so neither K nor V."""
+        """Return whether a variable belongs to the trait, and so is neither K nor V."""
         return False
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the trait as a model has it; None for a model without it.
+        """Return the trait's instance for a model; None for a model without the trait.
 
         Args:
-            inputs: of the static models that one conversation uses, each name once.
+            inputs: inputs of the static models of one conversation, each name once.
         """
         return None
 
     def open_inputs(self, info: TensorInfo) -> Sequence[OpenInput] | None:
-        """Return the model's inputs that an input of a static model stands for.
+        """Return the original model's inputs that a static model's input stands for.
 
-        None leaves the input to others.
+        None if the input is not the trait's.
         """
         return None
 
@@ -287,39 +287,39 @@ class Trait:
         """Return the trait's passes of graph preparation; none for a model without it.
 
         Args:
-            model: the stateful graph; it is not changed.
+            model: the stateful graph, which stays as it is.
             stage: the static model to make.
-            options: what the model is compiled with.
+            options: options that the model is compiled with.
 
         Raises:
-            ModelError: the graph is not what the trait knows.
+            ModelError: the trait does not support the graph.
         """
         return ()
 
     def check_options(self, names: ModelNames, options: Options) -> None:
-        """Check that a model with the trait can do what options ask for.
+        """Check that a model with the trait supports the options.
 
         Raises:
-            ModelError: it cannot; names the option and the remedy.
+            ModelError: it does not; names the option and the remedy.
         """
 
     def check_head(self, variables: Sequence[str], options: Options) -> None:
-        """Check the same of an LM head that is a program of its own.
+        """Check the same for an LM head that is a program of its own.
 
         Raises:
-            ModelError: it cannot.
+            ModelError: it does not support an option.
         """
 
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the trait's tensors in programs from elsewhere.
+        """Compare the trait's tensors in imported programs.
 
         Args:
-            stages: what the programs should be; all of a model's, or some.
+            stages: expected stages of the programs; all of a model's, or some.
             loaded: the programs.
-            options: what the model was compiled with.
+            options: options that the model was compiled with.
 
         Raises:
-            BlobError: they are not what they should be.
+            BlobError: the tensors are not those of the stages.
         """

@@ -1,12 +1,12 @@
 """The options of a compiled model, under OpenVINO's names. Begin with ``model``.
 
 ``llm``, ``devices``, ``partition``, ``storage``, ``reports``, ``stages``, ``plain``, ``mechanisms``
-declare groups, ``kinds`` collects those of kinds of models; ``contradictions`` has what excludes
-one another; ``parse`` reads a configuration; ``describe`` shows options as rows of a table
-(``npuw options``). An option is one field: its alias is OpenVINO's name, type and bounds are the
-allowed values, the text below it is its effect.
+declare groups; ``kinds`` collects the groups of kinds of models; ``contradictions`` checks
+combinations; ``parse`` reads a configuration; ``describe`` returns options as rows of a table
+(``npuw options``). An option is one field: the alias is OpenVINO's name, type and bounds are the
+allowed values, and the text below describes the effect.
 
-Source: fact sheet npuw §b; what is this project's own says so.
+Source: fact sheet npuw §b; options of this project are marked as such.
 """
 
 from npuw_layer.options.base import nearest

@@ -1,7 +1,7 @@
-"""Base of option groups: how values are read and written, the nearest name, texts of fields.
+"""Base of option groups: parsing and formatting of values, name suggestions, texts of fields.
 
-The text below a field says what its option does. pydantic would read such texts while groups are
-made (``use_attribute_docstrings``): a fifth of what it takes to load them, at every start.
+The text below a field describes its option. pydantic could read these texts while groups are
+created (``use_attribute_docstrings``), but that takes a fifth of their load time, at every start.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ OURS: dict[str, JsonValue] = {"source": "this project"}
 """``json_schema_extra`` of an option that OpenVINO does not have."""
 
 MANY = 1 << 20
-"""No prompt, response or cache has more tokens."""
+"""Upper bound of the tokens of a prompt, response or cache."""
 
 EXPERTS = "NPUW_MOE_HINT"
-"""Key of a compiler's configuration: how experts of mixtures run, unless all run on all tokens."""
+"""Key of a compiler's configuration: the way experts run, unless all run on all tokens."""
 
 DEVICE_ROUTED = "DEVICE_ROUTED"
-"""Value of EXPERTS: the program itself reads the weights of the chosen experts alone."""
+"""Value of EXPERTS: the program itself reads only the weights of the chosen experts."""
 
 _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Of the values that an option has in the original, those that this stack does.
+    """Restriction of an option's original values to those that this stack supports.
 
-    The others are refused with the reason: an option that has no effect would be believed.
+    Other values are rejected with the reason, so that no option is silently without effect.
     """
 
     values: tuple[object, ...]
@@ -62,10 +62,10 @@ class Only:
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def check(self, value: object) -> object:
-        """Give a value back.
+        """Return a supported value.
 
         Raises:
-            ValueError: it is none of those that are done.
+            ValueError: the value is not supported.
         """
         if value not in self.values:
             raise ValueError(f"not supported here: {written(value)}, because {self.because}")
@@ -73,16 +73,16 @@ class Only:
 
 
 _MERE_NAMES = frozenset({"weights_bank"})
-"""Text that no file is called by: any is one."""
+"""Text fields that never name a file: any text is valid."""
 
 
 G = TypeVar("G", bound="OptionGroup")
 
 
 class OptionGroup(BaseModel):
-    """Options that belong together."""
+    """Base of groups of related options."""
 
-    # Nobody validates by a group alone: what that takes is made for all of them together.
+    # Single groups never validate; validators are built only for the class of all groups.
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False, defer_build=True)
 
     title: ClassVar[str] = ""
@@ -91,7 +91,7 @@ class OptionGroup(BaseModel):
         """Return these options as one of their groups, which types its fields.
 
         Raises:
-            TypeError: the group is that of a kind which is not installed.
+            TypeError: the group belongs to a kind that is not installed.
         """
         if not isinstance(self, group):
             raise TypeError(f"{group.__name__} is no group of these options")
@@ -100,12 +100,12 @@ class OptionGroup(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _read_as_openvino_writes(cls, value: object, info: ValidationInfo) -> object:
-        """Take YES for flags, "1,2" or 1 for lists, JSON for maps, paths and numbers for text."""
+        """Convert YES to flags, "1,2" or 1 to lists, JSON to maps, paths and numbers to text."""
         kind = kind_of(cls.model_fields[info.field_name or ""].annotation)
         if kind is bool and isinstance(value, str):
             return _FLAGS.get(value.upper(), value)
         if kind is int and isinstance(value, bool):
-            raise ValueError("must be an integer")  # Python would take True for 1
+            raise ValueError("must be an integer")  # Python would accept True as 1
         if kind is str and info.field_name not in _MERE_NAMES:
             return _text_of(value)
         if kind is tuple and type(value) is int:
@@ -116,10 +116,10 @@ class OptionGroup(BaseModel):
 
 
 def _text_of(value: object) -> object:
-    """A path or number as text, and text as it is.
+    """Return a path or number as text, and text unchanged.
 
     Raises:
-        ValueError: it is no text that a file, or anything else, can be called.
+        ValueError: the text is not valid as a file name.
     """
     text = str(value) if type(value) is int or isinstance(value, Path) else value
     if not isinstance(text, str):
@@ -128,17 +128,17 @@ def _text_of(value: object) -> object:
         encoded = os.fsencode(text)
     except UnicodeEncodeError:
         raise ValueError("must be text that can be encoded") from None
-    if b"\0" in encoded:  # the system's own error names no option
+    if b"\0" in encoded:  # the system's error would not name the option
         raise ValueError("must be text without null characters")
     try:
         Path(text).expanduser()
-    except RuntimeError:  # as of ~nobody
+    except RuntimeError:  # for example of ~nobody
         raise ValueError("begins with ~ and a user who has no folder") from None
     return text
 
 
 def _map_of(text: str) -> object:
-    """A map as command lines give it."""
+    """Parse a map from a command line."""
     try:
         return json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -146,7 +146,7 @@ def _map_of(text: str) -> object:
 
 
 def kind_of(annotation: object) -> object:
-    """The type of an option: of ``tuple[int, ...]`` tuple, of ``bool | None`` bool."""
+    """Return the type of an option: tuple for ``tuple[int, ...]``, bool for ``bool | None``."""
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         (kind,) = (each for each in get_args(annotation) if each is not type(None))
@@ -155,7 +155,7 @@ def kind_of(annotation: object) -> object:
 
 
 def written(value: object) -> str:
-    """A value as a configuration would have it."""
+    """Return a value in the form of a configuration."""
     if isinstance(value, bool):
         return "YES" if value else "NO"
     if isinstance(value, tuple):
@@ -166,7 +166,7 @@ def written(value: object) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The most similar of some names, whatever the case, or None if none is similar."""
+    """Return the most similar of some names, ignoring case; None if none is similar."""
     by_case = {each.upper(): each for each in known}
     found = difflib.get_close_matches(name.upper(), by_case, 1)
     return by_case[found[0]] if found else None
@@ -174,7 +174,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 @cache
 def effects(group: type[OptionGroup]) -> dict[str, str]:
-    """Give the text of each field of a group, as one line."""
+    """Return the text of each field of a group, as one line."""
     (parsed,) = ast.parse(dedent(inspect.getsource(group))).body
     found: dict[str, str] = {}
     for field, below in pairwise(parsed.body if isinstance(parsed, ast.ClassDef) else ()):

@@ -1,4 +1,4 @@
-"""OptionValues that contradict one another, and options without effect beside others."""
+"""Checks for contradictory options, and for options without effect beside others."""
 
 from __future__ import annotations
 
@@ -90,19 +90,19 @@ CONTRADICTIONS: Sequence[Callable[[OptionValues], None]] = (
     _parts,
     _spatial,
 )
-"""What raises ValueError, by turns."""
+"""Checks that raise ValueError, in order."""
 
 
 def check_stage(own: OptionValues, kind: StageKind, platform: Platform) -> None:
-    """See that a stage is not asked for what its attention or the platform cannot do.
+    """Check that a stage's attention and platform support its options.
 
     Args:
         own: the options of that stage.
-        kind: which.
+        kind: kind of the stage.
         platform: NPU_PLATFORM.
 
     Raises:
-        ValueError: it is.
+        ValueError: an option is not supported.
     """
     if own.tiles > platform.tiles:
         raise ValueError(
@@ -119,7 +119,7 @@ def check_stage(own: OptionValues, kind: StageKind, platform: Platform) -> None:
 
 
 def _of_attention(own: OptionValues, kind: StageKind, hint: str) -> str:
-    """What attention by itself cannot do, and is asked for."""
+    """Return the conflict of isolated attention with other options; empty if there is none."""
     if own.weights_offload != "NO":
         return "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
     if kind == "generate" and {*own.batch_slots} - {1}:
@@ -135,7 +135,7 @@ def _of_attention(own: OptionValues, kind: StageKind, hint: str) -> str:
 
 
 Waits = tuple[str, Callable[[OptionValues], bool]]
-"""What an option is for, and whether that is asked for."""
+"""The purpose of an option, and the check that it applies."""
 
 _PREFIXES: Waits = (
     "NPUW_LLM_ENABLE_PREFIX_CACHING = YES",
@@ -187,7 +187,7 @@ WAITING: Mapping[str, Waits] = {
 
 
 def idle(options: OptionValues) -> Iterator[str]:
-    """Tell of each option that was set, but has nothing to do."""
+    """Yield a message for each option that is set without effect."""
     for name, (what, asked) in WAITING.items():
         field = NAMES[name]
         if field in options.model_fields_set and not asked(options):

@@ -1,4 +1,4 @@
-"""Each option as a table shows it: name, type, default, what is allowed, effect, source."""
+"""Options as rows of a table: name, type, default, allowed values, effect, source."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _KINDS: dict[object, tuple[str, str]] = {
 
 
 _COUNTABLE = 1 << 32
-"""Bounds beyond it tell nobody anything."""
+"""Upper bounds beyond this number are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One option, in words."""
+    """Description of one option."""
 
     group: str
     name: str
     type: str
     default: str | None
-    """None if nothing is set, and something else decides; the effect says what."""
+    """None if the option is unset, and something else decides; the effect names it."""
     allowed: str
     effect: str
     source: str
-    """Whose option it is."""
+    """Project that defines the option."""
 
 
 def describe() -> list[Described]:
-    """Give all options, group by group."""
+    """Return descriptions of all options, group by group."""
     return [
         _described(group.title, field, effects(group).get(name, ""))
         for group in GROUPS
@@ -57,7 +57,7 @@ def describe() -> list[Described]:
 
 
 def allowed(field: FieldInfo) -> str:
-    """What an option may be: "from 1 to 64", "YES or NO"."""
+    """Return the allowed values of an option: "from 1 to 64", "YES or NO"."""
     only = next((each for each in field.metadata if isinstance(each, Only)), None)
     if only is not None:
         return f"{_either(map(written, only.values))}, because {only.because}"

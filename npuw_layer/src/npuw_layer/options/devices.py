@@ -1,4 +1,4 @@
-"""Options of devices and the compiler: where models run, what compiles them, in which order."""
+"""Options of devices and the compiler: choice of devices and compiler, and order of programs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from npuw_layer.options.base import OURS, OptionGroup
 
 
 def device_names(text: str) -> Sequence[str]:
-    """Read NPUW_DEVICES, e.g. "NPU,CPU".
+    """Parse NPUW_DEVICES, e.g. "NPU,CPU".
 
     Raises:
-        ValueError: there is none, or one twice.
+        ValueError: the list is empty, or names a device twice.
     """
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names or len(set(names)) != len(names):
@@ -24,7 +24,7 @@ def device_names(text: str) -> Sequence[str]:
 
 
 def pins(text: str) -> Iterator[tuple[str, str]]:
-    """Read NPUW_SUBMODEL_DEVICE, e.g. "0:CPU,last:NPU", as submodels and devices.
+    """Parse NPUW_SUBMODEL_DEVICE, e.g. "0:CPU,last:NPU", into pairs of submodel and device.
 
     Raises:
         ValueError: an entry is malformed.
@@ -81,7 +81,7 @@ class DeviceOptions(OptionGroup):
     @field_validator("platform")
     @classmethod
     def _check_platform(cls, value: str) -> str:
-        """Give a platform by the number that compiler and driver know it by."""
+        """Convert a platform to the number that compiler and driver use."""
         if value.endswith(".toml"):
             return value
         name = value.upper().removeprefix("NPU")
@@ -104,9 +104,10 @@ class CompilerOptions(OptionGroup):
 
 
 class TurnOptions(OptionGroup):
-    """Which model's programs begin first where those of several wait for the NPU.
+    """Order of programs of several models that wait for the NPU.
 
-    A program that has begun runs to its end: others come between those of an inference.
+    A started program runs to its end; programs of other models may run between those of an
+    inference.
     """
 
     title: ClassVar[str] = "Turns"

@@ -1,4 +1,4 @@
-"""Options of kinds of models, which are declared in the kinds' folders."""
+"""Options of kinds of models, which the kinds' folders declare."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from npuw_layer.options.base import OptionGroup
 class KindOptions(OptionGroup):
     """Options of one kind of model.
 
-    All options of a model are one object, of which each group is a base class. Groups have methods
-    of the same names, so these are called by the group: ``KokoroOptions.check(options)``.
+    All options of a model are one object, with all groups as base classes. Groups have methods of
+    the same names, so callers name the group: ``KokoroOptions.check(options)``.
     """
 
     flags: ClassVar[tuple[str, ...]] = ()
-    """Fields that request the kind; the group's other fields have an effect with them alone."""
+    """Fields that request the kind; the group's other fields have an effect only with them."""
     follows: ClassVar[type[OptionGroup] | None] = None
-    """The group that this one is listed after; the last one by default."""
+    """The group that this one is listed after; by default, this one is last."""
     generates: ClassVar[bool] = True
-    """Whether models of the kind that are split have generate stages."""
+    """True if split models of the kind have generate stages."""
 
     @classmethod
     def requested(cls, options: OptionGroup) -> str:
-        """Return the name of the first flag that is set; empty if none is."""
+        """Return the name of the first set flag; empty without one."""
         found = (cls.model_fields[flag].alias for flag in cls.flags if getattr(options, flag))
         return next(found, None) or ""
 
     def excluded(self) -> Mapping[str, object]:
-        """Return options by name that the kind rules out, with whether they are set."""
+        """Return options that the kind excludes: name, and whether it is set."""
         return {}
 
     def hidden_states_only(self) -> bool:
-        """Return whether a model's output is the hidden states that a head would read."""
+        """Return whether a model's output is hidden states instead of logits."""
         return False
 
     def cache_key(self) -> Mapping[str, str]:
-        """Return what programs of split models depend on, whatever kind they are of."""
+        """Return options that programs of any split model depend on."""
         return {}
 
     def check(self) -> None:
         """Check the group's options against one another and against all others.
 
         Raises:
-            ValueError: two of them contradict each other.
+            ValueError: two options contradict each other.
         """
 
 
 def listed(
     groups: Sequence[type[OptionGroup]], kinds: Sequence[type[KindOptions]]
 ) -> Sequence[type[OptionGroup]]:
-    """Return groups with those of kinds among them, in the order in which they are listed."""
+    """Return all groups in listing order, with the groups of kinds inserted."""
     every = [*groups]
     for group in kinds:
         after = len(every) if group.follows is None else every.index(group.follows) + 1
@@ -60,7 +60,7 @@ def listed(
 
 
 def check_kinds(options: OptionGroup, kinds: Sequence[type[KindOptions]]) -> None:
-    """Check the options of kinds: one kind is requested at most, and nothing that it rules out.
+    """Check that at most one kind is requested, and no option that it excludes.
 
     Raises:
         ValueError: options contradict one another.

@@ -44,19 +44,19 @@ class LengthOptions(OptionGroup):
 
 
 PROMPT_GRAIN = 64
-"""Longest prompts are rounded up to multiples of so many tokens."""
+"""Longest prompts are rounded up to multiples of this number of tokens."""
 
 AttentionHint = Literal["STATIC", "DYNAMIC", "PYRAMID", "HFA"]
 
 ISOLATED = ("HFA", "DYNAMIC")
-"""Attention hints that make each attention a submodel of its own."""
+"""Attention hints that make each attention a separate submodel."""
 
 MoeHint = Literal["DENSE", "HOST_ROUTED", "DEVICE_ROUTED"]
-"""The original's default is HOST_ROUTED."""
+"""Ways to run experts; the original's default is HOST_ROUTED."""
 
 
 class PrefillOptions(OptionGroup):
-    """The model that reads prompts."""
+    """The models that read prompts."""
 
     title: ClassVar[str] = "Prefill"
 
@@ -162,7 +162,7 @@ class GenerateOptions(OptionGroup):
 
 
 class ExpertOptions(OptionGroup):
-    """Experts whose tokens the host brings to them (HOST_ROUTED)."""
+    """Experts to which the host routes tokens (HOST_ROUTED)."""
 
     title: ClassVar[str] = "Mixtures of experts"
 
@@ -175,7 +175,7 @@ class ExpertOptions(OptionGroup):
 
 
 KvElement = Literal["", "f32", "f16", "bf16", "i8", "f8e4m3", "f8e5m2"]
-"""What K and V are stored as; "" is what activations are."""
+"""Element type of cached K and V; "" is the type of activations."""
 
 KV_ELEMENTS: dict[str, KvElement] = {
     "": "",
@@ -187,7 +187,7 @@ KV_ELEMENTS: dict[str, KvElement] = {
     "f8e4m3": "f8e4m3",
     "f8e5m2": "f8e5m2",
 }
-"""By the values of KV_CACHE_PRECISION, where activations are of another type."""
+"""Element types by values of KV_CACHE_PRECISION, if activations have another type."""
 
 
 class KvOptions(OptionGroup):

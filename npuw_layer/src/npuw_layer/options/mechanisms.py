@@ -1,8 +1,8 @@
 """Options of the original that have no effect here, or are missing, with the reasons.
 
 Where this stack has one implementation, options that choose among several are accepted without
-effect: they are checked and read back, so that a configuration for the original is one for this
-stack. Types and defaults are the original's.
+effect: they are checked and can be read back, so that configurations for the original are valid
+here. Types and defaults are the original's.
 
 Source: fact sheet npuw §b, §e.5; npuw_option_defs.inc of the original's plugin.
 """
@@ -22,7 +22,7 @@ from npuw_layer.options.base import (
 
 
 class MechanismOptions(OptionGroup):
-    """What the original can do in several ways, and this stack in one."""
+    """Options that choose among implementations of which this stack has one."""
 
     title: ClassVar[str] = "Taken as the original's, all values alike here"
 
@@ -113,7 +113,7 @@ class MechanismOptions(OptionGroup):
         return value
 
     def alike(self) -> Iterator[str]:
-        """Tell of each that was set why it makes no difference."""
+        """Yield a message for each set option of this group: the reason why it has no effect."""
         for name in sorted(_FIELDS & self.model_fields_set):
             field = MechanismOptions.model_fields[name]
             value = written(getattr(self, name))
@@ -125,7 +125,7 @@ _FIELDS = set(MechanismOptions.model_fields)
 ALIKE: tuple[str, ...] = tuple(
     field.alias or "" for field in MechanismOptions.model_fields.values()
 )
-"""Their names."""
+"""OpenVINO's names of these options."""
 
 
 ABSENT: dict[str, str] = {
@@ -136,4 +136,4 @@ ABSENT: dict[str, str] = {
     "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
     "the device gives presents whole",
 }
-"""By name; the sentence ends "is not here: …"."""
+"""Reasons by name; each ends the sentence "is not here: …"."""

@@ -1,4 +1,4 @@
-"""All options of a model, and what follows from several of them together."""
+"""All options of a model, and values derived from several of them."""
 
 from __future__ import annotations
 
@@ -58,54 +58,54 @@ class OptionValues(
     PlainOptions,
     MechanismOptions,
 ):
-    """What a compiled model depends on besides the model; unknown names are refused."""
+    """All options that a compiled model depends on; unknown names are rejected."""
 
     @property
     def kv_element(self) -> KvElement:
-        """What K and V are stored as; empty if that is what activations are."""
+        """Element type of cached K and V; empty if it is the type of activations."""
         same = self.kv_cache_precision == self.precision
         return "" if same else KV_ELEMENTS[self.kv_cache_precision]
 
     @property
     def routes_experts(self) -> bool:
-        """Whether the host routes tokens to experts, in prefill or generate models."""
+        """True if the host routes tokens to experts, in prefill or generate models."""
         return "HOST_ROUTED" in (self.prefill_moe_hint, self.generate_moe_hint)
 
     @property
     def falls_back(self) -> bool:
-        """Whether a device takes over what another fails to run; of DYNAMIC none keeps graphs."""
+        """True if a device takes over when another fails; DYNAMIC keeps no graphs for that."""
         hints = (self.prefill_attention_hint, self.generate_attention_hint)
         return self.fallback_exec and "DYNAMIC" not in hints
 
     @property
     def weightless(self) -> bool:
-        """Whether blobs are without weights; NPUW's programs always are, to share them."""
+        """True if blobs contain no weights; NPUW's programs never do, to share weights."""
         if self.enable_weightless is not None:
             return self.enable_weightless
         return self.cache_mode == "OPTIMIZE_SIZE"
 
     @property
     def resumes_prefill(self) -> bool:
-        """Whether prompts may begin behind tokens that are stored already."""
+        """True if prompts may begin behind cached tokens."""
         return self.enable_continuous_prefill or self.enable_prefix_caching
 
     @property
     def writes_in_place(self) -> bool:
-        """Whether prefill writes its rows where generate reads them."""
+        """True if prefill writes its rows where generate reads them."""
         return self.kv_switchover == "ZERO_COPY" and not self.transposes_values
 
     @property
     def transposes_values(self) -> bool:
-        """Whether V lies channel by channel: not where attention by itself reads token by token."""
+        """True if V is transposed; never if isolated attention reads it token by token."""
         hints = {self.prefill_attention_hint, self.generate_attention_hint}
         return self.optimize_v_tensors and not hints & {"HFA", "DYNAMIC"}
 
     @property
     def isolated_attention(self) -> dict[StageKind, str]:
-        """The kinds of models whose attention is a submodel of its own, with their hints.
+        """Kinds of models whose attention is a separate submodel, with their hints.
 
-        As in the original, prompts that are read whole have no use for it: nothing is stored
-        before.
+        As in the original, prompts that are read whole are left out: no rows are cached before
+        them.
         """
         hints: dict[StageKind, str] = {"generate": self.generate_attention_hint}
         whole = -(-self.max_prompt_len // PROMPT_GRAIN) * PROMPT_GRAIN
@@ -115,79 +115,79 @@ class OptionValues(
 
     @property
     def caches_rope(self) -> bool:
-        """Whether rotary angles come from tables; where the cache slides, positions never end."""
+        """True if rotary angles come from tables; SLIDE has unbounded positions, and none."""
         return self.cache_rope and self.on_full != "SLIDE"
 
     @property
     def cuts_head(self) -> bool:
-        """Whether the head is a model of its own."""
+        """True if the head is a separate model."""
         offloads = self.weights_offload != "NO"
         return self.shared_head and not offloads and not self.gives_hidden_states
 
     @property
     def generates(self) -> bool:
-        """Whether a split model has generate stages."""
+        """True if a split model has generate stages."""
         return all(group.generates or not group.requested(self) for group in KIND_GROUPS)
 
     @property
     def gives_hidden_states(self) -> bool:
-        """Whether a split model's output is hidden states, and not logits."""
+        """True if a split model's output is hidden states, not logits."""
         return any(group.hidden_states_only(self.group(group)) for group in KIND_GROUPS)
 
     @property
     def kinds_key(self) -> dict[str, str]:
-        """What programs depend on among the options of kinds."""
+        """Options of kinds that programs depend on."""
         every = (group.cache_key(self.group(group)) for group in KIND_GROUPS)
         return {name: value for key in every for name, value in key.items()}
 
     @property
     def cuts_models(self) -> bool:
-        """Whether static models are cut into submodels."""
+        """True if static models are cut into submodels."""
         return bool(
             self.online_pipeline != "NONE" or self.online_isolate or self.online_avoid or self.plan
         )
 
     @property
     def leave_uncut(self) -> str:
-        """What to do about options that cut static models, where they are in the way."""
+        """Remedy for conflicts with options that cut static models, as a text."""
         which = "NPUW_PLAN out" if self.plan else "the options NPUW_ONLINE_… as they are"
         return f"leave {which}"
 
     @property
     def cuts_layers(self) -> bool:
-        """Whether repeated layers are submodels: not where ops are chosen."""
+        """True if repeated layers are submodels; false if options select ops."""
         chosen = self.online_isolate or self.online_avoid
         return self.online_pipeline in BY_LAYERS and not chosen
 
     @property
     def least_stretches(self) -> int:
-        """How many submodels JUST leaves of a static model."""
+        """Number of submodels that JUST leaves of a static model."""
         return max(10, self.online_min_size)
 
     @property
     def isolated_ops(self) -> list[tuple[str, str, str]]:
-        """The ops that are submodels of their own: kind, name and tag of each choice."""
+        """Ops that are separate submodels: kind, name and tag of each choice."""
         by_pipeline = self.online_pipeline in ("COMPUTE", "SPATIAL")
         return isolated("COMPUTE" if by_pipeline else self.online_isolate)
 
     @property
     def runs_spatial(self) -> bool:
-        """Whether what is isolated with the tag compute runs in tiles of tokens."""
+        """True if submodels with the tag compute run in token tiles."""
         return self.spatial or self.online_pipeline == "SPATIAL"
 
     @property
     def unfolded_tags(self) -> tuple[str, ...]:
-        """The tags whose submodels are compiled one by one; NPUW_FOLD_ONLY says which are not."""
+        """Tags whose submodels are compiled one by one; NPUW_FOLD_ONLY lists tags to fold."""
         alone = (COMPUTE,) if self.online_pipeline == "COMPUTE" else ()
         return (*self.online_no_fold, *alone)
 
     @property
     def shares_weights(self) -> bool:
-        """Whether other processes may use the weights too."""
+        """True if other processes may use the weights, too."""
         return bool(self.weights_bank) or self.weights_bank_alloc == "SHARED"
 
     def of_stage(self, kind: StageKind) -> Self:
-        """The options of one kind of static model, merged as ``stages`` says."""
+        """Return the options of one kind of static model, merged as described in ``stages``."""
         replaced, more = self.stage_maps(kind)
         if kind == "generate" and self.generate_hint == "BEST_PERF":
             replaced = {"NPUW_FOLD": False}
@@ -202,21 +202,21 @@ class OptionValues(
 
     @property
     def of_stages(self) -> Sequence[Self]:
-        """Those of each kind; of a model that is not split there is one."""
+        """Options of each kind of static model; a single element if the model is not split."""
         return [self] if self.llm is False else [self.of_stage(kind) for kind in KINDS]
 
     def experts_hint(self, kind: StageKind) -> str:
-        """How experts of mixtures run in one kind of static model; empty of those without any."""
+        """Return the way that experts run in a kind of static model; empty for the head."""
         hints = {"prefill": self.prefill_moe_hint, "generate": self.generate_moe_hint}
         return hints.get(kind, "")
 
     def experts_config(self, kind: StageKind) -> dict[str, str]:
-        """What the compiler of one kind of static model is told of experts (``EXPERTS``)."""
+        """Return the compiler's setting of experts (``EXPERTS``) for one kind of static model."""
         by_device = kind == "generate" and self.generate_moe_hint == DEVICE_ROUTED
         return {EXPERTS: DEVICE_ROUTED} if by_device else {}
 
     def compiler_config(self) -> dict[str, str]:
-        """What the compiler is told."""
+        """Return the compiler's settings."""
         return {
             "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": str(self.dynamic_quantization_group_size),
@@ -227,14 +227,14 @@ class OptionValues(
         }
 
 
-# By name: kinds stand above options, and read those that are declared above this line.
+# Imported by name: kinds are a higher layer, and read the options declared above this line.
 KIND_GROUPS: Sequence[type[KindOptions]] = import_module("npuw_layer.kinds.registry").groups()
-"""Groups of the installed kinds, in the order in which kinds are asked."""
+"""Groups of the installed kinds, in the order in which kinds are tried."""
 
 GROUPS = listed(
     [base for base in OptionValues.__bases__ if issubclass(base, OptionGroup)], KIND_GROUPS
 )
-"""All groups in the order in which they are listed."""
+"""All groups in listing order."""
 
 NAMES: dict[str, str] = {
     field.alias: name
@@ -242,4 +242,4 @@ NAMES: dict[str, str] = {
     for name, field in group.model_fields.items()
     if field.alias is not None
 }
-"""The options by OpenVINO's name, with the name of their field; in the order of their groups."""
+"""Field names by OpenVINO's names of the options, in the order of the groups."""

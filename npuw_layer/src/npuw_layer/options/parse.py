@@ -1,4 +1,4 @@
-"""Parser of configurations, whose errors say what would be right."""
+"""Parser of configurations, with errors that suggest corrections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from npuw_layer.options.stages import CONFIGS, StageKind, refusal
 
 
 class Options(OptionValues):
-    """All options of a compiled model; they do not contradict one another."""
+    """All options of a compiled model, free of contradictions."""
 
     @model_validator(mode="after")
     def _check_all(self) -> Self:
@@ -32,15 +32,15 @@ class Options(OptionValues):
 
 
 _ALL = cast(type[Options], create_model("Options", __base__=(Options, *KIND_GROUPS)))
-"""All options: those that are typed here, and those of kinds (``OptionValues.group``)."""
+"""All options: the typed ones above, and those of kinds (``OptionValues.group``)."""
 
 
 def parse_options(config: Mapping[str, Any]) -> Options:
-    """Check a configuration.
+    """Parse and check a configuration.
 
     Raises:
-        OptionError: an option is unknown (the nearest name is suggested) or not here (the reason is
-            given), a value is wrong (what is allowed is said), or options contradict one another.
+        OptionError: an option is unknown (with the nearest name) or missing here (with the reason),
+            a value is wrong (with the allowed values), or options contradict one another.
     """
     if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
         raise OptionError(f"a configuration is a dict of options, not {config!r}")
@@ -56,7 +56,7 @@ def parse_options(config: Mapping[str, Any]) -> Options:
 
 
 def _platform(options: Options) -> Platform:
-    """Give the platform; of one of your own, see that its file can be read."""
+    """Return the platform; check that a user-defined platform's file is readable."""
     try:
         return platform_of(options.platform)
     except PlatformError as error:
@@ -64,7 +64,7 @@ def _platform(options: Options) -> Platform:
 
 
 def _check_names(config: Mapping[str, Any]) -> None:
-    """See that all options are there; errors as ``parse_options``."""
+    """Check that all options exist; errors as ``parse_options``."""
     for name in config:
         if name in ABSENT:
             raise OptionError(f"{name} is not here: {ABSENT[name]}")
@@ -75,7 +75,7 @@ def _check_names(config: Mapping[str, Any]) -> None:
 
 
 def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
-    """What is wrong with which option."""
+    """Return a message that names the option and its problem."""
     reason = str(error.get("ctx", {}).get("error", "")) if error["type"] == "value_error" else ""
     if not error["loc"]:
         return reason
@@ -85,7 +85,7 @@ def _explained(error: ErrorDetails, config: Mapping[str, Any]) -> str:
 
 
 def _check_stage(options: Options, kind: StageKind, platform: Platform) -> None:
-    """Check the maps of a stage, and what follows of them and all other options together."""
+    """Check the maps of a stage, and their combination with all other options."""
     name = CONFIGS[kind]
     maps = zip((name, f"++{name}"), options.stage_maps(kind), strict=True)
     given = {which: inner for which, inner in maps if inner}
@@ -103,9 +103,9 @@ def _check_stage(options: Options, kind: StageKind, platform: Platform) -> None:
 
 
 def _check_map(name: str, given: Mapping[str, Any]) -> None:
-    """Refuse what a stage cannot have of its own, and values that are wrong anywhere.
+    """Check that a stage may have its own values of these options, and that each is valid.
 
-    Values that contradict one another may not do so beside the options of all stages.
+    Contradictions are not checked here, but in combination with the options of all stages.
     """
     for inner in given:
         if inner in NAMES and (why := refusal(inner)):

@@ -1,4 +1,4 @@
-"""How static models are cut into submodels, and where these run."""
+"""Options of the partitioning of static models into submodels, and of their devices."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from npuw_layer.options.base import (
 _NORMS = ("RMSNorm", "RMSNorm2")
 _WEIGHTS = ("DQMatMulGQu4", "DQMatMulGQi4", "DQMatMulCWu4", "DQMatMulCWi4")
 PATTERNS = ("SDPA", *_NORMS, "RoPE", "DQMatMul", *_WEIGHTS)
-"""What P: may name: attention, normalisation (both names say the same), rotation of positions, and
-products with compressed weights: all (ours), or those of 4 bits in groups (GQ) or by rows (CW)."""
+"""Names behind P: — attention, normalisation (two names of one pattern), RoPE, and matmuls with
+compressed weights: all (ours), or those of 4 bits in groups (GQ) or by rows (CW)."""
 
 COMPUTE = "compute"
-"""The tag of what NPUW_SPATIAL runs in tiles; the original's, too."""
+"""Tag of the submodels that NPUW_SPATIAL runs in tiles, the same as the original's."""
 
 BY_LAYERS = ("REP", "REG")
-"""The pipelines that make a submodel of each repeated layer, unless ops are chosen."""
+"""Pipelines that make each repeated layer a submodel, unless options select ops."""
 
 PRESETS = {"ATTN": "P:SDPA/attn", "COMPUTE": f"P:DQMatMul/{COMPUTE},P:RMSNorm/{COMPUTE}"}
-"""Short for choices that are made often."""
+"""Short names of common choices."""
 
 
 def choices(text: str) -> list[tuple[str, str, str]]:
-    """Read "Op:Softmax/cpu,P:SDPA/attn" as kind, name, and what follows the slash.
+    """Parse "Op:Softmax/cpu,P:SDPA/attn" into kind, name, and the text behind the slash.
 
     Raises:
         ValueError: an entry is malformed, or names no pattern.
@@ -49,7 +49,7 @@ def choices(text: str) -> list[tuple[str, str, str]]:
 
 
 def isolated(text: str) -> list[tuple[str, str, str]]:
-    """Read NPUW_ONLINE_ISOLATE: as ``choices``, where presets may stand as well."""
+    """Parse NPUW_ONLINE_ISOLATE: as ``choices``, with presets."""
     return choices(",".join(PRESETS.get(part.strip(), part) for part in text.split(",")))
 
 
@@ -64,15 +64,15 @@ def _checked_isolated(text: str) -> str:
 
 
 def _check_types(found: Sequence[tuple[str, str, str]]) -> None:
-    """See that there are ops of the types that are chosen.
+    """Check that the chosen op types exist.
 
     Raises:
-        ValueError: there are none; the nearest is suggested.
+        ValueError: a type does not exist; the nearest is suggested.
     """
     names = [name for kind, name, _ in found if kind == "Op"]
     if not names:
         return
-    # Imported here: who chooses no types loads no graphs.
+    # Imported here: options without op types load no graphs.
     from compiler_layer.dialects.ov import OPS
 
     for name in names:

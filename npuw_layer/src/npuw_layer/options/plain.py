@@ -1,4 +1,4 @@
-"""Properties of the NPU plugin itself: which way a model goes."""
+"""Properties of the NPU plugin itself, and the choice between it and NPUW."""
 
 from __future__ import annotations
 

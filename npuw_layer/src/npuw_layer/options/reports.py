@@ -1,4 +1,4 @@
-"""Options of what is reported and written down: dumps, profiling, the log."""
+"""Options of reports and dumps: dumped files, profiling, the log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LAST = "last"
 
 
 def selected(text: str, count: int) -> list[int]:
-    """Read "YES", "NO", or "0,1,last" as the numbers of submodels; those beyond are left out.
+    """Parse "YES", "NO", or "0,1,last" into submodel numbers, without those out of range.
 
     Args:
-        text: an option's value.
-        count: of the submodels that a static model has.
+        text: value of the option.
+        count: number of submodels of a static model.
 
     Raises:
-        ValueError: an entry is neither.
+        ValueError: an entry is none of these.
     """
     entries = [part.strip() for part in text.split(",") if part.strip()]
     if len(entries) == 1 and entries[0].upper() in ("YES", "NO"):
@@ -33,7 +33,7 @@ def selected(text: str, count: int) -> list[int]:
 
 
 def selects(text: str) -> bool:
-    """Whether an option's value selects any submodel."""
+    """Return whether an option's value selects any submodel."""
     return text.strip().upper() not in ("", "NO")
 
 
@@ -43,11 +43,11 @@ def _checked(text: str) -> str:
 
 
 Selection = Annotated[str, AfterValidator(_checked)]
-"""Which submodels of each static model; "" selects none."""
+"""Selected submodels of each static model; "" selects none."""
 
 
 class DumpOptions(OptionGroup):
-    """Submodels as files: IRs that OpenVINO loads, and the tensors that went in and out."""
+    """Submodels as files: IRs that OpenVINO loads, and their input and output tensors."""
 
     title: ClassVar[str] = "Dumps"
 
@@ -74,12 +74,12 @@ class DumpOptions(OptionGroup):
 
     @property
     def dumps_graphs(self) -> bool:
-        """Whether anything is written when a model is compiled."""
+        """True if files are written when a model is compiled."""
         return self.dump_full or selects(self.dump_subs) or selects(self.dump_subs_on_fail)
 
 
 class ProfilingOptions(OptionGroup):
-    """What requests tell of the time that inferences took (``profiling_info``)."""
+    """Reports of the time that inferences take (``profiling_info``)."""
 
     title: ClassVar[str] = "Profiling"
 
@@ -114,7 +114,7 @@ class LogOptions(OptionGroup):
     empty leaves it to whoever configures logging. Unless somebody does, it goes to stderr."""
 
     def set_log_level(self) -> None:
-        """Have the logger tell what was asked for, if anything was."""
+        """Set the logger's level, if the option is set."""
         if not self.log_level:
             return
         logger = logging.getLogger("npuw_layer")
@@ -124,9 +124,9 @@ class LogOptions(OptionGroup):
 
 
 def _to_stderr() -> logging.Handler:
-    """Show what no handler of the application takes.
+    """Return a handler for messages that the application has no handler for.
 
-    Python does so of warnings alone; whoever sets LOG_LEVEL and nothing else wants to see the rest.
+    Python shows only warnings then; a user who sets only LOG_LEVEL wants to see the rest.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("[%(levelname)s] %(name)s: %(message)s"))

@@ -1,10 +1,9 @@
-"""Options of one kind of static model, beside those of all; and options that count at run time.
+"""Options of one kind of static model, in addition to those of all; and run-time options.
 
-How they are merged, the last wins: what a kind has by default, or X_CONFIG in its place; what is
-set for all models; ++X_CONFIG. In the original such a map is a whole configuration of the stage's
-compiled model. Here it may have all that can differ: where a stage runs, how it is cut, what is
-written down of it. What stages hand to one another, or what decides which stages there are, they
-have in common.
+Later values override earlier ones: defaults of the kind, or X_CONFIG in their place; options of all
+models; ++X_CONFIG. In the original, such a map is a whole configuration of the stage's compiled
+model. Here it may contain every option that can differ: devices, partitioning, dumps. Options that
+determine the interfaces of stages, or which stages exist, are common to all.
 
 Source: fact sheet npuw §a.4. There these maps are write-only; here they can be read back.
 """
@@ -40,7 +39,7 @@ CONFIGS: dict[StageKind, str] = {
     "generate": "NPUW_LLM_GENERATE_CONFIG",
     "head": "NPUW_LLM_SHARED_HEAD_CONFIG",
 }
-"""The map of each kind; the one that is merged last has ++ in front."""
+"""Name of the map of each kind; the map that is merged last has ++ in front."""
 
 
 class StageOptions(OptionGroup):
@@ -66,7 +65,7 @@ class StageOptions(OptionGroup):
     """Options of the shared head, whatever else is set."""
 
     def stage_maps(self, kind: StageKind) -> tuple[dict[str, Any], dict[str, Any]]:
-        """X_CONFIG and ++X_CONFIG of a kind."""
+        """Return X_CONFIG and ++X_CONFIG of a kind."""
         given = self.model_dump(by_alias=True, include=_FIELDS)
         name = CONFIGS[kind]
         return cast(dict[str, Any], given[name]), cast(dict[str, Any], given[f"++{name}"])
@@ -77,35 +76,35 @@ _FIELDS = set(StageOptions.model_fields)
 
 RUN_TIME: frozenset[str] = frozenset(
     {
-        # Where files are.
+        # Locations of files.
         "CACHE_DIR",
         "NPUW_CACHE_DIR",
         "BLOB_PATH",
         "EXPORT_BLOB",
         "WEIGHTS_PATH",
         "MODEL_PTR",
-        # Who may read them.
+        # Protection of files.
         "CACHE_ENCRYPTION_CALLBACKS",
         "NPUW_ENSURE_COMPATIBILITY",
         "NPU_UNTRUSTED_SOURCE",
-        # What a file is like.
+        # Formats of files.
         "NPU_EXPORT_RAW_BLOB",
         "NPU_IMPORT_RAW_BLOB",
         "NPU_DISABLE_VERSION_CHECK",
-        # What a conversation does with its cache, and what is kept of it.
+        # Handling of a conversation's cache, and reuse of prefixes.
         "NPUW_LLM_KV_SWITCHOVER",
         "NPUW_LLM_SINK_TOKENS",
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE",
         "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS",
         "NPUW_LLM_PREFIX_CACHING_MAX_BYTES",
-        # How many programs of experts are kept.
+        # Number of programs kept for experts.
         "NPUW_MOE_POOL_SIZE",
-        # Where weights are.
+        # Location of weights.
         "NPUW_WEIGHTS_BANK",
         "NPUW_WEIGHTS_BANK_ALLOC",
         "NPUW_WEIGHTS_BUDGET",
         "NPUW_WEIGHTS_RESERVED",
-        # What is told of it.
+        # Reports.
         "LOG_LEVEL",
         "NPUW_ONLINE_DUMP_PLAN",
         "NPUW_DUMP_FULL",
@@ -116,20 +115,20 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_DUMP_IO_ITERS",
         "PERF_COUNT",
         "NPU_PROFILING_TYPE",
-        # Who begins first.
+        # Order of programs.
         "MODEL_PRIORITY",
         "WORKLOAD_TYPE",
         "NPU_RUN_INFERENCES_SEQUENTIALLY",
-        # What happens when a device fails, or is not accurate.
+        # Handling of devices that fail, or are inaccurate.
         "NPUW_FALLBACK_EXEC",
         "NPUW_ACC_THRESH",
         "NPUW_ACC_DEVICE",
-        # What makes no difference.
+        # Options without effect.
         *ALIKE,
     }
 )
-"""Options that no compiled program depends on, nor which programs there are; all others are fixed
-in an exported blob."""
+"""Options that neither the contents nor the set of compiled programs depend on; an exported blob
+fixes all others."""
 
 
 def _names(*groups: type[OptionGroup]) -> frozenset[str]:
@@ -137,20 +136,20 @@ def _names(*groups: type[OptionGroup]) -> frozenset[str]:
 
 
 RUNS = frozenset({"NPUW_DEVICES", "NPUW_ACC_CHECK"})
-"""On how many devices submodels may be."""
+"""Options that determine the number of devices of a submodel."""
 
 WHERE = _names(DeviceOptions, PartitionOptions, DumpOptions) - {"NPU_PLATFORM", "NPU_TILES"}
-"""Where submodels run, what one is, and what is written down of it."""
+"""Options of devices, partitioning and dumps of submodels."""
 
 SETTABLE = (
     {"NPU_TILES", "DYNAMIC_QUANTIZATION_GROUP_SIZE", "ENABLE_WEIGHTLESS", "NPUW_FOLD"}
     | WHERE
     | _names(MechanismOptions)
 )
-"""What may differ between kinds."""
+"""Options that may differ between kinds."""
 
 MAPS = {name: kind for kind, plain in CONFIGS.items() for name in (plain, f"++{plain}")}
-"""The kind of static model that each map is of."""
+"""Kind of static model of each map."""
 
 _CATALOGUE = (
     "one may have NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_FALLBACK_EXEC, NPUW_ACC_…, "
@@ -170,7 +169,7 @@ _REASONS: tuple[tuple[frozenset[str], str], ...] = (
 
 
 def refusal(name: str) -> str:
-    """Why an option is in no stage's map; empty if it may be."""
+    """Return why an option is not allowed in a stage's map; empty if allowed."""
     if name in SETTABLE:
         return ""
     why = next((reason for names, reason in _REASONS if name in names), "it is the whole model's")
@@ -178,10 +177,10 @@ def refusal(name: str) -> str:
 
 
 def fixed_part(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a map programs depend on: it goes into a blob."""
+    """Return the options of a map that programs depend on; blobs store these."""
     return {name: value for name, value in given.items() if name not in RUN_TIME}
 
 
 def run_time_part(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a map counts when programs run."""
+    """Return the run-time options of a map."""
     return {name: value for name, value in given.items() if name in RUN_TIME}

@@ -61,7 +61,7 @@ class WeightOptions(OptionGroup):
     @field_validator("weights_budget", mode="before")
     @classmethod
     def _read_bytes(cls, value: object) -> object:
-        """Take "96MiB" as well as a number."""
+        """Convert "96MiB" to a number of bytes."""
         found = re.fullmatch(r"(\d+) ?([KMG])iB", value) if isinstance(value, str) else None
         return int(found[1]) << 10 * (1 + "KMG".index(found[2])) if found else value
 
@@ -116,14 +116,14 @@ class CacheOptions(OptionGroup):
 
     @property
     def cache_folder(self) -> Path | None:
-        """Where compiled programs are kept, if they are."""
+        """Folder of compiled programs; None without a cache."""
         chosen = self.cache_dir or self.npuw_cache_dir
         return Path(chosen).expanduser() if chosen else None
 
     @field_validator("blob_path")
     @classmethod
     def _check_blob_path(cls, value: str) -> str:
-        """openvino_genai checks this, too, but after compiling."""
+        """Check the suffix here, as openvino_genai checks it only after compiling."""
         if value and not value.endswith(".blob"):
             raise ValueError("must end in .blob")
         return value

@@ -1,6 +1,6 @@
-"""Options that belong to one of two ways: through NPUW, or to the NPU itself.
+"""Options that apply only through NPUW, or only to models of the NPU itself.
 
-NPU_USE_NPUW chooses the way. A kind of model settles it where it is not set.
+NPU_USE_NPUW chooses between the two. If it is not set, the kind of model decides.
 
 Source: fact sheet npuw §a.1.
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def check_way(options: OptionValues) -> None:
-    """Reject options that have no effect on a model's way.
+    """Reject options that have no effect on this way of a model.
 
     Args:
         options: with NPU_USE_NPUW and NPUW_LLM settled.
 
     Raises:
-        OptionError: one of them is set.
+        OptionError: such an option is set.
     """
     if not options.llm and options.weights_offload != "NO":
         raise OptionError(
@@ -52,7 +52,7 @@ def check_plain(options: OptionValues) -> None:
     """Reject options of NPUW for a model of the NPU itself.
 
     Raises:
-        OptionError: one of them is set.
+        OptionError: such an option is set.
     """
     asked = {
         "NPUW_DEVICES": options.devices != "NPU",

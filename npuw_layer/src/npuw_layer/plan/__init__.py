@@ -1,14 +1,14 @@
-"""What a model will take on a device, predicted from its ``config.json`` alone.
+"""Prediction of a model's memory and speed on a device, from its ``config.json`` alone.
 
-    weights   bytes of weights, by what they are for
+    weights   bytes of weights, by use
     memory    the memory map: weights, caches, scratch, programs
     stage     time and size of one static model
-    predict   all of it
+    predict   the whole plan
 
-How it works. The frontend writes a stand-in for the model: a layer or two, with weights that exist
-as shapes only. It is split as the model would be, and goes through the compiler's own passes up to
-tiling; ``compiler_layer.estimate`` adds up what the tiles cost, and each layer counts as often as
-there are layers like it. So a model of 70 B takes no longer than one of 1 B.
+The frontend writes a stand-in for the model: a layer or two, whose weights have only shapes. It is
+split like the model, and runs through the compiler's own passes up to tiling;
+``compiler_layer.estimate`` sums up the costs of the tiles, and each layer counts as often as equal
+layers occur. So planning a model of 70 B takes no longer than one of 1 B.
 """
 
 from npuw_layer.plan.memory import Item

@@ -1,4 +1,4 @@
-"""Work on several processors: half of it is done by a copy of this process."""
+"""Parallel work on two processors, by forking this process."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ ResultT = TypeVar("ResultT")
 def beside(
     work: Callable[[ItemT], ResultT], items: Sequence[ItemT], cost: Callable[[ItemT], float]
 ) -> list[ResultT]:
-    """Do the same with each of some items, about half of it in a forked process.
+    """Apply a function to each item, to about half of them in a forked process.
 
-    A process that is forked has all that this one has made so far, so that nothing is handed over
-    but results. What it fails to do is done here again, which raises what there is to raise.
+    The fork shares all objects of this process, so only results are transferred. If it fails, its
+    items are computed here again, which raises their errors.
 
     Args:
-        work: changes nothing; its results can be pickled.
-        items: whose results are wanted.
-        cost: about what one takes, beside others.
+        work: the function; it changes nothing, and its results can be pickled.
+        items: the items.
+        cost: approximate relative cost of an item.
     """
     if len(items) < 2 or not _may_fork():
         return [work(item) for item in items]
@@ -45,7 +45,7 @@ def beside(
 
 
 def _halves(costs: Sequence[float]) -> tuple[list[int], list[int]]:
-    """Share items, by their numbers: each, the dearest first, goes to who has less to do."""
+    """Distribute item numbers: the most expensive first, each to the half with less cost."""
     halves: tuple[list[int], list[int]] = ([], [])
     for number in sorted(range(len(costs)), key=lambda number: -costs[number]):
         min(halves, key=lambda half: sum(costs[one] for one in half)).append(number)
@@ -53,14 +53,14 @@ def _halves(costs: Sequence[float]) -> tuple[list[int], list[int]]:
 
 
 def _may_fork() -> bool:
-    """Whether there is a processor for another process, and no thread that it would be without."""
+    """Return whether a second processor exists, and no other thread, which a fork would lose."""
     if not hasattr(os, "fork") or threading.active_count() > 1:
         return False
     return (os.cpu_count() or 1) > 1
 
 
 def _work_as_child(work: Callable[[ItemT], ResultT], items: Sequence[ItemT], writing: int) -> None:
-    """Write results, and end: nothing of what the parent would do at its end is done twice."""
+    """Write the results, and exit without the parent's exit handlers."""
     status = 1
     try:
         with os.fdopen(writing, "wb") as pipe:

@@ -1,4 +1,4 @@
-"""What lies in the device's memory while a conversation runs, or as many as there are slots."""
+"""Device memory of a running conversation, or of as many as there are slots."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FLOAT_BYTES = {"f8e4m3": 1, "f8e5m2": 1, "f16": 2, "bf16": 2, "f32": 4}
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that takes memory."""
+    """A part of the device memory."""
 
     name: str
     nbytes: int
 
 
 def cache_bytes(decoder: Decoder, lengths: Lengths, options: Options) -> int:
-    """K and V of one conversation: as long as the largest variant, which the others share.
+    """Return the bytes of K and V of one conversation, for the largest variant; others share them.
 
-    In blocks it is all of them, and a dummy in place of those that are not there yet.
+    With blocks, this is the size of all blocks, and of a dummy for blocks not yet allocated.
     """
     block = kv_layout(options).block
     if block is None:
@@ -39,9 +39,9 @@ def cache_bytes(decoder: Decoder, lengths: Lengths, options: Options) -> int:
 
 
 def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Options) -> int:
-    """Where a static model puts its new rows of K and V, if they are copied from there.
+    """Return the bytes of a static model's new rows of K and V; 0 if written in place.
 
-    What begins at the first row, or behind whole chunks, writes them right into the cache.
+    Stages that begin at the first row, or behind whole chunks, write directly into the cache.
     """
     if stage.kind is Kind.HEAD:
         return 0
@@ -52,12 +52,12 @@ def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Opt
 
 
 def _rows_bytes(decoder: Decoder, rows: int, options: Options) -> int:
-    """K and V of so many tokens, in all layers."""
+    """Return the bytes of K and V of some tokens, in all layers."""
     return 2 * len(decoder.layers) * sum(_variable_bytes(decoder, rows, options))
 
 
 def _variable_bytes(decoder: Decoder, rows: int, options: Options) -> tuple[int, int]:
-    """One variable of so many tokens, and its scales."""
+    """Return the bytes of one variable of some tokens, and of its scales."""
     heads, width = decoder.attention.key_heads, decoder.attention.head_dim
     if options.kv_element == "i8":
         return padded(rows * heads * width), padded(rows * heads * _SCALE_BYTES)

@@ -1,4 +1,4 @@
-"""From a ``config.json`` to a plan."""
+"""Prediction of a plan from a ``config.json``."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from compiler_layer.quantize.weights import Weight
 
 EXPECTED_ERROR = 0.20
-"""How far times and blob sizes may be off; ``tests/npuw/plan/test_plan.py`` compares them with
+"""Relative error bound of times and blob sizes; ``tests/npuw/plan/test_plan.py`` compares them with
 compiled blobs of several families, sizes, formats and platforms."""
 
 
 _COSTS = {Kind.PREFILL: 9, Kind.GENERATE: 4, Kind.HEAD: 1}
-"""About how long it takes to plan a static model, beside others."""
+"""Approximate relative time to plan a static model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a model will take."""
+    """Predicted memory and speed of a model."""
 
     family: str
     decoder: Decoder
@@ -53,48 +53,48 @@ class Plan:
     lengths: Lengths
     stages: tuple[StagePlan, ...]
     weights: tuple[Item, ...]
-    """By what they are for; once for all static models, if blobs are without weights."""
+    """Bytes by use; stored once for all static models, if blobs are without weights."""
     memory: tuple[Item, ...]
-    """All else that lies in the device's memory."""
+    """All other device memory."""
     warnings: tuple[str, ...]
-    """Why it would not run."""
+    """Reasons why the model would not run."""
     notes: tuple[str, ...] = ()
-    """Why weights are not stored as was asked for."""
+    """Reasons why weights are not stored in the requested format."""
 
     @property
     def total_bytes(self) -> int:
-        """All memory."""
+        """Total device memory."""
         return sum(item.nbytes for item in (*self.weights, *self.memory))
 
     @property
     def prefill(self) -> list[StagePlan]:
-        """The models that read prompts, by the tokens that they take."""
+        """Models that read prompts, ascending by tokens."""
         return self._of(Kind.PREFILL)
 
     @property
     def generate(self) -> list[StagePlan]:
-        """The variants that generate for one conversation, ascending."""
+        """Variants that generate for one conversation, ascending."""
         return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
     def head_seconds(self, tokens: int = 1) -> float:
-        """Logits of some tokens, where the head is a model of its own."""
+        """Return the time of the logits of some tokens; 0 if the head is not a separate model."""
         heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
         return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
-        """How fast tokens go through a static model; a generated one goes through the head, too.
+        """Return the throughput of a static model; generate models include the head.
 
-        Those of all conversations count, if it takes several.
+        The tokens of all its conversations count.
         """
         tokens = one.stage.slots * one.stage.tokens
         head = self.head_seconds(tokens) if one.stage.kind is Kind.GENERATE else 0.0
         return tokens / (one.seconds + head)
 
     def ttft(self, prompt: int) -> float:
-        """Seconds from a prompt of so many tokens to the first token of the answer.
+        """Return the seconds from a prompt of some tokens to the first token of the answer.
 
         Raises:
-            OptionError: no prefill model goes on behind so many tokens.
+            OptionError: the prompt is too long for the prefill models.
         """
         by_stage = {one.stage: one for one in self.prefill}
         seconds, done = self.head_seconds(1), 0
@@ -115,14 +115,14 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
 
     Args:
         model: a Hugging Face folder, of which only ``config.json`` is read, or that file.
-        options: as a model would be compiled with.
-        weights: how its matrices are quantised; None leaves them 16-bit floats.
+        options: options of the compilation.
+        weights: quantisation of the matrices; None leaves them 16-bit floats.
 
     Raises:
-        ModelError: there is no such model, its family is not known (the families are listed), or
-            the compiler would refuse it.
-        OptionError: options contradict one another, the platform is not known, or they ask for
-            what is not foretold.
+        ModelError: no such model exists, its family is not supported (the families are listed), or
+            the compiler would reject it.
+        OptionError: options contradict one another, the platform is unknown, or a plan does not
+            support an option.
     """
     from compiler_layer.frontends.huggingface.sample import read_sample
     from compiler_layer.quantize.rewrite import quantize_shapes
@@ -195,7 +195,7 @@ def _check_foretold(options: Options) -> None:
 
 
 def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
-    """What matrices are stored otherwise than was asked for; embeddings and heads always are."""
+    """Yield notes on linear layers stored in another format; embeddings and heads always are."""
     reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
     for note in filter(None, reasons):
         yield f"some matrices keep {note}; another --group-size may divide it"
@@ -241,7 +241,7 @@ def _memory(
 def _warnings(
     stages: tuple[StagePlan, ...], everything: list[Item], options: Options
 ) -> Iterator[str]:
-    """What does not fit the device's ranges of addresses."""
+    """Yield a warning for each address range of the device that is too small."""
     from driver_layer.npu.memory import MemoryKind
 
     room = {kind: kind.value.end - kind.value.begin for kind in MemoryKind}
@@ -262,19 +262,19 @@ def _warnings(
 
 
 def _advice(stages: tuple[StagePlan, ...], options: Options, reach: int) -> str:
-    """How task lists would fit: with the largest smaller chunk, as far as can be told by these."""
+    """Return a remedy for too long task lists: the largest chunk estimated to fit."""
     chunk = 1 << (max(one.stage.tokens for one in stages).bit_length() - 2)
     while chunk >= SMALLEST_PREFILL:
         smaller = options.model_copy(update={"prefill_chunk_size": chunk})
         about = sum(_task_bytes(stages, stage) for stage in plan_stages(smaller).stages)
-        if about <= 1.1 * reach:  # lists of smaller models are a little shorter than that
+        if about <= 1.1 * reach:  # smaller models have slightly shorter lists than estimated
             return f"lower NPUW_LLM_PREFILL_CHUNK_SIZE to {chunk}"
         chunk >>= 1
     return "no NPUW_LLM_PREFILL_CHUNK_SIZE does either; use a smaller model"
 
 
 def _task_bytes(stages: tuple[StagePlan, ...], stage: Stage) -> float:
-    """About how long a model's task lists are: they grow with its tokens, as those planned do."""
+    """Estimate the size of a model's task lists, which grows with its tokens, by interpolation."""
     alike = [one for one in stages if one.stage.kind is stage.kind]
     tokens = sorted({one.stage.tokens for one in alike})
     sizes = [

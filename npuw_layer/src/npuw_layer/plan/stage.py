@@ -17,49 +17,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What one static model takes; times are the device's, without the host's."""
+    """Predicted costs of one static model; times are the device's, without the host's."""
 
     stage: Stage
     whole: Part
     scratch_bytes: int
-    """Intermediate tensors."""
+    """Bytes of intermediate tensors."""
     tensor_bytes: int
-    """Inputs and outputs of its own: ids, mask, logits …, but no K and V."""
+    """Bytes of its own inputs and outputs: ids, mask, logits …, without K and V."""
 
     @property
     def seconds(self) -> float:
-        """One run."""
+        """Time of one run."""
         return self.whole.ns / 1e9
 
     @property
     def blob_bytes(self) -> int:
-        """The program; none has weights."""
+        """Size of the program, without weights."""
         return self.whole.blob_bytes
 
     @property
     def capacity(self) -> int:
-        """Positions that attention spans."""
+        """Number of positions that attention spans."""
         return self.stage.past + self.stage.tokens
 
     @property
     def busy(self) -> dict[str, float]:
-        """The share of the time that memory traffic, products and SHAVE programs take each."""
+        """Shares of the time that memory traffic, matmuls and SHAVE programs take."""
         price = self.whole.price
         each = {"DDR": price.dma_ns, "DPU": price.dpu_ns, "SHAVE": price.shave_ns}
         return {name: min(1.0, ns / self.whole.ns) for name, ns in each.items()}
 
     @property
     def bound(self) -> str:
-        """Which of them takes most."""
+        """Name of the largest share."""
         return max(self.busy, key=lambda name: self.busy[name])
 
 
 def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
-    """Predict one static model.
+    """Predict the costs of one static model.
 
     Raises:
-        CompilerError: the compiler would refuse it.
-        ModelError: it cannot be split.
+        CompilerError: the compiler would reject the model.
+        ModelError: the model cannot be split.
     """
     from compiler_layer.estimate import estimate
     from compiler_layer.pipeline import Options as CompilerOptions

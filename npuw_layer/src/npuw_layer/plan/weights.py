@@ -1,4 +1,4 @@
-"""How many bytes of weights a model has, by what they are for."""
+"""Bytes of a model's weights, by use."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ ORDER: tuple[str, ...] = (EMBEDDING, "attention", "feed-forward", HEAD, NORMS, S
 
 
 def weigh(sample: Sample) -> list[Item]:
-    """Add up the weights of all layers that a sample stands for, quantised or not, in memory."""
+    """Sum up the memory of the weights of all layers that a sample stands for, as stored."""
     sizes: dict[str, int] = dict.fromkeys(ORDER, 0)
     for name, view, elements in _stored(sample):
         use = _use(sample.decoder.names, name)
-        # Zero points of 4 bits are bytes where programs read them (``widen-nibbles``).
+        # Programs read 4-bit zero points as bytes (``widen-nibbles``).
         widened = use == SCALES and view.element in FOUR_BIT
         sizes[use] += (elements if widened else view.size) * _count(sample, name)
     return [Item(use, size) for use, size in sizes.items() if size]
 
 
 def count_parameters(sample: Sample) -> int:
-    """How many numbers were learned; called before the sample is quantised."""
+    """Return the number of learned parameters; call it before the sample is quantised."""
     return sum(count * _count(sample, name) for name, _, count in _stored(sample))
 
 
 def _stored(sample: Sample) -> list[tuple[str, FileView, int]]:
-    """Name, place and elements of each weight, once if it is used twice."""
+    """Return name, place and elements of each weight, without duplicates."""
     found: dict[FileView, tuple[str, FileView, int]] = {}
     for op in sample.model.body.ops:
         if isinstance(op, Constant) and isinstance(op.value, FileAttr):
@@ -49,14 +49,14 @@ def _stored(sample: Sample) -> list[tuple[str, FileView, int]]:
 
 
 def _count(sample: Sample, name: str) -> int:
-    """How many weights of the model one of the sample stands for."""
+    """Return the number of the model's weights that a weight of the sample stands for."""
     layer = sample.layer_of(name)
     inside = layer is not None and layer < len(sample.counts)
     return sample.counts[layer] if inside and layer is not None else 1
 
 
 def _use(names: Names, name: str) -> str:
-    """What a weight is for, by the module that it belongs to."""
+    """Return the use of a weight, by its module."""
     if name.endswith(("/scale", "/zero_point")):
         return SCALES
     module, _, kind = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""Tensors of language models as all shelves know them. Begin with ``names``.
+"""Tensors of language models, as all packages use them. Begin with ``names``.
 
-``token_inputs`` and ``token_outputs`` have a row for each token; traits add some of their own.
+``token_inputs`` and ``token_outputs`` describe tensors with a row for each token; traits add more.
 """

@@ -6,25 +6,25 @@ from collections.abc import Iterable
 
 IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "beam_idx"
 EMBEDS = "inputs_embeds"
-"""What models that see take in the place of ids: embeddings f32 [1, n, width]."""
+"""Input of vision-language models in place of ids: embeddings f32 [1, n, width]."""
 LAST_HIDDEN_STATE = "last_hidden_state"
-"""f32 [1, n, width]: what some models give beside logits."""
+"""Output f32 [1, n, width] of some models, beside logits."""
 LOGITS = "logits"
 
 STORED_TOKENS = "npuw_stored_tokens_state"
-"""The variable i64 [1]: how many tokens are stored; see ``continuation``."""
+"""Variable i64 [1]: number of stored tokens; see ``continuation``."""
 
 CACHE_POSITION = "cache_position"
-"""The input i64 [1, tokens] of a static model: how many tokens precede each new one."""
+"""Input i64 [1, tokens] of a static model: number of tokens before each new one."""
 
 LAST_TOKEN = "npuw_last_token"
-"""The input f32 [1, 1, tokens] of a model that computes one token's logits: 1 at that token."""
+"""Input f32 [1, 1, tokens] of a model that computes one token's logits: 1 at that token."""
 
 VOCABULARY = "npuw_vocabulary_"
-"""Begins the name of the input i64 [1] that no op reads: how many token ids there are ends it."""
+"""Name prefix of an input i64 [1] that no op reads; the number of token ids follows."""
 
 EMBED = "npuw_output_embed"
-"""What goes from a model without head to the head: hidden states f32 [1, tokens, channels]."""
+"""Hidden states f32 [1, tokens, channels] that a model without head passes to the head."""
 
 _SLOT = "@slot"
 
@@ -34,25 +34,25 @@ _TRANSPOSED = "@transposed"
 
 
 def transposed_variable(name: str) -> str:
-    """What a variable is called whose rows lie channel by channel, e.g. ``0.value@transposed``."""
+    """Return the name of a variable stored channel by channel, e.g. ``0.value@transposed``."""
     return name + _TRANSPOSED
 
 
 def is_transposed(name: str) -> bool:
-    """Whether a variable's rows lie channel by channel."""
+    """Return whether a variable is stored channel by channel."""
     return _TRANSPOSED in name
 
 
 def plain_variable(name: str) -> str:
-    """What a variable is called wherever it does not matter how its rows lie."""
+    """Return a variable's name without the mark of its layout."""
     return name.removesuffix(_TRANSPOSED)
 
 
 def vocabulary_of(names: Iterable[str]) -> int | None:
-    """Give how many token ids there are; None if inputs do not tell.
+    """Return the number of token ids; None if no input's name contains it.
 
     Args:
-        names: of a static model's inputs.
+        names: names of a static model's inputs.
     """
     for name in names:
         begin, mark, count = name.partition(VOCABULARY)
@@ -62,25 +62,25 @@ def vocabulary_of(names: Iterable[str]) -> int | None:
 
 
 def slot_variable(name: str, slot: int) -> str:
-    """What a variable is called in a model of several conversations, e.g. ``0.key@slot3``."""
+    """Return a variable's name in a model of several conversations, e.g. ``0.key@slot3``."""
     return f"{name}{_SLOT}{slot}"
 
 
 def slot_of(name: str) -> tuple[str, int | None]:
-    """The variable that a slot's is one of, and the slot; None if it belongs to no slot."""
+    """Split a name into the variable and its slot; the slot is None without one."""
     variable, mark, slot = name.rpartition(_SLOT)
     return (variable, int(slot)) if mark and slot.isdecimal() else (name, None)
 
 
 def block_variable(name: str, block: int | None) -> str:
-    """What a block of a variable is called: ``0.key_block_3``, or ``0.key_block_tail``.
+    """Return the name of a variable's block: ``0.key_block_3``, or ``0.key_block_tail``.
 
-    The tail is what is left of a past that is no multiple of blocks (fact sheet npuw §a.3).
+    The tail is the rest of a past that is no multiple of the block (fact sheet npuw §a.3).
     """
     return f"{name}{_BLOCK}{'tail' if block is None else block}"
 
 
 def block_of(name: str) -> str | None:
-    """The variable that a block is one of; None if it is none."""
+    """Return the variable of a block; None if the name is not a block's."""
     variable, mark, block = name.rpartition(_BLOCK)
     return variable if mark and (block.isdecimal() or block == "tail") else None

@@ -1,8 +1,8 @@
-"""Inputs that follow tokens: they have a row for each new token, whatever the token is given as.
+"""Inputs that follow tokens: a row for each new token, be it an id or an embedding.
 
-A text model takes ids, the language part of a model that sees takes embeddings. Positions go with
-either, one for each token or (M-RoPE) one for each of several axes; traits bring other inputs.
-Prompts are cut into pieces, padded and read anew in the same way, whatever the inputs.
+A text model takes ids, the language part of a vision-language model takes embeddings. Both take
+positions: one for each token, or (M-RoPE) one for each of several axes. Traits add other inputs.
+Cutting, padding and re-reading of prompts treats all these inputs alike.
 
 Source: fact sheet npuw §a.6.
 """
@@ -29,18 +29,18 @@ from npuw_layer.tensors.traits import traits
 Shape = tuple[int, ...]
 
 TOKENS = (IDS, EMBEDS)
-"""What a token itself may be given as: a model has one of them."""
+"""Inputs that hold the tokens themselves; a model has one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenKind:
-    """What is known of an input with a row for each token, whatever the model.
+    """Properties of an input with a row for each token that hold in every model.
 
     Attributes:
-        element: its element type.
-        width: dimensions of a token's row.
-        axes: how many axes there may be before sequences and tokens, if there are any.
-        axes_needed: whether there must be some.
+        element: element type.
+        width: number of dimensions of a token's row.
+        axes: allowed sizes of the dimension before sequences and tokens, if there is one.
+        axes_needed: whether that dimension must exist.
     """
 
     element: str
@@ -49,7 +49,7 @@ class TokenKind:
     axes_needed: bool = False
 
     def has_axes(self, axes: Shape) -> bool:
-        """Return whether the input may have dimensions before those of sequences and tokens."""
+        """Return whether the input may have these dimensions before sequences and tokens."""
         if not axes:
             return not self.axes_needed
         return len(axes) == 1 and axes[0] in self.axes
@@ -65,7 +65,7 @@ _OWN: Mapping[str, TokenKind] = {
 
 @cache
 def _kinds() -> Mapping[str, TokenKind]:
-    """Return all such inputs by name, in the order of errors."""
+    """Return all inputs with a row for each token by name, in the order of error messages."""
     found = dict(_OWN)
     for trait in traits():
         found |= trait.token_kinds
@@ -73,20 +73,20 @@ def _kinds() -> Mapping[str, TokenKind]:
 
 
 def beside_tokens() -> tuple[str, ...]:
-    """Return the inputs that may go with a token."""
+    """Return the inputs that may accompany a token."""
     return tuple(name for name in _kinds() if name not in TOKENS)
 
 
 def ignored_inputs() -> tuple[str, ...]:
-    """Return inputs that exporters leave to models that do not read them.
+    """Return inputs that exporters keep in models that do not read them.
 
-    The caller may give them all the same.
+    The caller may set them all the same.
     """
     return tuple(name for trait in traits() for name in trait.ignored_inputs)
 
 
 def of_tokens() -> tuple[str, ...]:
-    """Return all inputs of static models with a row, or a column, for each token."""
+    """Return all inputs of static models with a row or a column for each token."""
     pairs = (name for trait in traits() for name in trait.pair_names)
     return (*_kinds(), MASK, CACHE_POSITION, LAST_TOKEN, *pairs)
 
@@ -95,26 +95,26 @@ def of_tokens() -> tuple[str, ...]:
 class TokenInput:
     """An input [*axes, sequences, tokens, *row].
 
-    On the host, what it is set to lies by tokens: ``rows``, [n, *axes, *row].
+    The host keeps its values by token: ``rows``, [n, *axes, *row].
     """
 
     name: str
     element: str
     axes: Shape = ()
-    """Of positions, if they have several: how many; of features, for how many layers."""
+    """Number of position axes if there are several; of features, number of layers."""
     row: Shape = ()
-    """What a token has, e.g. the width of embeddings."""
+    """Shape of a token's row, e.g. the width of embeddings."""
     per_token: bool = True
 
     @staticmethod
     def of(port: TensorInfo) -> TokenInput | None:
-        """Read an input; None if it does not follow tokens.
+        """Describe a port as such an input; None if the port does not follow tokens.
 
         Args:
-            port: its dimensions that count sequences and tokens may be dynamic.
+            port: port; its dimensions of sequences and tokens may be dynamic.
 
         Raises:
-            ModelError: it is called so, but is of another type or shape.
+            ModelError: the port has such an input's name, but another type or shape.
         """
         name, element, shape = port.name, port.element, port.shape
         kind = _kinds().get(name)
@@ -129,44 +129,44 @@ class TokenInput:
         return TokenInput(name, element, axes, row)
 
     def shape(self, sequences: int, tokens: int) -> Shape:
-        """That of the port of a static model."""
+        """Return the shape of a static model's port."""
         return (*self.axes, sequences, tokens, *self.row)
 
     @property
     def each(self) -> Shape:
-        """That of what the host has of one token."""
+        """Shape of one token's values on the host."""
         return (*self.axes, *self.row)
 
     @property
     def described(self) -> str:
-        """Its type and shape, for people."""
+        """Type and shape, for messages."""
         dims = [*map(str, self.axes), "1", "tokens", *map(str, self.row)]
         return f"{self.element} [{', '.join(dims)}]"
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether values of a shape are those of one sequence's tokens."""
+        """Return whether values of a shape are those of one sequence's tokens."""
         at = len(self.axes) + 1
         return len(shape) > at and tuple(shape) == self.shape(1, shape[at])
 
     def rows(self, values: Array) -> Array:
-        """Order the values of one sequence by tokens; a view."""
+        """Return the values of one sequence ordered by token; a view."""
         sequence: Array = values[(*[slice(None)] * len(self.axes), 0)]
         return sequence.transpose(
             len(self.axes), *(i for i in range(sequence.ndim) if i != len(self.axes))
         )
 
     def fill(self, values: Array, rows: Array) -> None:
-        """Set a static model's input: rows in use to the left, zeros behind."""
+        """Set a static model's input: rows in use first, zeros after them."""
         target = self.rows(values)
         target[: len(rows)] = rows
         target[len(rows) :] = 0
 
 
 def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
-    """The inputs that follow tokens; what the tokens are given as comes first.
+    """Return the inputs that follow tokens; the one that holds the tokens comes first.
 
     Raises:
-        ModelError: one is of another type or shape.
+        ModelError: an input is of another type or shape.
     """
     found = map(TokenInput.of, ports)
     order = list(_kinds())
@@ -174,14 +174,15 @@ def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
 
 
 def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
-    """See that conversations that run together can say and hear all that the model has of a token.
+    """Check that conversations can run together: the model takes ids and returns logits only.
 
     Args:
-        inputs: that follow tokens.
-        outputs: of the model.
+        inputs: inputs that follow tokens.
+        outputs: names of the model's outputs.
 
     Raises:
-        ModelError: they say ids, whose positions are counted, and hear logits.
+        ModelError: the model takes more than ids with one position each, or returns more than
+            logits.
     """
     for port in inputs:
         if port.name not in (IDS, POSITIONS) or port.axes:
@@ -195,5 +196,5 @@ def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
 
 
 def new_tokens_of(shapes: Mapping[str, Shape]) -> int | None:
-    """How many new tokens a static model takes, by its inputs' shapes; None if it takes none."""
+    """Return a static model's number of new tokens, by its inputs' shapes; None without tokens."""
     return next((shapes[name][1] for name in TOKENS if name in shapes), None)

@@ -1,7 +1,7 @@
-"""Outputs that follow tokens: beside the logits, a row for each new token.
+"""Outputs that follow tokens: a row for each new token, beside the logits.
 
-Such an output is ``last_hidden_state``, which a draft model may take. There is a row for each token
-of an inference, however many pieces a prompt was read in.
+An example is ``last_hidden_state``, which a draft model may take. The output has a row for each
+token of an inference, however many pieces a prompt was read in.
 
 Source: fact sheet npuw §a.3, step 5, and §f 25.
 """
@@ -27,15 +27,15 @@ class TokenOutput:
     width: int
 
     def shape(self, sequences: int, tokens: int) -> tuple[int, ...]:
-        """That of the port of a static model."""
+        """Return the shape of a static model's port."""
         return (sequences, tokens, self.width)
 
 
 def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
-    """Return all outputs but logits, or what they are made of, caches, and outputs of traits.
+    """Return all outputs except logits, hidden states for the head, caches, and traits' outputs.
 
     Raises:
-        ModelError: one is no f32 [sequences, tokens, width].
+        ModelError: an output is not f32 [sequences, tokens, width].
     """
     others = (ASSIGN_PREFIX, *(name for trait in traits() for name in trait.other_outputs))
     found: list[TokenOutput] = []
@@ -52,10 +52,10 @@ def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
 
 
 class Gathered:
-    """What such outputs gave for the tokens of an inference, in pieces as they were read.
+    """Output rows of the tokens of an inference, collected in the pieces in which they were read.
 
     Args:
-        outputs: of the model.
+        outputs: outputs of the model.
     """
 
     def __init__(self, outputs: Sequence[TokenOutput]) -> None:
@@ -63,22 +63,22 @@ class Gathered:
         self._pieces: dict[str, list[Array]] = {one.name: [] for one in outputs}
 
     def begin(self) -> None:
-        """Forget the inference before."""
+        """Discard the rows of the previous inference."""
         for pieces in self._pieces.values():
             pieces.clear()
 
     def add(self, name: str, rows: Array) -> None:
-        """Take an output's rows of the next tokens, f32 [n, width]; they are copied."""
+        """Copy an output's rows of the next tokens, f32 [n, width]."""
         self._pieces[name].append(rows.copy())
 
     def value(self, name: str) -> Array | None:
-        """What an output gave, f32 [1, tokens, width]; None before the first inference."""
+        """Return an output, f32 [1, tokens, width]; None before the first inference."""
         pieces = self._pieces.get(name)
         if not pieces:
             return None
         return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[None]
 
     def values(self) -> dict[str, Array]:
-        """What each gave, by name."""
+        """Return all outputs by name."""
         found = {name: self.value(name) for name in self._pieces}
         return {name: value for name, value in found.items() if value is not None}

@@ -16,7 +16,7 @@ _HOME = "npuw_layer.traits"
 
 @cache
 def trait_packages() -> Sequence[str]:
-    """Return the names of the traits' packages, sorted."""
+    """Return the package names of the traits, sorted."""
     home = importlib.import_module(_HOME)
     found = pkgutil.iter_modules(home.__path__, f"{_HOME}.")
     return tuple(sorted(module.name for module in found if module.ispkg))

@@ -1,1 +1,1 @@
-"""For those who bring a compiler or a device of their own: what it must do, as checks."""
+"""Checks for authors of a custom compiler or device: the requirements of npuw."""

@@ -1,7 +1,7 @@
-"""Puts any device, and with it any compiler, through what npuw relies on.
+"""Checks of the behaviour of a device, and its compiler, that npuw relies on.
 
 ``check_device(make)`` and ``check_compiler(make, device)`` need no test framework; they raise
-AssertionError with what is wrong.
+AssertionError with the problem.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _SHAPES = {"x": (ROWS, WIDTH), _READ: (ROWS, WIDTH), _ASSIGN: (ROWS, WIDTH), "y"
 
 
 def weights() -> F32:
-    """The matrix of the graph, f32 [WIDTH, OUT]."""
+    """Return the matrix of the graph, f32 [WIDTH, OUT]."""
     return np.random.default_rng(1).standard_normal((WIDTH, OUT)).astype(np.float32)
 
 
 def small_graph() -> Model:
-    """Make a stateful graph: sum += x; y = sum · weights."""
+    """Return a stateful graph: sum += x; y = sum · weights."""
     kind = tensor("f32", (ROWS, WIDTH))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -110,7 +110,7 @@ def check_device(make: Callable[[], Device]) -> None:
     """Run all checks, each on a new device.
 
     Raises:
-        AssertionError: the device does not do what ``protocols.Device`` says.
+        AssertionError: the device violates ``protocols.Device``.
     """
     for check in DEVICE_CHECKS:
         check(make())
@@ -121,7 +121,7 @@ def _load(device: Device) -> LoadedModel:
 
 
 def check_memory_is_zeroed_and_writable(device: Device) -> None:
-    """Memory begins as zeros, and keeps what is written."""
+    """Check that memory begins as zeros, and keeps written values."""
     memory = device.allocate(1000)
     assert memory.data.size >= 1000, f"{memory.data.size} bytes in place of 1000"
     assert memory.data.dtype == np.uint8, f"memory is {memory.data.dtype}, not bytes"
@@ -132,7 +132,7 @@ def check_memory_is_zeroed_and_writable(device: Device) -> None:
 
 
 def check_the_hosts_bytes_are_read_in_place(device: Device) -> None:
-    """What a device maps is the host's memory itself; it may decline."""
+    """Check that mapped memory is the host's memory itself; a device may decline to map."""
     pages = mmap.mmap(-1, 4096)
     host = np.frombuffer(pages, np.uint8)
     memory = device.map_host(host)
@@ -148,7 +148,7 @@ def check_the_hosts_bytes_are_read_in_place(device: Device) -> None:
 
 
 def check_variables_become_inputs_and_outputs(device: Device) -> None:
-    """A variable comes in and goes out under its prefixed names."""
+    """Check that a variable becomes an input and an output with prefixed names."""
     loaded = _load(device)
     inputs = {info.name: (info.element, info.shape) for info in loaded.inputs}
     outputs = {info.name: (info.element, info.shape) for info in loaded.outputs}
@@ -157,7 +157,7 @@ def check_variables_become_inputs_and_outputs(device: Device) -> None:
 
 
 def check_results_are_right(device: Device) -> None:
-    """It computes what the graph says, again and again."""
+    """Check the results of repeated runs."""
     bound = _Bound(device, _load(device))
     for seed in range(3):
         x, total = _some(seed), _some(seed + 10)
@@ -166,7 +166,7 @@ def check_results_are_right(device: Device) -> None:
 
 
 def check_a_binding_may_point_into_memory_and_be_replaced(device: Device) -> None:
-    """Tensors may lie anywhere, several in one memory, and may move."""
+    """Check that tensors may lie anywhere, several in one memory, and be bound anew."""
     bound = _Bound(device, _load(device))
     x, total = _some(1), _some(2)
     bound.run(x, total)
@@ -181,7 +181,7 @@ def check_a_binding_may_point_into_memory_and_be_replaced(device: Device) -> Non
 
 
 def check_an_output_may_be_the_next_input(device: Device) -> None:
-    """State can be passed on without a copy, by binding both names to one memory in turn."""
+    """Check that state is passed on without a copy, by swapping the bindings of two memories."""
     bound = _Bound(device, _load(device))
     x = _some(3)
     bound.run(x, np.zeros_like(x))
@@ -192,7 +192,7 @@ def check_an_output_may_be_the_next_input(device: Device) -> None:
 
 
 def check_programs_of_one_model_are_independent(device: Device) -> None:
-    """Two users of a loaded model do not disturb each other."""
+    """Check that programs of one loaded model do not disturb each other."""
     loaded = _load(device)
     one, two = _Bound(device, loaded), _Bound(device, loaded)
     x, total = _some(4), _some(5)
@@ -203,7 +203,7 @@ def check_programs_of_one_model_are_independent(device: Device) -> None:
 
 
 def check_profiled_programs_tell_what_they_take(device: Device) -> None:
-    """One that can tells of each run, and of nothing while nobody listens."""
+    """Check that profiled programs report each run, and nothing without a listener."""
     profiling = ability(device, ProfilesPrograms)
     if profiling is None:
         return
@@ -217,7 +217,7 @@ def check_profiled_programs_tell_what_they_take(device: Device) -> None:
     _assert_close(first, (x + total) @ weights(), "y of a profiled run")
     bound.run(x, total)
     assert len(runs) == heard, "a run is told of when nobody listens"
-    if not runs:  # of several devices it may run on one that cannot
+    if not runs:  # a group of devices may run the program on one without profiling
         return
     assert heard == 2, f"2 runs, {heard} of which are told of"
     one, two = ([layer.name for layer in run.layers] for run in runs)
@@ -231,7 +231,7 @@ def check_profiled_programs_tell_what_they_take(device: Device) -> None:
 
 
 def check_errors_are_runtime_errors(device: Device) -> None:
-    """Misuse is refused with a message, and the device survives it."""
+    """Check that misuse is rejected with a message, and the device stays usable."""
     loaded = _load(device)
     program = loaded.create_program()
     memory = device.allocate(4096)
@@ -257,14 +257,14 @@ DEVICE_CHECKS = (
 
 
 def check_compiler(make: Callable[[], Compiler], device: Callable[[Compiler], Device]) -> None:
-    """Check a compiler, by itself and by what its programs do.
+    """Check a compiler, by itself and by the results of its programs.
 
     Args:
-        make: gives a compiler.
-        device: gives a device that runs its programs.
+        make: creates a compiler.
+        device: creates a device that runs the compiler's programs.
 
     Raises:
-        AssertionError: the compiler does not do what ``protocols.Compiler`` says.
+        AssertionError: the compiler violates ``protocols.Compiler``.
     """
     compiler = make()
     assert compiler.version == make().version, "two compilers of one kind differ in version"
@@ -277,7 +277,7 @@ def check_compiler(make: Callable[[], Compiler], device: Callable[[Compiler], De
 
 
 def _check_variables_stay_in_place(device: Device) -> None:
-    """With STATE_IN_PLACE, one memory may be a variable's input and output: here two swap."""
+    """Check STATE_IN_PLACE with two swapped variables, whose input and output share memory."""
     kind = tensor("f32", (ROWS, WIDTH))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -303,7 +303,7 @@ def _check_variables_stay_in_place(device: Device) -> None:
 
 
 def _unsupported_graph() -> Any:
-    """A graph whose shapes were never set."""
+    """Return a graph with open shapes."""
     kind = tensor("f32", (-1, WIDTH))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)

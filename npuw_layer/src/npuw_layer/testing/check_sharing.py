@@ -1,6 +1,6 @@
-"""Puts a device whose memory can be shared through what ``npuw_layer.weights.sharing`` relies on.
+"""Checks of shared memory of a device, as ``npuw_layer.weights.sharing`` relies on it.
 
-``check_sharing_device(make)`` needs no test framework; it raises AssertionError with what is wrong.
+``check_sharing_device(make)`` needs no test framework; it raises AssertionError with the problem.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def check_sharing_device(make: Callable[[], SharingDevice]) -> None:
     """Run all checks, each on new devices.
 
     Raises:
-        AssertionError: the device does not do what ``protocols.SharingDevice`` says.
+        AssertionError: the device violates ``protocols.SharingDevice``.
     """
     for check in SHARING_CHECKS:
         check(make)
 
 
 def check_another_device_sees_exported_memory(make: Callable[[], SharingDevice]) -> None:
-    """What is written is seen through the descriptor, in place."""
+    """Check that writes are visible through the descriptor, in place."""
     one, two = make(), make()
     memory = one.allocate_shared(NBYTES)
     assert not memory.data[:NBYTES].any(), "memory is not zeroed"
@@ -43,7 +43,7 @@ def check_another_device_sees_exported_memory(make: Callable[[], SharingDevice])
 
 
 def check_attached_memory_is_only_read(make: Callable[[], SharingDevice]) -> None:
-    """Nobody writes to other processes' weights by mistake."""
+    """Check that attached memory is read-only."""
     device = make()
     memory = device.allocate_shared(NBYTES)
     descriptor = device.export(memory)
@@ -53,7 +53,7 @@ def check_attached_memory_is_only_read(make: Callable[[], SharingDevice]) -> Non
 
 
 def check_a_descriptor_holds_the_memory(make: Callable[[], SharingDevice]) -> None:
-    """It is enough to attach, when the memory was freed where it was allocated."""
+    """Check that a descriptor keeps the memory alive after it was freed by its allocator."""
     device = make()
     memory = device.allocate_shared(NBYTES)
     memory.data[:] = np.arange(NBYTES, dtype=np.uint16).view(np.uint8)[:NBYTES]
@@ -67,7 +67,7 @@ def check_a_descriptor_holds_the_memory(make: Callable[[], SharingDevice]) -> No
 
 
 def check_what_is_no_such_memory_is_refused(make: Callable[[], SharingDevice]) -> None:
-    """Refusals are RuntimeErrors."""
+    """Check that other descriptors are rejected with RuntimeErrors."""
     device = make()
     memory = device.allocate_shared(NBYTES)
     descriptor = device.export(memory)

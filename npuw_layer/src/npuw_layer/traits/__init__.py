@@ -1,5 +1,5 @@
-"""Traits: what some language models have beside K and V, one folder each.
+"""Traits: extensions of some language models beside K and V, one folder each.
 
-Each folder exports a ``TRAIT`` (``llm.trait``), and has a module ``graph`` if it changes graphs. To
-delete a folder deletes the trait; ``llm`` knows none by name.
+Each folder exports a ``TRAIT`` (``llm.trait``), and has a module ``graph`` if it changes graphs.
+Deleting a folder deletes the trait; ``llm`` names none.
 """

@@ -1,8 +1,8 @@
-"""Visible positions of each token, found by computing masks, whoever exported them.
+"""Visible positions of each token, found by computing the masks of any exporter.
 
-Chunks are exact where each token attends to all before it and to none behind, and nothing is added
-to the scores. The original takes whatever repeats heads of K for such a model; ours is shown to be
-one, so that a bidirectional one (EmbeddingGemma, NV-Embed) is never read as a causal one.
+Chunks are exact if each token attends to all tokens before it and to none behind, and nothing is
+added to the scores. The original assumes this of any model that repeats heads of K. Here each
+model is checked, so a bidirectional model (EmbeddingGemma, NV-Embed) is never read as causal.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.tensors.names import IDS, MASK
 
 _TOKENS = 12
-"""Of the text that masks are computed for."""
+"""Length of the text that masks are computed for."""
 
 _PADDING = (3, 11)
-"""Its tokens that are masked out: one between others, and the last."""
+"""Masked-out tokens of that text: one between others, and the last."""
 
 _HIDDEN = -1e4
-"""What is added to a score that is to vanish is less, in f16, too."""
+"""Upper bound of mask values that hide a position, in f16, too."""
 
 
 def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
-    """Whether all tokens attend to just those before them, themselves, and no padding.
+    """Return whether each token attends to exactly itself and the tokens before, without padding.
 
     Args:
         model: a stateless graph with input_ids and attention_mask [batch, tokens].
-        attention: one of its ops.
+        attention: an attention op of the graph.
     """
     if int_value(attention.causal):
         return True
@@ -56,7 +56,7 @@ def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
     try:
         values = np.broadcast_to(values, (1, 1, _TOKENS, _TOKENS))
     except ValueError:
-        return False  # each head has a mask of its own
+        return False  # each head has its own mask
     lets_pass = values if values.dtype == np.bool_ else values > _HIDDEN
     plain = values.dtype == np.bool_ or not values[lets_pass].any()
     rows = [row for row in range(_TOKENS) if row not in _PADDING]
@@ -64,7 +64,7 @@ def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
 
 
 def _is_offset(op: Operation) -> bool:
-    """Whether a number is added to tokens' indices: a window slides, however long it is."""
+    """Return whether an op offsets token indices, as sliding windows of any length do."""
     if not isinstance(op, Add | Subtract) or element_of(op.output) not in INTEGERS:
         return False
     known = [values for each in op.operands if (values := values_of(each)) is not None]
@@ -72,10 +72,10 @@ def _is_offset(op: Operation) -> bool:
 
 
 def _computed(model: Model, mask: SSAValue) -> Array:
-    """The values of a mask for a short text."""
+    """Return the values of a mask for a short text."""
     clone = model.clone()
     ops = model.ops
-    assert isinstance(mask.owner, Operation)  # its makers were looked at
+    assert isinstance(mask.owner, Operation)  # the caller has iterated over its makers
     made = clone.ops[ops.index(mask.owner)]
     clone.set_outputs([("mask", made.results[mask.owner.results.index(mask)])])
     remove_dead_code(clone)
@@ -89,7 +89,7 @@ def _computed(model: Model, mask: SSAValue) -> Array:
 
 
 def makers(value: SSAValue) -> Iterator[Operation]:
-    """The ops that a value is made by."""
+    """Yield the ops that a value depends on."""
     seen: set[Operation] = set()
     waiting = [value]
     while waiting:

@@ -1,7 +1,7 @@
-"""The texts of an inference: a batch is read row by row.
+"""Texts of an inference: the rows of a batch, read one by one.
 
-Source: the original's batched element, which NPUW_TEXT_EMBED and NPUW_TEXT_RERANK ask for: inputs
-have as many rows as there are texts, or one that all have in common.
+Source: the original's batched element, which NPUW_TEXT_EMBED and NPUW_TEXT_RERANK enable: inputs
+have one row per text, or one row common to all texts.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from npuw_layer.traits.images.names import TOKEN_TYPES
 def texts_of(
     values: Mapping[str, Array], counts_text: bool, vocabulary: int | None = None
 ) -> list[Text]:
-    """Tell the texts of a batch apart; what follows a text, masked out, is left out.
+    """Split a batch into its texts, without masked-out tokens at the end.
 
     Args:
         values: input_ids and attention_mask [texts, n], perhaps token_type_ids and position_ids.
-        counts_text: whether positions that are not given count what is masked in alone, as callers
-            of language models do; otherwise all tokens, as models do that take no positions.
-        vocabulary: how many token ids there are; None if that is not known.
+        counts_text: whether default positions count only unmasked tokens, as callers of language
+            models expect; otherwise they count all tokens, as in models without position inputs.
+        vocabulary: number of token ids; None if unknown.
 
     Raises:
-        TensorError: an input is missing, or does not fit the others; or an id is of no token.
+        TensorError: an input is missing or does not fit the others, or an id is out of range.
     """
     for name in (IDS, MASK):
         if name not in values:

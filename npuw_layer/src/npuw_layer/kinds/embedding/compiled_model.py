@@ -1,4 +1,4 @@
-"""A model that reads texts, ready to run, as OpenVINO's Python API gives it."""
+"""A model that reads texts, ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class TextCompiledModel(SplitModel):
 
     @property
     def inputs(self) -> list[OpenPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the exported model."""
         return inputs_of(self._compiled)
 
     @property
     def outputs(self) -> list[OpenPort]:
-        """Its outputs, as it was exported with."""
+        """Outputs of the exported model."""
         return outputs_of(self._compiled)
 
     def create_infer_request(self) -> TextInferRequest:
-        """Make a request, independent of all others."""
+        """Create an independent request."""
         return TextInferRequest(self._compiled)

@@ -1,4 +1,4 @@
-"""Programs from elsewhere that read texts whole must do just that, and all alike."""
+"""Checks of imported programs that read texts whole: text inputs, and equal outputs."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _INPUTS = {IDS, MASK, TOKEN_TYPES, POSITIONS}
 _BESIDE = (WEIGHT_PREFIX, VOCABULARY)
-"""Begin the names of inputs that are not of a text."""
+"""Prefixes of inputs other than texts."""
 
 
 def keeps_nothing(loaded: Sequence[LoadedModel]) -> bool:
-    """Whether no program has rows of K and V to keep."""
+    """Return whether no program writes rows of K and V."""
     return not any(
         info.name.startswith(ASSIGN_PREFIX) for program in loaded for info in program.outputs
     )
 
 
 def check_whole_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
-    """Compare the programs' inputs and outputs with the stages', and with one another's.
+    """Check that the programs' ports match the stages and one another.
 
     Args:
-        stages: what the programs should be; all of a model's, or some.
+        stages: the expected stages; all of a model's, or some.
         loaded: the programs.
 
     Raises:
-        BlobError: one reads something else than a text, or they give different things.
+        BlobError: a program reads inputs other than a text, or the programs' outputs differ.
     """
     of_all: list[tuple[str, str, tuple[int, ...]]] = []
     for stage, program in zip(stages, loaded, strict=True):
@@ -50,10 +50,10 @@ def check_whole_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) ->
 
 
 def _of_text(info: TensorInfo, tokens: int) -> tuple[str, str, tuple[int, ...]]:
-    """An output, whatever the length of the text is.
+    """Return an output's name and type, and its shape without the length of the text.
 
     Raises:
-        BlobError: it is not of one text.
+        BlobError: the output is not for a single text.
     """
     if info.element != "f32" or len(info.shape) < 2 or info.shape[0] != 1:
         raise BlobError(f"{info.name} is {info.element} {list(info.shape)}, not f32 [1, …]")

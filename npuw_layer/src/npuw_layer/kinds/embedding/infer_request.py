@@ -1,4 +1,4 @@
-"""Runs a model that reads texts, as OpenVINO's ``InferRequest`` does."""
+"""Inference request of a model that reads texts, like OpenVINO's ``InferRequest``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuw_layer.tensors.names import BEAMS
 
 
 class TextInferRequest(StatelessRequest):
-    """One user of a compiled model; nothing stays of a text when the next is read.
+    """Request of a compiled model; texts are independent of one another.
 
     Args:
         compiled: the static models.
@@ -37,12 +37,12 @@ class TextInferRequest(StatelessRequest):
 
     @property
     def model_inputs(self) -> Sequence[OpenPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the exported model."""
         return self._inputs
 
     @property
     def model_outputs(self) -> Sequence[OpenPort]:
-        """Its outputs, as it was exported with."""
+        """Outputs of the exported model."""
         return self._outputs
 
     def infer(
@@ -52,24 +52,24 @@ class TextInferRequest(StatelessRequest):
 
         Args:
             inputs: input_ids, attention_mask and, if the model has them, token_type_ids and
-                position_ids, i64 [texts, n], by name, number or port, or in their order;
-                beam_idx is ignored. Texts end where their last token is masked in. What is missing
-                is taken from ``set_tensor``.
-            share_inputs: makes no difference.
-            share_outputs: makes no difference.
+                position_ids, i64 [texts, n], by name, index or port, or in their order; beam_idx is
+                ignored. A text ends at its last unmasked token. ``set_tensor`` provides missing
+                inputs.
+            share_inputs: no effect.
+            share_outputs: no effect.
 
         Returns:
-            The outputs by name: last_hidden_state f32 [texts, n, channels], 0 for what is behind a
-            text; of what ranks texts, logits [texts, …].
+            The outputs by name: last_hidden_state f32 [texts, n, channels], 0 behind the end of a
+            text; logits [texts, …] of reranking models.
 
         Raises:
             PromptTooLong: a text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
-            NpuwError: as of any request (``StatelessRequest.infer``).
+            NpuwError: as for any request (``StatelessRequest.infer``).
         """
         return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
-        """How the last inference ran, for people."""
+        """Return a readable report of the last inference."""
         return {
             "blobs": str(self._compiled.origin),
             "texts": "; ".join(self._runs) or "none",
@@ -98,7 +98,7 @@ class TextInferRequest(StatelessRequest):
 
 
 def _joined(port: OpenPort, rows: Sequence[Array], tokens: int) -> Array:
-    """Make a batch of what came of each text, with 0 behind the shorter ones."""
+    """Join the outputs of texts into a batch, with 0 behind shorter texts."""
     if port.partial_shape[1:2] != (OPEN,):
         return np.concatenate(rows)
     whole = np.zeros((len(rows), tokens, *rows[0].shape[2:]), rows[0].dtype)

@@ -1,6 +1,6 @@
-"""The record of models that read texts and generate nothing, which are split like language models.
+"""The record of models that read texts and generate nothing; they are split like language models.
 
-The prefill models of a language model read a text in chunks; one static model reads it whole.
+Prefill models read a text in chunks, or one static model reads it whole.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _WHOLE = {"prefill_hint": "STATIC", "shared_head": False}
-"""Fields of options that a model has if it can only be read whole."""
+"""Option fields of a model that can only be read whole."""
 
 
 class TextKind(SplitKind):
@@ -35,7 +35,7 @@ class TextKind(SplitKind):
     options = TextOptions
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose splitting."""
+        """Choose NPUW with splitting."""
         if options.llm is False or (options.use_npuw is False and not options.llm):
             raise OptionError(
                 "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK need NPU_USE_NPUW = YES and NPUW_LLM = YES"
@@ -43,7 +43,7 @@ class TextKind(SplitKind):
         return super().settle(path, options)
 
     def stages(self, device: Device, path: Path, options: Options) -> CompiledLLM:
-        """Compile a model to be read in chunks; if it is not causal, to be read whole."""
+        """Compile a model to be read in chunks or, if it is not causal, whole."""
         try:
             return super().stages(device, path, options)
         except NotCausal as error:
@@ -70,7 +70,7 @@ class TextKind(SplitKind):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> bool:
-        """Check programs that read texts whole."""
+        """Check imported programs, if they read texts whole."""
         from npuw_layer.kinds.embedding.imported_ports import check_whole_ports, keeps_nothing
         from npuw_layer.llm.plan.stages import lengths_of
 
@@ -81,7 +81,7 @@ class TextKind(SplitKind):
         return True
 
     def ready(self, compiled: CompiledLLM) -> TextCompiledModel:
-        """Return compiled stages as a model of texts."""
+        """Return compiled stages as a model that reads texts."""
         from npuw_layer.kinds.embedding.compiled_model import TextCompiledModel
 
         return TextCompiledModel(compiled)

@@ -14,7 +14,7 @@ from npuw_layer.options.model import OptionValues
 
 
 class TextOptions(KindOptions):
-    """Texts that are read alone."""
+    """Models that read independent texts."""
 
     title: ClassVar[str] = "Text embedding and reranking"
     flags: ClassVar[tuple[str, ...]] = ("text_embed", "text_rerank")
@@ -34,7 +34,7 @@ class TextOptions(KindOptions):
 
     @property
     def reads_texts(self) -> bool:
-        """Whether texts are read alone, and nothing is generated."""
+        """True if texts are read independently, and nothing is generated."""
         return self.text_embed or self.text_rerank
 
     def hidden_states_only(self) -> bool:
@@ -42,11 +42,11 @@ class TextOptions(KindOptions):
         return self.text_embed
 
     def cache_key(self) -> Mapping[str, str]:
-        """Return what a model of texts gives."""
+        """Return the choice between embeddings and logits, for models that read texts."""
         return {"NPUW_TEXT_EMBED": str(self.text_embed)} if self.reads_texts else {}
 
     def check(self) -> None:
-        """Check that one of both is requested, and nothing of conversations."""
+        """Check that at most one of both is requested, and no options of conversations with it."""
         options = self.group(OptionValues)
         if self.text_embed and self.text_rerank:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model that reads texts, with the dimensions that are open."""
+"""Inputs and outputs of a model that reads texts, with open dimensions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
-    """The inputs, as exported models have them.
+    """Return the inputs of the exported model.
 
-    An embedding model that is read in chunks takes position_ids, too, though it may not have had
-    them; then they need not be set.
+    An embedding model that is read in chunks takes position_ids even if the exported model does
+    not; setting them is optional, so they are not listed.
     """
     stage = compiled.plan.prefill[0]
     taken = {info.name for info in compiled.models[stage].inputs}
@@ -30,13 +30,13 @@ def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
 
 
 def takes(compiled: CompiledLLM, name: str) -> bool:
-    """Whether an input of that name may be set; beam_idx of a language model is ignored."""
+    """Return whether an input may be set; beam_idx of a language model is ignored."""
     stage = compiled.plan.prefill[0]
     return name in _TEXT_INPUTS and any(info.name == name for info in compiled.models[stage].inputs)
 
 
 def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
-    """The outputs, by the names that the model gives them."""
+    """Return the outputs, by their names in the model."""
     stage = compiled.plan.prefill[0]
     outputs = compiled.models[stage].outputs
     if not reads_in_chunks(compiled):

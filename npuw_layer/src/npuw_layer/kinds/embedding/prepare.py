@@ -1,4 +1,4 @@
-"""The graph of a model that reads texts, as its stages are made of it."""
+"""Preparation of a model that reads texts: the graph that its stages are made from."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from npuw_layer.tensors.names import EMBED, LAST_HIDDEN_STATE
 
 
 def prepare_text(model: Model, options: Options) -> Model:
-    """Make a stateful decoder of a model, if it is to be read in chunks.
+    """Rebuild a model as a stateful decoder, if it is to be read in chunks.
 
     Args:
-        model: as it was read; it may be changed.
-        options: what is wanted of it.
+        model: the exported model; it may be changed.
+        options: task and lengths.
 
     Returns:
-        A stateful graph, which is split as a language model is; or, if texts are read whole, a
-        stateless one.
+        A stateful graph, which is split like a language model; or a stateless graph, if texts are
+        read whole.
 
     Raises:
-        NotCausal: chunks, or a head of its own, are wanted of a model that can only be read whole.
-        ModelError: it reads no text.
+        NotCausal: options require chunks or a separate head, but the model must be read whole.
+        ModelError: the model does not read a text.
     """
     if model.variables():
         outputs = [port.name for port in model.outputs]

@@ -1,4 +1,4 @@
-"""Reads one text at a time: what comes out for each of its tokens, or for all of it."""
+"""Readers of single texts: outputs for each token of a text, or for the whole text."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from npuw_layer.tensors.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSIT
 from npuw_layer.tensors.token_outputs import Gathered
 
 PADDING = -1
-"""Id of the tokens behind a text, for static models that read texts whole."""
+"""Id of padding behind a text, for static models that read texts whole."""
 
 TOKEN_TYPES = "token_type_ids"
-"""The input i64 [texts, n]: 0 and 1 in the first and in the second text of a pair."""
+"""Name of the input i64 [texts, n]: 0 in the first text of a pair, 1 in the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text: i64 [n] each, without tokens behind it that are masked out."""
+    """A text: i64 [n] each, without masked-out tokens at the end."""
 
     ids: Array
     mask: Array
@@ -43,53 +43,52 @@ class Text:
 
 
 class Reader(Protocol):
-    """The static models of a compiled model as one request uses them."""
+    """Interface of one request to the static models of a compiled model."""
 
     @property
     def runs(self) -> list[str]:
-        """The static models that read the last text, in order."""
+        """Names of the static models that read the last text, in order."""
         ...
 
     def read(self, text: Text) -> Mapping[str, Array]:
         """Read a text.
 
         Returns:
-            For each output, what came of it; the next call may overwrite it. Outputs of tokens are
-            [1, n, …], in the order of the text's tokens.
+            The outputs by name; the next call may overwrite them. Outputs per token are [1, n, …],
+            in the order of the text's tokens.
 
         Raises:
-            PromptTooLong: it has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
-            InferenceCancelled: it is no longer wanted.
+            PromptTooLong: the text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
+            InferenceCancelled: the inference was cancelled.
             DeviceError: the device failed.
         """
         ...
 
 
 def reads_in_chunks(compiled: CompiledLLM) -> bool:
-    """Whether a compiled model keeps K and V of what it has read."""
+    """Return whether a compiled model caches K and V."""
     stage = compiled.plan.prefill[0]
     return any(info.name.startswith(ASSIGN_PREFIX) for info in compiled.models[stage].outputs)
 
 
 def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> Reader:
-    """Make a request's reader.
+    """Create the reader of a request.
 
     Args:
-        compiled: the static models; nothing here changes them.
-        check_wanted: called before each run of a program; raises to end the inference there.
+        compiled: the static models, which remain unchanged.
+        check_wanted: called before each run of a program; raises to cancel the inference.
 
     Raises:
-        DeviceError: there is no memory left.
+        DeviceError: the device is out of memory.
     """
     kind = ChunkReader if reads_in_chunks(compiled) else WholeReader
     return kind(compiled, check_wanted)
 
 
 class ChunkReader:
-    """Reads with a KV cache, chunk by chunk.
+    """Reader with a KV cache, chunk by chunk.
 
-    Tokens that are masked out are left out altogether: nobody attends to them. What comes out for
-    them is 0.
+    Masked-out tokens are skipped, because no token attends to them; their outputs are 0.
     """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
@@ -103,11 +102,11 @@ class ChunkReader:
 
     @property
     def runs(self) -> list[str]:
-        """The static models that read the last text, in order."""
+        """Names of the static models that read the last text, in order."""
         return self._prefill.counts.prefills
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; see ``Reader``. A language model gives the logits of the last token."""
+        """Read a text; see ``Reader``. A language model returns the logits of the last token."""
         used = np.flatnonzero(text.mask)
         count, limit = len(used), self._compiled.plan.lengths.max_prompt
         if count > limit:
@@ -129,10 +128,10 @@ class ChunkReader:
         return {LAST_HIDDEN_STATE: hidden}
 
     def _check_positions(self, positions: Array) -> None:
-        """See that positions are in the tables, and where they are cached side by side.
+        """Check that positions are in the RoPE tables, and contiguous for prefix caching.
 
         Raises:
-            TensorError: they are not.
+            TensorError: the positions do not fit.
         """
         options, stage = self._compiled.options, self._compiled.plan.prefill[0]
         rows = rope_rows(stage, options)
@@ -157,23 +156,23 @@ class ChunkReader:
     def _logits(self, last: Submodel) -> Array:
         found = last.output(1)
         logits = found if self._head is None else self._head.logits(found)
-        assert logits is not None  # there is no target
+        assert logits is not None  # no output tensor was passed in
         return logits
 
 
 class WholeReader:
-    """Reads without a KV cache, by the smallest static model that the text fits."""
+    """Reader without a KV cache, by the smallest static model that holds the text."""
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
         self._compiled = compiled
         self._check_wanted = check_wanted
         self._models: dict[Stage, _WholeModel] = {}
         self.runs: list[str] = []
-        """The static models that read the last text."""
+        """Names of the static models that read the last text."""
         self._model(compiled.plan.prefill[-1]).prepare()
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; see ``Reader``. Tokens between others that are masked out are computed."""
+        """Read a text; see ``Reader``. Masked-out tokens between others are computed, too."""
         stages, count = self._compiled.plan.prefill, len(text.ids)
         stage = next((stage for stage in stages if stage.tokens >= count), None)
         if stage is None:
@@ -189,7 +188,7 @@ class WholeReader:
 
 
 class _WholeModel:
-    """One static model with tensors of its own."""
+    """One static model with its own tensors."""
 
     def __init__(self, compiled: CompiledLLM, stage: Stage) -> None:
         loaded = compiled.models[stage]
@@ -202,11 +201,11 @@ class _WholeModel:
         compiled.bank.bind(self._program, loaded.inputs)
 
     def prepare(self) -> None:
-        """Do now what the first run would do."""
+        """Do the one-time work of the first run now."""
         self._program.prepare()
 
     def run(self, text: Text) -> dict[str, Array]:
-        """Read a text that fits."""
+        """Read a text that fits the static model."""
         count = len(text.ids)
         for name, values, padding in (
             (IDS, text.ids, PADDING),
@@ -221,13 +220,13 @@ class _WholeModel:
         return {name: self._cut(self._arena[name], count) for name in self._outputs}
 
     def _cut(self, values: Array, count: int) -> Array:
-        """Leave out what was computed for padding."""
+        """Return an output without the rows of padding."""
         of_tokens = values.ndim > 2 and values.shape[1] == self._tokens
         return values[:, :count] if of_tokens else values
 
 
 def _last(pieces: Pieces) -> Submodel:
-    """Read on to the end."""
+    """Exhaust the pieces; return the last submodel."""
     while True:
         try:
             next(pieces)
@@ -236,7 +235,7 @@ def _last(pieces: Pieces) -> Submodel:
 
 
 def _sizes(pieces: Pieces, count: int) -> Iterator[int]:
-    """Read on to the end; give how many tokens each piece had, after it was read."""
+    """Exhaust the pieces; yield the number of tokens of each piece after it was read."""
     done = 0
     for size in pieces:
         yield size

@@ -1,8 +1,8 @@
-"""Gives a causal decoder without KV cache what reading in chunks takes: K and V as variables.
+"""Rebuild of a causal decoder without KV cache for reading in chunks: K and V become variables.
 
-Then it is what exporters write of language models, without a head: each chunk's keys and values
-follow those that are stored, the mask is that of stored and new tokens, and positions are an input,
-as they do not begin at 0 any more.
+The result has the form of an exported language model without a head. Each chunk's keys and values
+follow the stored ones, the mask covers stored and new tokens, and positions are an input, as they
+no longer start at 0.
 
 Source: the original's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2).
 """
@@ -34,15 +34,15 @@ _RANK = 4
 
 
 def rebuild(model: Model) -> None:
-    """Let a decoder keep K and V, and go on behind what is stored.
+    """Add variables for K and V to a decoder, and attend to the stored rows.
 
     Args:
         model: input_ids and attention_mask [batch, tokens], perhaps position_ids, and
-            last_hidden_state; changed in place. Then it is read with a batch of 1, has position_ids
-            i64 [1, tokens], variables for K and V of each layer, and hidden states as EMBED.
+            last_hidden_state; changed in place. The result has batch 1, position_ids i64 [1,
+            tokens], variables for K and V of each layer, and hidden states as EMBED.
 
     Raises:
-        NotCausal: it cannot be read in chunks; says why. The model is spoilt.
+        NotCausal: the model cannot be read in chunks, for the stated reason; it is left modified.
     """
     attentions = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
     _check(model, attentions)
@@ -79,7 +79,7 @@ def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
 
 
 def _positions(model: Model) -> SSAValue:
-    """The input of positions; it is added if the model has none."""
+    """Return the input of positions; add it if the model has none."""
     for port in model.inputs:
         if port.name == POSITIONS:
             return port.value
@@ -90,7 +90,7 @@ def _positions(model: Model) -> SSAValue:
 
 
 def _causal_mask(model: Model) -> SSAValue:
-    """Write the mask f32 [batch, 1, new tokens, stored and new tokens] of all attentions."""
+    """Build the mask f32 [batch, 1, new tokens, stored and new tokens] of all attentions."""
     inputs = {port.name: port.value for port in model.inputs}
     return causal_mask(GraphBuilder(model, model.body.first_op), inputs[IDS], inputs[MASK])
 
@@ -102,11 +102,11 @@ def _store(
     name: str,
     cached: dict[SSAValue, SSAValue],
 ) -> None:
-    """Put the stored rows of K or V before the new ones; layers may have them in common."""
+    """Put the stored rows of K or V before the new ones; layers may share them."""
     repeat = _repeats(op.operands[place])
     rows = repeat[0].operands[0] if repeat else op.operands[place]
     if rows in cached.values():
-        return  # another attention has the same repeated heads
+        return  # another attention shares the repeated heads
     if rows not in cached:
         cached[rows] = _variable(model, rows, name)
     if not repeat:
@@ -121,7 +121,7 @@ def _store(
 
 
 def _repeats(value: SSAValue) -> tuple[OvOp, OvOp, OvOp] | None:
-    """The ops that repeat heads for several of the queries, first to last, if there are any."""
+    """Return the ops that repeat heads for several queries, first to last; None without them."""
     reshape = producer(value, shape.Reshape)
     broadcast = None if reshape is None else producer(reshape.x, shape.Broadcast)
     unsqueeze = None if broadcast is None else producer(broadcast.x, shape.Unsqueeze)
@@ -134,7 +134,7 @@ def _repeats(value: SSAValue) -> tuple[OvOp, OvOp, OvOp] | None:
 
 
 def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
-    """Keep rows in a variable; gives the stored ones followed by the new."""
+    """Store rows in a variable; return the stored rows followed by the new ones."""
     dims = shape_of(rows)
     owner = rows.owner
     if len(dims) != _RANK or min(dims[1], dims[3]) <= 0 or not isinstance(owner, Operation):
@@ -151,7 +151,7 @@ def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
 
 
 def _attend(model: Model, op: ScaledDotProductAttention, mask: SSAValue) -> None:
-    """Let an attention have the new mask."""
+    """Replace the mask of an attention."""
     scale = [] if op.scale is None else [op.scale]
     kind = element_of(op.q)
     g = GraphBuilder(model, op)
@@ -167,15 +167,15 @@ def _attend(model: Model, op: ScaledDotProductAttention, mask: SSAValue) -> None
 
 
 def _count_positions(model: Model, positions: SSAValue, own: set[Operation]) -> None:
-    """Take positions from the input where the model counts its tokens from 0 on.
+    """Replace ranges that count tokens from 0 by the input of positions.
 
     Args:
         model: changed in place.
         positions: the input.
-        own: what the new mask is made by, which counts rows.
+        own: ops of the new mask, which count rows.
 
     Raises:
-        NotCausal: it counts something else.
+        NotCausal: a range counts something else.
     """
     for op in model.ops:
         if not isinstance(op, shape.Range) or op in own:
@@ -199,10 +199,10 @@ def _typed(g: GraphBuilder, positions: SSAValue, like: SSAValue) -> SSAValue:
 
 
 def _check_rest(model: Model) -> None:
-    """See that nothing else depends on how many tokens come before.
+    """Check that nothing else depends on the number of tokens before.
 
     Raises:
-        NotCausal: something does, such as a table of positions that is cut to the text's length.
+        NotCausal: an op does, such as a slice of a position table to the text's length.
     """
     for op in model.body.ops:
         if isinstance(op, CumSum) or (

@@ -1,8 +1,8 @@
-"""A model that reads a text whole: a static graph of one length, in which padding leaves no trace.
+"""Static graph of one length for a model that reads a text whole, unaffected by padding.
 
-Padding follows the text and is masked out, so that nothing attends to it. Where positions, or which
-token is the last, are counted by comparing ids with the padding id (RoBERTa, classifiers made of
-decoders), the padding must have that id; the host, which does not know it, writes ``PADDING``.
+Padding follows the text and is masked out, so no token attends to it. Some models compare ids with
+the padding id to count positions or find the last token (RoBERTa, classifiers made of decoders).
+There padding must have that id; the host does not know it, and writes ``PADDING`` instead.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from npuw_layer.tensors.names import IDS, MASK, POSITIONS
 from npuw_layer.traits.images.names import TOKEN_TYPES
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
-"""Ops that keep ids as they are."""
+"""Ops that preserve ids."""
 
 
 def text_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
-    """Make the static graph of a stage of a model that reads texts.
+    """Return the static graph of a stage of a model that reads texts.
 
-    A model with K and V is prepared as a language model, but gives embeddings, or logits, of all
-    tokens. Parameters and errors are those of ``stage_graph``.
+    A model with K and V is prepared like a language model, but returns embeddings, or logits, of
+    all tokens. Parameters and errors are those of ``stage_graph``.
     """
     if not model.variables():
         graph = whole_graph(model, stage.tokens)
@@ -53,19 +53,19 @@ def text_graph(model: Model, stage: Stage, options: Options, check: bool = False
 
 
 def whole_graph(model: Model, tokens: int) -> Model:
-    """Make the static graph that reads texts of up to a number of tokens.
+    """Return the static graph that reads texts of up to a number of tokens.
 
     Args:
-        model: a stateless graph; it is not changed.
-        tokens: of the longest text.
+        model: a stateless graph; not changed.
+        tokens: length of the longest text.
 
     Returns:
         A graph with input_ids and attention_mask i64 [1, tokens], and token_type_ids and
-        position_ids likewise if the model has them; what follows a text has ``PADDING`` for ids and
-        is masked out. Its outputs are the model's.
+        position_ids likewise if the model has them. Padding behind a text has the id ``PADDING``
+        and is masked out. The outputs are the model's.
 
     Raises:
-        ModelError: it reads something else than a text, has not so many positions, or no use for
+        ModelError: the model reads something else than a text, has too few positions, or ignores
             the mask.
     """
     check_ports(model)
@@ -78,10 +78,10 @@ def whole_graph(model: Model, tokens: int) -> Model:
 
 
 def check_ports(model: Model) -> None:
-    """See that a model reads a text, and nothing else.
+    """Check that a model reads a text, and nothing else.
 
     Raises:
-        ModelError: it does not; says what it reads.
+        ModelError: the model has other inputs, which the error names.
     """
     names = {port.name for port in model.inputs}
     if not {IDS, MASK} <= names <= {IDS, MASK, TOKEN_TYPES, POSITIONS}:
@@ -92,10 +92,10 @@ def check_ports(model: Model) -> None:
 
 
 def _check_masked(model: Model) -> None:
-    """See that padding can be masked out.
+    """Check that padding can be masked out.
 
     Raises:
-        ModelError: nobody reads the mask, and tokens attend to later ones.
+        ModelError: tokens attend to later ones, and the mask is unused.
     """
     mask = next(port.value for port in model.inputs if port.name == MASK)
     both = [
@@ -111,10 +111,10 @@ def _check_masked(model: Model) -> None:
 
 
 def _check_tables(model: Model, tokens: int) -> None:
-    """See that a table of positions, which is cut to the text's length, is long enough.
+    """Check that position tables, which are cut to the text's length, are long enough.
 
     Raises:
-        ModelError: it is not.
+        ModelError: a table is too short.
     """
     for op in model.body.ops:
         if not isinstance(op, Slice) or not isinstance(op.x.owner, Constant):
@@ -128,7 +128,7 @@ def _check_tables(model: Model, tokens: int) -> None:
 
 
 def _pad(model: Model) -> None:
-    """Let what follows the text have the id that the model knows padding by."""
+    """Replace ``PADDING`` in the ids by the padding id of the model."""
     ids = next(port.value for port in model.inputs if port.name == IDS)
     known = _padding_id(ids)
     readers = list(ids.uses)
@@ -141,7 +141,7 @@ def _pad(model: Model) -> None:
 
 
 def _padding_id(ids: SSAValue) -> int:
-    """The id that ids are compared with, 0 if with none."""
+    """Return the number that ids are compared with; 0 without a comparison."""
     waiting = [ids]
     while waiting:
         value = waiting.pop()

@@ -1,1 +1,1 @@
-"""FLUX.2, which makes images: static models (``kinds.static``) with defaults of their own."""
+"""FLUX.2 image generation: static models (``kinds.static``) with their own defaults."""

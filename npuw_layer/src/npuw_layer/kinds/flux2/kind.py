@@ -1,10 +1,10 @@
-"""The record of FLUX.2, whose models are static ones with defaults of their own.
+"""The record of FLUX.2, whose models are static models with their own defaults.
 
-Text encoder, transformer and the two halves of the autoencoder are compiled one by one; their
-inputs tell them apart.
+Text encoder, transformer and the two halves of the autoencoder are compiled separately; their
+inputs identify them.
 
-Source: NPUW's Flux2CompiledModel, whose other choices (dynamic quantisation, f32 links) have
-nothing to choose here; it also goes by the model's name.
+Source: NPUW's Flux2CompiledModel, which also goes by the model's name. Its other choices (dynamic
+quantisation, f32 links) have no counterpart here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Flux2Kind(ThroughNpuw):
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
         """Return the pipeline of a model's role.
 
-        Layers of text encoder and transformer are compiled once; convolutions have none in common.
+        Layers of text encoder and transformer repeat and are compiled once; convolutions do not
+        repeat.
         """
         del options
         role = role_of(path)

@@ -1,19 +1,19 @@
-"""Text to speech with Kokoro: how many frames of audio there are follows from what tokens say.
+"""Text to speech with Kokoro, whose length of audio depends on the values of the tokens.
 
-A first model reads the text: it says how many frames each token lasts, and encodes it. The host
-repeats the encodings accordingly, and a second model makes audio of so many frames at a time.
+A first model encodes the text and returns the duration of each token in frames. The host repeats
+the encodings accordingly, and a second model makes the audio of a fixed number of frames at a time.
 
-    names          what both models, their inputs and their outputs are called
-    products       where the frames begin in a graph: the products with the alignment
-    split          the graph as two
-    given_lengths  the first one is told which tokens are padding
-    alignment      which tokens are padding, and which token each frame is of; its encodings
-    blocks         which frames the second model gets at a time, and which of its samples are kept
+    names          names of both models, their inputs and their outputs
+    products       begin of the frames in a graph: matmuls with the alignment
+    split          the graph cut into two
+    given_lengths  inputs of the first model for padding
+    alignment      padding, the token of each frame, and its encodings
+    blocks         frames for each run of the second model, and the samples to keep
     speaker        from a text to its audio
     compiled       both models, compiled
     ports, infer_request, compiled_model   OpenVINO's API
 
-Either model is a static one (``npuw_layer.kinds.static``), on any of NPUW_DEVICES.
+Each is a static model (``npuw_layer.kinds.static``), on any of NPUW_DEVICES.
 
-Source: NPUW's pipelines/kokoro of OpenVINO 2026.4, where the models are called A and B.
+Source: NPUW's pipelines/kokoro of OpenVINO 2026.4, which calls the models A and B.
 """

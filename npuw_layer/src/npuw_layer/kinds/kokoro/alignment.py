@@ -1,6 +1,6 @@
 """Alignment of tokens and frames: padding, the token of each frame, and its encodings.
 
-It is what the model's own alignment, a matrix of 0 and 1, would pick by a product.
+The result equals the model's own matmul with an alignment matrix of 0 and 1.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 
 MAX_FRAMES = 1 << 18
-"""No text lasts longer: it is nearly two hours of speech."""
+"""Upper bound of a text's frames: nearly two hours of speech."""
 
 _EOS = 0
-"""Begins and ends a text; tokens behind the end are padding."""
+"""Id that begins and ends a text; tokens behind the end are padding."""
 
 
 def count_real(ids: Array) -> int:
@@ -24,7 +24,7 @@ def count_real(ids: Array) -> int:
         ids: i64 [1, tokens].
 
     Returns:
-        All of them if there is no such token.
+        The number; without such an EOS, the number of all tokens.
     """
     ends = np.flatnonzero(ids[0, 1:] == _EOS)
     return int(ends[0]) + 2 if ends.size else ids.shape[1]
@@ -36,16 +36,16 @@ def mask_of(real: int, tokens: int) -> Array:
 
 
 def tokens_of_frames(durations: Array) -> Array:
-    """Repeat each token's number as often as it lasts frames.
+    """Repeat each token's index for each of its frames.
 
     Args:
-        durations: integers, [tokens]; what is negative counts as 0.
+        durations: integers, [tokens]; negative ones count as 0.
 
     Returns:
         i64 [frames].
 
     Raises:
-        ModelError: there is no frame, or there are more than anybody could mean.
+        ModelError: the sum is 0, or above ``MAX_FRAMES``.
     """
     lasting = np.maximum(durations.reshape(-1).astype(np.int64), 0)
     if not lasting.any():
@@ -59,12 +59,12 @@ def tokens_of_frames(durations: Array) -> Array:
 
 
 def gather_frames(encoding: Array, tokens: Array, block: int) -> Array:
-    """Give each frame what its token is encoded as.
+    """Gather the encoding of each frame's token.
 
     Args:
         encoding: [1, channels, tokens].
         tokens: i64 [frames], at most ``block``.
-        block: how many frames the audio model gets.
+        block: number of frames that the audio model takes.
 
     Returns:
         [1, channels, block], 0 behind the frames.

@@ -1,13 +1,14 @@
 """Blocks of frames that the audio model reads, and the samples that are kept of each.
 
-A block has frames of its neighbours on both sides, so that what it keeps has heard them:
+A block includes neighbouring frames on both sides as context for the frames that it keeps:
 
     frames    0 . . . . . . . . . . . . . . . . . . .
     block 0   [ keep . . . . . | heard ]
     block 1             [ heard | keep . . . . | heard ]
 
-Each keeps as many as the step from one to the next, and the last what is left. Nothing is before
-the first frame, even where blocks step by less than they hear on one side (the original reads on).
+Each block keeps as many frames as the step between blocks, and the last block the remainder. No
+context precedes the first frame, even if the step is less than the context of one side (where the
+original reads on).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Block:
     """One run of the audio model.
 
     Attributes:
-        begin, end: the frames that it gets, ``end`` not included.
-        skip: how many of them come before those that are kept.
-        keep: how many are kept.
+        begin, end: range of frames that the model reads, ``end`` excluded.
+        skip: number of frames before the kept ones.
+        keep: number of kept frames.
     """
 
     begin: int
@@ -32,7 +33,7 @@ class Block:
     keep: int
 
     def samples(self, made: int, size: int) -> slice:
-        """Give which samples are kept.
+        """Return the range of samples to keep.
 
         Args:
             made: samples that the model makes of a whole block.
@@ -46,10 +47,10 @@ def plan_blocks(frames: int, size: int, overlap: int) -> list[Block]:
     """Cut frames into blocks.
 
     Args:
-        frames: how many there are, at least one.
-        size: how many the model gets (NPUW_KOKORO_BLOCK_SIZE).
-        overlap: how many of these are its neighbours', on both sides together, less than ``size``;
-            of an odd number the half is rounded down (NPUW_KOKORO_OVERLAP_SIZE).
+        frames: number of frames, at least one.
+        size: frames of a block (NPUW_KOKORO_BLOCK_SIZE).
+        overlap: context frames of a block, on both sides together, less than ``size``; half of an
+            odd number is rounded down (NPUW_KOKORO_OVERLAP_SIZE).
 
     Returns:
         Blocks whose kept frames are all frames, in order.
@@ -65,5 +66,5 @@ def plan_blocks(frames: int, size: int, overlap: int) -> list[Block]:
 
 
 def _rounded(made: int, frames: int, size: int) -> int:
-    """The samples of so many frames, to the nearest; half a sample counts."""
+    """Return the number of samples of some frames, rounded half up."""
     return math.floor(made * frames / size + 0.5)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledKokoro:
-    """Both models; requests change nothing here.
+    """Both models of a Kokoro; requests do not modify them.
 
     Attributes:
-        durations: reads a text (``split.durations_model``).
-        audio: makes audio of a block of frames (``split.audio_model``).
+        durations: the model that reads a text (``split.durations_model``).
+        audio: the model that makes audio of a block of frames (``split.audio_model``).
     """
 
     durations: CompiledStatic
@@ -36,22 +36,22 @@ class CompiledKokoro:
 
     @property
     def device(self) -> Device:
-        """What runs them; it may be several."""
+        """Device, or group of devices, that runs both models."""
         return self.audio.device
 
     @property
     def submodels(self) -> Mapping[str, LoadedModel]:
-        """Both by name."""
+        """Both models by name."""
         return {**self.durations.submodels, **self.audio.submodels}
 
     @property
     def options(self) -> Options:
-        """What they were compiled with."""
+        """Options of the compilation."""
         return self.audio.options
 
     @property
     def origin(self) -> Origin:
-        """Where both came from."""
+        """Origin of the programs: compiled or cached."""
         parts = (self.durations.origin, self.audio.origin)
         return Origin(
             seconds=sum(part.seconds for part in parts),
@@ -61,12 +61,12 @@ class CompiledKokoro:
 
     @property
     def shared(self) -> None:
-        """Weights are not shared with other processes."""
+        """None: weights are not shared with other processes."""
         return
 
     @property
     def block(self) -> int:
-        """Frames that the audio model gets."""
+        """Number of frames that the audio model takes."""
         (port,) = (port for port in self.audio.inputs if port.any_name == EN_BLOCK)
         return port.shape[-1]
 
@@ -84,17 +84,17 @@ class CompiledKokoro:
 def compile_kokoro(
     path: Path, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledKokoro:
-    """Compile, or load from the cache, both models.
+    """Compile both models, or load them from the cache.
 
     Args:
         path: an IR's ``.xml``.
-        device: where they will run.
-        npu: where their tensors will be.
-        options: NPUW_KOKORO_BLOCK_SIZE, and those of static models.
+        device: the device that runs the models.
+        npu: the NPU whose memory holds their tensors.
+        options: NPUW_KOKORO_BLOCK_SIZE, and options of static models.
 
     Raises:
-        ModelError: the model is no Kokoro, has open shapes, or is not supported.
-        DeviceError: a device refuses it.
+        ModelError: the model is not a Kokoro, has open shapes, or is not supported.
+        DeviceError: a device rejects a model.
     """
     if path.suffix != ".xml":
         raise ModelError(f"NPUW_KOKORO = YES: {path} is no IR; export the model first")

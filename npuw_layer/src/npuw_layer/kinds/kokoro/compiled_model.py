@@ -1,4 +1,4 @@
-"""A Kokoro ready to run, as OpenVINO's Python API gives it."""
+"""A Kokoro ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from npuw_layer.remote.context import RemoteContext
 
 
 class KokoroCompiledModel(ReadyModel[CompiledKokoro, StaticPort, OpenPort]):
-    """A model that makes speech of text (NPUW_KOKORO)."""
+    """A text-to-speech model (NPUW_KOKORO)."""
 
     @property
     def inputs(self) -> list[StaticPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the exported model."""
         return inputs_of(self._compiled)
 
     @property
     def outputs(self) -> list[OpenPort]:
-        """Its outputs: the audio, and the durations of tokens."""
+        """Outputs of the model: the audio, and the durations of tokens."""
         return outputs_of(self._compiled)
 
     def create_infer_request(self) -> KokoroInferRequest:
-        """Make a request, independent of all others."""
+        """Create an independent request."""
         return KokoroInferRequest(self._compiled)
 
     def get_context(self) -> RemoteContext:
-        """Give the context whose tensors its requests bind in place: that of its Core."""
+        """Return the context of the Core, whose tensors requests bind in place."""
         return RemoteContext(self._compiled.audio.npu)
 
     def _write(self, file: BinaryIO) -> None:

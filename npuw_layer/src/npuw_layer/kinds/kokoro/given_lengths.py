@@ -1,8 +1,8 @@
-"""Inputs that tell the model that reads a text which tokens are padding.
+"""Inputs that describe padding to the model that reads a text.
 
-Exported, it takes all tokens for real ones: how many there are it asks the shape of its input, and
-that of a static model never changes. So what it makes of that shape becomes inputs: the mask of
-attention, and the lengths that recurrent networks read.
+The exported model treats all tokens as text: it takes their number from the shape of its input,
+which never changes in a static model. So values that the model derives from this shape become
+inputs: the mask of attention, and the lengths that recurrent networks read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def give_lengths(model: Model) -> None:
-    """Add the inputs that there is a use for; nothing changes for a text that fills the model.
+    """Add the inputs that the model has a use for; a text without padding gives the same result.
 
     Args:
         model: with the input ``input_ids``, of a static shape; changed in place.
@@ -41,9 +41,9 @@ def give_lengths(model: Model) -> None:
 
 
 def _mask(model: Model, ids: SSAValue) -> Greater | None:
-    """The comparison of places with lengths, all of which follow from the shape of the tokens."""
+    """Return the comparison of positions with lengths, all derived from the shape of the ids."""
     known: set[SSAValue] = set()
-    """Constants, and what follows from them and from that shape."""
+    """Constants, and values that depend only on them and on that shape."""
     of_shape: set[SSAValue] = set()
     for op in model.body.ops:
         follows = any(operand in of_shape for operand in op.operands)

@@ -1,4 +1,4 @@
-"""Runs a Kokoro, as OpenVINO's ``InferRequest`` does."""
+"""Inference request of a Kokoro, like OpenVINO's ``InferRequest``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from npuw_layer.kinds.static.port import StaticPort
 
 
 class KokoroInferRequest(StatelessRequest):
-    """One user of a compiled model; nothing stays of a text when the next is read.
+    """Request of a compiled model; texts are independent of one another.
 
     Args:
         compiled: both models.
@@ -33,37 +33,37 @@ class KokoroInferRequest(StatelessRequest):
 
     @property
     def model_inputs(self) -> Sequence[StaticPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the exported model."""
         return self._inputs
 
     @property
     def model_outputs(self) -> Sequence[OpenPort]:
-        """Its outputs, as it was exported with."""
+        """Outputs of the exported model."""
         return self._outputs
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Read a text aloud.
+        """Convert a text to speech.
 
         Args:
             inputs: input_ids i64 [1, tokens], with 0 in front, behind the text, and as padding;
-                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, number or port, or
-                in their order. What is missing is taken from ``set_tensor``.
-            share_inputs: makes no difference.
-            share_outputs: makes no difference.
+                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, index or port, or in their
+                order. ``set_tensor`` provides missing inputs.
+            share_inputs: no effect.
+            share_outputs: no effect.
 
         Returns:
             The outputs by name: audio, as long as the text lasts, and durations [tokens].
 
         Raises:
-            ModelError: the model says that the text lasts no frame, or far too many.
-            NpuwError: as of any request (``StatelessRequest.infer``).
+            ModelError: the durations sum up to no frame, or far too many.
+            NpuwError: as for any request (``StatelessRequest.infer``).
         """
         return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
-        """How the last inference ran, for people."""
+        """Return a readable report of the last inference."""
         compiled = self._compiled
         report = {"blobs": str(compiled.origin), "text": self._speaker.runs or "none"}
         return report | devices_report(compiled.submodels)

@@ -1,4 +1,4 @@
-"""The record of Kokoro, which is built on static models."""
+"""The record of Kokoro, which builds on static models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AVOIDED = (
     *("RandomUniform", "Mod", "CumSum", "Interpolate", "Atan", "STFT", "ISTFT"),
     *("LSTMSequence", "ConvolutionBackpropData", "GroupConvolutionBackpropData", "Pad"),
 )
-"""Ops of the audio model that the NPU has no program for. The original leaves four chains of them
+"""Ops of the audio model that NPU programs do not support. The original leaves four chains of them
 to the CPU, as they need f32: accumulated phases, noise, and angles.
 
 Source: NPUW's kokoro_compiled_model, its default of NPUW_ONLINE_AVOID.
@@ -35,9 +35,9 @@ class KokoroKind(ThroughNpuw):
     because = "it is NPUW that splits such a model, and both parts are static"
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
-        """Return f32, and ops to avoid on the NPU if another device takes them over.
+        """Return f32, and ops to avoid on the NPU if another device can run them.
 
-        The phases of many harmonics are accumulated; the original computes them on the CPU in f32.
+        Phases of many harmonics are accumulated; the original computes them on the CPU in f32.
         """
         del path
         devices = {name.strip() for name in options.devices.split(",")}
@@ -46,7 +46,7 @@ class KokoroKind(ThroughNpuw):
         return {"precision": "f32", "online_avoid": ",".join(f"Op:{op}/NPU" for op in avoided)}
 
     def device(self, devices: CoreDevices, options: Options) -> Device:
-        """Return what runs both parts, of which the second may be cut."""
+        """Return the device that runs both models, of which the second may be partitioned."""
         from npuw_layer.kinds.kokoro.names import AUDIO, SUBMODELS
 
         return devices.of_static(options, SUBMODELS, cut=AUDIO)
@@ -54,7 +54,7 @@ class KokoroKind(ThroughNpuw):
     def build(
         self, devices: CoreDevices, device: Device, path: Path, options: Options
     ) -> KokoroCompiledModel:
-        """Compile both parts."""
+        """Compile both models."""
         from npuw_layer.kinds.kokoro.compiled import compile_kokoro
         from npuw_layer.kinds.kokoro.compiled_model import KokoroCompiledModel
 

@@ -14,7 +14,7 @@ from npuw_layer.options.model import OptionValues
 
 
 class KokoroOptions(KindOptions):
-    """Text to speech: a model whose audio is as long as what it reads lasts."""
+    """Text to speech: a model whose audio is as long as the spoken text lasts."""
 
     title: ClassVar[str] = "Kokoro"
     flags: ClassVar[tuple[str, ...]] = ("kokoro",)
@@ -36,7 +36,7 @@ class KokoroOptions(KindOptions):
     NPUW_KOKORO_BLOCK_SIZE. They are heard, and their own audio is dropped."""
 
     def excluded(self) -> Mapping[str, object]:
-        """Rule out sharing and exporting: both parts stay with their model."""
+        """Exclude sharing and exporting: both models belong to the whole model."""
         options = self.group(OptionValues)
         return {
             "NPUW_GQA": options.gqa,
@@ -45,7 +45,7 @@ class KokoroOptions(KindOptions):
         }
 
     def check(self) -> None:
-        """Check that a block has frames that do not overlap with its neighbours'."""
+        """Check that a block has frames that do not overlap with neighbours."""
         if self.kokoro and self.kokoro_overlap_size >= self.kokoro_block_size:
             raise ValueError(
                 f"NPUW_KOKORO_OVERLAP_SIZE: {self.kokoro_overlap_size} has to be less than "

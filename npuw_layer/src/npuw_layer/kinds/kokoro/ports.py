@@ -1,4 +1,4 @@
-"""Inputs and outputs of a Kokoro as it was before it was split."""
+"""Inputs and outputs of a Kokoro before it was split."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from npuw_layer.kinds.kokoro.names import ASR_BLOCK, EN_BLOCK, INPUT_LENGTHS, TE
 from npuw_layer.kinds.static.port import StaticPort
 
 _BETWEEN = (TEXT_MASK, INPUT_LENGTHS, EN_BLOCK, ASR_BLOCK)
-"""Inputs of its parts that the host fills."""
+"""Inputs that the host fills."""
 
 
 def inputs_of(compiled: CompiledKokoro) -> list[StaticPort]:
-    """The inputs of either part that are the whole model's."""
+    """Return the inputs of both models that are inputs of the whole model."""
     found: dict[str, StaticPort] = {}
     for port in (*compiled.durations.inputs, *compiled.audio.inputs):
         if port.any_name not in _BETWEEN:
@@ -24,7 +24,7 @@ def inputs_of(compiled: CompiledKokoro) -> list[StaticPort]:
 
 
 def outputs_of(compiled: CompiledKokoro) -> list[OpenPort]:
-    """The audio, and the durations of tokens."""
+    """Return the audio and the durations of tokens."""
     sound, lasting = compiled.sound, compiled.lasting
     return [
         OpenPort(sound.any_name, sound.element_type, 0, (*sound.shape[:-1], OPEN)),

@@ -1,7 +1,7 @@
-"""Matmuls of a Kokoro with its alignment, behind which rows are frames and not tokens.
+"""Matmuls of a Kokoro's encodings with its alignment; from here on, rows are frames.
 
-The alignment, [1, tokens, frames], has a 1 where a frame is of a token. It follows from the
-durations, and so nothing behind these products has a size that is known before the model runs.
+The alignment, [1, tokens, frames], has a 1 where a frame belongs to a token. It follows from the
+durations, so no size behind these matmuls is known before the model runs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _FLOATS = ("f32", "f16")
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """What a Kokoro is cut at.
+    """Cut points of a Kokoro.
 
     Attributes:
-        durations: the output that says how many frames each token lasts, [tokens].
+        durations: the output with the duration of each token in frames, [tokens].
         audio: the output with samples, [samples].
-        en: the product of what says how tokens sound (the style is in it: it is the wider one),
-        asr: and of what they say; each [1, channels, tokens] times [1, tokens, frames].
+        en: the matmul of the prosody encoding (the wider one, as it includes the style),
+        asr: and of the phonetic encoding; each [1, channels, tokens] times [1, tokens, frames].
     """
 
     durations: Port
@@ -39,13 +39,13 @@ class Products:
 
 
 def find_products(model: Model) -> Products:
-    """Find them, by what depends on what; names count for nothing.
+    """Find the matmuls by data dependencies, without regard to names.
 
     Args:
-        model: whose shapes are computed as far as they follow from the inputs.
+        model: a model whose shapes are computed as far as the inputs determine them.
 
     Raises:
-        ModelError: the model is no Kokoro; the message says what it lacks.
+        ModelError: the model is not a Kokoro; the message names the missing feature.
     """
     durations = _output(model, _INTEGERS, "no output with whole numbers: how long tokens last")
     audio = _output(model, _FLOATS, "no floating-point output: the audio")
@@ -72,7 +72,7 @@ def _output(model: Model, elements: tuple[str, ...], lacking: str) -> Port:
 
 
 def _following(model: Model, value: SSAValue) -> set[SSAValue]:
-    """The values that depend on one."""
+    """Return the values that depend on a value."""
     following = {value}
     for op in model.body.ops:
         if any(operand in following for operand in op.operands):
@@ -81,7 +81,7 @@ def _following(model: Model, value: SSAValue) -> set[SSAValue]:
 
 
 def _is_plain(op: MatMul) -> bool:
-    """Whether a product is of [1, channels, tokens] as it is, of channels that are known."""
+    """Return whether a matmul reads an untransposed [1, channels, tokens], with known channels."""
     shape = shape_of(op.a)
     turned = int_value(op.transpose_a) or int_value(op.transpose_b)
     return not turned and len(shape) == 3 and shape[0] in (1, -1) and shape[1] > 0

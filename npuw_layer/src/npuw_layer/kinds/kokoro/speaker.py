@@ -1,4 +1,4 @@
-"""From a text to its audio: both models, and what the host does between them."""
+"""Speaker that converts a text to its audio: both models, and the host's work between them."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Tensors = Mapping[str, Tensor | RemoteTensor]
 
 
 class Speaker:
-    """Reads texts aloud, one at a time.
+    """Runner of both models, for one text at a time.
 
     Args:
         compiled: both models.
-        check_wanted: raises if the audio is not wanted any more.
+        check_wanted: raises if the inference is cancelled.
     """
 
     def __init__(self, compiled: CompiledKokoro, check_wanted: Callable[[], None]) -> None:
@@ -43,20 +43,20 @@ class Speaker:
         self._durations = StaticInferRequest(compiled.durations)
         self._audio = StaticInferRequest(compiled.audio)
         self.runs = ""
-        """What ran last, for people."""
+        """Readable report of the last run."""
 
     def speak(self, given: Tensors) -> tuple[Array, Array]:
-        """Read a text.
+        """Convert a text to speech.
 
         Args:
             given: all inputs.
 
         Returns:
-            The audio, [..., samples], and the durations of all tokens, 0 where they are padding.
+            The audio, [..., samples], and the durations of all tokens, 0 for padding.
 
         Raises:
             ModelError: the text has no frame, or too many.
-            InferenceCancelled: nobody wants it.
+            InferenceCancelled: the inference was cancelled.
             DeviceError: a device failed.
         """
         read = self._read(given)
@@ -65,7 +65,7 @@ class Speaker:
         return audio, durations
 
     def _read(self, given: Tensors) -> Results:
-        """Run the first model on what is no padding."""
+        """Run the first model, with padding masked out."""
         ids = values_of(given[INPUT_IDS])
         real = count_real(ids)
         told = {TEXT_MASK: mask_of(real, ids.shape[1]), INPUT_LENGTHS: np.array([real])}
@@ -74,7 +74,7 @@ class Speaker:
         return read
 
     def _sound(self, given: Tensors, tokens: Array, en: Array, asr: Array) -> Array:
-        """Run the second model block by block, and join what is kept."""
+        """Run the second model block by block, and join the kept samples."""
         size = self._compiled.block
         blocks = plan_blocks(
             tokens.size, size, self._compiled.options.group(KokoroOptions).kokoro_overlap_size
@@ -106,6 +106,6 @@ class Speaker:
     def _inputs(
         names: set[str], given: Tensors, own: Mapping[str, Array]
     ) -> dict[str, Tensor | RemoteTensor]:
-        """What one model takes, of what the caller gave and of what the host made."""
+        """Return the inputs of one model, from the caller's and the host's tensors."""
         made = {name: Tensor(values) for name, values in own.items()}
         return {name: tensor for name, tensor in {**given, **made}.items() if name in names}

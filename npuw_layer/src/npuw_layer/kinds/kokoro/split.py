@@ -1,4 +1,4 @@
-"""A Kokoro as two static models: what reads the text, and what makes audio of frames."""
+"""Cut of a Kokoro into two static models: one encodes the text, the other makes audio of frames."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from npuw_layer.kinds.kokoro.products import Products, find_products
 
 
 def durations_model(whole: Model) -> Model:
-    """Give what reads a text.
+    """Return the model that reads a text.
 
     Args:
-        whole: the model as it was read, of static inputs; it stays as it is.
+        whole: the model as read, with static inputs; not changed.
 
     Returns:
-        The model up to its products with the alignment. Its outputs: durations, by the name that
-        the whole model gives them, en_left and asr_left. Its inputs: those of the whole model that
-        it reads, and text_mask and input_lengths.
+        The model up to its matmuls with the alignment. Outputs: durations, by their name in the
+        whole model, en_left and asr_left. Inputs: those of the whole model that are used here, and
+        text_mask and input_lengths.
 
     Raises:
-        ModelError: it is no Kokoro, or not static.
+        ModelError: the model is not a Kokoro, or not static.
     """
     _check_inputs(whole)
     model = whole.clone()
-    give_lengths(model)  # while it still asks for shapes
+    give_lengths(model)  # before shapes are folded
     found = _products(model)
     durations = found.durations
     model.set_outputs(
@@ -56,18 +56,18 @@ def durations_model(whole: Model) -> Model:
 
 
 def audio_model(whole: Model, block: int) -> Model:
-    """Give what makes audio.
+    """Return the model that makes audio.
 
     Args:
         whole: as for ``durations_model``.
-        block: how many frames it gets.
+        block: number of frames per run.
 
     Returns:
-        The model from its products on. Its inputs: en_block and asr_block [1, channels, block], and
-        those of the whole model that it reads; its output: the audio, by its name.
+        The model behind its matmuls. Inputs: en_block and asr_block [1, channels, block], and those
+        of the whole model that are used here. Output: the audio, by its name.
 
     Raises:
-        ModelError: it is no Kokoro, or not static.
+        ModelError: the model is not a Kokoro, or not static.
     """
     _check_inputs(whole)
     model = whole.clone()
@@ -80,7 +80,7 @@ def audio_model(whole: Model, block: int) -> Model:
 
 
 def _products(model: Model) -> Products:
-    """Compute what is known of shapes, and find the products."""
+    """Infer shapes, and find the matmuls."""
     try:
         specialize_shapes(model)
     except CompilerError as error:
@@ -89,7 +89,7 @@ def _products(model: Model) -> Products:
 
 
 def _take_frames(model: Model, name: str, product: MatMul, block: int) -> None:
-    """Let an input of so many frames stand for a product."""
+    """Replace a matmul by an input of a block of frames."""
     kind = tensor(element_of(product.output), (1, shape_of(product.a)[1], block))
     names = [port.name for port in model.inputs]
     value: SSAValue = model.body.insert_arg(kind, len(names))
@@ -98,7 +98,7 @@ def _take_frames(model: Model, name: str, product: MatMul, block: int) -> None:
 
 
 def _drop_unread(model: Model) -> None:
-    """Remove what nothing of the outputs needs, inputs too."""
+    """Remove ops and inputs that no output needs."""
     remove_dead_code(model)
     for port in model.inputs:
         if not port.value.uses:
@@ -106,7 +106,7 @@ def _drop_unread(model: Model) -> None:
 
 
 def _check_inputs(model: Model) -> None:
-    """See that the model is one of tokens, whose number is known."""
+    """Check that all inputs are static, and that input_ids are i64 [1, tokens]."""
     opened = [port.name for port in model.inputs if -1 in shape_of(port.value)]
     if opened:
         raise ModelError(

@@ -1,4 +1,4 @@
 """Language models: split into prefill and generate models by ``npuw_layer.llm``.
 
-Begin with ``kind``; ``compiled_model`` is what OpenVINO users see of one.
+Begin with ``kind``; ``compiled_model`` has the interface for OpenVINO users.
 """

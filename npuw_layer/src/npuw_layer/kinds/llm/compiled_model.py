@@ -1,4 +1,4 @@
-"""A model ready to run, as OpenVINO's Python API gives it."""
+"""Language models ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
-    """What all models that NPUW split have in common."""
+    """Base of all models that NPUW split."""
 
     def get_context(self) -> RemoteContext:
-        """Give the context whose tensors its requests take: that of its Core.
+        """Return the context of the Core, whose tensors the model's requests accept.
 
         Raises:
-            RemoteError: it runs on other devices than the NPU.
+            RemoteError: the model does not run on the NPU.
         """
         compiled = self._compiled
         npu = ability(compiled.device, ImportsMemory)
@@ -40,7 +40,7 @@ class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
         return RemoteContext(npu)
 
     def offload_report(self) -> OffloadReport | None:
-        """What is offloaded, and what that costs; None without NPUW_WEIGHTS_OFFLOAD."""
+        """Return the offloaded weights and their cost; None without NPUW_WEIGHTS_OFFLOAD."""
         device = ability(self._compiled.device, ReportsOffload)
         return None if device is None else device.offload_report()
 
@@ -53,27 +53,27 @@ class CompiledModel(SplitModel):
 
     @property
     def inputs(self) -> list[OpenPort]:
-        """Its inputs, as it was exported with: before it was split."""
+        """Inputs of the exported model, before splitting."""
         return inputs_of(self._compiled)
 
     @property
     def outputs(self) -> list[OpenPort]:
-        """Its outputs, as it was exported with."""
+        """Outputs of the exported model."""
         return outputs_of(self._compiled)
 
     def _facts(self) -> Facts:
-        """As of all models, and whether npuw_stored_tokens_state may be set."""
+        """Return the facts of all models, and whether npuw_stored_tokens_state may be set."""
         supported = self._compiled.options.enable_continuous_prefill
         return {**super()._facts(), CONTINUOUS_PREFILL_SUPPORTED: lambda: supported}
 
     def create_infer_request(self) -> InferRequest:
-        """Begin a conversation, independent of all others."""
+        """Begin an independent conversation."""
         return InferRequest(self._compiled)
 
     def create_batching(self, places: int = 0) -> ContinuousBatching:
-        """Let several conversations share the device; NPUW_LLM_BATCH_SLOTS says how many at once.
+        """Create a batching, in which up to NPUW_LLM_BATCH_SLOTS conversations run at once.
 
         Args:
-            places: how many conversations hold caches at the same time; 0 is as many as slots.
+            places: number of conversations that hold caches at the same time; 0 means one per slot.
         """
         return ContinuousBatching(self._compiled, places)

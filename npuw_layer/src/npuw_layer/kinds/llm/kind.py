@@ -33,7 +33,7 @@ class LLMKind(SplitKind):
         self._adaptation = adaptation
 
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return NPUW_LLM; if it is not set, whether a model runs only if it is split."""
+        """Return NPUW_LLM; if not set, whether a model runs only if split."""
         if options.llm is not None:
             return options.llm
         return options.use_npuw is not False and _is_dynamic(path)
@@ -55,20 +55,20 @@ class LLMKind(SplitKind):
         return CompiledModel(compiled)
 
     def adapted(self, adapters: Mapping[str, Any], mode: str) -> LLMKind:
-        """Return language models with adapters."""
+        """Return a kind whose language models have adapters."""
         from npuw_layer.traits.lora.adaptation import Adaptation
         from npuw_layer.traits.lora.low_rank import Mode
 
         return LLMKind(Adaptation(adapters, Mode(mode)))
 
     def loads(self, blob: bytes) -> bool:
-        """Return whether a file has the stages of a split model, of whichever kind."""
+        """Return whether a file has the stages of a split model, of any kind."""
         from npuw_layer.storage.container import MODEL
 
         return blob == MODEL
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> SplitModel:
-        """Load a split model, whose options tell its kind."""
+        """Load a split model, whose options determine its kind."""
         from npuw_layer.kinds.registry import language_kind
         from npuw_layer.llm.imported import import_llm
 
@@ -77,10 +77,10 @@ class LLMKind(SplitKind):
 
 
 def _is_dynamic(path: Path) -> bool:
-    """Return whether an input has an open dimension; a Hugging Face folder always has.
+    """Return whether an input has an open dimension; always True for a Hugging Face folder.
 
     An open batch does not count: the NPU runs item by item (``static.batch``). The file is scanned
-    without reading the model; whether it is a model shows later.
+    without reading the model, so an invalid model is found later.
     """
     from npuw_layer.storage.ir_ends import ir_inputs
 

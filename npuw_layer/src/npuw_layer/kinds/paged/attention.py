@@ -1,7 +1,7 @@
-"""A device that computes attention over caches in pages on the host, in numpy.
+"""A device that computes attention over paged caches on the host, in numpy.
 
-Caches and tables are bound to memory of any size, all of which counts; of the rows of tokens those
-count that are of a sequence, as the tables say.
+Caches and tables are bound to memory of any size, and fill it. Of the rows of tokens, only those
+that the tables assign to a sequence are computed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from npuw_layer.kinds.paged.names import SUBSEQUENCE_BEGINS, TABLES
 
 
 class PagedAttentionDevice:
-    """Satisfies ``backends.protocols.Device`` for models that are one attention each."""
+    """Device for models of one attention each; satisfies ``backends.protocols.Device``."""
 
     takes_any_memory: Literal[True] = True
 
@@ -32,39 +32,39 @@ class PagedAttentionDevice:
 
     @property
     def version(self) -> str:
-        """That of what it is computed by."""
+        """Version of the interpreter that computes attention."""
         return f"paged attention, {self._numpy.version}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Give the graph as text; there is nothing to compile."""
+        """Return the graph as text; nothing is compiled."""
         return self._numpy.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model itself."""
+        """Yield the model itself."""
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedAttention:
-        """Read a graph.
+        """Load a graph.
 
         Raises:
-            DeviceError: the bytes are no such graph.
+            DeviceError: the bytes are not such a graph.
         """
         return LoadedAttention(self._numpy.load(program))
 
     def allocate(self, nbytes: int) -> HostMemory:
-        """Take memory, zeroed."""
+        """Allocate zeroed memory."""
         return self._numpy.allocate(nbytes)
 
     def map_host(self, data: Array) -> HostMemory:
-        """Use bytes where they are."""
+        """Wrap host memory without a copy."""
         return HostMemory(data)
 
 
 class LoadedAttention:
-    """One attention; satisfies ``backends.protocols.LoadedModel``.
+    """One loaded attention; satisfies ``backends.protocols.LoadedModel``.
 
     Raises:
-        DeviceError: the graph is something else.
+        DeviceError: the graph is not one attention.
     """
 
     def __init__(self, graph: LoadedGraph) -> None:
@@ -78,9 +78,9 @@ class LoadedAttention:
         if "" in operands[: CACHES[0] + len(CACHES) + len(TABLES)]:
             raise DeviceError("a paged attention of constants")
         self.rows = frozenset(operands[: CACHES[0]])
-        """The inputs with a row for each token."""
+        """Inputs with a row for each token."""
         self.open = dict(zip(operands[CACHES[0] :], ("", "", *TABLES), strict=False))
-        """The inputs that are as long as their memory: tables by their names, and caches."""
+        """Inputs that fill their memory, mapped to the table's name; "" for caches."""
         self.model = graph.model.clone()
         self.model.set_input_shapes(
             {
@@ -91,12 +91,12 @@ class LoadedAttention:
         )
 
     def create_program(self) -> AttentionProgram:
-        """Make something to run."""
+        """Create a program to bind and run."""
         return AttentionProgram(self)
 
 
 class AttentionProgram:
-    """One user of an attention; satisfies ``backends.protocols.Program``."""
+    """Program of an attention; satisfies ``backends.protocols.Program``."""
 
     def __init__(self, loaded: LoadedAttention) -> None:
         self._loaded = loaded
@@ -107,10 +107,10 @@ class AttentionProgram:
         self._open: dict[str, Array] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory; caches and tables fill all that follows.
+        """Bind an input or output to memory; caches and tables fill it from the offset on.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         if name in self._loaded.open:
             self._open[name] = _all_of(self._infos[name], memory, offset)
@@ -118,10 +118,10 @@ class AttentionProgram:
             self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Nothing to do: the graph is interpreted."""
+        """Do nothing: the graph is interpreted."""
 
     def run(self) -> None:
-        """Write new rows into the caches, and attend.
+        """Write the new rows into the caches, and compute attention.
 
         Raises:
             DeviceError: a tensor is not bound, or the tables do not fit.
@@ -142,7 +142,7 @@ class AttentionProgram:
             rows[tokens:] = 0
 
     def _inputs(self, tokens: int) -> Iterator[tuple[str, Array]]:
-        """The inputs without padding."""
+        """Yield the inputs without padding."""
         for name in self._infos:
             if name in self._loaded.open:
                 yield name, self._open[name]
@@ -152,10 +152,10 @@ class AttentionProgram:
 
 
 def _all_of(info: TensorInfo, memory: Memory, offset: int) -> Array:
-    """All of a memory behind an offset, as a tensor of which one part is described.
+    """View all memory from an offset on as a tensor; ``info`` describes one row of it.
 
     Raises:
-        DeviceError: the last one is cut off.
+        DeviceError: the last row is incomplete.
     """
     kind, inner = ELEMENT_TYPES[info.element], info.shape[1:]
     raw = memory.data[offset:]

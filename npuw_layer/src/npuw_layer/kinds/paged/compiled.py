@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledPaged:
-    """The variants; requests change nothing here.
+    """All variants of a model; requests do not modify them.
 
     Attributes:
-        variants: by how many tokens they take, ascending; they have their weights in common.
+        variants: static models by number of tokens, ascending; they share their weights.
     """
 
     variants: dict[int, CompiledStatic]
 
     @property
     def largest(self) -> CompiledStatic:
-        """The variant for the most tokens."""
+        """The variant with the most tokens."""
         return self.variants[max(self.variants)]
 
     @property
     def device(self) -> Device:
-        """What runs all but attention; it may be several."""
+        """Device, or group of devices, that runs all ops except attention."""
         return self.largest.device
 
     @property
@@ -50,17 +50,17 @@ class CompiledPaged:
 
     @property
     def options(self) -> Options:
-        """What they were compiled with."""
+        """Options of the compilation."""
         return self.largest.options
 
     @property
     def vocabulary(self) -> int | None:
-        """How many token ids there are; None if it takes none, or does not look them up."""
+        """Number of token ids; None if the model takes no ids, or does not look them up."""
         return vocabulary_of(port.any_name for port in self.largest.inputs)
 
     @property
     def origin(self) -> Origin:
-        """Where all came from."""
+        """Origin of the programs: compiled or cached."""
         parts = [each.origin for each in self.variants.values()]
         return Origin(
             seconds=sum(part.seconds for part in parts),
@@ -70,29 +70,29 @@ class CompiledPaged:
 
     @property
     def shared(self) -> None:
-        """Weights are not shared with other processes."""
+        """None: weights are not shared with other processes."""
         return
 
 
 def submodels(options: Options) -> Sequence[str]:
-    """Give what the variants are called, ascending."""
+    """Return the names of the variants, ascending by tokens."""
     return [_name(size) for size in variant_sizes(options.max_prompt_len)]
 
 
 def compile_paged(
     path: Path, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledPaged:
-    """Compile, or load from the cache, all variants.
+    """Compile all variants, or load them from the cache.
 
     Args:
         path: an IR's ``.xml``.
-        device: where they will run, but for attention.
-        npu: where remote tensors are.
-        options: NPUW_LLM_MAX_PROMPT_LEN, and those of static models.
+        device: the device that runs all ops except attention.
+        npu: the NPU whose memory holds remote tensors.
+        options: NPUW_LLM_MAX_PROMPT_LEN, and options of static models.
 
     Raises:
         ModelError: the model has no paged attention, or is not supported.
-        DeviceError: a device refuses it.
+        DeviceError: a device rejects a variant.
     """
     if path.suffix != ".xml":
         raise ModelError(f"{OPTION} = YES: {path} is no IR; save the transformed model first")

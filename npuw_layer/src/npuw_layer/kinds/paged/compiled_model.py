@@ -1,4 +1,4 @@
-"""A model with paged attention ready to run, as OpenVINO's Python API gives it."""
+"""A model with paged attention ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from npuw_layer.remote.context import RemoteContext
 
 
 class PagedCompiledModel(ReadyModel[CompiledPaged, PagedPort, PagedPort]):
-    """A model whose K and V lie in pages that are the caller's (NPUW_PA)."""
+    """A model whose K and V lie in pages of the caller's caches (NPUW_PA)."""
 
     @property
     def inputs(self) -> list[PagedPort]:
-        """Its inputs; those of caches tell what a block is like."""
+        """Inputs of the model; ports of caches show the shape of a block."""
         return inputs_of(self._compiled)
 
     @property
     def outputs(self) -> list[PagedPort]:
-        """Its outputs."""
+        """Outputs of the model."""
         return outputs_of(self._compiled)
 
     def create_infer_request(self) -> PagedInferRequest:
-        """Make a request, independent of all others but for caches that they are given."""
+        """Create a request, independent of others except through common caches."""
         return PagedInferRequest(self._compiled)
 
     def get_context(self) -> RemoteContext:
-        """Give the context of its Core, whose tensors requests take."""
+        """Return the context of the Core, whose tensors requests accept."""
         return RemoteContext(self._compiled.largest.npu)
 
     def _write(self, file: BinaryIO) -> None:

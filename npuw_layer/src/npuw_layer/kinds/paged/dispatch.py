@@ -1,4 +1,4 @@
-"""The tables of one inference: which tokens are of which sequence, and where its rows lie."""
+"""Tables of one inference: the sequence of each token, and the blocks of each sequence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from npuw_layer.kinds.paged.names import TABLES
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """All i32.
+    """Tables of S sequences, all i32.
 
     Attributes:
-        past_lens: how many rows each of S sequences has already, [S].
-        subsequence_begins: where its new tokens begin, and the last ones end, [S + 1].
-        block_indices: the blocks of all sequences, one after another.
-        block_indices_begins: where those of each begin, and the last ones end, [S + 1].
+        past_lens: number of cached rows of each sequence, [S].
+        subsequence_begins: begin of each sequence's new tokens, and end of the last, [S + 1].
+        block_indices: the blocks of all sequences, concatenated.
+        block_indices_begins: begin of each sequence's blocks, and end of the last, [S + 1].
     """
 
     past_lens: Array
@@ -32,16 +32,16 @@ class Dispatch:
 
     @classmethod
     def checked(cls, given: Mapping[str, Array], tokens: int, blocks: int, block_rows: int) -> Self:
-        """Take what a caller gave.
+        """Check a caller's tables.
 
         Args:
             given: the tables by name.
-            tokens: how many are new.
-            blocks: that each cache has at least.
-            block_rows: rows of each of them.
+            tokens: number of new tokens.
+            blocks: smallest number of blocks of a cache.
+            block_rows: rows of each block.
 
         Raises:
-            TensorError: the tables do not fit together, or to the tokens and blocks that there are.
+            TensorError: the tables do not fit together, or do not fit the tokens and blocks.
         """
         tables = tuple(np.ascontiguousarray(given[name]) for name in TABLES)
         try:
@@ -52,7 +52,7 @@ class Dispatch:
 
     @property
     def tables(self) -> dict[str, Array]:
-        """By the names of the model's inputs."""
+        """The tables by the names of the model's inputs."""
         every = (
             *(self.past_lens, self.subsequence_begins),
             *(self.block_indices, self.block_indices_begins),
@@ -60,9 +60,9 @@ class Dispatch:
         return dict(zip(TABLES, every, strict=True))
 
     def part(self, begin: int, end: int) -> Dispatch:
-        """Give the tables of some of the tokens: what is before them was read already.
+        """Return the tables of a range of tokens, after the tokens before it were read.
 
-        Sequences keep their blocks; those without a token among these have none.
+        Sequences keep their blocks; those without a token in the range have no new tokens.
         """
         begins = self.subsequence_begins
         within = np.clip(begins, begin, end)

@@ -1,6 +1,6 @@
-"""How many heads caches have, and how wide they are: files leave that open.
+"""Number and width of the heads in caches, which files leave open.
 
-The transformation leaves it to whoever runs the model; but it makes k and v of tensors [..., heads,
+The transformation leaves both to the runtime; but it makes k and v from tensors [..., heads,
 channels], which it flattens.
 """
 
@@ -14,22 +14,22 @@ from npuw_layer.errors import ModelError
 from npuw_layer.kinds.paged.names import OPTION
 
 BLOCK_ROWS = 32
-"""Rows of a block, if a file does not say it: those of OpenVINO's CPU plugin."""
+"""Default rows of a block, as in OpenVINO's CPU plugin."""
 
 
 def cache_shape(name: str, declared: Shape, rows: SSAValue) -> Shape:
-    """Give what a block of a cache is like.
+    """Return the shape of one block of a cache.
 
     Args:
-        name: the cache's.
-        declared: what the file says of it, [blocks, heads, rows of a block, channels].
-        rows: k or v, [tokens, heads · channels], with a shape that is known.
+        name: name of the cache.
+        declared: shape in the file, [blocks, heads, rows of a block, channels].
+        rows: k or v, [tokens, heads · channels], of known shape.
 
     Returns:
         [1, heads, rows of a block, channels].
 
     Raises:
-        ModelError: it cannot be told.
+        ModelError: the number of heads is unknown.
     """
     _, heads, block_rows, channels = declared
     source = rows.op if isinstance(rows, OpResult) else None

@@ -1,4 +1,4 @@
-"""Runs a model with paged attention, as OpenVINO's ``InferRequest`` does."""
+"""Inference request of a model with paged attention, like OpenVINO's ``InferRequest``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from npuw_layer.remote.tensor import RemoteTensor, values_of
 from npuw_layer.tensors.names import IDS
 
 _BLOCKS_AXIS, _ROWS_AXIS = 0, 2
-"""Of caches."""
+"""Axes of caches."""
 
 
 class PagedInferRequest(StatelessRequest):
-    """One user of a compiled model; all that stays is in the caller's caches.
+    """Request of a compiled model; all state is in the caller's caches.
 
     Args:
         compiled: the variants.
@@ -46,12 +46,12 @@ class PagedInferRequest(StatelessRequest):
 
     @property
     def model_inputs(self) -> Sequence[PagedPort]:
-        """Its inputs; those of caches tell what a block is like."""
+        """Inputs of the model; ports of caches show the shape of a block."""
         return self._inputs
 
     @property
     def model_outputs(self) -> Sequence[PagedPort]:
-        """Its outputs."""
+        """Outputs of the model."""
         return self._outputs
 
     def infer(
@@ -60,31 +60,31 @@ class PagedInferRequest(StatelessRequest):
         """Read new tokens of some sequences.
 
         Args:
-            inputs: by name, number or port: for each token its id (or embedding) and position, the
-                tables, and all caches, which are written in place; max_context_len may be left
-                out, as it follows from the tables. What is missing is taken from ``set_tensor``.
-            share_inputs: makes no difference.
-            share_outputs: makes no difference.
+            inputs: by name, index or port: the id (or embedding) and position of each token, the
+                tables, and all caches, which are written in place. max_context_len is optional, as
+                the tables determine it. ``set_tensor`` provides missing inputs.
+            share_inputs: no effect.
+            share_outputs: no effect.
 
         Returns:
-            The outputs, with a row for each token, or for each that is sampled.
+            The outputs, with a row for each token, or for each sampled token.
 
         Raises:
-            TensorError: an input does not fit; ids are not in the vocabulary; or tables name blocks
-                or tokens that there are not.
-            NpuwError: as of any request (``StatelessRequest.infer``).
+            TensorError: an input does not fit, ids are not in the vocabulary, or tables name blocks
+                or tokens that do not exist.
+            NpuwError: as for any request (``StatelessRequest.infer``).
         """
         return super().infer(inputs)
 
     def _given(self, inputs: Inputs, shared: bool = True) -> Given:
-        """Name inputs; a copy is used of what is not shared, but never of caches."""
+        """Return inputs by name, copied unless shared; caches are never copied."""
         given = super()._given(inputs)
         caches = {*self._names(Role.CACHE)}
         rest = {name: one for name, one in given.items() if name not in caches}
         return given if shared else given | copied(rest)
 
     def execution_report(self) -> Mapping[str, str]:
-        """How the last inference ran, for people."""
+        """Return a readable report of the last inference."""
         runs = ", ".join(f"{run.end - run.begin} of {run.size}" for run in self._ran)
         compiled = self._compiled
         report = {"blobs": str(compiled.origin), "tokens": runs or "none"}
@@ -127,7 +127,7 @@ class PagedInferRequest(StatelessRequest):
         dispatch: Dispatch,
         wanted: Array,
     ) -> dict[str, Array]:
-        """Run as many variants as it takes, and give the outputs of the tokens that are wanted."""
+        """Run as many variants as needed, and return the outputs of the requested tokens."""
         found = {
             port.any_name: np.zeros(
                 (wanted.size, *port.partial_shape[1:]), ELEMENT_TYPES[port.element_type]
@@ -150,9 +150,9 @@ class PagedInferRequest(StatelessRequest):
         return found
 
     def _wanted_of(self, run: Run, wanted: Array) -> Iterator[Array]:
-        """Which of the wanted tokens are of a run; it runs once more where these are too many.
+        """Yield the requested tokens of a run, in groups that one run can return.
 
-        It writes the same rows again then.
+        The run repeats for each group, and writes the same rows again.
         """
         mine: Array = np.flatnonzero((wanted >= run.begin) & (wanted < run.end))
         most = sampled_rows(run.size) if self._samples else run.size
@@ -160,7 +160,7 @@ class PagedInferRequest(StatelessRequest):
             yield mine[begin : begin + most]
 
     def _runner(self, size: int) -> VariantRunner:
-        """The runner of a variant, made when it is first needed."""
+        """Return the runner of a variant, created on first use."""
         if size not in self._runners:
             self._runners[size] = VariantRunner(self._compiled.variants[size])
         return self._runners[size]
@@ -170,10 +170,10 @@ class PagedInferRequest(StatelessRequest):
 
 
 def _in_place(name: str, tensor: AnyInput) -> Array:
-    """A cache where it lies.
+    """Return a cache as an array, in place.
 
     Raises:
-        RemoteError: the host does not see it.
+        RemoteError: the cache is not host-visible.
     """
     if isinstance(tensor, RemoteTensor) and not tensor.piece().memory.host_visible:
         raise RemoteError(
@@ -183,10 +183,10 @@ def _in_place(name: str, tensor: AnyInput) -> Array:
 
 
 def _count(rows: Mapping[str, Array]) -> int:
-    """How many tokens there are.
+    """Return the number of tokens.
 
     Raises:
-        TensorError: inputs disagree.
+        TensorError: the inputs have different numbers of rows.
     """
     lengths = {name: len(values) for name, values in rows.items()}
     if len({*lengths.values()}) != 1:
@@ -196,10 +196,10 @@ def _count(rows: Mapping[str, Array]) -> int:
 
 
 def _sampled(indices: Array, tokens: int) -> Array:
-    """The numbers of the tokens that are sampled.
+    """Return the checked indices of sampled tokens.
 
     Raises:
-        TensorError: there is no such token.
+        TensorError: an index is out of range.
     """
     if indices.size and not 0 <= indices.min() <= indices.max() < tokens:
         raise TensorError(f"{SAMPLED!r} names tokens beyond the {tokens} that there are")

@@ -1,4 +1,4 @@
-"""The parts of a model that the host computes: attention, and the choice of sampled rows."""
+"""Parts of a model that the host computes: attention, and the selection of sampled rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class PagedAttentions:
-    """Each attention of a model is a part of its own."""
+    """Isolation of each attention as a separate part."""
 
     def __init__(self) -> None:
         self.device: Device = PagedAttentionDevice()
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them."""
+        """Return one part for each attention."""
         # Imported here: a warm start loads no graphs.
         from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
         from compiler_layer.partition.parts import PartOps
@@ -33,13 +33,13 @@ class PagedAttentions:
 
 
 class SampledTokens:
-    """So is what picks the rows of sampled tokens: an NPU looks up rows of constants alone."""
+    """Isolation of ops that select sampled rows, as an NPU looks up only rows of constants."""
 
     def __init__(self) -> None:
         self.device: Device = InterpreterDevice()
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them."""
+        """Return one part for each op that reads the sampled indices."""
         from compiler_layer.partition.parts import PartOps
 
         sampled = [port.value for port in model.inputs if port.name == SAMPLED]
@@ -48,5 +48,5 @@ class SampledTokens:
 
 
 def isolations() -> Mapping[str, Isolation]:
-    """Return the parts that the host computes, by tag."""
+    """Return the isolations of host parts, by tag."""
     return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}

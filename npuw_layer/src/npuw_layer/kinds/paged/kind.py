@@ -1,4 +1,4 @@
-"""The record of models with paged attention, which are built on static models."""
+"""The record of models with paged attention, which build on static models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PagedKind(ThroughNpuw):
     because = "its caches are the caller's, so that nothing of it is split"
 
     def device(self, devices: CoreDevices, options: Options) -> Device:
-        """Return what runs all variants; the host computes attention."""
+        """Return the device that runs all variants; the host computes their attention."""
         from npuw_layer.kinds.paged.compiled import submodels
         from npuw_layer.kinds.paged.isolate import isolations
         from npuw_layer.kinds.paged.names import VARIANT
@@ -34,7 +34,7 @@ class PagedKind(ThroughNpuw):
     def build(
         self, devices: CoreDevices, device: Device, path: Path, options: Options
     ) -> PagedCompiledModel:
-        """Compile a variant for each of some numbers of tokens."""
+        """Compile the variants for several numbers of tokens."""
         from npuw_layer.kinds.paged.compiled import compile_paged
         from npuw_layer.kinds.paged.compiled_model import PagedCompiledModel
 

@@ -1,4 +1,4 @@
-"""For how many tokens a model is compiled, and which of these variants run."""
+"""Numbers of tokens of the variants, and the choice of variants to run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _STEP = 8
-"""Each variant takes so many times the tokens of the one before."""
+"""Factor between the tokens of successive variants."""
 
 
 _SAMPLED = 64
-"""The most tokens of one run that outputs are wanted for, where a model is told which."""
+"""Limit of sampled tokens per run, for models that take sampled indices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the tokens that it reads, ``end`` not included, and for how many it is compiled."""
+    """One run: the range of tokens, ``end`` excluded, and the size of its variant."""
 
     begin: int
     end: int
@@ -23,9 +23,9 @@ class Run:
 
 
 def variant_sizes(most: int) -> tuple[int, ...]:
-    """Give the numbers of tokens to compile for, ascending: 1, 8, 64, … and the most.
+    """Return the numbers of tokens to compile for, ascending: 1, 8, 64, … and the most.
 
-    One token is a step of one sequence, and some are steps of several; most are prompts.
+    One token is a generate step of one sequence, a few are steps of several, and most are prompts.
 
     Args:
         most: NPUW_LLM_MAX_PROMPT_LEN.
@@ -37,20 +37,20 @@ def variant_sizes(most: int) -> tuple[int, ...]:
 
 
 def sampled_rows(size: int) -> int:
-    """Give for how many tokens of a run outputs are computed, if not for all.
+    """Return the number of output rows of a variant that takes sampled indices.
 
     Args:
-        size: tokens of the run.
+        size: tokens of the variant.
     """
     return min(size, _SAMPLED)
 
 
 def plan_runs(tokens: int, sizes: Sequence[int]) -> Iterator[Run]:
-    """Cut tokens into runs: the largest as often as it is full, then the smallest that suffices.
+    """Cut tokens into runs: full runs of the largest variant, then the smallest that suffices.
 
     Args:
-        tokens: how many there are; maybe none.
-        sizes: of the variants, ascending.
+        tokens: number of tokens; may be 0.
+        sizes: sizes of the variants, ascending.
     """
     begin = 0
     while begin < tokens:

@@ -1,4 +1,4 @@
-"""Roles of the inputs of a model with paged attention; its transformation names them."""
+"""Names and roles of the inputs of models with paged attention, as OpenVINO names them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from enum import Enum, auto
 OPTION = "NPUW_PA"
 
 VARIANT = "tokens"
-"""What variants are called, with the number of their tokens."""
+"""Name of variants, before the number of their tokens."""
 
 TAG = "pa"
-"""Of the parts of a model that are attention; the original's, too."""
+"""Tag of attention parts, the same as the original's."""
 
 SAMPLED_TAG = "sampled"
-"""Of what picks the rows of sampled tokens."""
+"""Tag of parts that select the rows of sampled tokens."""
 
 PAST_LENS = "past_lens"
 SUBSEQUENCE_BEGINS = "subsequence_begins"
 BLOCK_INDICES = "block_indices"
 BLOCK_INDICES_BEGINS = "block_indices_begins"
 TABLES = (PAST_LENS, SUBSEQUENCE_BEGINS, BLOCK_INDICES, BLOCK_INDICES_BEGINS)
-"""Which rows are whose, and where they lie; i32, in the order of the op's operands."""
+"""Tables of sequences and blocks, i32, in the order of the op's operands."""
 
 MAX_CONTEXT_LEN = "max_context_len"
 SAMPLED = "sampled_tokens_indices"
@@ -28,20 +28,20 @@ _CACHES = ("key_cache.", "value_cache.")
 
 
 class Role(Enum):
-    """What an input is for."""
+    """The role of an input."""
 
     TOKENS = auto()
-    """A row for each token: ids, positions, embeddings."""
+    """One row per token: ids, positions, embeddings."""
     SAMPLED = auto()
-    """The numbers of the tokens that outputs are wanted for; without it they are for all."""
+    """Indices of the tokens whose outputs are computed; without the input, all tokens."""
     TABLE = auto()
     CONTEXT = auto()
-    """How many rows the longest sequence has; it follows from the tables."""
+    """Rows of the longest sequence; the tables determine the number."""
     CACHE = auto()
 
 
 def role_of(name: str) -> Role:
-    """Tell what an input is for."""
+    """Return the role of an input."""
     if name.startswith(_CACHES):
         return Role.CACHE
     if name in TABLES:

@@ -15,7 +15,7 @@ from npuw_layer.options.reports import selects
 
 
 class PagedOptions(KindOptions):
-    """Caches in blocks that are the caller's, as continuous batching has them."""
+    """Caches in blocks of the caller's memory, for continuous batching."""
 
     title: ClassVar[str] = "Paged attention"
     flags: ClassVar[tuple[str, ...]] = ("paged",)
@@ -34,7 +34,7 @@ class PagedOptions(KindOptions):
     """What computes paged attention: no NPU does, as it has to follow tables."""
 
     def excluded(self) -> Mapping[str, object]:
-        """Rule out other cuts than those around attention, and what caches cannot store."""
+        """Exclude cuts other than around attention, and types that caches do not support."""
         options = self.group(OptionValues)
         return {
             "NPUW_GQA": options.gqa,

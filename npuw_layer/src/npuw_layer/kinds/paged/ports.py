@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model with paged attention, as it was before it was made static."""
+"""Inputs and outputs of a model with paged attention, before it was made static."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ OPEN = -1
 
 @dataclass(frozen=True, slots=True)
 class PagedPort(ModelPort):
-    """An input or output."""
+    """An input or output of a model with paged attention."""
 
     partial_shape: tuple[int, ...]
-    """``OPEN`` first, unless it is a scalar: tokens, sequences, blocks."""
+    """Shape, with ``OPEN`` first unless scalar: tokens, sequences, or blocks."""
 
     def get_partial_shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Return the dimensions."""
         return self.partial_shape
 
     @property
     def role(self) -> Role:
-        """What an input is for."""
+        """Role of the input."""
         return role_of(self.any_name)
 
     def check(self, element: str, shape: tuple[int, ...]) -> None:
-        """See that a tensor fits.
+        """Check that a tensor's type and shape fit.
 
         Raises:
-            TensorError: it does not.
+            TensorError: the type or shape differs.
         """
         same_rank = len(shape) == len(self.partial_shape)
         fits = all(d in (OPEN, n) for d, n in zip(self.partial_shape, shape, strict=False))
@@ -48,10 +48,10 @@ class PagedPort(ModelPort):
             )
 
     def check_array(self, array: Array) -> None:
-        """See that an array fits; a cache is written in place.
+        """Check that an array fits; caches must be writable in place.
 
         Raises:
-            TensorError: it does not.
+            TensorError: the array does not fit.
         """
         fits = array.dtype == ELEMENT_TYPES[self.element_type]
         self.check(self.element_type if fits else str(array.dtype), array.shape)
@@ -64,13 +64,13 @@ class PagedPort(ModelPort):
 
 
 def inputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """The inputs, but for what was added to them."""
+    """Return the inputs of the original model."""
     every = compiled.largest.inputs
     return [_opened(port) for port in every if not port.any_name.startswith(VOCABULARY)]
 
 
 def outputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """The outputs, with a row for each token, or for each that is sampled."""
+    """Return the outputs, with a row for each token, or for each sampled token."""
     return [_opened(port) for port in compiled.largest.outputs]
 
 

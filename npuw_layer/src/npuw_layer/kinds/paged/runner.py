@@ -1,4 +1,4 @@
-"""One variant with memory for its tokens: it runs some of them at a time."""
+"""Runner of one variant, with memory for its tokens."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from npuw_layer.kinds.paged.names import Role, role_of
 from npuw_layer.kinds.static.compiled import CompiledStatic
 
 _IN_PLACE = (Role.CACHE, Role.TABLE)
-"""Inputs that programs are bound to where the host has them."""
+"""Roles of inputs that are bound to the host's memory without a copy."""
 
 
 class VariantRunner:
-    """One user of a variant.
+    """Program of a variant with its own tensors.
 
     Args:
         compiled: the variant.
 
     Raises:
-        DeviceError: the device has no memory left.
+        DeviceError: the device is out of memory.
     """
 
     def __init__(self, compiled: CompiledStatic) -> None:
@@ -43,15 +43,15 @@ class VariantRunner:
         self._arena.bind(self._program)
 
     def run(self, rows: Mapping[str, Array], in_place: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once.
+        """Run the variant once.
 
         Args:
-            rows: inputs by name, of at most as many tokens as it is compiled for; what is left is
-                zeros.
+            rows: inputs by name, of at most as many tokens as the variant takes; remaining rows are
+                zeroed.
             in_place: tables and caches by name, contiguous; caches are written.
 
         Returns:
-            The outputs with padding, by name; the next run overwrites them.
+            The outputs by name, with padding; the next run overwrites them.
 
         Raises:
             DeviceError: a device failed.

@@ -1,7 +1,7 @@
 """The graph of a model with paged attention for some tokens.
 
-Caches and tables are declared as one block, and as one sequence in it: the programs that read them
-take any number (``attention``), and no other program reads them.
+Caches and tables are declared as a single block and a single sequence. Only the programs of
+attention read them, and these take any number (``attention``).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _ONE_SEQUENCE: Mapping[str, Shape] = {
 
 
 def variant(whole: Model, tokens: int, precision: str) -> Model:
-    """Give a model for so many tokens.
+    """Return the static model for a number of tokens.
 
     Args:
-        whole: as it was read; it stays as it is.
-        tokens: that it takes in one run.
-        precision: f32 or f16, the type of its caches.
+        whole: the model as read; not changed.
+        tokens: number of tokens per run.
+        precision: type of the caches, f32 or f16.
 
     Raises:
-        ModelError: it has no paged attention, or asks for what is not supported.
+        ModelError: the model has no paged attention, or is not supported.
     """
     model = whole.clone()
     attentions = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
@@ -87,20 +87,20 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
 
 
 def _caches(attentions: Sequence[PagedAttentionExtension]) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """All caches, with what is written into them."""
+    """Yield all caches, each with the rows written into it."""
     for op in attentions:
         yield op.key_cache, op.k
         yield op.value_cache, op.v
 
 
 def _shape(port: Port, tokens: int) -> Shape:
-    """The shape that an input is compiled for."""
+    """Return the static shape of an input."""
     shape = shape_of(port.value)
     match role_of(port.name):
         case Role.TABLE:
             return _ONE_SEQUENCE[port.name]
         case Role.CACHE:
-            return tuple(max(d, 1) for d in shape)  # its own follows from what is written
+            return tuple(max(d, 1) for d in shape)  # replaced by ``cache_shape`` later
         case Role.SAMPLED if len(shape) == 1:
             return (sampled_rows(tokens),)
         case Role.TOKENS if shape[:1] == (-1,) and is_static(shape[1:]):
@@ -115,7 +115,7 @@ def _shape(port: Port, tokens: int) -> Shape:
 
 
 def _check_outputs(model: Model, tokens: int) -> None:
-    """See that outputs have a row for each token, or for each that is sampled."""
+    """Check that outputs have a row for each token, or for each sampled token."""
     sampled = any(role_of(port.name) is Role.SAMPLED for port in model.inputs)
     rows = sampled_rows(tokens) if sampled else tokens
     for port in model.outputs:

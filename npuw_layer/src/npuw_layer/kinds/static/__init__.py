@@ -1,5 +1,5 @@
 """Static models: one graph and one program, on the NPU itself or through NPUW.
 
 Begin with ``kind``, then ``compiled`` and ``infer_request``. ``ThroughNpuw`` is the base of kinds
-that are built on static models.
+that build on static models.
 """

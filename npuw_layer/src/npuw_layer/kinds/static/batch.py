@@ -1,12 +1,12 @@
-"""Models that run item by item of a batch, and the graph of one item (NPU_BATCH_MODE).
+"""Choice of models that run item by item of a batch (NPU_BATCH_MODE), and the graph of one item.
 
-A batch is the first dimension of all inputs and outputs, where the model has no state. As in the
-original, such a model is compiled for one item, and an inference goes through the items. Whether a
-model is one is seen in its file: a warm start reads no graph.
+The batch is the first dimension of all inputs and outputs of a model without state. As in the
+original, such a model is compiled for one item, and an inference loops over the items. The model's
+file shows whether a batch is possible; a warm start reads no graph.
 
-The original decides likewise (its plugin's transformations.cpp), and takes static batches item by
-item as well unless told otherwise; here the compiler takes these, unless PLUGIN is asked for. That
-items do not depend on one another nobody checks.
+The original uses the same criteria (its plugin's transformations.cpp), but by default runs static
+batches item by item, too. Here the compiler takes static batches, unless the mode is PLUGIN.
+Nothing checks that items are independent.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _NAME = "NPU_BATCH_MODE"
 
 
 def batch_of(path: Path, options: Options) -> int | None:
-    """Tell what batch of a model is run item by item.
+    """Return the batch that is run item by item.
 
     Args:
-        path: an IR's ``.xml``; folders of another kind are never run so.
-        options: NPU_BATCH_MODE, and which way the model goes.
+        path: an IR's ``.xml``; a folder never runs item by item.
+        options: NPU_BATCH_MODE, and whether the model goes through NPUW.
 
     Returns:
-        The batch; ``OPEN`` if inferences decide; None if the compiler takes the model as it is.
+        The batch; ``OPEN`` if each inference decides; None if the compiler takes the model as is.
 
     Raises:
-        OptionError: NPU_BATCH_MODE asks for what cannot be; it names the input or output.
+        OptionError: NPU_BATCH_MODE is impossible for an input or output, which the error names.
     """
     if options.use_npuw:
-        return None  # PLUGIN is refused there (``kinds.routing``)
+        return None  # ``check_way`` rejects PLUGIN there
     mode = options.batch_mode
     ends = ir_ends(path) if path.suffix == ".xml" else Ends()
     if mode == "COMPILER":
@@ -57,13 +57,13 @@ def batch_of(path: Path, options: Options) -> int | None:
 
 
 def of_one_item(source: GraphSource, batch: int) -> GraphSource:
-    """Give the source of the graph that takes one item."""
+    """Return the source of the graph of one item."""
     depends = {**source.depends, _NAME: str(batch)}
     return replace(source, graph=partial(_one_item, source.graph), depends=depends)
 
 
 def _common(ends: Ends) -> tuple[int, str]:
-    """The batch that all inputs and outputs have in common, or why there is none."""
+    """Return the common batch of all inputs and outputs, and the problem if they have none."""
     every = [*_named("input", ends.inputs), *_named("output", ends.outputs)]
     if not ends.inputs or not ends.outputs:
         return 1, "the model has no inputs and outputs"
@@ -87,10 +87,10 @@ def _named(side: str, ends: dict[str, Dims]) -> list[tuple[str, Dims]]:
 
 
 def _check_closed(ends: Ends) -> None:
-    """See that the compiler is not asked for a batch of any size.
+    """Check that COMPILER is not combined with an open batch.
 
     Raises:
-        OptionError: it is.
+        OptionError: the batch of an input is open.
     """
     for name, dims in ends.inputs.items():
         if dims and _is_open(dims[0]):
@@ -109,10 +109,10 @@ def _written(batch: int) -> str:
 
 
 def _one_item(read: Callable[[], Model]) -> Model:
-    """Read a graph, and let it take one item.
+    """Read a graph, and set the batch of its inputs to one item.
 
     Raises:
-        ModelError: it does not give one item then.
+        ModelError: the graph cannot take one item, or does not return one.
     """
     # Imported here: a warm start, which compiles nothing, loads no graphs.
     from compiler_layer.dialects.ov.types import shape_of

@@ -20,30 +20,30 @@ class BatchedPort(OpenPort):
 
     @staticmethod
     def of(item: StaticPort, batch: int) -> BatchedPort:
-        """Show the port of one item with its batch, which may be ``OPEN``."""
+        """Return the port of one item with a batch, which may be ``OPEN``."""
         dims = (batch, *item.shape[1:])
         return BatchedPort(item.any_name, item.element_type, item.index, dims, item.is_input)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions.
+        """Dimensions of the port.
 
         Raises:
-            TensorError: inferences decide one of them.
+            TensorError: the batch is open until an inference.
         """
         if OPEN in self.partial_shape:
             raise TensorError(f"{self.any_name!r} has an open batch; see its partial_shape")
         return self.partial_shape
 
     def get_shape(self) -> tuple[int, ...]:
-        """Its dimensions; as ``shape``."""
+        """Return the dimensions; same as ``shape``."""
         return self.shape
 
     def items(self, tensor: Tensor | RemoteTensor) -> int:
-        """Tell how many items a tensor has.
+        """Return the number of items in a tensor.
 
         Raises:
-            TensorError: it does not fit.
+            TensorError: the tensor does not fit.
         """
         if isinstance(tensor, RemoteTensor):
             element = tensor.element_type

@@ -1,4 +1,4 @@
-"""Runs a static model for each item of a batch; see ``kinds.static.batch``."""
+"""Request that runs a static model for each item of a batch; see ``kinds.static.batch``."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_
 
 
 class BatchedInferRequest(StatelessRequest):
-    """One user of a model that takes a batch item by item.
+    """Request of a model whose batches run item by item.
 
-    An inference copies each item to where the device reads it, runs, and copies what comes out to
-    its place in the batch. Items run one after the other, in the device's memory for one.
+    For each item, an inference copies the inputs to device memory, runs the program, and copies the
+    outputs to their place in the batch. Items run sequentially, in device memory for one item.
 
     Args:
         compiled: the program of one item.
-        inputs, outputs: the model's, with their batch.
-        place: among other requests, if there is an order.
+        inputs, outputs: ports of the model, with their batch.
+        place: position among ordered requests, if requests are ordered.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class BatchedInferRequest(StatelessRequest):
         self._compiled = compiled
         self._inputs, self._outputs = inputs, outputs
         self.transfers = Transfers()
-        """What was copied, in bytes."""
+        """Bytes copied."""
         program = self._program = compiled.programs.loaded.create_program()
         compiled.bank.bind(program, compiled.programs.loaded.inputs)
         self._bound = {
@@ -55,11 +55,11 @@ class BatchedInferRequest(StatelessRequest):
             )
             for port in (*compiled.inputs, *compiled.outputs)
         }
-        """Of one item."""
+        """Bindings of one item, by port name."""
         self._lists: dict[str, list[AnyInput]] = {}
-        """Inputs that are set item by item."""
+        """Inputs set item by item."""
         self._targets: dict[str, AnyInput] = {}
-        """Where outputs are copied to."""
+        """Destinations of outputs."""
 
     @property
     def model_inputs(self) -> Sequence[BatchedPort]:
@@ -72,11 +72,11 @@ class BatchedInferRequest(StatelessRequest):
         return self._outputs
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
-        """Set an input or output for the next inferences; its values are read or written at each.
+        """Set an input or output; each following inference reads or writes its values.
 
         Raises:
-            TensorError: there is no such input or output, or the tensor does not fit.
-            RemoteError: it is a remote tensor for the other side.
+            TensorError: no such input or output exists, or the tensor does not fit.
+            RemoteError: the remote tensor is for the other direction.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -93,11 +93,11 @@ class BatchedInferRequest(StatelessRequest):
         self._targets[port.any_name] = given
 
     def set_tensors(self, key: PortKey, tensors: Sequence[AnyTensor], /) -> None:
-        """Set an input for the next inferences to a tensor for each item, [1, …] each.
+        """Set an input to one tensor [1, …] per item, for the following inferences.
 
         Raises:
-            TensorError: there is no such input, or one of the tensors does not fit.
-            RemoteError: one of them was made for outputs.
+            TensorError: no such input exists, or a tensor does not fit.
+            RemoteError: a remote tensor was made for outputs.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -117,17 +117,17 @@ class BatchedInferRequest(StatelessRequest):
         self._lists[port.any_name] = given
 
     def set_input_tensors(self, *index_and_tensors: Any) -> None:
-        """The same by an input's number: ``(index, tensors)``; or ``(tensors)`` of the only one."""
+        """Set an input by index, ``(index, tensors)``, or the only input, ``(tensors)``."""
         if len(index_and_tensors) not in (1, 2):
             raise TensorError("set_input_tensors takes (index, tensors) or (tensors)")
         index = index_and_tensors[0] if len(index_and_tensors) == 2 else None
         self.set_tensors(only_port(self._inputs, index, "input"), index_and_tensors[-1])
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
-        """Give what an input was set to, or an output of the last inference.
+        """Return the tensor set for an input, or an output of the last inference.
 
         Raises:
-            TensorError: there is none yet, or it was set item by item.
+            TensorError: the tensor is not set yet, or was set item by item.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -135,7 +135,7 @@ class BatchedInferRequest(StatelessRequest):
         return self._targets[name] if name in self._targets else super().get_tensor(name)
 
     def execution_report(self) -> Mapping[str, str]:
-        """What was copied, for people."""
+        """Return a readable report of the copies."""
         compiled = self._compiled
         where = devices_report(compiled.submodels)
         return {"blob": str(compiled.origin), **where, **self.transfers.report()}
@@ -153,7 +153,7 @@ class BatchedInferRequest(StatelessRequest):
         return port.any_name, tensor
 
     def _infer(self, given: Mapping[str, AnyInput]) -> None:
-        """As OpenVINO does, what is given stays what the input is set to."""
+        """Keep given inputs as set inputs, as OpenVINO does, and run."""
         kept = copied(dict(given))
         self._set |= kept
         for name in kept:
@@ -181,7 +181,7 @@ class BatchedInferRequest(StatelessRequest):
         return found
 
     def _batch(self, port: BatchedPort, inputs: Mapping[str, AnyInput]) -> Sequence[Array]:
-        """The items of an input, without their batch."""
+        """Return the items of an input, without the batch dimension."""
         name = port.any_name
         if name in inputs:
             return list(values_of(inputs[name]))
@@ -198,10 +198,10 @@ class BatchedInferRequest(StatelessRequest):
         self.transfers.inferences += 1
 
     def _place(self, port: BatchedPort, count: int, target: AnyInput | None) -> Array:
-        """Where an output is gathered: in the caller's own array, if that was set.
+        """Return the array that gathers an output: the caller's own array, if set.
 
         Raises:
-            TensorError: it is for another number of items.
+            TensorError: the set tensor is for another number of items.
         """
         shape = (count, *port.partial_shape[1:])
         if target is not None and target.shape != shape:
@@ -214,17 +214,17 @@ class BatchedInferRequest(StatelessRequest):
         return np.empty(shape, item.dtype)
 
     def _deliver(self, found: dict[str, Array]) -> None:
-        """Copy what goes to remote tensors; that is no result."""
+        """Copy outputs to their remote tensors, and remove these outputs from the results."""
         for name, target in self._targets.items():
             if isinstance(target, RemoteTensor):
                 target.copy_from(found.pop(name))
 
 
 def _check_side(port: BatchedPort, tensor: AnyInput) -> None:
-    """See that a remote tensor was made for inputs, or for outputs.
+    """Check that a remote tensor was made for the direction of the port.
 
     Raises:
-        RemoteError: it was made for the others.
+        RemoteError: the tensor was made for the other direction.
     """
     wanted = TensorType.INPUT if port.is_input else TensorType.OUTPUT
     if isinstance(tensor, RemoteTensor):

@@ -1,9 +1,9 @@
-"""One input or output of a request: what the caller bound it to, and where the device sees it.
+"""Binding of one input or output of a request to a tensor, and its location on the device.
 
-How it works. An input or output begins with memory of the request's own that host and device both
-reach; ``get_tensor`` shows it, and nothing is copied. A host tensor of the caller is copied to that
-memory before each inference, or from it after each. A remote tensor of the same context is bound
-itself; one of another context is copied as a host tensor is.
+Initially, a port is bound to memory of the request that host and device share; ``get_tensor``
+returns a view of it, and nothing is copied. A host tensor of the caller is copied to that memory
+before each inference, or from it afterwards. A remote tensor of the same context is bound directly;
+one of another context is copied like a host tensor.
 
 Source: Intel KB 000101553; fact sheet npuw §e.4 (set_tensor, infer).
 """
@@ -30,10 +30,10 @@ class BoundTensor:
     """The binding of one port.
 
     Args:
-        device: where the request runs.
-        program: what is bound.
-        port: which of its inputs or outputs.
-        transfers: where its bytes are counted.
+        device: the device of the request.
+        program: the program whose argument is bound.
+        port: the input or output.
+        transfers: counters of the port's bytes.
     """
 
     def __init__(
@@ -55,24 +55,24 @@ class BoundTensor:
 
     @property
     def tensor(self) -> Tensor | RemoteTensor:
-        """What the caller gave; else a view of the request's own memory."""
+        """The caller's tensor, or else a view of the request's own memory."""
         return Tensor(self._own_memory().data) if self._given is None else self._given
 
     @property
     def value(self) -> Array | None:
-        """An output as the host has it after an inference; None if it is a remote tensor's.
+        """Output values on the host after an inference; None if bound to a remote tensor.
 
-        A view where it is the request's own memory: the next inference overwrites it.
+        A view if the values lie in the request's own memory; the next inference overwrites them.
         """
         tensor = self.tensor
         return tensor.data if isinstance(tensor, Tensor) else None
 
     def set(self, tensor: Tensor | RemoteTensor) -> None:
-        """Bind to a caller's tensor, from the next inference on.
+        """Bind a caller's tensor for the following inferences.
 
         Raises:
-            TensorError: it does not fit, or the host may not write to it.
-            RemoteError: it is not made for this side.
+            TensorError: the tensor does not fit, or the host may not write to it.
+            RemoteError: the remote tensor was made for the other direction.
         """
         if tensor is self._given:
             return
@@ -86,10 +86,10 @@ class BoundTensor:
         self._given = tensor
 
     def check(self, tensor: Tensor | RemoteTensor) -> None:
-        """See that a tensor can be bound; ``set`` raises the same.
+        """Check that a tensor can be bound; ``set`` raises the same errors.
 
         Raises:
-            TensorError, RemoteError: it cannot.
+            TensorError, RemoteError: the tensor cannot be bound.
         """
         if isinstance(tensor, RemoteTensor):
             self.port.check(tensor.element_type, tensor.shape)
@@ -100,7 +100,7 @@ class BoundTensor:
             raise TensorError(f"output {self.port.any_name!r}: the array is read-only")
 
     def fill(self, values: Array) -> None:
-        """Copy values into the request's own memory, and bind to that; they fit."""
+        """Copy values, which must fit, into the request's own memory, and bind that memory."""
         own = self._own_memory()
         self._given = None
         self._transfers.bound_to = "the request's own memory"
@@ -109,7 +109,7 @@ class BoundTensor:
         self._transfers.host_to_device += self.port.byte_size
 
     def before(self) -> None:
-        """Make ready for an inference: bind, and copy in what the device does not reach.
+        """Prepare an inference: bind the memory, and copy in values that the device cannot access.
 
         Raises:
             RemoteError: the memory of a remote tensor was freed.
@@ -117,7 +117,7 @@ class BoundTensor:
         near = self._near()
         piece = (near or self._own_memory()).piece()
         if piece is not self._bound:
-            self._bound = None  # until it is
+            self._bound = None  # stays None if binding fails
             self._program.bind(self.port.any_name, piece.memory, piece.offset)
             self._bound = piece
         if not self.port.is_input:
@@ -130,7 +130,7 @@ class BoundTensor:
         self._filled = False
 
     def after(self) -> None:
-        """Copy out what the device could not write in place.
+        """Copy out values that the device could not write in place.
 
         Raises:
             RemoteError: the memory of a remote tensor was freed.
@@ -148,23 +148,23 @@ class BoundTensor:
         self._transfers.device_to_host += self.port.byte_size
 
     def copied_value(self) -> Array | None:
-        """An output as an array that stays as it is; None if it is a remote tensor's."""
+        """Return an independent copy of the output; None if bound to a remote tensor."""
         if self._given is not None:
             return self.value
-        # It is no longer in place that the caller finds it.
+        # The caller gets a copy after all: move the bytes from one counter to the other.
         self._transfers.in_place -= self.port.byte_size
         self._transfers.device_to_host += self.port.byte_size
         return np.array(self._own_memory().data)
 
     def _near(self) -> RemoteTensor | None:
-        """The tensor that the device itself uses, if host and device share it."""
+        """Return the tensor that the device uses directly; None if values must be copied."""
         given = self._given
         if given is None:
             return self._own_memory()
         return given if isinstance(given, RemoteTensor) and given.is_of(self._device) else None
 
     def _own_memory(self) -> RemoteTensor:
-        """The request's own memory; taken when it is first needed."""
+        """Return the request's own memory, allocated on first use."""
         if self._own is None:
             properties, port = RemoteProperties(), self.port
             piece = make_memory(self._device, properties, port.byte_size)

@@ -1,4 +1,4 @@
-"""One static model, compiled or taken from the cache, and loaded."""
+"""A static model, compiled or taken from the cache, and loaded."""
 
 from __future__ import annotations
 
@@ -61,28 +61,28 @@ class Variable:
     """A variable of a stateful model."""
 
     port: StaticPort
-    """Its id as a name, and its type on the device."""
+    """Port named after the variable's id, with its type on the device."""
     initial: Array
-    """Its value after a reset."""
+    """Value after a reset."""
     arguments: tuple[str, ...]
-    """The program's input that it is read by, and the output that it is assigned by, if any."""
+    """The program's input that reads the variable and output that assigns it, if they exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledStatic:
-    """A loaded program with its weights; requests change nothing here.
+    """A loaded program with its weights; requests do not modify it.
 
     Attributes:
-        npu: whose memory requests have their tensors in.
-        device: what runs the program; the NPU, or several devices that use its memory.
-        options: what it was compiled with.
-        programs: what was loaded.
-        inputs, outputs: without variables.
-        variables: what one inference leaves to the next.
-        bank: its weights.
-        sources: where they came from.
-        shared: the weights that other processes use too.
-        origin: where the programs came from.
+        npu: the NPU whose memory holds the tensors of requests.
+        device: the device that runs the program: the NPU, or several devices that use its memory.
+        options: options of the compilation.
+        programs: the loaded program and its initial values.
+        inputs, outputs: ports of the model, without variables.
+        variables: the model's state between inferences.
+        bank: the weights bank.
+        sources: where the weights come from.
+        shared: weights shared with other processes.
+        origin: whether the programs were compiled, cached or imported.
         batch: batch of a model that runs item by item (``kinds.static.batch``) with this program;
             None if the program takes its batch itself.
     """
@@ -102,20 +102,20 @@ class CompiledStatic:
 
     @property
     def submodels(self) -> Mapping[str, LoadedModel]:
-        """The one static model by its name."""
+        """The only submodel, by its name."""
         return {self.programs.submodel: self.programs.loaded}
 
 
 @dataclass(frozen=True, slots=True)
 class StaticPrograms:
-    """A static model as a device takes it.
+    """A static model in the form that a device takes.
 
     Attributes:
-        program: its program.
-        values: the initial values of its variables, packed.
-        loaded: the program, loaded.
-        initial: the values, by variables' names.
-        submodel: what it is called.
+        program: the compiled program.
+        values: packed initial values of the variables.
+        loaded: the loaded program.
+        initial: initial values by variable name.
+        submodel: name of the submodel.
     """
 
     program: bytes | memoryview
@@ -128,18 +128,18 @@ class StaticPrograms:
 def compile_static(
     source: GraphSource, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledStatic:
-    """Compile, or load from the cache, a static model.
+    """Compile a static model, or load it from the cache.
 
     Args:
-        source: its files and its graph.
-        device: where it will run.
-        npu: where its tensors will be; the same, or one whose memory the device uses.
-        options: precision, tiles, cache, batch; those of NPUW_LLM_… change nothing.
+        source: the model's files and graph.
+        device: the device that runs the model.
+        npu: the NPU whose memory holds the tensors: ``device`` itself, or one that it uses.
+        options: precision, tiles, cache, batch; options NPUW_LLM_… have no effect.
 
     Raises:
-        OptionError: NPU_BATCH_MODE asks for what cannot be.
+        OptionError: NPU_BATCH_MODE is impossible for this model.
         ModelError: the model cannot be read, is dynamic, or is not supported.
-        DeviceError: the device refuses it.
+        DeviceError: the device rejects the model.
     """
     began = time.perf_counter()
     path = source.path
@@ -162,11 +162,11 @@ def assemble(
     sources: WeightSources,
     origin: Origin,
 ) -> CompiledStatic:
-    """Put a loaded model together; arguments as of ``CompiledStatic``.
+    """Assemble a loaded model; ``CompiledStatic`` describes the arguments.
 
     Raises:
         ModelError: a variable has two types or shapes.
-        DeviceError: the initial values are those of another program.
+        DeviceError: the initial values belong to another program.
     """
     loaded = dumped(programs.loaded, programs.submodel, options)
     own = "" if programs.submodel == STATIC_MODEL else programs.submodel
@@ -196,7 +196,7 @@ def assemble(
 def _obtain(
     source: GraphSource, files: ModelFiles, device: Device, options: Options
 ) -> tuple[StaticPrograms, bool]:
-    """Give the programs, and whether they were in the cache."""
+    """Return the programs, and whether all came from the cache."""
     model = _PreparedModel(source, files, options)
     folder = options.cache_folder
     if folder is None:
@@ -219,7 +219,7 @@ def _obtain(
 def _keys(
     source: GraphSource, folder: Path, device: Device, options: Options
 ) -> Sequence[CacheKey]:
-    """Those of the program and of the initial values."""
+    """Return the cache keys of the program and of the initial values."""
     parts = {
         MODEL: digest_model(source.path, folder),
         **source.depends,
@@ -229,12 +229,12 @@ def _keys(
         **_told(options),
     }
     if not ability(device, FindsConstants):
-        parts["place"] = str(source.path.resolve())  # its programs name files by their paths
+        parts["place"] = str(source.path.resolve())  # its programs refer to files by path
     return [CacheKey({**parts, STAGE + "part": part}) for part in PARTS]
 
 
 class _PreparedModel:
-    """The graph, read when it is first needed."""
+    """A graph that is read on first use."""
 
     def __init__(self, source: GraphSource, files: ModelFiles, options: Options) -> None:
         self._source = source
@@ -242,10 +242,10 @@ class _PreparedModel:
         self._options = options
 
     def compile(self, device: Device) -> bytes:
-        """Compile it; its graph is consumed.
+        """Compile the graph, which consumes it.
 
         Raises:
-            ModelError: its files were changed meanwhile; their digest is that of others.
+            ModelError: the model's files changed meanwhile, so their digest is out of date.
         """
         config = {**self._options.compiler_config(), **_told(self._options)}
         config[SUBMODEL] = self._source.submodel
@@ -255,7 +255,7 @@ class _PreparedModel:
 
     @property
     def initial(self) -> Mapping[str, Array]:
-        """What its variables start as."""
+        """Initial values of the variables."""
         return self._prepared[1]
 
     @cached_property
@@ -268,13 +268,13 @@ class _PreparedModel:
 
 
 def _told(options: Options) -> dict[str, str]:
-    """What the compiler is told besides options: of the NPU itself, programs may have weights."""
+    """Return compiler settings besides options; without NPUW, programs may contain weights."""
     weightless = options.use_npuw or options.weightless
     return {"STATE_IN_PLACE": "YES", "ENABLE_WEIGHTLESS": "YES" if weightless else "NO"}
 
 
 def _variables(loaded: LoadedModel, initial: Mapping[str, Array]) -> list[Variable]:
-    """Pair inputs and outputs by their names; what nobody uses the old value of has no input."""
+    """Pair inputs and outputs by variable name; a variable that is never read has no input."""
     reads = _by_name(loaded.inputs, READ_PREFIX)
     assigns = _by_name(loaded.outputs, ASSIGN_PREFIX)
     return [

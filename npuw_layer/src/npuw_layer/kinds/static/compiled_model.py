@@ -1,4 +1,4 @@
-"""Static models ready to run, as OpenVINO's Python API gives them."""
+"""Static models ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ P = TypeVar("P", StaticPort, BatchedPort)
 
 
 class _OneProgram(ReadyModel[CompiledStatic, P, P]):
-    """A model that is one program, whose requests may run in order.
+    """A model of one program, whose requests may run in order.
 
     Args:
-        compiled: its program.
+        compiled: the loaded program.
     """
 
     def __init__(self, compiled: CompiledStatic) -> None:
@@ -29,7 +29,7 @@ class _OneProgram(ReadyModel[CompiledStatic, P, P]):
         self._place = order_of(compiled.options)
 
     def get_context(self) -> RemoteContext:
-        """Return the context of its Core; requests of one item bind its tensors in place."""
+        """Return the context of the Core; requests without a batch bind its tensors in place."""
         return RemoteContext(self._compiled.npu)
 
     def _write(self, file: BinaryIO) -> None:
@@ -41,25 +41,25 @@ class StaticCompiledModel(_OneProgram[StaticPort]):
 
     @property
     def inputs(self) -> list[StaticPort]:
-        """Its inputs, without variables."""
+        """Inputs of the model, without variables."""
         return list(self._compiled.inputs)
 
     @property
     def outputs(self) -> list[StaticPort]:
-        """Its outputs, without variables."""
+        """Outputs of the model, without variables."""
         return list(self._compiled.outputs)
 
     def create_infer_request(self) -> StaticInferRequest:
-        """Make a request, independent of all others."""
+        """Create an independent request."""
         return StaticInferRequest(self._compiled, self._place())
 
 
 class BatchedCompiledModel(_OneProgram[BatchedPort]):
-    """A static model that runs item by item, for any number of items or a fixed one.
+    """A static model that runs item by item, for a fixed or open batch.
 
     Args:
         compiled: the program of one item.
-        batch: as ports show it.
+        batch: the batch that ports show.
     """
 
     def __init__(self, compiled: CompiledStatic, batch: int) -> None:
@@ -68,16 +68,16 @@ class BatchedCompiledModel(_OneProgram[BatchedPort]):
 
     @property
     def inputs(self) -> list[BatchedPort]:
-        """Its inputs."""
+        """Inputs of the model."""
         return [BatchedPort.of(port, self._batch) for port in self._compiled.inputs]
 
     @property
     def outputs(self) -> list[BatchedPort]:
-        """Its outputs."""
+        """Outputs of the model."""
         return [BatchedPort.of(port, self._batch) for port in self._compiled.outputs]
 
     def create_infer_request(self) -> BatchedInferRequest:
-        """Make a request, independent of all others."""
+        """Create an independent request."""
         return BatchedInferRequest(self._compiled, self.inputs, self.outputs, self._place())
 
 
@@ -85,7 +85,7 @@ StaticModel = StaticCompiledModel | BatchedCompiledModel
 
 
 def ready_static(compiled: CompiledStatic) -> StaticModel:
-    """Return a compiled static model as a model of its batch."""
+    """Return the ready model of a compiled static model, with or without item-by-item batches."""
     if compiled.batch is None:
         return StaticCompiledModel(compiled)
     return BatchedCompiledModel(compiled, compiled.batch)

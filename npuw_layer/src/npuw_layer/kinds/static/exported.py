@@ -1,6 +1,6 @@
-"""A compiled static model as one file: its program, and what its variables start as.
+"""Export of a compiled static model to one file: the program and its initial values.
 
-One that goes through NPUW is a blob of NPUW; one for the NPU itself is that of the original's
+Through NPUW, the file is a blob of NPUW; for the NPU itself, it has the format of the original's
 plugin, ``storage.native_blob``.
 """
 
@@ -20,8 +20,8 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
     """Write a compiled static model to a stream.
 
     Raises:
-        OptionError: its device's programs cannot be exported, or encrypting fails.
-        ModelError: the model's files have changed since it was compiled.
+        OptionError: programs of the device cannot be exported, or encryption fails.
+        ModelError: the model's files have changed since compilation.
         OSError: the stream fails.
     """
     programs, options = compiled.programs, compiled.options

@@ -1,4 +1,4 @@
-"""A static model that went through NPUW from a file, which is not believed."""
+"""Import of a static model that went through NPUW, from an untrusted file."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def import_static(
     make_device: Callable[[Options], Device],
     make_npu: Callable[[Device, Options], ImportsMemory],
 ) -> CompiledStatic:
-    """Load a static model that was exported.
+    """Load an exported static model.
 
     Args:
-        opened: the blob, none of whose options those of this run may contradict.
-        make_device: gives the device that options name.
-        make_npu: gives the NPU whose memory a device uses.
+        opened: the blob; options of this run must not contradict its options.
+        make_device: creates the device that options name.
+        make_npu: returns the NPU whose memory a device uses.
 
     Raises:
-        BlobVersionError: other versions, or another device, made it.
-        BlobError: it is damaged, or not what it should be.
-        OptionError: an option contradicts it, or its weights are nowhere.
-        ModelError: the weights at hand are not those that it was made of.
-        DeviceError: the device refuses it.
+        BlobVersionError: other versions, or another device, made the blob.
+        BlobError: the blob is damaged or invalid.
+        OptionError: an option contradicts the blob, or its weights are not found.
+        ModelError: the available weights differ from the blob's.
+        DeviceError: the device rejects the blob.
     """
     began = time.perf_counter()
     with opened.named():

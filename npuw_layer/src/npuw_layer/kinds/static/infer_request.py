@@ -1,4 +1,4 @@
-"""Runs a static model, as OpenVINO's ``InferRequest`` does."""
+"""Inference request of a static model, with the interface of OpenVINO's ``InferRequest``."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
 
 class StaticInferRequest(Request):
-    """One user of a compiled model; two of them share nothing that changes.
+    """Request of a compiled model; requests share no mutable state.
 
-    Inputs and outputs are named as OpenVINO does: by tensor name, number or port. While it runs,
-    everything but ``wait``, ``wait_for``, ``cancel`` and ``transfers`` raises RequestBusy.
+    Inputs and outputs are identified as in OpenVINO: by tensor name, index or port. During an
+    inference, all but ``wait``, ``wait_for``, ``cancel`` and ``transfers`` raise RequestBusy.
 
     Args:
-        compiled: the program.
-        place: among other requests, if there is an order.
+        compiled: the loaded program.
+        place: position among ordered requests, if requests are ordered.
     """
 
     def __init__(self, compiled: CompiledStatic, place: Place | None = None) -> None:
         super().__init__(compiled.options, place)
         self._compiled = compiled
         self.transfers = Transfers()
-        """What was copied, and what was used in place, in bytes."""
+        """Bytes copied, and bytes used in place."""
         program = self._program = compiled.programs.loaded.create_program()
         compiled.bank.bind(program, compiled.programs.loaded.inputs)
         ports = (*compiled.inputs, *compiled.outputs)
@@ -58,33 +58,33 @@ class StaticInferRequest(Request):
 
     @property
     def model_inputs(self) -> Sequence[StaticPort]:
-        """Its inputs, without variables."""
+        """Inputs of the model, without variables."""
         return self._compiled.inputs
 
     @property
     def model_outputs(self) -> Sequence[StaticPort]:
-        """Its outputs, without variables."""
+        """Outputs of the model, without variables."""
         return self._compiled.outputs
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Run once.
+        """Run one inference.
 
         Args:
-            inputs: tensors by name, number or port, or in the order of inputs; or that of the only
-                one. Arrays are copied to the request's own memory; remote tensors are bound, as
-                ``set_tensor`` does. What is not given stays as it was set.
-            share_inputs: makes no difference: the caller waits until they were read.
-            share_outputs: give views that the next inference overwrites in place of copies.
+            inputs: tensors by name, index or port, or in the order of the inputs; or the tensor of
+                the only input. Arrays are copied to the request's own memory; remote tensors are
+                bound, as by ``set_tensor``. Other inputs keep their tensors.
+            share_inputs: no effect: the caller waits until the inputs are read.
+            share_outputs: return views, which the next inference overwrites, instead of copies.
 
         Returns:
-            The outputs by name, number or port, without those that are bound to remote tensors.
+            The outputs by name, index or port, without those bound to remote tensors.
 
         Raises:
-            TensorError, RemoteError: a tensor does not fit, or its memory is gone.
+            TensorError, RemoteError: a tensor does not fit, or its memory was freed.
             RequestBusy: the request is running.
-            InferenceCancelled: somebody cancelled it.
+            InferenceCancelled: the inference was cancelled.
             DeviceError: the device failed.
         """
 
@@ -98,59 +98,59 @@ class StaticInferRequest(Request):
     def start_async(
         self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
-        """Begin one inference on the request's own thread; ``wait`` ends it.
+        """Start one inference on the request's own thread; ``wait`` ends it.
 
         Args:
-            inputs: as for ``infer``; tensors that were set are read when it runs.
-            userdata: for the callback, in place of what ``set_callback`` was given.
-            share_inputs: makes no difference: arrays are copied to where the device reads them.
+            inputs: as for ``infer``; tensors that were set are read during the inference.
+            userdata: argument of the callback, instead of the one given to ``set_callback``.
+            share_inputs: no effect: arrays are copied to memory that the device reads.
 
         Raises:
-            TensorError, RemoteError, RequestBusy: as ``infer``; the rest is raised by ``wait``.
+            TensorError, RemoteError, RequestBusy: as for ``infer``; ``wait`` raises other errors.
         """
         self._start(self._infer, userdata, lambda: self._take(self._given(inputs)))
 
     def cancel(self) -> None:
-        """Give up the running inference: then ``wait``, or ``infer``, raises InferenceCancelled.
+        """Cancel the running inference; ``wait`` or ``infer`` then raises InferenceCancelled.
 
-        A blob that the device has begun runs to its end. Host tensors are not written any more, but
-        what the device writes in place is: remote tensors, and variables.
+        A program that the device has started runs to its end. Host tensors are no longer written,
+        but memory that the device writes in place is: remote tensors, and variables.
         """
         self._run.cancel()
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
-        """Bind an input or output to a tensor of the caller's, until another is bound.
+        """Bind an input or output to a caller's tensor, until another is bound.
 
         A host tensor is copied at each inference; a remote tensor of the same Core is used in
         place.
 
         Raises:
-            TensorError: there is no such input or output, or the tensor does not fit.
-            RemoteError: it is a remote tensor for the other side.
+            TensorError: no such input or output exists, or the tensor does not fit.
+            RemoteError: the remote tensor is for the other direction.
         """
         self._run.check_idle()
         self._at(key).set(as_tensor(tensor))
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
-        """Give what an input or output is bound to.
+        """Return the tensor that an input or output is bound to.
 
-        Unless a tensor was set, it is the request's own memory, which host and device share:
-        what is read or written there is not copied.
+        Unless a tensor was set, this is a view of the request's own memory, which host and device
+        share: reads and writes there need no copy.
         """
         self._run.check_idle()
         return self._at(key).tensor
 
     def query_state(self) -> Sequence[VariableState]:
-        """The variables, in device memory."""
+        """Return the variables, which lie in device memory."""
         return list(self._states)
 
     def reset_state(self) -> None:
-        """Let all variables start anew."""
+        """Reset all variables to their initial values."""
         for state in self._states:
             state.reset()
 
     def execution_report(self) -> Mapping[str, str]:
-        """What was copied and what was not, for people."""
+        """Return a readable report of copies and in-place uses."""
         compiled = self._compiled
         where = devices_report(compiled.submodels)
         return {"blob": str(compiled.origin), **where, **self.transfers.report()}
@@ -167,7 +167,7 @@ class StaticInferRequest(Request):
             bound.after()
 
     def _take(self, given: Given) -> None:
-        """Set inputs: all that are given, or none if one does not fit."""
+        """Set all given inputs, or none if one does not fit."""
         ports = self._compiled.inputs
         found = [(find_port(ports, name, "input"), tensor) for name, tensor in given.items()]
         pairs = [(self._bound[port], tensor) for port, tensor in found]

@@ -1,8 +1,8 @@
-"""Initial values of a stateful model's variables, the part of its files beside its program.
+"""Initial values of a stateful model's variables; files store them beside the program.
 
-OpenVINO computes a variable's initial value anew when it is first read after a reset. On the NPU a
-variable is memory, so that its initial value has to be known before: it is computed once, here, and
-may depend on the shapes of the inputs, as exporters write it, but not on what is in them.
+OpenVINO recomputes a variable's initial value at the first read after a reset. On the NPU a
+variable is memory, and its initial value must be known beforehand. It is therefore computed once,
+and may depend on the shapes of the inputs, as exporters write it, but not on their values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMES = "names"
 
 
 def pack_values(values: Mapping[str, Array]) -> bytes:
-    """Make a file of arrays by name."""
+    """Pack named arrays into the bytes of a file."""
     file = io.BytesIO()
     numbered = {str(index): value for index, value in enumerate(values.values())}
     names = np.array(list(values), dtype=np.str_)
@@ -32,18 +32,18 @@ def pack_values(values: Mapping[str, Array]) -> bytes:
 
 
 def unpack_values(content: bytes | memoryview) -> dict[str, Array]:
-    """Read what ``pack_values`` made; nothing of it is believed.
+    """Unpack untrusted bytes in the format of ``pack_values``.
 
     Raises:
-        BlobError: it is something else.
+        BlobError: the bytes have another format.
     """
     try:
         with ZipFile(io.BytesIO(content)) as packed:
             if any(entry.compress_type != ZIP_STORED for entry in packed.infolist()):
-                raise ValueError("they are compressed")  # who knows how long they are
+                raise ValueError("they are compressed")  # Their unpacked size is unknown.
         with np.load(io.BytesIO(content), allow_pickle=False) as held:
             names = [str(name) for name in held[_NAMES]]
             return {name: held[str(index)] for index, name in enumerate(names)}
     except Exception as error:
-        # What numpy and zipfile meet in such a file they raise as whatever they like.
+        # numpy and zipfile raise errors of many types on malformed files.
         raise BlobError(f"no initial values: {error}") from None

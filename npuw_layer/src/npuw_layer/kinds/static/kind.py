@@ -1,4 +1,4 @@
-"""The record of static models, and the base of kinds that go through NPUW as such."""
+"""The record of static models, and the base of kinds whose models go through NPUW as static."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class ThroughNpuw(Kind):
-    """A kind that an option requests, and whose models go through NPUW as static ones."""
+    """A kind that an option requests, and whose models go through NPUW as static models."""
 
     because: ClassVar[str]
-    """The reason for that way; it ends the sentence of an error."""
+    """Reason why the kind needs NPUW without splitting; ends the sentence of an error."""
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
-        """Return the fields of options that a model has if they are not set."""
+        """Return values of options that are not set, by field name."""
         del path, options
         return {}
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose NPUW without splitting, and the kind's defaults."""
+        """Choose NPUW without splitting, and set the kind's defaults."""
         if options.use_npuw is False or options.llm:
             raise OptionError(
                 f"{self.requested(options)} = YES needs NPU_USE_NPUW = YES, without NPUW_LLM: "
@@ -41,7 +41,7 @@ class ThroughNpuw(Kind):
         return options.model_copy(update={**unset, "use_npuw": True, "llm": False})
 
     def device(self, devices: CoreDevices, options: Options) -> Device:
-        """Return what runs a model that is one program."""
+        """Return the device that runs a model of one program."""
         return devices.of_static(options)
 
     def build(self, devices: CoreDevices, device: Device, path: Path, options: Options) -> AnyModel:
@@ -55,10 +55,10 @@ class ThroughNpuw(Kind):
 
 
 class StaticKind(ThroughNpuw):
-    """Static models: all that no other kind takes, and those of ONNX Runtime (NPUW_GQA).
+    """Static models: all models that no other kind takes, and those of ONNX Runtime (NPUW_GQA).
 
     With NPU_USE_NPUW they go through NPUW, which may cut them into submodels for several devices;
-    without, to the NPU itself as they are.
+    otherwise they go to the NPU itself unchanged.
     """
 
     name = "static"
@@ -73,12 +73,12 @@ class StaticKind(ThroughNpuw):
         return "NPUW_GQA" if options.gqa else ""
 
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return True: nothing is asked after static models."""
+        """Return True: the kind of static models is tried last."""
         del path, options
         return True
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
-        """Return the original's choices for NPUW_GQA."""
+        """Return the original's defaults for NPUW_GQA."""
         del path, options
         return {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
 
@@ -89,14 +89,14 @@ class StaticKind(ThroughNpuw):
         return options.model_copy(update={"use_npuw": bool(options.use_npuw), "llm": False})
 
     def loads(self, blob: bytes) -> bool:
-        """Return whether a file is one of NPUW's with a static model, or the original plugin's."""
+        """Return whether a file is a blob of a static model, of NPUW's or the plugin's format."""
         from npuw_layer.storage.container import STATIC
         from npuw_layer.storage.native_blob.container import MAGIC
 
         return blob in (STATIC, MAGIC)
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> StaticModel:
-        """Load a static model from either file."""
+        """Load a static model from a file of either format."""
         from npuw_layer.kinds.static.compiled_model import ready_static
         from npuw_layer.storage.container import STATIC, kind_of
 

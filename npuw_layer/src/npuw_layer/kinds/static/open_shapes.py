@@ -1,8 +1,8 @@
-"""Shapes that a model leaves open, where there is one sensible choice: what genai reshapes, too.
+"""Default values of open dimensions; genai reshapes models in the same way.
 
-Exporters leave the batch of encoders open, and of compressed ones the channels of what a
-convolution takes. A batch that is not run item by item (``batch``) is one of one; and filters know
-how many channels they have.
+Exporters leave open the batch of encoders, and in compressed ones the input channels of
+convolutions. A batch that is not run item by item (``batch``) becomes 1; the filters determine the
+number of channels.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from compiler_layer.rewriting.shapes import specialize_shapes
 
 
 def settle_shapes(model: Model) -> None:
-    """Make a model static, if no more than batches and channels of convolutions are open.
+    """Set open batches and channels of convolutions, if that makes the model static.
 
-    What follows from shapes that are known is computed as well: exporters leave that to who runs
-    the model, e.g. where tensors are reshaped to what others are.
+    Dimensions that follow from known shapes are computed as well. Exporters leave these to the
+    runtime, e.g. where a tensor is reshaped to the shape of another.
 
     Args:
-        model: changed in place, or left as it is.
+        model: changed in place, or left as is.
 
     Raises:
-        CompilerError: its shapes do not fit together then.
+        CompilerError: the resulting shapes do not fit together.
     """
     opened = {port.name: port.value for port in model.inputs if not is_static(shape_of(port.value))}
     settled = {name: _settled(value) for name, value in opened.items()}
@@ -38,7 +38,7 @@ def settle_shapes(model: Model) -> None:
 
 
 def _settled(value: SSAValue) -> Shape:
-    """An input's shape, with what is known of it."""
+    """Return an input's shape with the dimensions that can be inferred."""
     shape = [*shape_of(value)]
     if len(shape) > 1 and shape[0] < 0:
         shape[0] = 1

@@ -21,32 +21,32 @@ class StaticPort(ModelPort):
 
     @staticmethod
     def of(info: TensorInfo, index: int, is_input: bool) -> StaticPort:
-        """Show a program's tensor."""
+        """Return the port of a program's tensor."""
         return StaticPort(info.name, info.element, index, info.shape, is_input)
 
     @property
     def partial_shape(self) -> tuple[int, ...]:
-        """Its dimensions, all of which are fixed."""
+        """Dimensions of the port, all fixed."""
         return self.shape
 
     def get_partial_shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Return the dimensions."""
         return self.shape
 
     @property
     def byte_size(self) -> int:
-        """Bytes of its tensor."""
+        """Size of the port's tensor in bytes."""
         return math.prod(self.shape) * NUMPY[self.element_type].itemsize
 
     def get_shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Return the dimensions."""
         return self.shape
 
     def check(self, element: str, shape: tuple[int, ...]) -> None:
-        """See that a tensor fits.
+        """Check that a tensor's type and shape fit.
 
         Raises:
-            TensorError: it does not.
+            TensorError: the type or shape differs.
         """
         if element != self.element_type or shape != self.shape:
             side = "input" if self.is_input else "output"
@@ -56,10 +56,10 @@ class StaticPort(ModelPort):
             )
 
     def check_array(self, array: Array) -> None:
-        """See that an array fits.
+        """Check that an array's type and shape fit.
 
         Raises:
-            TensorError: it does not.
+            TensorError: the type or shape differs.
         """
         fits = array.dtype == NUMPY[self.element_type]
         self.check(self.element_type if fits else str(array.dtype), array.shape)

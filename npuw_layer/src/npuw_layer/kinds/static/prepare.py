@@ -1,8 +1,8 @@
-"""Makes a model that was read ready to be compiled as it is, and computes what it starts from.
+"""Preparation of a static model's graph for compilation, and its initial values.
 
-OpenVINO computes a variable's initial value anew when it is first read after a reset. On the NPU a
-variable is memory, so that its initial value has to be known before: it is computed once, and may
-depend on the shapes of the inputs, as exporters write it, but not on what is in them.
+OpenVINO recomputes a variable's initial value at the first read after a reset. On the NPU a
+variable is memory, and its initial value must be known beforehand. It is therefore computed once,
+and may depend on the shapes of the inputs, as exporters write it, but not on their values.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ from npuw_layer.kinds.static.open_shapes import settle_shapes
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
-    """Check that a model is static, and give names that nothing else has to its outputs.
+    """Check that a model is static, and make its output names unique.
 
-    Where nothing but batches may be of any size, it becomes that of a batch of one; see
-    ``open_shapes``.
+    Open batches, if nothing else is open, become 1; see ``open_shapes``.
 
     Args:
         model: rewritten in place.
-        precision: what the device keeps f32 variables in.
+        precision: the device's type of f32 variables.
 
     Returns:
-        The initial values of variables that do not start as zeros, as the device keeps them.
+        The initial values of variables that do not start as zeros, in the device's types.
 
     Raises:
-        ModelError: it is dynamic, has an input or output of a type that the device has not, or a
-            variable starts from the values of inputs or of variables.
+        ModelError: the model is dynamic, an input or output has a type that the device does not
+            support, or a variable's initial value depends on inputs or variables.
     """
     try:
         settle_shapes(model)
@@ -86,7 +85,7 @@ def _dims(value: SSAValue) -> str:
 
 
 def _tell_outputs_from_inputs(model: Model) -> None:
-    """Rename an output that is an input as it is: each is bound by its name."""
+    """Rename outputs that are inputs unchanged: ports are bound by unique names."""
     inputs = {port.name for port in model.inputs}
     outputs = [
         (f"{port.name}/sink_port_0" if port.name in inputs else port.name, port.value)
@@ -145,7 +144,7 @@ def _check_known(variable: Variable) -> None:
 
 
 def _makers(value: SSAValue | None) -> Iterator[Operation | None]:
-    """The ops that a value depends on, but for what only a shape is taken of; None: an input."""
+    """Yield the ops that a value depends on, except through shapes; None for an input."""
     seen: set[SSAValue] = set()
     waiting = [] if value is None else [value]
     while waiting:

@@ -1,4 +1,4 @@
-"""Source of a static model: its files, and the graph that is read from them when needed."""
+"""Source of a static model: its files, and its graph, read on demand."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A graph that is read when it is needed; of one that is in the cache nothing is.
+    """A graph that is read on demand; a cached model's graph is never read.
 
     Attributes:
         path: an IR's ``.xml``.
-        graph: reads it; whoever compiles it may change it.
-        submodel: what devices and logs call it.
-        depends: what the graph depends on besides the files, for the cache's key.
+        graph: reads the graph, which the compiler may modify.
+        submodel: name of the submodel on devices and in logs.
+        depends: what the graph depends on besides the files, for the cache key.
     """
 
     path: Path
@@ -32,12 +32,12 @@ class GraphSource:
 
     @staticmethod
     def whole(path: Path) -> GraphSource:
-        """Give all that an IR has, as one model."""
+        """Return the source of a whole IR as one model."""
         return GraphSource(path, partial(_read, path))
 
     @property
     def name(self) -> str:
-        """What it is called in the cache."""
+        """Name of the model in the cache."""
         whole = self.submodel == STATIC_MODEL
         return self.path.name if whole else f"{self.path.name} {self.submodel}"
 

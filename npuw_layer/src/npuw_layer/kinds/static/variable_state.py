@@ -1,8 +1,8 @@
-"""Variables of a stateful model: what one inference leaves to the next, in device memory.
+"""Variables of a stateful model: its state between inferences, in device memory.
 
-One buffer is bound to both ports, to read the value of before and to write the new one: nothing is
-copied between inferences. The compiler was told so (STATE_IN_PLACE), and lets no program write what
-it has yet to read.
+One buffer is bound to both the input that reads the old value and the output that writes the new
+one, so nothing is copied between inferences. STATE_IN_PLACE requests this from the compiler, which
+then orders each read before the write.
 
 Source: fact sheets npuw §e.4 (ZeroVariableState) and simulators_npu §e.
 """
@@ -29,10 +29,10 @@ class VariableState:
     """A variable of one request.
 
     Args:
-        device: where the request runs.
-        program: what it is bound to.
-        variable: which it is, and how it starts.
-        transfers: where its bytes are counted.
+        device: the device of the request.
+        program: the program that the variable is bound to.
+        variable: the variable's ports and initial value.
+        transfers: counters of the variable's bytes.
         check_idle: raises if the request is running.
     """
 
@@ -63,19 +63,19 @@ class VariableState:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Dimensions of the variable."""
         return self._variable.port.shape
 
     @property
     def state(self) -> Tensor | RemoteTensor:
-        """The value, where it lies; in the type that the device keeps it in (bf16 as its bits).
+        """The current value in place, in the device's type (bf16 as raw bits).
 
-        It may be set: values are copied; a remote tensor of the same context takes the buffer's
-        place.
+        The value may be set: host values are copied; a remote tensor of the same context replaces
+        the buffer.
 
         Raises:
-            TensorError: it does not fit.
-            RemoteError: it is of another context, or not made for input and output.
+            TensorError: the value does not fit.
+            RemoteError: the tensor is of another context, or not made for input and output.
             RequestBusy: the request is running.
         """
         self._check_idle()
@@ -95,7 +95,7 @@ class VariableState:
         self._transfers.host_to_device += self._variable.port.byte_size
 
     def reset(self) -> None:
-        """Let it start anew, from its initial value.
+        """Reset the variable to its initial value.
 
         Raises:
             RequestBusy: the request is running.
@@ -104,14 +104,14 @@ class VariableState:
         self._tensor.copy_from(self._variable.initial)
 
     def before(self) -> None:
-        """Bind what has changed, for an inference.
+        """Bind the buffer for an inference, if it has changed.
 
         Raises:
             RemoteError: the memory of a remote tensor was freed.
         """
         piece = self._tensor.piece()
         if piece is not self._bound:
-            self._bound = None  # until all of it is
+            self._bound = None  # stays None if a binding fails
             for argument in self._variable.arguments:
                 self._program.bind(argument, piece.memory, piece.offset)
             self._bound = piece

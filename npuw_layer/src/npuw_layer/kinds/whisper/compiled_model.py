@@ -1,4 +1,4 @@
-"""A Whisper decoder ready to run, as OpenVINO's Python API gives it."""
+"""A Whisper decoder ready to run, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class WhisperModel(CompiledModel):
     """A Whisper decoder ready to run.
 
     Args:
-        compiled: its static models.
+        compiled: the decoder's static models.
 
     Raises:
-        OptionError: NPUW_WHISPER_EOS_TOKEN is none of its tokens.
+        OptionError: NPUW_WHISPER_EOS_TOKEN is not a token of the model.
     """
 
     def __init__(self, compiled: CompiledLLM) -> None:
@@ -37,15 +37,15 @@ class WhisperModel(CompiledModel):
 
     @property
     def inputs(self) -> list[OpenPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the exported model."""
         return inputs_of(self._compiled)
 
     def create_infer_request(self) -> WhisperInferRequest:
-        """Begin a text, independent of all others."""
+        """Begin an independent text."""
         return WhisperInferRequest(self._compiled)
 
     def create_batching(self, places: int = 0) -> NoReturn:
-        """Refuse.
+        """Reject batching.
 
         Raises:
             OptionError: always.

@@ -1,8 +1,8 @@
 """A text that a Whisper decoder writes: a prompt over new audio, then token by token.
 
-The rules are the original's: several tokens are a prompt and begin anew, and so does the first one
-of all; a single token goes on. All rows of the cache are used; with the last one logits choose the
-token that ends the text.
+The rules are the original's: several tokens, or the first token of all, are a prompt and begin
+anew; a single later token continues the text. All rows of the cache are used. When the last row is
+taken, the logits select the token that ends the text.
 
 Source: the original's Whisper infer request; fact sheet npuw §a.4.
 """
@@ -34,8 +34,8 @@ class WhisperConversation(Conversation):
     """The state of one request, and the static models that it runs on.
 
     Args:
-        compiled: the static models; nothing here changes them.
-        check_wanted: called before each run of a program; raises to end the inference there.
+        compiled: the static models, which remain unchanged.
+        check_wanted: called before each run of a program; raises to cancel the inference.
     """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
@@ -44,14 +44,14 @@ class WhisperConversation(Conversation):
         self._admission = _Admission(compiled.options, compiled.plan, compiled.token_inputs)
         self._eos = compiled.options.group(WhisperOptions).whisper_eos_token
         self._prompt: int | None = None
-        """Tokens of the last prompt."""
+        """Number of tokens of the last prompt."""
 
     def begins_with(self, count: int) -> bool:
-        """Whether so many tokens are a prompt over new audio."""
+        """Return whether a number of tokens is a prompt over new audio."""
         return count > 1 or not self.history.said
 
     def next_tokens(self, ids: Array) -> NewTokens:
-        """Give tokens their places: from the beginning, or behind what is stored."""
+        """Assign positions to tokens: from 0 for a prompt, or behind the stored tokens."""
         count = len(ids)
         stored = 0 if self.begins_with(count) else self.history.said
         positions = np.arange(stored, stored + count)
@@ -59,10 +59,10 @@ class WhisperConversation(Conversation):
 
     def infer(self, tokens: NewTokens, target: Target | None = None) -> Logits:
         """Run on new tokens; return the logits of all of them."""
-        del target  # no head writes elsewhere: each model has its own
+        del target  # each model has its own head, so no head writes elsewhere
         begins = self.begins_with(len(tokens))
         found = super().infer(tokens)
-        assert found is not None  # there is no target
+        assert found is not None  # no output tensor was passed in
         self._prompt = len(tokens) if begins else self._prompt
         if self.is_full:
             _log.warning("all %d positions are taken: the text ends here", self._total)
@@ -70,14 +70,14 @@ class WhisperConversation(Conversation):
         return found
 
     def rows_of(self, tokens: NewTokens) -> int:
-        """Return for how many of the last tokens there will be logits: all."""
+        """Return the number of last tokens that get logits: all."""
         return len(tokens)
 
     def scores(self, name: str) -> Array:
-        """What a layer attended to in the last prompt, f32 [1, heads, tokens, frames].
+        """Return a layer's attention scores of the last prompt, f32 [1, heads, tokens, frames].
 
         Raises:
-            TensorError: there is no such output, or there was no prompt.
+            TensorError: no such output exists, or there was no prompt.
         """
         last = self.reader.prefill.last
         if self._prompt is None or last is None:
@@ -91,7 +91,7 @@ class WhisperConversation(Conversation):
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no position for one more token."""
+        """True if no position is left for another token."""
         return self.cache.rows.tokens >= self._total
 
     @property
@@ -107,27 +107,27 @@ class WhisperConversation(Conversation):
 
 
 class _Generate(Generate):
-    """Leaves a variant when it is full, as nothing is copied then."""
+    """Generate step that switches to a larger variant when one is full, without copying rows."""
 
     def select(self) -> None:
-        """Begin with the smallest one."""
+        """Select the smallest variant."""
         self.variant = 0
 
     def has_room(self) -> bool:
-        """Choose a variant that reads all that is stored; the last row is the last token's."""
+        """Select a variant that reads all stored rows; the last row is the new token's."""
         while self._cache.rows.tokens > self._plan.generate[self.variant].past:
             self.variant += 1
         return True
 
 
 class _Admission(Admission):
-    """Takes a token while there is a position for it."""
+    """Admission of a token while a position is left for it."""
 
     def check_room(self, stored: int, count: int) -> None:
-        """Refuse a token that has no position.
+        """Check that a position is left.
 
         Raises:
-            CapacityError: there is none left.
+            CapacityError: no position is left.
         """
         total = self._plan.lengths.total
         if stored + count > total:

@@ -1,10 +1,10 @@
-"""The K and V of cross-attention: made once of the audio, then only read.
+"""The K and V of cross-attention: computed once from the audio, then only read.
 
-The stateful decoder keeps them in variables that start as products of ``encoder_hidden_states`` and
-never change. Of the static models the one that reads the prompt computes and assigns them, those
-that generate read them: the products are not there any more.
+The stateful decoder keeps them in variables, which are initialised by matmuls of
+``encoder_hidden_states`` and never change. Of the static models, prefill computes and assigns them;
+generate models read them, and no longer contain these matmuls.
 
-Source: fact sheet npuw §a.3 (what the original's preparation of Whisper does with these variables).
+Source: fact sheet npuw §a.3 (the original's preparation of Whisper rewrites these variables).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, cross_variable, scores_output
 
 _TOKEN_MAJOR = (0, 2, 1, 3)
-"""From [1, heads, frames, width] to [1, frames, heads, width], as caches lie, and back."""
+"""Axes from [1, heads, frames, width] to [1, frames, heads, width], the cache layout, and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class CrossCache:
     """The K or V of one layer's cross-attention.
 
     Attributes:
-        name: what its variable is called in static models.
-        computed: what it is made of ``encoder_hidden_states``, [1, heads, frames, width].
+        name: name of its variable in static models.
+        computed: its value from ``encoder_hidden_states``, [1, heads, frames, width].
     """
 
     name: str
@@ -50,8 +50,8 @@ class CrossAttention:
     """All cross-attention of a decoder.
 
     Attributes:
-        layers: the attention op of each layer, in their order.
-        caches: K and V of each.
+        layers: the attention op of each layer, in order.
+        caches: K and V of each layer.
     """
 
     layers: Sequence[ScaledDotProductAttention]
@@ -59,13 +59,13 @@ class CrossAttention:
 
 
 def take_cross_attention(model: Model) -> CrossAttention:
-    """Find cross-attention, and take its variables out of a stateful decoder.
+    """Find cross-attention, and remove its variables from a stateful decoder.
 
     Args:
-        model: changed in place: attention reads what the variables started as.
+        model: changed in place: attention reads the initial values of the variables.
 
     Raises:
-        ModelError: there is none, or a variable is read by something else.
+        ModelError: there is no cross-attention, or another op reads such a variable.
     """
     layers: list[ScaledDotProductAttention] = []
     caches: list[CrossCache] = []
@@ -86,7 +86,7 @@ def take_cross_attention(model: Model) -> CrossAttention:
             "optimum-cli export openvino --task automatic-speech-recognition-with-past"
         )
     for variable in [v for v in model.variables() if _is_kept(v)]:
-        assert variable.read is not None  # _is_kept saw to it
+        assert variable.read is not None  # ensured by _is_kept
         assert variable.assign is not None
         assert variable.read.init is not None
         Rewriter.replace_op(variable.assign, [], [variable.assign.value])
@@ -95,7 +95,7 @@ def take_cross_attention(model: Model) -> CrossAttention:
 
 
 def assign_cross_caches(model: Model, cross: CrossAttention) -> None:
-    """Let a static model give out what it computed of the audio."""
+    """Assign the K and V that a static model computes to variables."""
     g = GraphBuilder(model)
     for cache in cross.caches:
         rows = g.transpose(cache.computed, *_TOKEN_MAJOR)
@@ -103,13 +103,13 @@ def assign_cross_caches(model: Model, cross: CrossAttention) -> None:
 
 
 def read_cross_caches(model: Model, cross: CrossAttention, frames: int) -> None:
-    """Let a static model read what another one computed; what computes it goes.
+    """Replace the computation of K and V in a static model by reads of variables.
 
     Raises:
-        ModelError: heads or their width are not known.
+        ModelError: the heads or their width are unknown.
     """
     first = model.body.first_op
-    assert first is not None  # a model returns
+    assert first is not None  # a return op at least
     g = GraphBuilder(model, first)
     for cache in cross.caches:
         _, heads, _, width = shape_of(cache.computed)
@@ -123,12 +123,12 @@ def read_cross_caches(model: Model, cross: CrossAttention, frames: int) -> None:
 
 
 def give_out_scores(model: Model, cross: CrossAttention) -> None:
-    """Add outputs for what each layer attends to (NPUW_WHISPER_DECOMPOSE_SDPA).
+    """Add an output of scores for each layer (NPUW_WHISPER_DECOMPOSE_SDPA).
 
-    Word-level timestamps are made of them: q · kᵀ · scale, before they are made probabilities.
+    Word-level timestamps use these scores: q · kᵀ · scale, before the softmax.
 
     Raises:
-        ModelError: attention is masked by more than a number, or has no known scale.
+        ModelError: the mask is not zero, or the scale is unknown.
     """
     outputs = [(port.name, port.value) for port in model.outputs]
     for layer, op in enumerate(cross.layers):
@@ -145,7 +145,7 @@ def give_out_scores(model: Model, cross: CrossAttention) -> None:
 
 
 def _is_kept(variable: Variable) -> bool:
-    """Whether a variable stays as it starts."""
+    """Return whether a variable keeps its initial value."""
     read, assign = variable.read, variable.assign
     if read is None or assign is None or read.init is None:
         return False
@@ -154,7 +154,7 @@ def _is_kept(variable: Variable) -> bool:
 
 def _cache(variable: Variable, name: str) -> CrossCache:
     read = variable.read
-    assert read is not None  # _is_kept saw to it
+    assert read is not None  # ensured by _is_kept
     assert read.init is not None
     if len(shape_of(read.output)) != len(_TOKEN_MAJOR):
         raise ModelError(f"variable {variable.name!r} is not [batch, heads, frames, width]")

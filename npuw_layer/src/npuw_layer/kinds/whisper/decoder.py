@@ -1,8 +1,8 @@
-"""A stateful Whisper decoder as static graphs: one that reads the prompt, some that generate.
+"""A stateful Whisper decoder as static graphs: one for the prompt, several for generation.
 
-A language model has inputs for positions and for the mask; a Whisper decoder has neither: it counts
-the stored rows. In a static cache their number is constant, so the decoder gets both inputs, and
-its caches are then stored as those of any language model.
+A language model has inputs for positions and mask. A Whisper decoder has neither: it derives both
+from the number of stored rows, which is constant in a static cache. So the decoder gets both
+inputs, and its caches are then stored like those of any language model.
 
 Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
 """
@@ -40,26 +40,26 @@ from npuw_layer.tensors.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, P
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 
 _MASKED = -65504.0
-"""What is added to scores of rows that nobody attends to: the least number of f16."""
+"""Score of hidden rows: the least number of f16."""
 
 
 def decoder_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
-    """Make the static graph of a stage.
+    """Return the static graph of a stage.
 
     Args:
-        model: the stateful decoder; it is not changed.
+        model: the stateful decoder; not changed.
         stage: the static model to make.
         options: NPUW_WHISPER_…, and formats of caches.
-        check: without effect: a decoder computes nothing but positions from lengths.
+        check: no effect: a decoder computes only positions from lengths.
 
     Returns:
-        A graph with input_ids, attention_mask and position_ids, and caches as ``store-caches``
-        makes them, whose logits are those of all new tokens. That of prefill has ENCODER_STATES
-        f32 [1, frames, channels] as well, and assigns ``cross_variable``s [1, frames, heads,
-        width], which that of generate reads.
+        A graph with input_ids, attention_mask and position_ids, caches as made by
+        ``store-caches``, and logits of all new tokens. Prefill also has ENCODER_STATES f32
+        [1, frames, channels], and assigns ``cross_variable``s [1, frames, heads, width], which
+        generate reads.
 
     Raises:
-        ModelError: the graph is no Whisper decoder.
+        ModelError: the graph is not a Whisper decoder.
     """
     del check
     try:
@@ -101,10 +101,10 @@ def _check_ports(model: Model) -> None:
 
 
 def _states_shape(model: Model, frames: int) -> Shape:
-    """What the encoder gives: the model's own shape, if it is static.
+    """Return the shape of the encoder's output: the model's own, if static.
 
     Raises:
-        ModelError: it has other frames than were asked for, or no known channels.
+        ModelError: the number of frames differs from the option, or channels are unknown.
     """
     (value,) = [port.value for port in model.inputs if port.name == ENCODER_STATES]
     shape = shape_of(value)
@@ -117,10 +117,10 @@ def _states_shape(model: Model, frames: int) -> Shape:
 
 
 def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None:
-    """Look embeddings of positions up by an input, and let all else count rows.
+    """Look up position embeddings by an input, and let other ops count rows.
 
     Raises:
-        ModelError: there are no embeddings of positions, or fewer than tokens.
+        ModelError: there are no position embeddings, or fewer than ``capacity``.
     """
     lookups = [op for op in model.body.ops if isinstance(op, Gather) and _is_lookup(model, op)]
     if not lookups:
@@ -141,14 +141,14 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
     value = model.find_input(CACHE_POSITION)
     if value is not None:
         first = model.body.first_op
-        assert first is not None  # there are lookups
+        assert first is not None  # a lookup at least
         rows = np.arange(past, past + tokens, dtype=np.int64)
         value.replace_all_uses_with(GraphBuilder(model, first).constant(rows))
         model.remove_input(CACHE_POSITION)
 
 
 def _is_lookup(model: Model, op: Gather) -> bool:
-    """Whether rows of a table are taken by the number of a token."""
+    """Return whether an op looks up rows of a table by token positions."""
     if element_of(op.data) not in FLOATS or len(shape_of(op.data)) != 2:
         return False
     counted = {port.value for port in model.inputs if port.name == CACHE_POSITION}
@@ -164,15 +164,15 @@ def _is_lookup(model: Model, op: Gather) -> bool:
 
 
 def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:
-    """Let self-attention pass over rows that an input says are free.
+    """Mask rows in self-attention where a new input is 0.
 
     Args:
         model: changed in place.
-        others: attention that is to stay as it is.
-        rows: stored and new ones.
+        others: attention ops to leave as they are.
+        rows: number of stored and new rows.
 
     Raises:
-        ModelError: self-attention has no mask that says what is new.
+        ModelError: self-attention has no mask [1, 1, tokens, rows].
     """
     ops = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
     own = [op for op in ops if op not in others]
@@ -189,7 +189,7 @@ def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:
 
 
 def _joined(g: GraphBuilder, mask: SSAValue, argument: SSAValue) -> SSAValue:
-    """A mask that lets pass what it did, where the input is 1."""
+    """Return a mask combined with an input: positions stay visible where the input is 1."""
     in_use = g.convert(g.unsqueeze(argument, 1, 2), "boolean")
     if element_of(mask) == "boolean":
         return g.op(LogicalAnd, mask, in_use)

@@ -1,4 +1,4 @@
-"""A request of a Whisper decoder: what OpenVINO's ``InferRequest`` offers, for one text."""
+"""Request of a Whisper decoder, with the interface of OpenVINO's ``InferRequest``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _UNSAVED = (
 
 
 class WhisperInferRequest(InferRequest):
-    """One text; two requests of a compiled model share nothing that changes results.
+    """One text; requests of a compiled model are independent of one another.
 
-    An inference takes input_ids i64 [1, n], and with a prompt encoder_hidden_states f32 [1, frames,
+    An inference takes input_ids i64 [1, n], and for a prompt encoder_hidden_states f32 [1, frames,
     channels]; beam_idx is ignored, cache_position checked. Several tokens, and the first one after
-    ``reset_state``, are a prompt over new audio; a single one goes on. It gives logits f32 [1, n,
-    V]; the last position's choose NPUW_WHISPER_EOS_TOKEN.
+    ``reset_state``, are a prompt over new audio; a single one continues the text. It returns logits
+    f32 [1, n, V]; those of the last position select NPUW_WHISPER_EOS_TOKEN.
 
     Args:
         compiled: the static models.
@@ -40,10 +40,10 @@ class WhisperInferRequest(InferRequest):
         super().__init__(compiled)
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
-        """Give an input, the logits, or what the last prompt attended to.
+        """Return an input, the logits, or attention scores of the last prompt.
 
         Raises:
-            TensorError: there is none of that name.
+            TensorError: no such tensor exists.
             RequestBusy: the request is running.
         """
         if not isinstance(key, str) or not key.startswith(SCORES):
@@ -52,7 +52,7 @@ class WhisperInferRequest(InferRequest):
         return Tensor(np.array(self._talk.scores(key)))
 
     def save_state(self, path: str | Path, /) -> None:
-        """Refuse.
+        """Reject saving.
 
         Raises:
             StateError: always.
@@ -60,7 +60,7 @@ class WhisperInferRequest(InferRequest):
         raise StateError(_UNSAVED)
 
     def load_state(self, path: str | Path, /) -> None:
-        """Refuse.
+        """Reject loading.
 
         Raises:
             StateError: always.

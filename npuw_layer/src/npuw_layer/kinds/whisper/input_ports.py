@@ -1,4 +1,4 @@
-"""Inputs of a decoder: tokens, and what the encoder made of the audio."""
+"""Inputs of a decoder: tokens, and the encoder's output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = (IDS, ENCODER_STATES, BEAMS, CACHE_POSITION)
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
-    """Return the inputs of the model before it was split, which adds positions and masks."""
+    """Return the inputs of the model before splitting, which adds positions and masks."""
     prefill = compiled.models[compiled.plan.prefill[0]]
     channels = next(info.shape[-1] for info in prefill.inputs if info.name == ENCODER_STATES)
     ids = (IDS, "i64", (OPEN, OPEN))
@@ -35,11 +35,11 @@ def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
 
 
 class WhisperInputPorts(InputPorts):
-    """What inputs are set to.
+    """Values of the inputs.
 
     Args:
-        conversation: what tokens are for.
-        transfers: where bytes are counted.
+        conversation: the conversation that the tokens belong to.
+        transfers: counters of bytes.
     """
 
     def __init__(self, conversation: WhisperConversation, transfers: Transfers) -> None:
@@ -47,10 +47,10 @@ class WhisperInputPorts(InputPorts):
         self._conversation = conversation
 
     def set(self, name: str, value: AnyTensor) -> None:
-        """Set an input, until it is set anew; its values are read at each inference.
+        """Set an input; each inference reads its values until it is set anew.
 
         Raises:
-            TensorError: there is no such input, or it is no tensor.
+            TensorError: no such input exists, or the value is not a tensor.
         """
         self._set[name] = self._accepted(name, value)
 
@@ -58,11 +58,11 @@ class WhisperInputPorts(InputPorts):
         """Read the tokens of an inference, and the audio if they are a prompt.
 
         Args:
-            given: inputs for this inference alone.
+            given: inputs of this inference only.
 
         Raises:
-            TensorError: one is missing or does not fit, or an id is of no token.
-            RemoteError: the memory of one was freed.
+            TensorError: an input is missing or does not fit, or an id is out of range.
+            RemoteError: the memory of an input was freed.
         """
         own = {name: self._accepted(name, value) for name, value in given.items()}
         tensors = self._set | own
@@ -80,10 +80,10 @@ class WhisperInputPorts(InputPorts):
         return tokens
 
     def _hear(self, tensor: Tensor | RemoteTensor | None) -> None:
-        """Take what the encoder made of new audio.
+        """Copy the encoder's output for new audio.
 
         Raises:
-            TensorError: it is missing, or of another shape or type.
+            TensorError: the input is missing, or has another shape or type.
         """
         states = self._conversation.audio.states
         if tensor is None:
@@ -109,10 +109,10 @@ class WhisperInputPorts(InputPorts):
 
 
 def _check_positions(given: Array, positions: Array) -> None:
-    """See that the caller counts as we do.
+    """Check that the caller's cache positions match the positions of the tokens.
 
     Raises:
-        TensorError: it does not.
+        TensorError: the positions differ.
     """
     if not np.array_equal(given.reshape(-1), positions):
         raise TensorError(

@@ -24,7 +24,7 @@ _SETTLED = {
     "optimize_v_tensors": False,
     "fold": False,
 }
-"""Fields of options that a decoder has whatever was set: its head is small beside its
+"""Option fields that a decoder has regardless of the given options: its head is small beside its
 cross-attention and stays, and a prompt of few tokens is read whole.
 
 Source: fact sheet npuw §a.4.
@@ -38,7 +38,7 @@ class WhisperKind(SplitKind):
     options = WhisperOptions
 
     def settle(self, path: Path, options: Options) -> Options:
-        """Choose splitting without what a small decoder has no use for."""
+        """Choose splitting, without mechanisms that a small decoder does not need."""
         if options.llm is False:
             raise OptionError(
                 "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
@@ -46,7 +46,7 @@ class WhisperKind(SplitKind):
         return super().settle(path, options.model_copy(update=_SETTLED))
 
     def lengths(self, options: Options) -> Lengths:
-        """Return the lengths of a decoder."""
+        """Return the lengths of prompt and cache of a decoder."""
         from npuw_layer.kinds.whisper.lengths import whisper_lengths
 
         return whisper_lengths(options)
@@ -58,7 +58,7 @@ class WhisperKind(SplitKind):
         return decoder_graph(model, stage, options, check)
 
     def ready(self, compiled: CompiledLLM) -> WhisperModel:
-        """Return compiled stages as a decoder."""
+        """Return compiled stages as a Whisper decoder."""
         from npuw_layer.kinds.whisper.compiled_model import WhisperModel
 
         return WhisperModel(compiled)

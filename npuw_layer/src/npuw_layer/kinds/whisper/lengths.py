@@ -11,17 +11,17 @@ from npuw_layer.llm.plan.lengths import Lengths
 from npuw_layer.options import Options
 
 MAX_PROMPT = 4
-"""Tokens of a prompt: begin, language, task, whether there are timestamps."""
+"""Tokens of a prompt: begin, language, task, and the choice of timestamps."""
 
 KV_SIZE = 448
-"""Positions that any Whisper model has."""
+"""Number of positions of any Whisper model."""
 
 
 def whisper_lengths(options: Options) -> Lengths:
-    """The lengths of a decoder: all positions, of which the prompt has a few.
+    """Return the lengths of a decoder: all positions, of which the prompt takes a few.
 
     Raises:
-        OptionError: prompts would leave no position for an answer.
+        OptionError: the prompt would leave no position for an answer.
     """
     longest = KV_SIZE - 1
     prompt = MAX_PROMPT

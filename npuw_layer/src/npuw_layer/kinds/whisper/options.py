@@ -14,7 +14,7 @@ from npuw_layer.options.model import OptionValues
 
 
 class WhisperOptions(KindOptions):
-    """Speech recognition: a decoder that attends to what an encoder made of audio."""
+    """Speech recognition: a decoder with cross-attention to an encoder's output."""
 
     title: ClassVar[str] = "Whisper"
     flags: ClassVar[tuple[str, ...]] = ("whisper",)
@@ -41,7 +41,7 @@ class WhisperOptions(KindOptions):
     the original wants the model reshaped."""
 
     def excluded(self) -> Mapping[str, object]:
-        """Rule out conversations that go on, and prompts in chunks: a prompt has a few tokens."""
+        """Exclude continued conversations, and prompts in chunks: a prompt has a few tokens."""
         options = self.group(OptionValues)
         return {
             "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": options.max_generation_token_len > 1,
@@ -57,7 +57,7 @@ class WhisperOptions(KindOptions):
         }
 
     def cache_key(self) -> Mapping[str, str]:
-        """Return whether a model is a decoder, its frames, and whether it gives their scores."""
+        """Return whether a model is a decoder, its frames, and whether it returns scores."""
         return {
             "NPUW_WHISPER": str(self.whisper),
             "NPUW_WHISPER_DECOMPOSE_SDPA": str(self.whisper and self.whisper_decompose_sdpa),
@@ -65,7 +65,7 @@ class WhisperOptions(KindOptions):
         }
 
     def check(self) -> None:
-        """Check that caches keep the one layout that the decoder is split with."""
+        """Check that caches keep the only layout that splitting supports."""
         options = self.group(OptionValues)
         if self.whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
             raise ValueError(

@@ -1,8 +1,8 @@
-"""Token indices, which the host supplies as ``cache_position``, in the place of row indices.
+"""Token indices in place of row indices; the host supplies them as ``cache_position``.
 
-In a static cache the new rows follow the whole buffer, however little of it is filled, so the
-distance of two rows is not the distance of their tokens. Passes that replace row indices by token
-indices share the input and the rewriting of index arithmetic.
+In a static cache the new rows follow the whole buffer, which may be partly filled, so the distance
+of two rows is not the distance of their tokens. Passes that replace row indices by token indices
+share the input and the rewriting of index arithmetic.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _SCORES_RANK = 4
 
 _WITH_NUMBER = (elementwise.Add, elementwise.Subtract, elementwise.Divide)
 ARITHMETIC = (*_WITH_NUMBER, elementwise.Floor)
-"""Ops that ``index_chain`` follows and that compute something else of an index."""
+"""Ops that ``index_chain`` follows and that change an index."""
 
 _SHAPES = (shape.Unsqueeze, shape.Squeeze, shape.Reshape, shape.Transpose, elementwise.Convert)
 
 
 def cache_position(model: Model, tokens: int, slots: int = 1) -> SSAValue:
-    """Return the input of token indices; it is added if the model has none."""
+    """Return the input of token indices, adding it if the model has none."""
     known = model.find_input(CACHE_POSITION)
     kind = tensor("i64", (slots, tokens))
     return model.add_input(CACHE_POSITION, kind) if known is None else known
 
 
 def from_zero(rows: shape.Range) -> bool:
-    """Return whether a range begins at row 0: it numbers keys, not queries."""
+    """Return whether a range begins at row 0, i.e. numbers keys, not queries."""
     start = constant_of(rows.start)
     return start is not None and int(start.load().reshape(-1)[0]) == 0
 
 
 def key_positions(g: GraphBuilder, positions: SSAValue, past: int) -> SSAValue:
-    """Return the token indices of all rows: the row of a stored one is its index."""
+    """Return the token indices of all rows; the index of a stored token is its row."""
     if not past:
         return positions
     return g.concat([g.constant(np.arange(past, dtype=np.int64)), positions], 0)
@@ -55,14 +55,15 @@ def key_positions(g: GraphBuilder, positions: SSAValue, past: int) -> SSAValue:
 def replace_by_slot(
     model: Model, op: OvOp, tokens: int, slots: int, make: Callable[[SSAValue], SSAValue]
 ) -> None:
-    """Replace an op by values that depend on the token indices of one conversation each.
+    """Replace an op by one value for each conversation, computed from its token indices.
 
     Args:
         model: changed in place.
-        op: gives the same for all conversations.
+        op: op whose result is the same for all conversations.
         tokens: new tokens of a conversation.
-        slots: conversations; their values are joined to a batch.
-        make: makes the value [1, heads, tokens, rows] of one from its token indices [1, tokens].
+        slots: number of conversations; their values are joined to a batch.
+        make: returns a conversation's value [1, heads, tokens, rows] from its token indices
+            [1, tokens].
 
     Raises:
         ModelError: the values have no dimension for a batch.
@@ -100,9 +101,9 @@ def index_chain(value: SSAValue) -> list[OvOp]:
 def on_tokens(
     model: Model, before: OvOp, value: SSAValue, positions: SSAValue, past: int
 ) -> SSAValue:
-    """Copy the chain behind a value, with token indices in the place of its range of rows."""
+    """Copy the chain that computes a value, with token indices in place of its range of rows."""
     *chain, rows = index_chain(value)
-    assert isinstance(rows, shape.Range)  # the caller saw to it
+    assert isinstance(rows, shape.Range)  # the caller has checked it
     g = GraphBuilder(model, before)
     new = g.reshape(positions, -1)
     if from_zero(rows):  # keys

@@ -1,4 +1,4 @@
-"""The mask of a stateful decoder that brings none: tokens attend to those before them."""
+"""Causal mask for a stateful decoder without a mask: tokens attend to those before them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from compiler_layer.dialects.ov import elementwise, logic, shape
 def causal_mask(
     g: GraphBuilder, tokens: SSAValue, there: SSAValue, window: int | None = None
 ) -> SSAValue:
-    """Write a mask as exporters do: it compares indices of rows.
+    """Write a causal mask that compares row indices, as exporters do.
 
     Args:
-        g: where ops go.
-        tokens: new ones [batch, new, ...].
+        g: builder at the place of the ops.
+        tokens: new tokens [batch, new, ...].
         there: attention_mask i64 [batch, stored + new].
-        window: to how many tokens one attends at most, itself among them; None: to all.
+        window: maximum number of visible positions, including the token itself; None for all.
 
     Returns:
-        f32 [batch, 1, new, stored + new], the lowest number where nothing passes.
+        f32 [batch, 1, new, stored + new]: 0 if visible, else the lowest number.
     """
     new, whole = g.dim(tokens, 1), g.dim(there, 1)
     zero, one, last = g.scalar(0), g.scalar(1), g.op(shape.Squeeze, whole, [g.ints(0)])

@@ -1,4 +1,4 @@
-"""The check that a static model computes nothing from padded lengths."""
+"""Check that a static model computes nothing from padded lengths."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from npuw_layer.llm.graph.symbolic_lengths import Lengths
 from npuw_layer.tensors.names import CACHE_POSITION, MASK, POSITIONS
 
 _EDGE = "npuw.edge"
-"""The discardable attribute that finds an op again in a split."""
+"""Discardable attribute by which an op is found again in a split."""
 
 _PLACES = (MASK, POSITIONS, CACHE_POSITION)
-"""Inputs that place tokens and do not describe them."""
+"""Inputs that locate tokens rather than describe them."""
 
 _NEW = 3
 _MOST_ROOM = 257
-"""New tokens that a split is tried with: enough to tell lengths apart, few enough to be quick."""
+"""Numbers of new tokens for trial splits: enough to tell lengths apart, few enough to be quick."""
 
 Splits = Callable[[int, int], Sequence[ModulePass]]
 """Returns the passes that make a model static, for new tokens and rows of its caches."""
@@ -49,12 +49,12 @@ _SHAPE_OPERANDS: Mapping[type[Operation], tuple[int, ...]] = {
     TopK: (1,),
     strided_slice.StridedSlice: (1, 2),
 }
-"""Operands that say how a result lies in memory, where lengths in use become lengths of rooms."""
+"""Operands that determine a result's extent, where a length in use becomes one of the room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Tokens in use of a split, and tokens it has room for."""
+    """Tokens in use in a split, and tokens it has room for."""
 
     stored: int
     room_for_stored: int
@@ -63,15 +63,15 @@ class Room:
 
     @property
     def exact(self) -> Room:
-        """The split that fits the tokens."""
+        """The split that fits the tokens exactly."""
         return Room(self.stored, self.stored, self.new, self.new)
 
     def rows(self, exact: int, padded: int) -> list[int] | None:
-        """Return the rows in use along a dimension; None if it is none of tokens.
+        """Return the rows in use along a dimension; None if the dimension is not of tokens.
 
         Args:
-            exact: its size in the split that fits.
-            padded: its size in the split with room.
+            exact: size of the dimension in the exact split.
+            padded: size of the dimension in the split with room.
         """
         if exact == padded:
             return [*range(exact)]
@@ -84,7 +84,7 @@ class Room:
         if (exact, padded) in of:
             return of[exact, padded]
         for (own, room), (width, room_for_width) in product(of, of):
-            if (own * width, room * room_for_width) == (exact, padded):  # a mask that is flat
+            if (own * width, room * room_for_width) == (exact, padded):  # a flattened mask
                 columns = of[width, room_for_width]
                 return [i * room_for_width + j for i in of[own, room] for j in columns]
         return None
@@ -102,7 +102,7 @@ class Room:
         )
 
     def same_range(self, exact: Array, padded: Array) -> bool:
-        """Return whether two lists of addresses run through the same part of a tensor."""
+        """Return whether two lists of addresses cover the same part of a tensor."""
         for each in (exact, padded):
             if not len(each) or (np.diff(each) != 1).any():
                 return False
@@ -112,7 +112,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """An op that reads places without being one."""
+    """An op that reads places beside other values."""
 
     what: str
     operands: tuple[int, ...]
@@ -158,7 +158,7 @@ def _is_periodic(op: OvOp, lengths: Lengths) -> bool:
 
 
 def _agrees(exact: _Probe, padded: _Probe, number: int, index: int, room: Room) -> bool:
-    """Return whether an operand of an edge is the same in both splits, as far as it is in use."""
+    """Return whether the part in use of an edge's operand is the same in both splits."""
     ops = exact.edge(number), padded.edge(number)
     if ops[0] is None or ops[1] is None or len(ops[0].operands) != len(ops[1].operands):
         return True  # the split has replaced the op by one of its own
@@ -199,7 +199,7 @@ class _Probe:
         self._computed = Computed({})
 
     def fill(self, room: Room) -> None:
-        """Set the inputs that place tokens, as the host does."""
+        """Set the inputs that locate tokens, as the host does."""
         known: dict[SSAValue, Array] = {}
         stored, new = room.stored, room.new
         used = np.zeros((1, room.room_for_stored + room.room_for_new), np.int64)
@@ -222,8 +222,8 @@ class _Probe:
         """Compute a value that follows from places alone.
 
         Raises:
-            CompilerError: an op has no meaning for its operands, e.g. an index beyond a table, or
-                the shape behind it depends on data, which the compiler rejects where it remains.
+            CompilerError: an op is undefined for its operands, e.g. an index beyond a table, or a
+                shape depends on data, which the compiler rejects where such an op remains.
         """
         if any(each not in self._known for each in made_of(value)):
             raise UnsupportedModel("a shape depends on data")
@@ -235,16 +235,16 @@ class CheckLengths(GraphPass):
     """Check that the static model computes nothing from padded lengths.
 
     A static model reads as many cache rows and new tokens as it has room for, however few are in
-    use. Values that follow from lengths, masks and positions must nevertheless be those of the
-    tokens in use. A dataflow analysis finds them: a value is a *place* if it follows from
-    constants, shapes, masks and positions alone; an *edge* is an op that reads places beside other
-    values. Each edge is computed in two splits of the model: one that fits the tokens, and one with
-    room to spare. Places must agree in the rows in use, and shapes may differ only as the room
-    does. Remainders and quotients of a length, which a few splits may miss, are places only where
-    they give shapes. A model that derives anything else from a length is rejected by name, never
-    computed from the padded one.
+    use. Values that follow from lengths, masks and positions must still be those of the tokens in
+    use. A dataflow analysis finds them: a value is a *place* if it follows from constants, shapes,
+    masks and positions alone; an *edge* is an op that reads places beside other values. Each edge
+    is computed in two splits of the model: one that fits the tokens, and one with room to spare.
+    Places must agree in the rows in use, and shapes may differ only as the room does. Remainders
+    and quotients of a length, which a few splits may miss, may only be used as shapes. A model that
+    derives anything else from a length is rejected with the op's name.
 
-    ``splits`` returns the passes that follow in the list, for other lengths and one conversation.
+    ``splits`` returns the passes that follow in the pipeline, for other lengths and one
+    conversation.
 
     Raises:
         ModelError: a value follows a padded length; the error names the op.

@@ -1,4 +1,4 @@
-"""Ports of a stateful language model."""
+"""Check of a stateful language model's ports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CACHE_RANK = 4
 
 
 def _stateless(model: Model) -> str:
-    """Describe a language model without variables, and how to export one with them."""
+    """Return the error text for a language model without variables, with the way to export one."""
     caches = [port.name for port in model.inputs if len(shape_of(port.value)) == _CACHE_RANK]
     instead = f"; {len(caches)} inputs such as {caches[0]!r} take them" if caches else ""
     return (
@@ -28,15 +28,15 @@ def _stateless(model: Model) -> str:
 
 @dataclass(frozen=True)
 class CheckPorts(GraphPass):
-    """Check that a graph is a stateful language model; remove optional inputs that nobody reads.
+    """Check that a graph is a stateful language model; remove unread optional inputs.
 
-    Before:  (%input_ids, %attention_mask, %token_type_ids: nobody reads it, …) → %logits
+    Before:  (%input_ids, %attention_mask, %token_type_ids: unread, …) → %logits
     After:   (%input_ids, %attention_mask, …) → %logits
 
-    ``known`` names inputs that other passes of the list take care of.
+    ``known`` names inputs that other passes of the pipeline handle.
 
     Raises:
-        ModelError: the graph is no such model; the error names its inputs and outputs.
+        ModelError: the graph is not such a model; the error names its inputs and outputs.
     """
 
     name = "check-ports"

@@ -1,4 +1,4 @@
-"""Inputs and outputs that have a row for each token."""
+"""Check of inputs and outputs with a row for each token."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from npuw_layer.tensors.token_outputs import token_outputs
 
 
 def close_row(model: Model, name: str, like: Shape) -> None:
-    """Close the open dimensions of an input's rows.
+    """Fix the open dimensions of an input's rows.
 
     Args:
         model: changed in place.
-        name: of an input [sequences, tokens, *row].
-        like: a shape with the same rows; one of another rank closes nothing.
+        name: name of an input [sequences, tokens, *row].
+        like: a shape with the same rows; a shape of another rank has no effect.
     """
     value = model.find_input(name)
-    assert value is not None  # the caller has seen it
+    assert value is not None  # the caller has checked it
     shape = shape_of(value)
     if len(like) == len(shape):
         row = (own if own >= 0 else other for own, other in zip(shape[2:], like[2:], strict=True))
@@ -29,10 +29,10 @@ def close_row(model: Model, name: str, like: Shape) -> None:
 
 
 def token_inputs_of(model: Model) -> tuple[TokenInput, ...]:
-    """Return the inputs of a graph that have a row for each token.
+    """Return the inputs of a graph with a row for each token.
 
     Raises:
-        ModelError: one has another type or shape.
+        ModelError: an input has another type or shape.
     """
     return token_inputs(map(_described, model.inputs))
 
@@ -45,10 +45,10 @@ def _described(port: Port) -> TensorInfo:
 class CheckTokens(GraphPass):
     """Check type and shape of inputs and outputs that have a row for each token.
 
-    Several conversations at once (``slots``) give ids and positions, and take logits, nothing else.
+    Several conversations at once (``slots``) support ids, positions and logits, nothing else.
 
     Raises:
-        ModelError: one has another type or shape, or cannot be shared by conversations.
+        ModelError: a tensor has another type or shape, or several conversations do not support it.
     """
 
     name = "check-tokens"

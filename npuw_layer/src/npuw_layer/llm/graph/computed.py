@@ -1,6 +1,6 @@
-"""What values of a graph are where all that they are made of is known.
+"""Evaluation of graph values from known inputs.
 
-So what a part of a graph means is found by trying it, not by recognising who exported it.
+Evaluation shows the meaning of a part of a graph, so no exporter's patterns need be recognised.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from npuw_layer.backends.protocols import Array
 
 
 def behind(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Values, and all values that they are computed from, but for constants; each once."""
+    """Yield values, and all values they are computed from, except constants; each once."""
     seen, pending = set[SSAValue](), [*values]
     while pending:
         value = pending.pop()
@@ -29,27 +29,27 @@ def behind(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
 
 
 def made_of(value: SSAValue) -> Iterator[SSAValue]:
-    """The inputs and variables, or what else has no operands and is no constant, behind a value."""
+    """Yield a value's sources: inputs, variables, and other ops without operands but constants."""
     for each in behind([value]):
         if isinstance(each.owner, Block) or not each.owner.operands:
             yield each
 
 
 class Computed:
-    """Computes values, each once.
+    """Evaluator of values, each computed once.
 
     Args:
-        known: what they are ``made_of``.
+        known: values of all sources (``made_of``).
     """
 
     def __init__(self, known: Mapping[SSAValue, Array]) -> None:
         self._known = dict(known)
 
     def of(self, value: SSAValue) -> Array:
-        """Give a value.
+        """Return a value.
 
         Raises:
-            CompilerError: the graph is wrong there.
+            CompilerError: the graph is invalid there.
         """
         if value not in self._known:
             op = value.owner

@@ -1,4 +1,4 @@
-"""Numbers of queries, computed from token indices."""
+"""Query numbers, computed from token indices."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from npuw_layer.tensors.names import POSITIONS
 
 @dataclass(frozen=True)
 class CountPositions(GraphPass):
-    """Compute floats of a query's number from its token index.
+    """Compute floats that depend on a query's number from its token index.
 
     Before:  %n = ov.Convert(%queries) to f32 ; %queries = ov.Range(%stored, %total)
     After:   %n = ov.Convert(%q) to f32 ; %q = ov.Reshape(%cache_position)
 
-    Such are the rotary angles of a model that takes no positions (LFM-2), and the temperature by
-    which Llama 4 scales distant queries. The exporter numbers queries from the rows of a cache,
-    and a static model always reads all rows. The input ``cache_position`` is added if needed.
+    Examples are the rotary angles of a model without positions (LFM-2), and the temperature by
+    which Llama 4 scales distant queries. The exporter derives query numbers from the rows of a
+    cache, but a static model always reads all rows. The input ``cache_position`` is added if
+    needed.
 
     Raises:
-        ModelError: several conversations would share such a number.
+        ModelError: several conversations would share a query number.
     """
 
     name = "count-positions"

@@ -1,4 +1,4 @@
-"""A static model without its LM head."""
+"""Removal of the LM head from a static model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from npuw_layer.tensors.names import EMBED, LOGITS
 
 
 class CutHead(GraphPass):
-    """Give out hidden states in place of logits.
+    """Output hidden states in place of logits.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary) ; return %logits
     After:   return %states ; the output is npuw_output_embed [1, tokens, channels]
 
-    Prefill and all generate variants share one model for the head then (NPUW_LLM_SHARED_HEAD).
+    Prefill and all generate variants then share one model for the head (NPUW_LLM_SHARED_HEAD).
 
     Raises:
         NoHead: the logits are not a matmul of hidden states.

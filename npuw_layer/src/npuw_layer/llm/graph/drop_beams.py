@@ -1,4 +1,4 @@
-"""Caches of one sequence, which no beam reorders."""
+"""Removal of beam reordering: caches hold one sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DropBeams(GraphPass):
     After:   %p = ov.ReadValue "0.key"
 
     Raises:
-        ModelError: beam_idx is read by another op than a Gather.
+        ModelError: an op other than Gather reads beam_idx.
     """
 
     name = "drop-beams"

@@ -1,4 +1,4 @@
-"""The graph that a device's programs are compiled from: the smallest that stands for a model."""
+"""Folded graphs: the smallest graph that stands for a model is compiled."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class FoldedGraphs:
-    """Graphs that stand for a model on one device, the smallest first, that of all layers last.
+    """Graphs that stand for a model on one device, from the smallest to that of all layers.
 
     Args:
-        device: says which.
-        whole: gives the model.
+        device: device that proposes the graphs.
+        whole: returns the model.
     """
 
     def __init__(self, device: Device, whole: Callable[[], Model]) -> None:
@@ -27,13 +27,13 @@ class FoldedGraphs:
 
     @property
     def smallest(self) -> Model:
-        """The smallest that was not refused."""
+        """Smallest graph that was not refused."""
         if self._smallest is None:
             self._smallest = next(self._foldings)
         return self._smallest
 
     def refuse(self) -> None:
-        """Go on with the next larger one."""
+        """Move on to the next larger graph."""
         self._smallest = None
 
     @cached_property

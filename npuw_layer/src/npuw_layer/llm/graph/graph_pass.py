@@ -1,4 +1,4 @@
-"""Passes of graph preparation: their form, and the place of those that a trait brings."""
+"""Base of the passes of graph preparation, and the placement of traits' passes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from compiler_layer.model import Model
 
 
 class GraphPass(ModulePass):
-    """A pass that rewrites a model in place; its docstring shows the IR before and after.
+    """A pass that rewrites a model in place; the docstring shows the IR before and after.
 
-    Shapes are not carried through the graph: ``specialize-shapes`` of the compiler does that.
+    Passes do not propagate shapes through the graph; the compiler's ``specialize-shapes`` does.
     """
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -30,10 +30,10 @@ class GraphPass(ModulePass):
 
 
 class Placed(NamedTuple):
-    """A pass of a trait, and its place in the list."""
+    """A pass of a trait, and its place in the pipeline."""
 
     before: str
-    """The name of a core pass; in a list without that pass there is no place for this one."""
+    """Name of the core pass to precede; a pipeline without that pass omits this one."""
     each: ModulePass
     inputs: tuple[str, ...] = ()
-    """Inputs of the model that the pass takes care of."""
+    """Inputs of the model that the pass handles."""

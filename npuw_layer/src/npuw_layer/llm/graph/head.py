@@ -1,8 +1,9 @@
-"""The LM head: the matmul with the vocabulary, and the ops around it.
+"""LM head: the matmul with the vocabulary, and the ops around it.
 
-It is the largest matrix of most models, and a prompt needs it for its last token alone. An adapter
-beside it belongs to it. ChatGLM and its like have hidden states [tokens, 1, channels] and transpose
-their logits: between models hidden states are [1, tokens, channels] all the same.
+The head is the largest matrix of most models, and a prompt needs it only for its last token. An
+adapter beside the matmul belongs to the head. ChatGLM and similar models have hidden states
+[tokens, 1, channels] and transpose their logits; between static models hidden states are always [1,
+tokens, channels].
 
 Source: fact sheet npuw §a.3, step 5.
 """
@@ -30,14 +31,14 @@ from npuw_layer.errors import NoHead
 from npuw_layer.tensors.names import LOGITS
 
 _BY_TOKENS = (1, 0, 2)
-"""How [1, tokens, channels] and [tokens, 1, channels] become each other."""
+"""Order of the transposition between [1, tokens, channels] and [tokens, 1, channels]."""
 
 
 def logits_of(model: Model) -> SSAValue:
     """Return the logits.
 
     Raises:
-        NoHead: the model has none.
+        NoHead: the model has no logits.
     """
     for port in model.outputs:
         if port.name == LOGITS:
@@ -47,17 +48,17 @@ def logits_of(model: Model) -> SSAValue:
 
 @dataclass(frozen=True, slots=True)
 class HeadOps:
-    """The ops that compute logits from hidden states."""
+    """Ops that compute logits from hidden states."""
 
     readers: list[MatMul]
-    """The matmuls that read hidden states: that with the vocabulary, then an adapter's."""
+    """Matmuls that read hidden states: the vocabulary's, then an adapter's."""
     after: list[OvOp]
-    """The ops behind these, in an order in which they can run."""
+    """Ops after the matmuls, in an order of execution."""
     by_tokens: bool = False
-    """Whether hidden states are [tokens, 1, channels], and logits are transposed."""
+    """True if hidden states are [tokens, 1, channels], and logits are transposed."""
 
     def before(self, model: Model) -> GraphBuilder:
-        """Return a builder in front of the matmuls."""
+        """Return a builder at the place before the matmuls."""
         return GraphBuilder(model, next(op for op in model.body.ops if op in self.readers))
 
     def states(self, g: GraphBuilder) -> SSAValue:
@@ -65,7 +66,7 @@ class HeadOps:
         return self._turned(g, self.readers[0].a)
 
     def read(self, g: GraphBuilder, states: SSAValue) -> None:
-        """Read other hidden states [1, tokens, channels]; ``refresh_types`` is to follow."""
+        """Connect other hidden states [1, tokens, channels]; call ``refresh_types`` afterwards."""
         taken = self._turned(g, states)
         for product in self.readers:
             product.operands[0] = taken
@@ -74,7 +75,7 @@ class HeadOps:
         return g.transpose(states, *_BY_TOKENS) if self.by_tokens else states
 
     def refresh_types(self) -> None:
-        """Infer the types of all ops anew."""
+        """Infer the types of all ops again."""
         for op in (*self.readers, *self.after):
             op.refresh_types()
 
@@ -83,11 +84,11 @@ def find_head(logits: SSAValue) -> HeadOps:
     """Find the ops of the head.
 
     Raises:
-        NoHead: the logits are not the product of a hidden state.
+        NoHead: the logits are not a matmul of hidden states.
     """
     after: list[OvOp] = []
     value = logits
-    order = range(len(shape_of(logits)))  # which axis of the value each axis of the logits is
+    order = range(len(shape_of(logits)))  # for each axis of the logits, its axis in the value
     while isinstance(value.owner, Unary | Binary | Convert | Transpose):
         after.insert(0, value.owner)
         if isinstance(value.owner, Transpose):
@@ -105,7 +106,7 @@ def find_head(logits: SSAValue) -> HeadOps:
 
 
 def _turned_back(order: Sequence[int], op: Transpose) -> list[int]:
-    """Return which axis of a transposition's operand each axis of the logits is.
+    """Return for each axis of the logits its axis in a transposition's operand.
 
     Raises:
         NoHead: the ranks differ, or the transposition's order is computed.
@@ -125,7 +126,7 @@ def _in_order(ops: HeadOps, order: Sequence[int]) -> HeadOps:
     """Determine the layout of the hidden states from the order of the axes.
 
     Raises:
-        NoHead: the order is neither of the two that are supported.
+        NoHead: the order is not one of the two supported ones.
     """
     if len(shape_of(ops.readers[0].a)) == len(order) == 3:
         if tuple(order) == (0, 1, 2):
@@ -140,7 +141,7 @@ def _no_head() -> NoHead:
 
 
 def _adapted(terms: Sequence[SSAValue]) -> HeadOps | None:
-    """Return a matmul and an adapter's, ((x Aᵀ) · alpha) Bᵀ, if both read the same states."""
+    """Return the matmul and its adapter, ((x Aᵀ) · alpha) Bᵀ, if both read the same states."""
     for product, up in itertools.permutations([term.owner for term in terms], 2):
         if not isinstance(product, MatMul) or not isinstance(up, MatMul):
             continue
@@ -156,7 +157,7 @@ def _adapted(terms: Sequence[SSAValue]) -> HeadOps | None:
 
 
 def _is_variable(value: SSAValue) -> bool:
-    """Return whether a value is a variable's, or those of several slots joined."""
+    """Return whether a value is a variable's, or joins those of several slots."""
     owner = value.owner
     if isinstance(owner, Convert | Concat):
         return all(map(_is_variable, owner.operands))

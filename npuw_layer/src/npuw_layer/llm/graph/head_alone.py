@@ -1,4 +1,4 @@
-"""The LM head as a model of its own."""
+"""LM head as a model of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from npuw_layer.tensors.names import EMBED, LOGITS
 
 @dataclass(frozen=True)
 class HeadAlone(GraphPass):
-    """Keep the LM head alone, for a number of hidden states at a time.
+    """Keep only the LM head, for a number of hidden states at a time.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary) ; %states depend on %input_ids, …
     After:   %logits = ov.MatMul(%npuw_output_embed : 1xROWSx64, %vocabulary)

@@ -1,4 +1,4 @@
-"""Marks of variables that are neither K nor V, which passes of traits leave and ours respect."""
+"""Marks that traits' passes put on variables that are neither K nor V."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.model import Model, Variable
 
 _MARK = "npuw.no_cache"
-"""The attribute of a variable's ReadValue."""
+"""Attribute of a marked variable's ReadValue."""
 
 
 def keep_variable(read: ReadValue) -> None:
-    """Mark a variable: ``store-caches`` leaves it alone."""
+    """Mark a variable, so that ``store-caches`` leaves it as it is."""
     read.attributes[_MARK] = UnitAttr()
 
 
@@ -22,7 +22,7 @@ def is_kept(variable: Variable) -> bool:
 
 
 def remove_marks(model: Model) -> None:
-    """Remove all marks, once they have been respected."""
+    """Remove all marks once they are no longer needed."""
     for variable in model.variables():
         if variable.read is not None:
             variable.read.attributes.pop(_MARK, None)

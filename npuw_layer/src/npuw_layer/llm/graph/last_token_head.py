@@ -1,4 +1,4 @@
-"""An LM head that computes the logits of one token."""
+"""LM head that computes the logits of one token."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from npuw_layer.tensors.names import LAST_TOKEN
 
 
 def last_token(model: Model, tokens: int, element: str) -> SSAValue:
-    """Return the input LAST_TOKEN [1, 1, tokens]; it is added if the model has none.
+    """Return the input LAST_TOKEN [1, 1, tokens], adding it if the model has none.
 
     Args:
         model: changed in place.
-        tokens: new tokens that it takes.
-        element: the type of the values that it is multiplied with.
+        tokens: new tokens of the model.
+        element: type of the values to multiply with the input.
     """
     known = model.find_input(LAST_TOKEN)
     kind = tensor(element, (1, 1, tokens))
@@ -29,13 +29,13 @@ def last_token(model: Model, tokens: int, element: str) -> SSAValue:
 
 @dataclass(frozen=True)
 class LastTokenHead(GraphPass):
-    """Compute logits of the last token in use alone.
+    """Compute logits of only the last token in use.
 
     Before:  %logits = ov.MatMul(%states, %vocabulary)
     After:   %logits = ov.MatMul(ov.MatMul(%npuw_last_token, %states), %vocabulary)
 
-    Padding follows the last token in use, so the host says which token it is. A model whose logits
-    are not a matmul of hidden states stays as it is, and computes all of them.
+    Padding follows the last token in use, so the host marks this token. A model whose logits are
+    not a matmul of hidden states stays as it is, and computes all logits.
     """
 
     name = "last-token-head"

@@ -1,7 +1,8 @@
-"""The passes of graph preparation in order: the table of contents of ``llm.graph``.
+"""Pipeline of graph preparation: all passes in order, the table of contents of ``llm.graph``.
 
-A stateful language model becomes the static graph of one stage. What some models have beside K and
-V is no part of this list: each trait of the model puts its passes in front of those named here.
+The passes turn a stateful language model into the static graph of one stage. State beside K and V
+is
+no part of this list: each trait of the model inserts its passes before those named here.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def core_passes(
     Args:
         stage: the static model to make.
         options: axes, head, formats of caches.
-        splits: what ``check-lengths`` tries; None leaves the check out.
+        splits: passes for the trial splits of ``check-lengths``; None omits the check.
     """
     tokens, past = stage.tokens, stage.past
     axes = UsualAxes(options.batch_dim, options.seq_len_dim)
@@ -86,13 +87,13 @@ def stage_passes(
     """Return all passes of a stage.
 
     Args:
-        model: the stateful graph; its traits add passes.
+        model: the stateful graph, whose traits add passes.
         stage: the static model to make.
         options: axes, head, formats of caches.
         check: whether to check that nothing is computed from padded lengths (``check-lengths``).
 
     Raises:
-        ModelError: a trait of the model rules an option out.
+        ModelError: a trait of the model rules out an option.
     """
 
     def splits(tokens: int, past: int) -> Sequence[ModulePass]:
@@ -108,10 +109,10 @@ def stage_passes(
 def with_traits(
     core: Iterable[ModulePass], model: Model, stage: Stage, options: Options
 ) -> Sequence[ModulePass]:
-    """Return core passes with those that the traits of a model put in front of them.
+    """Return core passes with those that the traits of a model insert before them.
 
     Raises:
-        ModelError: a trait of the model rules an option out.
+        ModelError: a trait of the model rules out an option.
     """
     with _shallow():
         placed = [each for trait in traits() for each in trait.passes(model, stage, options)]
@@ -124,19 +125,19 @@ def with_traits(
 
 
 def stage_graph(model: Model, stage: Stage, options: Options, check: bool = False) -> Model:
-    """Make the static graph that is compiled for a stage.
+    """Return the static graph to compile for a stage.
 
     Args:
-        model: the stateful graph; it is not changed.
-        stage: as for ``stage_passes``, which has the other arguments as well.
-        options: see there.
-        check: see there.
+        model: the stateful graph, which stays as it is.
+        stage: as for ``stage_passes``.
+        options: as for ``stage_passes``.
+        check: as for ``stage_passes``.
 
     Raises:
-        ModelError: the graph is no language model with K and V caches, cannot be one of several
+        ModelError: the graph is not a language model with K and V caches, does not support several
             conversations, or computes something from padded lengths.
-        OtherAxes: its caches have other axes than options say.
-        NoHead: its head is to be cut off, and cannot be told from the rest.
+        OtherAxes: the axes of its caches differ from the options.
+        NoHead: options cut off the head, but it cannot be identified.
     """
     graph = model.clone()
     run_passes(graph, stage_passes(model, stage, options, check))
@@ -147,7 +148,7 @@ def run_passes(graph: Model, passes: Iterable[ModulePass]) -> None:
     """Run passes on a graph, in place.
 
     Raises:
-        ModelError: the graph's ops are nested too deeply, or as each pass says.
+        ModelError: the graph's ops are nested too deeply, or a pass raises it.
     """
     ctx = context()
     for each in passes:
@@ -157,7 +158,7 @@ def run_passes(graph: Model, passes: Iterable[ModulePass]) -> None:
 
 @contextmanager
 def _shallow() -> Generator[None]:
-    """Raise a ModelError where ops are nested too deeply for recursion."""
+    """Raise a ModelError if ops are nested too deeply for recursion."""
     try:
         yield
     except RecursionError:

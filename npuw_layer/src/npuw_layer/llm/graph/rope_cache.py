@@ -1,7 +1,7 @@
-"""Sines and cosines of rotary positions, looked up in tables.
+"""Tables of sines and cosines of rotary positions.
 
-Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Ours: the inputs that angles depend on
-are found by evaluation, not by patterns, so scaled embeddings are cached as well.
+Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Difference: the inputs that angles
+    depend on are found by evaluation, not by patterns, so scaled embeddings are cached as well.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.tensors.names import POSITIONS
 
 MAX_ROWS = 1 << 14
-"""The longest table; longer ones cost more memory than they save time."""
+"""Maximum rows of a table; longer ones cost more memory than their time is worth."""
 
 
 def cache_rope(model: Model, rows: int, switch: SSAValue | None = None) -> None:
-    """Look sines and cosines up by position.
+    """Replace sines and cosines by lookups by position.
 
     Args:
         model: the stateful graph, changed in place.
-        rows: positions from 0 on that a table covers.
-        switch: an input i64 [sequences, 1] that chooses between two sets of angles, 0 or 1. With
-            it each table is two tables, one behind the other.
+        rows: number of positions, from 0 on, in a table.
+        switch: input i64 [sequences, 1] that chooses between two sets of angles, 0 or 1; each table
+            is then two tables, one after the other. None for one set.
     """
     positions = model.find_input(POSITIONS)
     if positions is None or len(shape_of(positions)) != 2 or rows > MAX_ROWS:
-        return  # with several axes (M-RoPE) no single position gives an angle
+        return  # with several axes (M-RoPE) an angle depends on several positions
     found = [op for op in model.body.ops if isinstance(op, Sin | Cos)]
     found = [op for op in found if _is_angle(op, positions, switch)]
     if not found:
@@ -69,9 +69,9 @@ def _behind(g: GraphBuilder, positions: SSAValue, switch: SSAValue, rows: int) -
 
 
 def _is_angle(op: Sin | Cos, positions: SSAValue, switch: SSAValue | None) -> bool:
-    """Return whether an f32 [batch, tokens, angles] depends on positions and constants alone.
+    """Return whether an op's operand is f32 [batch, tokens, angles], computed from positions alone.
 
-    It may depend on the switch as well.
+    Constants and the switch are allowed, too.
     """
     angles = len(shape_of(op.x)) == 3 and element_of(op.x) == "f32"
     return angles and {*made_of(op.x)} - {switch} == {positions}
@@ -86,18 +86,18 @@ def _tables(
 ) -> list[Array | None]:
     """Return the value of each op at each position, f32 [rows, angles].
 
-    An op whose values depend on more than the position has None.
+    None for an op whose values depend on more than the position.
 
     Args:
-        ops: computed from positions and the switch.
-        positions: the input.
-        rows: of a table.
-        switch: the input, if there is one.
-        choice: its value.
+        ops: ops computed from positions and the switch.
+        positions: input of positions.
+        rows: rows of a table.
+        switch: input of the switch, or None.
+        choice: value of the switch.
     """
     known = {} if switch is None else {switch: np.array([[choice]], np.int64)}
     whole = _values(ops, positions, range(rows), known)
-    # Angles that depend on other positions as well differ where a position stands alone.
+    # Angles that also depend on other positions differ if a position stands alone.
     some = sorted({0, 1, rows // 2, rows - 1} & {*range(rows)})
     alone = [_values(ops, positions, [row], known) for row in some]
     tables: list[Array | None] = []
@@ -121,15 +121,15 @@ def _values(
 
 @dataclass(frozen=True)
 class CacheRope(GraphPass):
-    """Look rotary sines and cosines up by position.
+    """Look up rotary sines and cosines by position.
 
     Before:  %a = ov.Multiply(%position_ids, %frequencies) ; %s = ov.Sin(%a)
     After:   %s = ov.Gather(%table, %position_ids)
 
-    A rotary embedding turns a key by an angle that depends on its position alone, so a cache of
-    ``rows`` rows has as many sines and cosines. They are computed once, in f32, even if the
-    frequencies are compressed: the error of a frequency grows with the position. Angles that depend
-    on anything else stay as they are, and so does a model of more than ``MAX_ROWS`` positions.
+    A rotary embedding turns a key by an angle that depends only on its position, so a cache of
+    ``rows`` rows has as many sines and cosines. They are computed once, in f32 even for compressed
+    frequencies, since the error of a frequency grows with the position. Angles that depend on
+    anything else stay as they are, and so does a model of more than ``MAX_ROWS`` positions.
     """
 
     name = "cache-rope"

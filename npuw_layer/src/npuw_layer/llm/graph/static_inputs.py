@@ -12,12 +12,12 @@ from npuw_layer.tensors.names import MASK
 
 @dataclass(frozen=True)
 class StaticInputs(GraphPass):
-    """Give inputs static shapes, without carrying them through the graph.
+    """Set static shapes of inputs, without propagating them through the graph.
 
     Before:  (%input_ids: tensor<?x?xi64>, %attention_mask: tensor<?x?xi64>)
     After:   (%input_ids: SLOTSxTOKENS, %attention_mask: SLOTSxPAST+TOKENS)
 
-    ``specialize-shapes`` of the compiler carries the shapes through.
+    The compiler's ``specialize-shapes`` propagates the shapes.
     """
 
     name = "static-inputs"

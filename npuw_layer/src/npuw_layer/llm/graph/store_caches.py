@@ -1,12 +1,12 @@
-"""K and V caches of a static model: as many rows as it reads, and new rows alone assigned.
+"""K and V caches of a static model: it reads a fixed number of rows, and assigns only new rows.
 
-Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]: so the rows of a
-token are contiguous, the cache of a smaller variant is the beginning of a larger one's, and the
-new rows of a prompt may be given out where they are stored.
+Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]. So the rows of a
+token are contiguous, the cache of a smaller variant is the beginning of a larger one's, and a
+program may write the new rows of a prompt directly where they are stored.
 
-The caches of several conversations stay apart: each *slot* has variables of its own, so that it can
-be bound to the memory of whatever conversation is in it. Nothing is copied when conversations come
-and go. The compiler never joins what lies apart: see ``lower-attention``.
+The caches of several conversations are separate: each *slot* has variables of its own, which are
+bound to the memory of the conversation in the slot. So no copies are needed when conversations come
+and go. The compiler never joins separate caches: see ``lower-attention``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _store_floats(model: Model, cache: Cache, kind: str, scales: Mapping[str, Sc
 
 
 def _check_blocks(model: Model) -> None:
-    """Check that attention reads the caches as they are stored: it alone reads them in blocks.
+    """Check that attention reads the caches directly; no other op supports blocks.
 
     Raises:
         ModelError: a cache would have to be joined first.
@@ -61,10 +61,10 @@ def _check_blocks(model: Model) -> None:
 
 
 def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
-    """Return a variable as a cache of which ``past`` rows of each slot are read.
+    """Return a variable as a cache with ``past`` rows to read for each slot.
 
     Raises:
-        ModelError: the variable is no K or V cache.
+        ModelError: the variable is not a K or V cache.
     """
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
@@ -79,7 +79,7 @@ def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
 
 
 def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> None:
-    """Name the variables of layers that a folded model leaves out."""
+    """Record the new variables' names in the layers that a folded model leaves out."""
     groups = [list(group) for group in repeated_ids(model)]
     stored: list[list[str]] = []
     if layout.element == "i8":
@@ -90,7 +90,7 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
     if layout.block is not None or slots > 1:
         read = _in_pieces([*groups, *stored], layout.pieces(past))
     if slots > 1:
-        # Variables that are no caches are not in pieces.
+        # Variables other than caches are not in pieces.
         read = [
             [slot_variable(name, slot) for name in group]
             for group in [*read, *groups]
@@ -105,7 +105,7 @@ def _in_pieces(groups: Sequence[Sequence[str]], pieces: Sequence[Piece]) -> list
 
 @dataclass(frozen=True)
 class StoreCaches(GraphPass):
-    """Read ``past`` rows of each cache, and assign new rows alone, token by token.
+    """Read ``past`` rows of each cache, and assign only new rows, token by token.
 
     Before:  %p = ov.ReadValue "0.key" : ?xHx?xW ; ov.Assign "0.key"(ov.Concat(%p, %new))
     After:   %p = ov.Transpose(ov.ReadValue "0.key" : 1xPASTxHxW) ; …
@@ -113,15 +113,16 @@ class StoreCaches(GraphPass):
 
     A cache is a variable that is read, extended by a Concat and assigned. ``element`` i8 adds a
     variable of scales for each row; another type converts rows. With ``optimize_fp8`` rows are
-    stored as the model's own FakeConverts round them. With ``room`` V's are
-    ``transposed_variable``s: [1, H, W, room] is read, of which the first ``past`` columns count,
+    stored as the model's own FakeConverts round them. With ``room`` each V is a
+    ``transposed_variable``: [1, H, W, room] is read, of which the first ``past`` columns are used,
     and [1, H, W, TOKENS] assigned. With ``block`` each piece of the past is a ``block_variable``.
-    With several ``slots`` each reads a ``slot_variable``, and one [1, slots, H, W] is assigned.
+    With several ``slots`` each slot reads a ``slot_variable``, and one [1, slots, H, W] is
+    assigned.
 
     Requires: ``usual-axes``.
 
     Raises:
-        ModelError: a variable is no K or V cache, or cannot lie in blocks.
+        ModelError: a variable is not a K or V cache, or does not support blocks.
     """
 
     name = "store-caches"
@@ -135,7 +136,7 @@ class StoreCaches(GraphPass):
 
     @staticmethod
     def of(past: int, layout: KVLayout, slots: int = 1, optimize_fp8: bool = False) -> StoreCaches:
-        """Make the pass for a layout."""
+        """Return the pass for a layout."""
         return StoreCaches(past, slots, layout.element, layout.room, layout.block, optimize_fp8)
 
     def _rewrite(self, model: Model) -> None:

@@ -1,9 +1,9 @@
-"""Rows of K and V caches in floats of 8 bits, as a quantised model itself rounds them.
+"""Rows of K and V caches in 8-bit floats, as a quantised model itself rounds them.
 
-A quantised model has FakeConverts behind its caches: (f8(x · scale - shift) + shift) / scale of all
-rows, for each token anew. Resolved, f8(x · scale) is what is stored, and rows are divided where
-they are read: the same numbers, in half the memory. The original does likewise, with passes of
-OpenVINO that move a FakeConvert before the Concat with new rows, and take it apart.
+A quantised model has FakeConverts after its caches, which compute (f8(x · scale - shift) + shift) /
+scale of all rows for each token. Here f8(x · scale) is stored, and rows are divided when read: the
+same numbers, in half the memory. The original does likewise, with passes of OpenVINO that move
+a FakeConvert before the Concat with new rows, and decompose it.
 
 Source: fact sheet npuw §a.3 step 1; NPUW's optimize_kv_cache_storage.
 """
@@ -35,11 +35,12 @@ def common_rounding(model: Model, element: KvElement) -> KvElement | None:
     """Return the type that all FakeConverts of a model round to.
 
     Args:
-        model: the stateful graph; it is not changed.
-        element: the type that KV_CACHE_PRECISION asks for; empty for none.
+        model: the stateful graph, which stays as it is.
+        element: type requested by KV_CACHE_PRECISION; empty for none.
 
     Returns:
-        None if there is no common type, or caches cannot be stored in it; the log says why.
+        The type; None if there is no common type, or caches cannot be stored in it, which the log
+        explains.
     """
     every = [op for op in model.body.ops if isinstance(op, FakeConvert)]
     kinds = sorted({op.destination_type.data for op in every})
@@ -58,10 +59,10 @@ def common_rounding(model: Model, element: KvElement) -> KvElement | None:
 
 
 def take_scales(model: Model) -> dict[str, Scale]:
-    """Take the FakeConverts off caches; those without one are rounded as they are.
+    """Remove the FakeConverts of caches; caches without one are rounded without a scale.
 
     Returns:
-        Their scales, by the variables' ids.
+        The scales by variable id.
     """
     found: dict[str, Scale] = {}
     for variable in model.variables():
@@ -74,7 +75,7 @@ def take_scales(model: Model) -> dict[str, Scale]:
 
 
 def _fake_convert(variable: Variable) -> FakeConvert | None:
-    """What all rows of a cache, old and new, are read through; None if that is not one op."""
+    """Return the FakeConvert that all reads of a cache go through; None if it is not one op."""
     if variable.assign is None:
         return None
     readers = [use.operation for use in variable.assign.value.uses]
@@ -84,7 +85,7 @@ def _fake_convert(variable: Variable) -> FakeConvert | None:
 
 
 def _stays(variable: Variable) -> bool:
-    """Whether a FakeConvert behind a cache cannot be taken off."""
+    """Return whether a cache has a FakeConvert that cannot be removed."""
     if variable.assign is None:
         return False
     readers = [use.operation for use in variable.assign.value.uses]
@@ -94,7 +95,7 @@ def _stays(variable: Variable) -> bool:
 
 
 def _scale(fake: FakeConvert) -> Scale | None:
-    """Its scale, if that is one number for all rows, not 0, and there is no shift."""
+    """Return the scale if it is one non-zero number for all rows, without a shift."""
     scale = stored_constant(fake.scale)
     if scale is None or math.prod(shape_of(fake.scale)) != 1:
         return None
@@ -107,7 +108,7 @@ def _scale(fake: FakeConvert) -> Scale | None:
 
 
 def _values(constant: Constant) -> list[float]:
-    """Its numbers, in all repetitions of a block."""
+    """Return the constant's numbers in all repetitions of a block."""
     every = (constant.of_repetition(number) for number in range(constant.repetitions))
     return [float(number) for each in every for number in _value(each)]
 

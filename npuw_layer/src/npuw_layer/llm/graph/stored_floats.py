@@ -1,8 +1,7 @@
-"""Rows of K and V caches in floats of another type than activations, of 8 bits or more.
+"""Rows of K and V caches in a float type other than that of activations, of 8 bits or more.
 
-A model that computes in f32 may keep K and V in f16: half the memory, half the traffic. What is
-larger than the type holds becomes the largest, as an infinity would be all that attention gives
-from then on.
+A model that computes in f32 may keep K and V in f16: half the memory, half the traffic. Numbers
+beyond the type's range are clamped, as an infinity would spoil all later results of attention.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from npuw_layer.llm.graph.stored_rows import Cache, assign_rows, read_rows, repl
 _LIMITS = {name: kind.limit for name, kind in FORMATS.items()} | {
     "f16": float(np.finfo(np.float16).max)
 }
-"""The largest numbers of types that do not reach as far as f32."""
+"""Largest numbers of types with a smaller range than f32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What rows are multiplied with before they are rounded, and afterwards; f32 scalars."""
+    """Factors for rows before and after rounding; f32 scalars."""
 
     down: Constant
     up: Constant
 
 
 def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = None) -> None:
-    """Store rows as floats of a type; what is larger than they hold becomes the largest.
+    """Store rows as floats of a type, clamped to its range.
 
-    Attention sees the new rows as they will be read later, as with ``store_quantized``.
+    Attention reads new rows as later inferences will, as with ``store_quantized``.
     """
     element = element_of(cache.read.output)
     g = GraphBuilder(model, cache.read)
@@ -53,7 +52,7 @@ def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = No
     replace_past(model, cache, [_wide(g, rows, element, up) for rows in stored])
 
     join = cache.assign.value.owner
-    assert isinstance(join, Concat)  # the split found the new rows by it
+    assert isinstance(join, Concat)  # ``cache_of`` found the new rows by it
     g = GraphBuilder(model, join)
     rows = cache.new
     if scale is not None:
@@ -61,7 +60,7 @@ def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = No
     limit = _LIMITS.get(kind)
     if limit is not None:
         rows = g.op(Clamp, rows, min=float_attr(-limit), max=float_attr(limit))
-    # Laid out token by token, as those of the past, and read behind that.
+    # Laid out token by token, as rows of the past, and read from that layout.
     values = turned(model, g.convert(rows, kind), join)
     join.operands[1] = turned(model, _wide(g, values, element, up), join)
     kept = assign_rows(model, cache, values)
@@ -69,7 +68,7 @@ def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = No
 
 
 def _wide(g: GraphBuilder, rows: SSAValue, element: str, up: SSAValue | None) -> SSAValue:
-    """Stored rows as the graph computes with them."""
+    """Return stored rows in the type of activations."""
     if up is None:
         return g.convert(rows, element)
     return g.op(Dequantize, rows, up, [], destination_type=StringAttr(element))

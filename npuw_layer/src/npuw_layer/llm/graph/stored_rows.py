@@ -1,6 +1,6 @@
-"""How a static model reads and stores rows of a K or V cache: plain, or as integers of 8 bits.
+"""Reads and stores of K and V rows in a static model: plain, or as 8-bit integers.
 
-Floats of other types than activations are in ``stored_floats``.
+Float types other than that of activations are in ``stored_floats``.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from npuw_layer.llm.kv.kv_layout import Piece
 from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
-"""The element type of scales, whatever activations are: bf16 has too few bits for them."""
+"""Element type of scales, whatever the type of activations: bf16 has too few bits for scales."""
 
 SCALE_SUFFIX = ".scale"
-"""Ends the id of the variable that holds the scales of a cache in 8 bits."""
+"""Suffix of the id of the variable that holds the scales of an 8-bit cache."""
 
 _TOKEN_MAJOR = (0, 2, 1, 3)
 
 _TRANSPOSED, _FROM_TRANSPOSED = (0, 2, 3, 1), (0, 3, 1, 2)
-"""From rows token by token to rows channel by channel, and back."""
+"""Transpositions from token by token to channel by channel, and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,21 @@ class Cache:
     read: ReadValue
     assign: Assign
     new: SSAValue
-    """The rows that it grows by, [1, heads, tokens, width]."""
+    """New rows, [1, heads, tokens, width]."""
     shape: Shape
     slots: int = 1
-    """Conversations, each with a cache of its own; their rows are joined to a batch."""
+    """Number of conversations, each with its own cache; their rows are joined to a batch."""
     pieces: tuple[Piece, ...] = ()
-    """In which it is read."""
+    """Pieces in which the past is read."""
     room: int | None = None
-    """The rows of the buffer that it lies in, if it is transposed: what is read of it is a part of
-    each of its channels."""
+    """Rows of the buffer if the cache is transposed, so that a read takes a part of each
+    channel."""
     keeps_type: bool = False
-    """Whether it stays f32, whatever activations are."""
+    """True if the cache stays f32, whatever the type of activations."""
 
     @property
     def name(self) -> str:
-        """What its variable is called."""
+        """Name of the cache's variable."""
         found = self.read.variable_id.data
         return found if self.room is None else transposed_variable(found)
 
@@ -70,10 +70,10 @@ def store_plain(model: Model, cache: Cache) -> None:
 
 
 def store_quantized(model: Model, cache: Cache) -> None:
-    """Store rows of 8 bits, and for each row of a head its scale in a variable beside.
+    """Store 8-bit rows, and the scale of each row of a head in a second variable.
 
-    Attention sees the new rows as they will be read later: what a token attends to does not depend
-    on how a prompt was cut into chunks.
+    Attention reads new rows as later inferences will, so results do not depend on how a prompt was
+    cut into chunks.
     """
     kind = StringAttr(element_of(cache.read.output))
     scale_name = cache.read.variable_id.data + SCALE_SUFFIX
@@ -87,23 +87,23 @@ def store_quantized(model: Model, cache: Cache) -> None:
     replace_past(model, cache, past)
 
     join = cache.assign.value.owner
-    assert isinstance(join, Concat)  # the split found the new rows by it
+    assert isinstance(join, Concat)  # ``cache_of`` found the new rows by it
     g = GraphBuilder(model, join)
     rows = quantize_rows(g, cache.new, SCALE_ELEMENT)
     values, scales = (turned(model, each, join) for each in (rows.values, rows.scales))
-    # Attention sees what is stored: rows that are laid out token by token, as those of the past.
+    # Attention reads the stored values: rows laid out token by token, as those of the past.
     seen = g.op(Dequantize, values, scales, [], destination_type=kind)
-    join.operands[1] = turned(model, seen, join)  # behind what is stored
+    join.operands[1] = turned(model, seen, join)  # after the stored rows
     kept = assign_rows(model, cache, values)
     _assign(model, cache, scale_name, scales)
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
 def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
-    """Let the graph take its stored rows from pieces [slots, rows, heads, width].
+    """Replace the read of stored rows by pieces [slots, rows, heads, width].
 
-    They are joined where the graph would join them with new ones: what is joined there stays apart
-    (``lower-attention``).
+    The pieces are joined where the graph joins them with new rows; ``lower-attention`` keeps
+    operands of that Concat separate.
     """
     seen = [turned(model, piece, cache.read) for piece in pieces]
     past = GraphBuilder(model, cache.read).concat(seen, 2) if len(seen) > 1 else seen[0]
@@ -112,7 +112,7 @@ def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None
 
 
 def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
-    """Read stored rows, [slots, rows, heads, width], however they lie."""
+    """Read stored rows [slots, rows, heads, width], whatever their layout."""
     heads, width = cache.shape[2:]
     if cache.room is None:
         return _read(model, cache, piece.of(cache.name), element, (1, piece.rows, heads, width))
@@ -122,12 +122,12 @@ def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValu
 
 
 def assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
-    """Assign new rows, given token by token, as they are to lie."""
+    """Assign new rows, given token by token, in the layout of the cache."""
     return _assign(model, cache, cache.name, rows, () if cache.room is None else _TRANSPOSED)
 
 
 def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
-    """Read a variable, of all slots; the host supplies its initial value."""
+    """Read the variable of all slots; the host supplies its initial value."""
     g = GraphBuilder(model, cache.read)
     slots = range(cache.slots)
     names = [name] if cache.slots == 1 else [slot_variable(name, slot) for slot in slots]
@@ -149,7 +149,7 @@ def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
 def _assign(
     model: Model, cache: Cache, name: str, rows: SSAValue, order: Sequence[int] = ()
 ) -> SSAValue:
-    """Assign new rows; a row of each slot as if they were one conversation's."""
+    """Assign new rows; one row from each slot is stored like rows of one conversation."""
     g = GraphBuilder(model, cache.assign)
     if cache.slots > 1:
         rows = g.transpose(rows, 1, 0, 2, 3)
@@ -162,6 +162,6 @@ def _assign(
 
 
 def turned(model: Model, value: SSAValue, before: Operation) -> SSAValue:
-    """Exchange heads and tokens; the op comes before another."""
+    """Exchange heads and tokens; insert the op before another."""
     g = GraphBuilder(model, before)
     return g.op(Transpose, value, g.ints(*_TOKEN_MAJOR))

@@ -1,4 +1,4 @@
-"""Lengths of a stateful graph as sums: a number, stored tokens, new tokens.
+"""Symbolic lengths of a stateful graph: sums of a number, stored tokens and new tokens.
 
 Exporters compute lengths from the shapes of caches and inputs, e.g. key_len − query_len. Passes
 that rewrite such arithmetic compare these sums, not the ops that an exporter happened to write.
@@ -25,10 +25,10 @@ from npuw_layer.tensors.names import MASK
 from npuw_layer.tensors.token_inputs import TOKENS
 
 Length = tuple[int, int, int]
-"""A number, a multiple of the stored tokens, and a multiple of the new ones."""
+"""A number, a multiple of the stored tokens, and a multiple of the new tokens."""
 
 Dims = tuple[Length | None, ...]
-"""Of a tensor, as far as they are known."""
+"""Dimensions of a tensor; None if unknown."""
 
 NONE: Length = (0, 0, 0)
 STORED: Length = (0, 1, 0)
@@ -36,7 +36,7 @@ NEW: Length = (0, 0, 1)
 TOTAL: Length = (0, 1, 1)
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
-"""Ops that keep a single integer as it is."""
+"""Ops that keep a single integer unchanged."""
 
 _ROW_WISE = (
     elementwise.Unary,
@@ -46,27 +46,27 @@ _ROW_WISE = (
     MVN,
     ScaledDotProductAttention,
 )
-"""Ops whose result has the dimensions that their operands broadcast to, or those of the first."""
+"""Ops whose result has the dimensions their operands broadcast to, or those of the first."""
 
 
 class Lengths:
-    """Lengths that integers of one graph stand for; each value is analysed once."""
+    """Symbolic lengths of a graph's integers; each value is analysed once."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._dims: dict[SSAValue, Dims] = {}
-        """Dimensions of all values; empty until one is asked for."""
+        """Dimensions of all values; empty until first needed."""
         self._found: dict[SSAValue, Length | None] = {}
         self._constant: dict[SSAValue, bool] = {}
 
     def of(self, value: SSAValue) -> Length | None:
-        """Return the length that a single integer is; None if it is no such sum."""
+        """Return a single integer as a length; None if it is not such a sum."""
         if value not in self._found:
             self._found[value] = self._computed(value)
         return self._found[value]
 
     def vector(self, value: SSAValue) -> list[Length | None]:
-        """Return the lengths that a vector of integers lists; empty if they are not known."""
+        """Return the lengths in a vector of integers; empty if unknown."""
         known = ints_of(value) if element_of(value) in INTEGERS else None
         if known is not None:
             return [(number, 0, 0) for number in known]
@@ -110,7 +110,7 @@ class Lengths:
         return dims[index] if -len(dims) <= index < len(dims) else None
 
     def _carry(self) -> None:
-        """Carry dimensions through the graph, each op after its operands, whose are known then."""
+        """Propagate dimensions through the graph, each op after its operands."""
         for port in self._model.inputs:
             counted = {MASK: TOTAL, **dict.fromkeys(TOKENS, NEW)}.get(port.name)
             self._dims[port.value] = _with_known(shape_of(port.value), [None, counted, None])
@@ -141,7 +141,7 @@ class Lengths:
 
 
 def _with_known(dims: Shape, carried: Sequence[Length | None]) -> Dims:
-    """Return dimensions: static ones as numbers, the others as far as they were carried."""
+    """Return dimensions: static ones as numbers, the others as propagated."""
     rest = [*carried, *[None] * len(dims)]
     return tuple((d, 0, 0) if d >= 0 else rest[i] for i, d in enumerate(dims))
 
@@ -152,7 +152,7 @@ def _longest(column: Sequence[Length | None]) -> Length | None:
 
 
 def single(value: SSAValue) -> int | None:
-    """Return a known integer that stands alone; None for anything else."""
+    """Return a known single integer; None for any other value."""
     known = ints_of(value) if element_of(value) in INTEGERS else None
     return known[0] if known is not None and len(known) == 1 else None
 

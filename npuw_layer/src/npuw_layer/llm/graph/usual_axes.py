@@ -1,4 +1,4 @@
-"""Caches with the usual axes [sequences, heads, tokens, width].
+"""Transposition of caches to the usual axes [sequences, heads, tokens, width].
 
 Source: fact sheet npuw §b (the options), openvino_genai's get_kv_axes_pos (which models differ).
 """
@@ -23,7 +23,7 @@ from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
 
 
 def cache_join(variable: Variable) -> Concat | None:
-    """The Concat by which a cache grows: of what is stored, perhaps by beam, and new rows."""
+    """Return the Concat of a cache's stored rows, perhaps reordered by beam, and its new rows."""
     read, assign = variable.read, variable.assign
     join = assign.value.owner if assign is not None else None
     if read is None or not isinstance(join, Concat) or len(shape_of(read.output)) != RANK:
@@ -33,7 +33,7 @@ def cache_join(variable: Variable) -> Concat | None:
 
 
 def _comes_from(value: SSAValue, read: ReadValue) -> bool:
-    """Whether a value is a variable's, possibly reordered by beam."""
+    """Return whether a value is a variable's, possibly reordered by beam."""
     by_beam = _by_beam(value)
     return (value if by_beam is None else by_beam.data).owner is read
 
@@ -44,7 +44,7 @@ def _by_beam(value: SSAValue) -> Gather | None:
 
 
 def _check(variable: Variable, axes: CacheAxes) -> None:
-    """See that a variable, if it is a cache, has the axes that it is said to have."""
+    """Check that a variable has the given axes if it is a cache."""
     join = cache_join(variable)
     if join is None:
         return
@@ -56,9 +56,9 @@ def _check(variable: Variable, axes: CacheAxes) -> None:
 
 
 def _turn(model: Model, variable: Variable, join: Concat, axes: CacheAxes) -> None:
-    """Turn one cache; the model's own ops see it as before."""
+    """Transpose one cache; the model's own ops see it as before."""
     read, assign = variable.read, variable.assign
-    assert read is not None  # a cache is both
+    assert read is not None  # a cache is read and assigned
     assert assign is not None
     by_beam = _by_beam(join.parts[0])
     stored = _turn_read(model, read, axes)
@@ -72,7 +72,7 @@ def _turn(model: Model, variable: Variable, join: Concat, axes: CacheAxes) -> No
 
 
 def _turn_read(model: Model, read: ReadValue, axes: CacheAxes) -> SSAValue:
-    """Read a variable that is turned; what read it as it was does so on."""
+    """Read a transposed variable; existing readers see it as before."""
     g = GraphBuilder(model, read)
     shape = shape_of(read.output)
     turned = ReadValue(
@@ -87,7 +87,7 @@ def _turn_read(model: Model, read: ReadValue, axes: CacheAxes) -> SSAValue:
 
 @dataclass(frozen=True)
 class UsualAxes(GraphPass):
-    """Give K and V caches the axes [sequences, heads, tokens, width].
+    """Transpose K and V caches to the axes [sequences, heads, tokens, width].
 
     Before:  %k = ov.Concat(%past, %new) {axis = 0} ; ov.Assign "0.key"(%k)
     After:   %k = ov.Concat(%past, ov.Transpose(%new)) {axis = 2} ; ov.Assign "0.key"(%k)
@@ -95,7 +95,7 @@ class UsualAxes(GraphPass):
 
     ChatGLM stores [tokens, sequences, heads, width], the first Qwen [sequences, tokens, heads,
     width]; NPUW_LLM_SEQ_LEN_DIM and NPUW_LLM_BATCH_DIM name the two axes. Readers see the caches as
-    before through a transposition, which mostly cancels the one that attention begins with.
+    before through a transposition, which usually cancels the one at the start of attention.
 
     Raises:
         OtherAxes: a cache has other axes; the error names them.

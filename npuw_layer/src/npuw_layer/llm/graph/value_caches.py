@@ -1,4 +1,4 @@
-"""Which of a model's caches attention reads, and which of them hold V."""
+"""Search for the caches that attention reads, and for those that hold V."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from compiler_layer.dialects.ov.state import ReadValue
 from compiler_layer.model import Model
 
 _MOVING = (Broadcast, Concat, Convert, Gather, Reshape, Slice, Transpose, Unsqueeze)
-"""Ops between a cache and the product, the first operand of which is what they move."""
+"""Ops between a cache and its matmul, which move their first operand."""
 
 
 def value_caches(model: Model) -> frozenset[str]:
-    """Find the variables that attention reads as V and not as K, by their ids.
+    """Return the ids of variables that attention reads as V and not as K.
 
     Args:
-        model: a language model's graph; attention may be one op, or a product with a softmax.
+        model: a language model's graph; attention may be one op, or a matmul with a softmax.
     """
     keys, values = _read_by_attention(model)
     return values - keys
 
 
 def attended_caches(model: Model) -> frozenset[str]:
-    """Find the variables that attention reads as they are stored, by their ids."""
+    """Return the ids of variables that attention reads directly."""
     keys, values = _read_by_attention(model)
     return keys | values
 
 
 def _read_by_attention(model: Model) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables that are read as K, and as V."""
+    """Return the variables that are read as K, and those read as V."""
     keys, values = set[str](), set[str]()
     for op in model.body.ops:
         if isinstance(op, ScaledDotProductAttention):
@@ -49,7 +49,7 @@ def _read_by_attention(model: Model) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _variables(value: SSAValue) -> set[str]:
-    """The variables that a value is read from."""
+    """Return the variables that a value is read from."""
     return {op.variable_id.data for op in _origins(value) if isinstance(op, ReadValue)}
 
 
@@ -58,7 +58,7 @@ def _is_softmax(value: SSAValue) -> bool:
 
 
 def _origins(value: SSAValue) -> Iterator[Operation]:
-    """The ops that made what a value consists of."""
+    """Yield the ops that produced a value's content, before it was moved."""
     pending, seen = [value], set[SSAValue]()
     while pending:
         value = pending.pop()

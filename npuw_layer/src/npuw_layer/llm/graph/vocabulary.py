@@ -1,4 +1,4 @@
-"""Size of the vocabulary, in the name of an input."""
+"""Size of the vocabulary in the name of an input."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.tensors.names import IDS, VOCABULARY
 
 _KEPT = Convert | Reshape | Squeeze | Unsqueeze
-"""Ops that keep ids as they are."""
+"""Ops that keep ids unchanged."""
 
 
 def tell_vocabulary(graph: Model, model: Model) -> None:
-    """Add the input; see ``TellVocabulary``.
+    """Add the input of ``TellVocabulary``.
 
     Args:
-        graph: made of the model; changed in place.
-        model: looks ids up as they are given.
+        graph: graph made from the model; changed in place.
+        model: model that looks up unchanged ids.
     """
     known = min(_tables(model), default=0)
     if known:
@@ -30,7 +30,7 @@ def tell_vocabulary(graph: Model, model: Model) -> None:
 
 
 def _tables(model: Model) -> Iterator[int]:
-    """Yield the rows of each table that unchanged ids are looked up in."""
+    """Yield the number of rows of each table in which unchanged ids are looked up."""
     ids = model.find_input(IDS)
     waiting = [] if ids is None else [ids]
     while waiting:
@@ -51,14 +51,15 @@ def _takes_rows(op: Gather) -> bool:
 
 
 class TellVocabulary(GraphPass):
-    """Add an input that no op reads and whose name ends with the number of token ids.
+    """Add an unread input whose name ends with the number of token ids.
 
     Before:  %h = ov.Gather(%table : 32000x64, %input_ids)
     After:   the same, and an input npuw_vocabulary_32000
 
-    A device looks up embeddings without checking that the row exists, so the host has to, and the
-    host sees no graph if programs come from the cache or a blob. The last dimension of the logits
-    is no substitute: exporters pad and cut heads. A model that looks up no ids stays as it is.
+    A device looks up embeddings without checking that the row exists, so the host must check ids,
+    and the host sees no graph if programs come from the cache or a blob. The last dimension of the
+    logits is no substitute: exporters pad and cut heads. A model that looks up no ids stays as it
+    is.
     """
 
     name = "tell-vocabulary"

@@ -1,4 +1,4 @@
-"""Windows that a model keeps as a table of booleans, on a static cache."""
+"""Attention windows stored as a table of booleans, on a static cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, Lengths
 
 
 def _window(op: Slice, lengths: Lengths) -> tuple[int, int] | None:
-    """Return the nearest and the farthest visible distance, if a slice is cut from such a table."""
+    """Return the nearest and farthest visible distances if an op slices such a table; else None."""
     table, rank = values_of(op.x), len(shape_of(op.x))
     axes = ints_of(op.axes) if op.axes is not None else None
     if table is None or element_of(op.x) != "boolean" or axes is None:
@@ -42,7 +42,7 @@ def _window(op: Slice, lengths: Lengths) -> tuple[int, int] | None:
 def _band(table: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
     """Return the least and the largest distance query − key at which a square table is true.
 
-    None if it is not true at all distances between them.
+    None if the table is not true at all distances between them.
     """
     if table.shape[0] != table.shape[1]:
         return None
@@ -59,7 +59,7 @@ def _band(table: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 def _compared(
     model: Model, op: Slice, past: int, span: tuple[int, int], positions: SSAValue
 ) -> SSAValue:
-    """Compare the token indices of one conversation: nearest <= query − key <= farthest."""
+    """Return the comparison for one conversation: nearest <= query − key <= farthest."""
     g = GraphBuilder(model, op)
     new = g.reshape(positions, -1)
     keys = key_positions(g, new, past)
@@ -73,15 +73,15 @@ def _compared(
 
 @dataclass(frozen=True)
 class CompareWindowTables(GraphPass):
-    """Compare token indices where the model slices a table of visible keys.
+    """Compare token indices in place of slicing a table of visible keys.
 
     Before:  %m = ov.Slice(%table, [past, 0], [total, total]) ; a constant boolean [1, 1, N, N]
     After:   %m = nearest <= %queries - %keys <= farthest, on token indices
 
-    GPT-Neo stores which key each query sees and takes the rows of the new tokens and the columns of
-    all tokens. A static cache has as many rows as it has room for, so the slice would begin at the
-    wrong token. Only a table whose entries depend on the distance of query and key is replaced. The
-    input ``cache_position`` is added if there is one.
+    GPT-Neo stores the visible keys of each query, and slices the rows of the new tokens and the
+    columns of all tokens. A static cache has as many rows as it has room for, so the slice would
+    begin at the wrong token. Only a table whose entries depend on the distance of query and key is
+    replaced. A replaced table adds the input ``cache_position``.
 
     Raises:
         ModelError: the mask has no dimension for several conversations.

@@ -1,4 +1,4 @@
-"""Copies of new rows into the KV cache, by all cores where it is worth it.
+"""Copies of new rows into the KV cache, on all cores if the size warrants it.
 
 Source: copy_kvcache and update_kvcache_for of NPUW's llm_infer_request (fact sheet npuw §c.5).
 """
@@ -17,29 +17,29 @@ from driver_layer.npu.stream import Stream
 from npuw_layer.backends.protocols import Array
 
 _WORTH_THREADS = 1 << 21
-"""Bytes from which on several threads copy; below, waking them takes longer."""
+"""Minimum bytes for several threads; for fewer, waking threads takes longer than the copy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowCopy:
-    """The first ``rows`` rows of a present tensor, and where they belong in the past."""
+    """The first ``rows`` rows of a present tensor, and their place in the past."""
 
     rows: int
     target: int | Array
-    """The row of the first one, or, i64 [rows], that of each."""
+    """Target of the first row, or i64 [rows]: the target of each."""
 
 
 def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy) -> int:
-    """Move the rows that an inference produced to where the next ones read them.
+    """Copy the rows that an inference produced to where the next inference reads them.
 
     Args:
-        present: for variables that are alike [variables, width, heads, channels], those in use to
-            the left.
-        past: for the same ones [variables, capacity, heads, channels].
-        plan: which rows go where; one row after a generated token, a prompt's after prefill.
+        present: for each group of alike variables [variables, width, heads, channels], rows in use
+            first.
+        past: for the same groups [variables, capacity, heads, channels].
+        plan: rows and their target; one row after a generated token, a prompt's after prefill.
 
     Returns:
-        The bytes that were copied.
+        The number of bytes copied.
     """
     pairs = list(zip(present, past, strict=True))
     total = sum(new[:, : plan.rows].nbytes for new, _ in pairs)
@@ -57,14 +57,14 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
 
 
 def _do_beside(jobs: Sequence[Callable[[], None]]) -> None:
-    """Do jobs on several threads, and wait for all, also if a signal's handler raises."""
+    """Run jobs on several threads, and wait for all even if a signal handler raises."""
     streams = _copiers()
     try:
         outcomes = [stream.submit(job) for stream, job in zip(cycle(streams), jobs, strict=False)]
         for outcome in outcomes:
             outcome.wait()
     except BaseException:
-        for stream in streams:  # what they copy from and to is not the caller's before
+        for stream in streams:  # the caller may reuse the arrays only after the last copy
             stream.wait()
         raise
     for outcome in outcomes:
@@ -75,7 +75,7 @@ def _do_beside(jobs: Sequence[Callable[[], None]]) -> None:
 def _jobs(
     pairs: Sequence[tuple[Array, Array]], rows: int, span: slice, total: int
 ) -> list[Callable[[], None]]:
-    """The copies, in as many parts as are worth a thread each."""
+    """Return the copies, split into one part for each worthwhile thread."""
     parts = _threads() if total >= _WORTH_THREADS else 1
     return [partial(_copy, list(_share(pairs, part, parts)), rows, span) for part in range(parts)]
 
@@ -99,5 +99,5 @@ def _threads() -> int:
 
 @cache
 def _copiers() -> Sequence[Stream]:
-    """The process's threads."""
+    """Return the threads for copies, one set per process."""
     return [Stream(f"npuw-copy-{number}") for number in range(_threads())]

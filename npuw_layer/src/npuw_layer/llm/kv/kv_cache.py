@@ -1,4 +1,4 @@
-"""The K and V caches of one conversation, in device memory, and the copies into them."""
+"""K and V caches of one conversation in device memory, one buffer per variable."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from npuw_layer.tensors.names import plain_variable
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """The buffers of variables that are alike, side by side.
+    """Buffers of alike variables, side by side.
 
     Attributes:
-        names: the variables, as programs call them.
-        memory: what they lie in.
-        rows: [variables, rows, heads, width]; a view, however they lie.
+        names: the variables, by the names that programs use.
+        memory: device memory of the buffers.
+        rows: [variables, rows, heads, width]; a view, whatever the layout in memory.
     """
 
     names: tuple[str, ...]
@@ -37,32 +37,32 @@ class _Stack:
 
 
 class _Bound:
-    """What is bound to buffers that never move; satisfies ``kv_strategy.Attachment``."""
+    """Bindings to buffers that never move; implements ``kv_strategy.Attachment``."""
 
     def refresh(self) -> None:
-        """Nothing lies elsewhere."""
+        """Do nothing: no buffer has moved."""
 
 
 class KVCache:
-    """One buffer for each variable, as long as the largest variant; a ``KVStrategy``.
+    """One buffer per variable, as long as the largest variant; implements ``KVStrategy``.
 
-    Every static model reads its past at the beginning of these buffers: rows are token by token, so
-    that a shorter past is a prefix of a longer one, whatever its capacity. Transposed ones lie [1,
-    heads, width, rows], and static models read the beginning of each channel.
+    Every static model reads its past from the beginning of these buffers. Rows lie token by token,
+    so a shorter past is a prefix of a longer one. Transposed variables lie [1, heads, width, rows],
+    and static models read the beginning of each channel.
 
     Args:
-        device: where they lie.
-        states: the variables' inputs in the model with the longest past.
-        rows: how many it has, and which tokens they hold.
+        device: device of the buffers.
+        states: inputs of the variables in the model with the longest past.
+        rows: number of rows, and the token of each.
     """
 
     def __init__(self, device: Device, states: Sequence[TensorInfo], rows: KVRows) -> None:
         self.rows = rows
-        """Which tokens it holds."""
+        """Rows in use, and their tokens."""
         self.copied_bytes = 0
-        """What was copied into it by the host, since the last reset."""
+        """Bytes that the host has copied into the cache since the last reset."""
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
-        """New rows that nobody has had to read yet."""
+        """New rows, to be copied before they are read."""
         kinds = alike((info.name.removeprefix(READ_PREFIX), info) for info in states)
         self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in kinds.items()]
         self._places = {
@@ -73,29 +73,29 @@ class KVCache:
 
     @property
     def names(self) -> Sequence[str]:
-        """The variables."""
+        """Names of the variables."""
         return list(self._places)
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """The variables that are alike, as programs call them, in the order of their buffers."""
+        """Groups of alike variables by the programs' names, in the order of the buffers."""
         return [stack.names for stack in self._stacks]
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes."""
+        """Bytes of device memory."""
         return sum(stack.memory.data.size for stack in self._stacks)
 
     @property
     def most_bytes(self) -> int:
-        """The same: it is as long from the beginning."""
+        """Bytes of device memory of a full cache: all is allocated from the start."""
         return self.nbytes
 
     def attach(
         self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
     ) -> Attachment:
-        """Let a program read its past here; see ``KVStrategy``."""
-        del past  # as many rows as its inputs have
+        """Bind a program to the cache; see ``KVStrategy``."""
+        del past  # the inputs' shapes have the number of rows
         for info in inputs:
             if is_cache_input(info):
                 name = plain_variable(info.name.removeprefix(READ_PREFIX))
@@ -108,14 +108,14 @@ class KVCache:
         return _Bound()
 
     def together(self, first: int, count: int) -> bool:
-        """Whether there is room for rows from one on."""
+        """Return whether ``count`` rows from ``first`` on are in the buffer."""
         return first + count <= len(self.rows)
 
     def make_room(self, count: int) -> None:
-        """There is memory for all tokens that there may be."""
+        """Do nothing: memory for all tokens is allocated."""
 
     def read(self, name: str) -> Array:
-        """The stored rows of a variable in the order of their tokens, [tokens, heads, width].
+        """Return the stored rows of a variable in token order, [tokens, heads, width].
 
         A view, unless the cache has slid.
         """
@@ -125,15 +125,15 @@ class KVCache:
         return rows[: self.rows.tokens] if self.rows.plain else rows[self.rows.order()]
 
     def between(self, begin: int, end: int) -> list[Array]:
-        """The rows of tokens from one number to another, [variables, tokens, heads, width] each.
+        """Return the rows of a range of tokens, [variables, tokens, heads, width] each.
 
-        Views, one for each of ``stacks``; the cache has not slid.
+        One view for each of ``stacks``; the cache has not slid.
         """
         self.settle()
         return [stack.rows[:, begin:end] for stack in self._stacks]
 
     def restore(self, rows: Sequence[Array], tokens: int) -> None:
-        """Append rows that ``between`` gave before."""
+        """Append rows that ``between`` returned."""
         self.settle()
         self.rows.expect(tokens)
         plan = RowCopy(tokens, self.rows.tokens)
@@ -141,7 +141,7 @@ class KVCache:
         self.rows.append(tokens)
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
-        """Hold other tokens than before; see ``KVStrategy``."""
+        """Replace all stored tokens; see ``KVStrategy``."""
         self.reset()
         held = self.rows.restore(numbers)
         for name, values in rows.items():
@@ -155,12 +155,12 @@ class KVCache:
         stack.rows[number, self.rows.order()] = values
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
-        """Append new rows when somebody is about to read them; see ``KVStrategy``."""
+        """Schedule new rows to be appended before the next read; see ``KVStrategy``."""
         self.settle()
         self._pending = present, plan
 
     def prepare_past(self, rows: int) -> None:
-        """Copy new rows, and zero those among the first that are forgotten."""
+        """Copy new rows, and zero forgotten rows among the first ones."""
         self.settle()
         forgotten = self.rows.forgotten(rows)
         if not len(forgotten):
@@ -176,17 +176,17 @@ class KVCache:
         self.rows.truncate(tokens)
 
     def reset(self, tokens: int = 1) -> None:
-        """Forget everything; there is memory for whatever comes next."""
+        """Forget all tokens; all memory stays."""
         del tokens
         self.rows.truncate(0)
         self._pending, self.copied_bytes = None, 0
 
     def settle(self) -> None:
-        """Copy what is still to be copied."""
+        """Copy pending rows."""
         if self._pending is not None:
             present, plan = self._pending
             self.copied_bytes += copy_kvcache(present, [s.rows for s in self._stacks], plan)
-            self._pending = None  # not before: what was interrupted is copied again
+            self._pending = None  # not before the copy: an interrupted copy is repeated
 
 
 def _allocate(device: Device, names: Sequence[str], kind: Kind, rows: int) -> _Stack:

@@ -1,4 +1,4 @@
-"""K and V: which variables are that, and which are alike, so that one call copies their rows."""
+"""Kinds of K and V variables; one call copies the rows of alike variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuw_layer.tensors.traits import traits
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What variables have in common that are alike."""
+    """Element type, row shape and layout that alike variables share."""
 
     element: str
     heads: int
@@ -25,28 +25,28 @@ class Kind:
 
     @staticmethod
     def of(info: TensorInfo) -> Kind:
-        """That of a variable of a static model."""
+        """Return the kind of a static model's variable."""
         transposed = is_transposed(info.name)
         _, *dims = info.shape
         heads, width = dims[:2] if transposed else dims[1:]
         return Kind(info.element, heads, width, transposed)
 
     def pitch(self, rows: int) -> int:
-        """Bytes from a variable of so many rows to the next."""
+        """Return the bytes from one variable with ``rows`` rows to the next."""
         return padded(rows * self.heads * self.width * ELEMENT_TYPES[self.element].itemsize)
 
     def empty(self) -> Array:
-        """No rows, [0, heads, width]."""
+        """Return an empty array of rows, [0, heads, width]."""
         return np.empty((0, self.heads, self.width), ELEMENT_TYPES[self.element])
 
     def view(self, data: Array, offset: int, variables: int, rows: int) -> Array:
-        """See bytes as the rows of variables, [variables, rows, heads, width], however they lie.
+        """View bytes as rows [variables, rows, heads, width], whatever their layout.
 
         Args:
-            data: u8.
-            offset: where the first variable begins.
-            variables: how many.
-            rows: of each.
+            data: bytes, u8.
+            offset: offset of the first variable.
+            variables: number of variables.
+            rows: rows of each variable.
         """
         element = ELEMENT_TYPES[self.element]
         shape = (
@@ -59,7 +59,7 @@ class Kind:
 
 
 def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
-    """Group variables, named as programs call them, by their kinds."""
+    """Group variables by kind; names are those that programs use."""
     found: dict[Kind, list[str]] = {}
     for name, info in variables:
         found.setdefault(Kind.of(info), []).append(name)
@@ -67,23 +67,23 @@ def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
 
 
 def present_rows(arena: Arena, names: Sequence[str]) -> Array:
-    """The new rows of variables that are alike, [variables, tokens, heads, width]; a view.
+    """Return the new rows of alike variables, [variables, tokens, heads, width]; a view.
 
     Args:
-        arena: where a static model puts them, side by side.
-        names: the variables, as the model calls them.
+        arena: memory to which a static model writes the rows, side by side.
+        names: the variables, by the model's names.
     """
     rows = arena.stack([ASSIGN_PREFIX + name for name in names])
     return _by_token(rows) if is_transposed(names[0]) else rows
 
 
 def _by_token(rows: Array) -> Array:
-    """See transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
+    """View transposed rows [variables, heads, width, rows] as [variables, rows, heads, width]."""
     return rows.transpose(0, 3, 1, 2)
 
 
 def is_cache(variable: str) -> bool:
-    """Return whether a variable is K or V: no trait owns it."""
+    """Return whether a variable is K or V, i.e. no trait owns it."""
     return not any(trait.owns(variable) for trait in traits())
 
 

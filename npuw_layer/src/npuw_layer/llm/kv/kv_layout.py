@@ -1,4 +1,4 @@
-"""How static models find K and V: of which type, in which order, and in how many pieces."""
+"""Layout of K and V as static models read them: element type, order and pieces."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from npuw_layer.tensors.names import block_variable
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Stored rows that lie together.
+    """Contiguous stored rows.
 
     Attributes:
-        begin: the first one.
-        rows: how many.
-        suffix: what is appended to the name of a variable that holds them.
+        begin: first row.
+        rows: number of rows.
+        suffix: suffix of the name of the variable that holds the rows.
     """
 
     begin: int
@@ -23,20 +23,19 @@ class Piece:
     suffix: str = ""
 
     def of(self, variable: str) -> str:
-        """What the part of a variable is called that holds these rows."""
+        """Return the name of the part of a variable that holds these rows."""
         return variable + self.suffix
 
 
 @dataclass(frozen=True, slots=True)
 class KVLayout:
-    """What the static models of an LLM have in common.
+    """Layout of K and V that all static models of an LLM share.
 
     Attributes:
-        element: i8 keeps caches in 8 bits with a scale for each row of a head, in a variable of its
-            own; other types keep them in such floats; empty leaves them as they are computed.
-        room: rows of the buffers of V, if V is to lie channel by channel; None lets it lie token by
-            token.
-        block: rows of a block, if caches lie in blocks; None leaves them in one piece.
+        element: element type of caches. i8 stores 8 bits with a scale for each row of a head, in a
+            variable of its own; other types are floats; empty keeps the computed type.
+        room: rows of V's buffers if V is stored channel by channel; None stores V token by token.
+        block: rows of a block if caches are in blocks; None for one piece.
     """
 
     element: KvElement = ""
@@ -44,7 +43,7 @@ class KVLayout:
     block: int | None = None
 
     def pieces(self, past: int) -> tuple[Piece, ...]:
-        """In which pieces a model reads the first rows; the last one may be shorter."""
+        """Return the pieces in which a model reads its past; the last one may be shorter."""
         if self.block is None or not past:
             return (Piece(0, past),)
         begins = range(0, past, self.block)
@@ -60,4 +59,4 @@ class KVLayout:
 
 
 PLAIN = KVLayout()
-"""As rows are computed, token by token, in one piece."""
+"""The computed type, token by token, in one piece."""

@@ -1,7 +1,7 @@
-"""Which token each row of the KV cache holds: whole numbers only, no tensors.
+"""Bookkeeping of the token in each row of the KV cache; integers only, no tensors.
 
 Usually row n holds token n. When the cache is full and slides, a new token takes the row of the
-oldest one, which attention does not mind: what counts are the positions that keys were made with.
+oldest one. The order of rows does not affect attention: keys carry their positions.
 """
 
 from __future__ import annotations
@@ -14,59 +14,59 @@ _FREE = -1
 
 
 class KVRows:
-    """The tokens in a cache; they are numbered as they come, from 0.
+    """Tokens in a cache, numbered from 0 as they arrive.
 
     Args:
-        rows: what the cache holds.
-        window: rows that are used before new tokens take the place of old ones.
-        sinks: tokens at the beginning that keep their place.
+        rows: rows of the cache.
+        window: rows to fill before new tokens replace old ones.
+        sinks: first tokens, which are never replaced.
     """
 
     def __init__(self, rows: int, window: int, sinks: int = 0) -> None:
         self._window = window
         self._sinks = sinks
         self._dirty = np.zeros(rows, np.bool_)
-        """Rows that were written to since they were zeros."""
+        """Rows that may be non-zero: written since they were last zeroed."""
         self._now: tuple[int, Array | None] = 0, None
-        """The number of tokens so far, and the token of each row; None if row n holds token n. The
-        pair is replaced as a whole, so that an interrupt never leaves it half changed."""
+        """Number of tokens so far, and the token of each row; None if row n holds token n. The
+        pair is replaced as a whole, so an interrupt never leaves it half changed."""
 
     def __len__(self) -> int:
         return len(self._dirty)
 
     @property
     def tokens(self) -> int:
-        """Tokens that were said so far: the number of the next one."""
+        """Number of tokens so far, which is the number of the next token."""
         return self._now[0]
 
     @property
     def stored(self) -> int:
-        """Tokens in the cache."""
+        """Number of tokens in the cache."""
         tokens, held = self._now
         return tokens if held is None else int((held >= 0).sum())
 
     @property
     def plain(self) -> bool:
-        """Whether row n holds token n."""
+        """True if row n holds token n."""
         return self._now[1] is None
 
     def numbers(self) -> Array:
-        """The tokens that are stored, by their numbers, ascending, i64 [stored]."""
+        """Return the numbers of the stored tokens, ascending, i64 [stored]."""
         return self._held()[self.order()]
 
     @property
     def window(self) -> int:
-        """Tokens that it holds before new ones take the place of old ones."""
+        """Number of tokens that fit before new ones replace old ones."""
         return self._window
 
     def restore(self, numbers: Array) -> Array:
-        """Hold tokens in the first rows, and no others; the oldest give way if there are too many.
+        """Replace all tokens, from the first row on; drop the oldest if there are too many.
 
         Args:
-            numbers: of the tokens, ascending.
+            numbers: numbers of the tokens, ascending.
 
         Returns:
-            Which of them are held, i64.
+            Indices of the tokens that are kept, i64.
         """
         surplus = max(len(numbers) - self._window, 0)
         sinks = int((numbers < self._sinks).sum())
@@ -83,23 +83,23 @@ class KVRows:
 
     @property
     def reach(self) -> int:
-        """The first rows, among which all tokens in the cache are."""
+        """Number of first rows among which all stored tokens are."""
         tokens, held = self._now
         return tokens if held is None else self._window
 
     def holds(self, token: int) -> bool:
-        """Whether a token is stored."""
+        """Return whether a token is stored."""
         tokens, held = self._now
         return 0 <= token < tokens and (held is None or bool((held == token).any()))
 
     @property
     def unbroken(self) -> int:
-        """The first tokens, up to one that is no longer stored."""
+        """Number of first tokens that are all stored still."""
         numbers = self.numbers()
         return int((numbers == np.arange(len(numbers))).sum())
 
     def order(self) -> Array:
-        """The rows in use, in the order of their tokens, i64 [stored]."""
+        """Return the rows in use in the order of their tokens, i64 [stored]."""
         tokens, held = self._now
         if held is None:
             return np.arange(tokens)
@@ -107,11 +107,11 @@ class KVRows:
         return used[np.argsort(held[used])]
 
     def expect(self, count: int) -> None:
-        """Note that rows behind the last one in use are about to be written to, used or not."""
+        """Record that rows after the last one in use will be written, used or not."""
         self._dirty[self.tokens : self.tokens + count] = True
 
     def append(self, count: int) -> None:
-        """Note new tokens in the rows behind the last one in use; they were expected."""
+        """Record new tokens in the rows after the last one in use, which ``expect`` announced."""
         tokens, held = self._now
         if held is not None:
             held = self._held()
@@ -119,10 +119,10 @@ class KVRows:
         self._now = tokens + count, held
 
     def place(self, count: int) -> int | Array:
-        """Give new tokens rows: behind the last one, or those of the oldest tokens.
+        """Assign rows to new tokens: after the last one, or those of the oldest tokens.
 
         Returns:
-            The row of the first one; or, once the window is full, i64 [count].
+            The row of the first token; once the window is full, all rows, i64 [count].
         """
         begin = self.tokens
         if self.plain and begin + count <= self._window:
@@ -130,7 +130,7 @@ class KVRows:
             self.append(count)
             return begin
         held = self._held()
-        # Free rows are older than any token, sinks are newer.
+        # Free rows count as oldest, sinks as newest.
         used = held[: self._window]
         age = np.where((used >= 0) & (used < self._sinks), begin, used)
         rows = np.argsort(age, kind="stable")[:count]
@@ -151,11 +151,11 @@ class KVRows:
         self._now = tokens, held
 
     def columns(self, mask: Array, rows: int) -> Array:
-        """Give the mask over the first rows: 0 where a row is free.
+        """Return the mask over the first rows: 0 for a free row.
 
         Args:
-            mask: i64, one for each token.
-            rows: what a model reads.
+            mask: i64, one value for each token.
+            rows: rows that a model reads.
         """
         found = np.zeros(rows, np.int64)
         tokens, held = self._now
@@ -167,14 +167,14 @@ class KVRows:
         return found
 
     def forgotten(self, rows: int) -> Array:
-        """Give the rows among the first that hold what was forgotten, i64."""
+        """Return the first rows that hold forgotten tokens and are not zeroed, i64."""
         tokens, held = self._now
         if held is None:
             return np.flatnonzero(self._dirty[tokens:rows]) + tokens
         return np.flatnonzero(self._dirty[:rows] & (held[:rows] < 0))
 
     def clean(self, rows: Array) -> None:
-        """Note that rows that nobody uses are zeros again."""
+        """Record that unused rows are zeroed."""
         self._dirty[rows] = False
 
     def _held(self) -> Array:

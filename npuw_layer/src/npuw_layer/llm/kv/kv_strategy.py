@@ -1,8 +1,8 @@
-"""What a conversation and its static models need of a cache, however its rows lie.
+"""Protocol of a KV cache, independent of its layout in memory.
 
-``kv_cache`` has each variable in one piece, ``block_cache`` in blocks that come as they are needed.
+``kv_cache`` stores each variable in one piece, ``block_cache`` in blocks allocated on demand.
 
-Source: the original tells its caches apart likewise (fact sheet npuw §h, good 4).
+Source: the original separates its caches likewise (fact sheet npuw §h, good 4).
 """
 
 from __future__ import annotations
@@ -16,97 +16,97 @@ from npuw_layer.llm.kv.kv_rows import KVRows
 
 
 class Attachment(Protocol):
-    """A program that finds its past in a cache, and perhaps puts its new rows there."""
+    """Bindings of a program that reads its past from a cache, and may write new rows there."""
 
     def refresh(self) -> None:
-        """Bind what lies elsewhere than at the last run; before each run.
+        """Bind tensors that have moved since the last run; called before each run.
 
         Raises:
-            DeviceError: there is no memory left.
+            DeviceError: device memory is exhausted.
         """
         ...
 
 
 class KVStrategy(Protocol):
-    """The K and V of one conversation, in device memory."""
+    """K and V of one conversation in device memory."""
 
     rows: KVRows
-    """Which tokens it holds."""
+    """Rows in use, and their tokens."""
     copied_bytes: int
-    """What was copied into it by the host, since the last reset."""
+    """Bytes that the host has copied into the cache since the last reset."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The variables."""
+        """Names of the variables."""
         ...
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """The variables that are alike, as programs call them, in the order of their buffers."""
+        """Groups of alike variables by the programs' names, in the order of the buffers."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes now."""
+        """Bytes of device memory at present."""
         ...
 
     @property
     def most_bytes(self) -> int:
-        """Device memory that it takes when it is full."""
+        """Bytes of device memory of a full cache."""
         ...
 
     def attach(
         self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
     ) -> Attachment:
-        """Let a program read its past here.
+        """Bind a program to the cache.
 
         Args:
-            program: bound to all else.
-            inputs: its own, others among them.
+            program: program whose other tensors are bound.
+            inputs: all its inputs.
             past: rows that it reads.
-            first_row: from which on it puts its new rows right here, which ``together`` allows;
-                none is transposed. None has them copied.
+            first_row: first row that the program writes itself. ``together`` must allow it, and no
+                variable may be transposed. If None, the host copies new rows.
         """
         ...
 
     def together(self, first: int, count: int) -> bool:
-        """Whether a program may write rows from one on itself: there is room, side by side."""
+        """Return whether a program may write ``count`` rows: they exist, side by side."""
         ...
 
     def make_room(self, count: int) -> None:
-        """See that there is memory for new tokens, before they are computed.
+        """Provide memory for new tokens before they are computed.
 
         Raises:
-            DeviceError: there is none left.
+            DeviceError: device memory is exhausted.
         """
         ...
 
     def prepare_past(self, rows: int) -> None:
-        """Get the first rows ready to be read: copy new ones, and zero those that are forgotten.
+        """Prepare the first rows to be read: copy new rows, and zero forgotten ones.
 
-        Nobody attends to these; but what is no number would not vanish when it is multiplied by 0.
+        No token attends to forgotten rows, but a NaN there would survive multiplication by 0.
         """
         ...
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
-        """Append new rows to all caches, when somebody is about to read them.
+        """Schedule new rows to be appended to all caches before the next read.
 
-        So a prompt's first token need not wait for its rows to be copied; NPUW copies them as
-        late (fact sheet npuw §c.5).
+        So a prompt's first token does not wait for the copy; NPUW copies as late (fact sheet npuw
+        §c.5).
 
         Args:
-            present: for each of ``stacks``, [variables, width, heads, channels]; unchanged until
-                ``prepare_past``.
-            plan: which rows go where; there is room.
+            present: for each of ``stacks``, [variables, width, heads, channels]; must not change
+                until ``prepare_past``.
+            plan: rows and their target, which must exist.
         """
         ...
 
     def settle(self) -> None:
-        """Copy what is still to be copied."""
+        """Copy pending rows."""
         ...
 
     def read(self, name: str) -> Array:
-        """The stored rows of a variable in the order of their tokens, [tokens, heads, width]."""
+        """Return a variable's stored rows in the order of their tokens, [tokens, heads, width]."""
         ...
 
     def write(self, name: str, values: Array) -> None:
@@ -114,21 +114,22 @@ class KVStrategy(Protocol):
         ...
 
     def between(self, begin: int, end: int) -> list[Array]:
-        """The rows of tokens from one number to another, [variables, tokens, heads, width] each.
+        """Return the rows of a range of tokens, [variables, tokens, heads, width] each.
 
-        One for each of ``stacks``; the cache has not slid.
+        One array for each of ``stacks``; the cache has not slid.
         """
         ...
 
     def restore(self, rows: Sequence[Array], tokens: int) -> None:
-        """Append rows that ``between`` gave before."""
+        """Append rows that ``between`` returned."""
         ...
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
-        """Hold other tokens than before.
+        """Replace all stored tokens.
 
         Args:
-            numbers: of the tokens, ascending; the oldest give way if they are more than a window.
+            numbers: numbers of the tokens, ascending; the oldest are dropped if the window is
+                exceeded.
             rows: for each variable, [tokens, heads, width].
         """
         ...
@@ -138,5 +139,5 @@ class KVStrategy(Protocol):
         ...
 
     def reset(self, tokens: int = 1) -> None:
-        """Forget everything, and keep memory for so many tokens that come next."""
+        """Forget all tokens, and keep memory for the given number of next tokens."""
         ...

@@ -1,12 +1,11 @@
-"""K and V of prompts, kept by blocks, so that prompts that begin alike are not computed twice.
+"""Cache of K and V in blocks, so that a prefix shared by prompts is computed once.
 
-A block is known by a hash of its tokens (ids or embeddings, and positions), of all tokens before
-them and of whatever else rows depend on, so a block that is found is the right one. Blocks form a
-tree; only leaves are evicted, the least recently used first, since a block is of no use without
-those before it.
+The key of a block is a hash of its tokens (ids or embeddings, and positions), of all tokens before
+them and of all else that rows depend on, so a hit is always right. Blocks form a tree. Only leaves
+are evicted, the least recently used first, since a block is useless without its predecessors.
 
-Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Ours: hashes that do not collide, and
-know of adapters, which change K and V; a bound in bytes, and blocks of any length.
+Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Differences: hashes do not collide and
+include adapters, which change K and V; a limit in bytes; blocks of any length.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from dataclasses import dataclass
 from npuw_layer.backends.protocols import Array
 
 Rows = Sequence[Array]
-"""For caches that are alike each, [variables, tokens, heads, width]."""
+"""For each group of alike caches, [variables, tokens, heads, width]."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixStatistics:
-    """What the cache did so far."""
+    """Contents and counters of the cache."""
 
     blocks: int
     nbytes: int
     hits: int
-    """Blocks that were found."""
+    """Number of lookups that found a block."""
     misses: int
-    """Blocks that were looked for and not found."""
+    """Number of lookups that found none."""
     evictions: int
 
 
@@ -51,9 +50,9 @@ class PrefixCache:
     """Blocks of K and V, shared by all requests of a compiled model.
 
     Args:
-        block_size: tokens of a block.
-        max_blocks: how many are kept.
-        max_bytes: how much memory they may take; None leaves it to their number.
+        block_size: tokens per block.
+        max_blocks: maximum number of blocks.
+        max_bytes: maximum memory of all blocks; None limits their number alone.
     """
 
     def __init__(self, block_size: int, max_blocks: int, max_bytes: int | None) -> None:
@@ -61,24 +60,24 @@ class PrefixCache:
         self._max_blocks = max_blocks
         self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
         self._blocks: OrderedDict[bytes, _Block] = OrderedDict()
-        """By key; the least recently used first."""
+        """Blocks by key, the least recently used first."""
         self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
 
     def statistics(self) -> PrefixStatistics:
-        """Tell what it holds and did."""
+        """Return contents and counters."""
         with self._lock:
             return PrefixStatistics(
                 len(self._blocks), self._nbytes(), self._hits, self._misses, self._evictions
             )
 
     def find(self, tokens: Array, computed_by: bytes = b"") -> list[Rows]:
-        """Give the blocks that a prompt begins with.
+        """Return the cached blocks that a prompt begins with.
 
         Args:
-            tokens: [n, ...], what tells each from others (``NewTokens.identity``), of the whole
-                prompt; at least its last token is left to be computed.
-            computed_by: what rows depend on beside tokens, e.g. adapters.
+            tokens: identities of the whole prompt's tokens (``NewTokens.identity``), [n, ...]. At
+                least the last token is left to be computed.
+            computed_by: key of all else that rows depend on, e.g. adapters.
         """
         found: list[Rows] = []
         with self._lock:
@@ -98,11 +97,11 @@ class PrefixCache:
         read: Callable[[int, int], Rows],
         computed_by: bytes = b"",
     ) -> None:
-        """Keep the whole blocks of a prompt that are not there yet.
+        """Store the whole blocks of a prompt that are not cached yet.
 
         Args:
-            tokens: those of the prompt, as for ``find``.
-            read: gives rows from one token to another; they are copied.
+            tokens: tokens of the prompt, as for ``find``.
+            read: returns the rows of a range of tokens; they are copied.
             computed_by: as for ``find``.
         """
         parent = b""
@@ -117,7 +116,7 @@ class PrefixCache:
             parent = key
 
     def _keys(self, tokens: Array, computed_by: bytes) -> Iterator[tuple[int, bytes]]:
-        """The number and the key of each whole block."""
+        """Yield the number and the key of each whole block."""
         begin_of_all = f"{self.block_size} {computed_by.hex()} "
         chain = hashlib.sha256(begin_of_all.encode())
         for number in range(len(tokens) // self.block_size):
@@ -126,7 +125,7 @@ class PrefixCache:
             yield number, chain.digest()
 
     def _insert(self, key: bytes, block: _Block) -> bool:
-        """Add a block; tell whether there was room, and its parent is still there."""
+        """Add a block; return False if there is no room, or its parent was evicted."""
         with self._lock:
             if key in self._blocks:
                 return True
@@ -141,7 +140,7 @@ class PrefixCache:
         return sum(block.nbytes for block in self._blocks.values())
 
     def _make_room(self, new: _Block) -> bool:
-        """Evict leaves until a block fits; its own parent stays."""
+        """Evict leaves, but not the new block's parent, until the block fits."""
         if new.nbytes > self._max_bytes:
             return False
         while (

@@ -1,4 +1,4 @@
-"""How long prompts, chunks and caches are.
+"""Lengths of prompts, chunks and caches.
 
 Source: fact sheet npuw §a.2.
 """
@@ -13,23 +13,23 @@ from npuw_layer.options.llm import PROMPT_GRAIN
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Token counts that all static models of an LLM follow from."""
+    """Token counts that determine all static models of an LLM."""
 
     max_prompt: int
-    """The longest prompt."""
+    """Tokens of the longest prompt."""
     min_response: int
-    """What can be generated after the longest prompt."""
+    """Tokens that can be generated after the longest prompt."""
     chunk: int | None
-    """Tokens that one run of a chunked prefill takes; None if a prompt is taken whole."""
+    """Tokens of one run of a chunked prefill; None if prompts are read whole."""
 
     @property
     def total(self) -> int:
-        """Positions that attention spans at the end."""
+        """Positions that attention spans at most."""
         return self.max_prompt + self.min_response
 
     @property
     def prefill_input(self) -> int:
-        """Tokens that the prefill model takes at a time."""
+        """Tokens of one run of the prefill model."""
         return self.chunk or self.max_prompt
 
     @property
@@ -39,16 +39,16 @@ class Lengths:
 
 
 GENERATION_GRAIN = 8
-"""So are tokens of a generate step, if there is more than one."""
+"""Generate steps of several tokens take a multiple of this number."""
 
 
 def round_up(value: int, grain: int) -> int:
-    """The next multiple."""
+    """Return the next multiple of ``grain``."""
     return -(-value // grain) * grain
 
 
 def round_generation_len(tokens: int) -> int:
-    """Tokens that a generate model takes at a time, for NPUW_LLM_MAX_GENERATION_TOKEN_LEN."""
+    """Return the tokens of a generate step for NPUW_LLM_MAX_GENERATION_TOKEN_LEN."""
     return 1 if tokens == 1 else round_up(tokens, GENERATION_GRAIN)
 
 
@@ -58,11 +58,11 @@ def plan_lengths(max_prompt: int, min_response: int, chunk: int, dynamic: bool) 
     Args:
         max_prompt: NPUW_LLM_MAX_PROMPT_LEN.
         min_response: NPUW_LLM_MIN_RESPONSE_LEN.
-        chunk: NPUW_LLM_PREFILL_CHUNK_SIZE; 0 takes prompts whole.
+        chunk: NPUW_LLM_PREFILL_CHUNK_SIZE; 0 for prompts read whole.
         dynamic: whether NPUW_LLM_PREFILL_HINT is DYNAMIC.
 
     Raises:
-        OptionError: the chunk is needed and no power of two.
+        OptionError: prompts are chunked, and the chunk is not a power of two.
     """
     prompt = round_up(max_prompt, PROMPT_GRAIN)
     response = round_up(min_response, PROMPT_GRAIN)

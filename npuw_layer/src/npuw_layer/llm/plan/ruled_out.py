@@ -1,7 +1,7 @@
-"""Options that a model's programs rule out, wherever the programs come from.
+"""Checks of options that a model's programs rule out, whatever the programs' source.
 
-Options that change no program find it in the cache, or come with a blob, so that compilation has
-not checked them.
+Options that change no program may meet programs from the cache or a blob, which compilation has
+not checked against them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from npuw_layer.tensors.traits import traits
 
 
 def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Options) -> None:
-    """See that a model can do what options ask for.
+    """Check that a model supports the options.
 
     Args:
-        models: its programs.
-        plan: what they are for.
-        options: of the model as it is to run.
+        models: programs of the model.
+        plan: plan of the programs.
+        options: options that the model is to run with.
 
     Raises:
-        ModelError: it cannot; names the option, and what to do.
+        ModelError: it does not; names the option and the remedy.
     """
-    # As to what they take and give of tokens, all are alike.
+    # Inputs and outputs that follow tokens are alike in all models.
     one = models[(plan.generate or plan.prefill)[0]]
     names = [info.name for info in one.inputs]
     variables = [name.removeprefix(READ_PREFIX) for name in names if name.startswith(READ_PREFIX)]
@@ -39,7 +39,7 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
         check_head([info.name.removeprefix(READ_PREFIX) for info in models[head].inputs], options)
     if options.on_full == "TRUNCATE":
         _check_rereads(one.inputs)
-    # BLOOM takes neither: its biases follow the columns of the mask, which slide out of order.
+    # BLOOM has neither input: its biases follow the mask's columns, whose order a slide breaks.
     counts = CACHE_POSITION in names or POSITIONS not in names
     if options.on_full == "SLIDE" and counts:
         raise ModelError(
@@ -53,34 +53,34 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
 
 
 def check_traits(names: ModelNames, options: Options) -> None:
-    """Check that a model's traits can do what options ask for.
+    """Check that a model's traits support the options.
 
     Raises:
-        ModelError: one cannot; names the option and the remedy.
+        ModelError: a trait does not; names the option and the remedy.
     """
     for trait in traits():
         trait.check_options(names, options)
 
 
 def check_head(variables: Sequence[str], options: Options) -> None:
-    """Check the same of an LM head that is a program of its own.
+    """Check the same for an LM head that is a program of its own.
 
     Args:
-        variables: of the head.
-        options: of the model.
+        variables: variables of the head.
+        options: options of the model.
 
     Raises:
-        ModelError: a trait cannot.
+        ModelError: a trait does not support an option.
     """
     for trait in traits():
         trait.check_head(variables, options)
 
 
 def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:
-    """See that all tokens of an inference are computed in it, as outputs have rows of each.
+    """Check that each inference computes all its tokens, since outputs have a row for each.
 
     Raises:
-        ModelError: some would come from the prefix cache, or be dropped.
+        ModelError: some tokens would come from the prefix cache, or be dropped.
     """
     problem = ""
     if options.enable_prefix_caching:
@@ -93,7 +93,7 @@ def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None
 
 
 def _check_rereads(inputs: Sequence[TensorInfo]) -> None:
-    """See that what stays of a history can be read anew."""
+    """Check that the kept part of a token history can be read again."""
     if any(one.name == POSITIONS and one.axes for one in token_inputs(inputs)):
         raise ModelError(
             "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), and those "

@@ -20,13 +20,13 @@ from npuw_layer.storage.cache.key import (
 
 
 def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Options) -> CacheKey:
-    """Join what a stage's program depends on.
+    """Return the cache key of a stage's program, made of all that the program depends on.
 
     Args:
-        model: the digest of its content.
-        stage: which static model.
-        versions: as ``stage_versions`` gives them.
-        options: what was asked for.
+        model: digest of the model's content.
+        stage: the static model.
+        versions: result of ``stage_versions``.
+        options: options of the compilation.
     """
     fields = {
         STAGE + field.name: str(getattr(stage, field.name)) for field in dataclasses.fields(stage)
@@ -43,12 +43,12 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
 
 
 def stage_versions(device: Device, options: Options, kind: StageKind) -> dict[str, str]:
-    """The same for one kind of a language model's static models, which may run elsewhere."""
+    """Return the versions for one kind of static model, which may run on another device."""
     return current_versions(device_of(device, kind), options.of_stage(kind))
 
 
 def _choices(options: Options) -> dict[str, str]:
-    """Options that matter to a stage of an LLM."""
+    """Return the options that a stage of an LLM depends on."""
     layout = kv_layout(options)
     return {
         "KV_CACHE_PRECISION": options.kv_element,
@@ -68,7 +68,7 @@ def _choices(options: Options) -> dict[str, str]:
 
 
 def _text_choices(options: Options) -> dict[str, str]:
-    """Return how models without generate stages read, and how long their texts may be."""
+    """Return the lengths that models without generate stages depend on."""
     if options.generates:
         return {}
     lengths = lengths_of(options)

@@ -1,9 +1,9 @@
-"""The static models that one LLM is made of: which there are, and how long they are.
+"""Plan of the static models of one LLM: which exist, and their lengths.
 
-Prefill models differ in two ways: how many new tokens they take, and how many stored ones they
-read. A short prompt takes a small one, and the last chunk of a long prompt, too (NPUW pays for a
-whole chunk). With PYRAMID attention early chunks read little of the cache; with HFA and DYNAMIC so
-do all models, each of which has one past, the longest.
+Prefill models differ in the number of new tokens they take, and of stored tokens they read. A short
+prompt uses a small model, and so does the last chunk of a long prompt (NPUW pays for a whole
+chunk). With PYRAMID attention, models for early chunks read little of the cache. With HFA and
+DYNAMIC all models read little; each has one past, the longest.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from npuw_layer.llm.plan.variants import given_ladder, ladder
 from npuw_layer.options import Options
 
 SMALLEST_PREFILL = 64
-"""The fewest tokens that a prefill model takes, where prompts may be longer."""
+"""Minimum tokens of a prefill model if prompts may be longer."""
 
 ROPE_LEAD = 64
-"""How far positions may be ahead of tokens where rotary angles come from tables; they need not
-begin at 0 (those of Gemma 3 begin at 1)."""
+"""Limit of how far positions may be ahead of tokens if rotary angles come from tables; positions
+need not begin at 0 (those of Gemma 3 begin at 1)."""
 
 _STEP = 4
-"""How much larger the next prefill model is."""
+"""Ratio of tokens from one prefill model to the next."""
 
 
 class Kind(Enum):
-    """What a static model is for."""
+    """Purpose of a static model."""
 
     PREFILL = "prefill"
     GENERATE = "generate"
@@ -40,22 +40,22 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One static model to make: new tokens it takes, and stored ones it reads."""
+    """A static model to compile: new tokens it takes, and stored tokens it reads."""
 
     kind: Kind
     tokens: int
     past: int
     slots: int = 1
-    """Conversations that it takes tokens of, each with caches of its own."""
+    """Number of conversations that it serves at once, each with its own caches."""
 
     @property
     def capacity(self) -> int:
-        """Positions that its attention spans."""
+        """Number of positions that attention spans."""
         return self.past + self.tokens
 
     @property
     def name(self) -> str:
-        """Tells it from the other models."""
+        """Unique name of the stage in its plan."""
         if self.kind is Kind.HEAD:
             return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
         if self.kind is Kind.GENERATE:
@@ -66,45 +66,45 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The lengths of an LLM and its static models."""
+    """Lengths of an LLM, and its static models."""
 
     lengths: Lengths
     prefill: tuple[Stage, ...]
-    """Ascending in tokens, then in the past that they read."""
+    """Ascending by tokens, then by past."""
     generate: tuple[Stage, ...]
-    """Ascending in capacity; none where texts are read alone."""
+    """Ascending by capacity; empty if the model only reads texts."""
     heads: tuple[Stage, ...]
-    """None if each model has its own; ascending in the hidden states that they take."""
+    """Ascending by number of hidden states; empty if each model has its own head."""
     batched: tuple[Stage, ...] = ()
-    """The generate models for several conversations at once (NPUW_LLM_BATCH_SLOTS)."""
+    """Generate models for several conversations at once (NPUW_LLM_BATCH_SLOTS)."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """All models, in the order in which they are compiled."""
+        """All models in the order of compilation."""
         return (*self.prefill, *self.generate, *self.heads, *self.batched)
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """For how many conversations at once there are models, ascending."""
+        """Numbers of conversations at once that models exist for, ascending."""
         return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
 
     @property
     def own_heads(self) -> tuple[Stage, ...]:
-        """The heads that a single conversation needs; larger ones are for several at once."""
+        """Heads for a single conversation; larger ones are for several at once."""
         most = self.generate[0].tokens if self.generate else 1
         return tuple(stage for stage in self.heads if stage.tokens <= most)
 
     @property
     def capacities(self) -> tuple[int, ...]:
-        """Of the generate models, ascending."""
+        """Capacities of the generate models, ascending."""
         return tuple(stage.capacity for stage in self.generate)
 
 
 def lengths_of(options: Options) -> Lengths:
-    """The lengths that options give an LLM.
+    """Return the lengths that options determine for an LLM.
 
     Raises:
-        OptionError: they contradict one another.
+        OptionError: options contradict one another.
     """
     own = kind_of(options).lengths(options)
     return own or plan_lengths(
@@ -116,10 +116,10 @@ def lengths_of(options: Options) -> Lengths:
 
 
 def kv_layout(options: Options) -> KVLayout:
-    """How options let K and V lie.
+    """Return the layout of K and V that options request.
 
     Raises:
-        OptionError: there are to be blocks, but no chunks that say how long.
+        OptionError: blocks are requested, but prompts have no chunks to set the block length.
     """
     lengths = lengths_of(options)
     blocks = options.enable_block_based_kv_cache
@@ -144,7 +144,7 @@ def plan(options: Options) -> Plan:
         OptionError: lengths contradict one another.
     """
     lengths = lengths_of(options)
-    kv_layout(options)  # what cannot be is refused before anything is compiled
+    kv_layout(options)  # reject impossible layouts before any compilation
     prefills = tuple(_prefills(options, lengths))
     if not options.generates:
         return Plan(lengths, prefills, (), (Stage(Kind.HEAD, 1, 0),) if options.cuts_head else ())
@@ -159,14 +159,14 @@ def plan(options: Options) -> Plan:
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:
-    """See that first tokens which stay leave room for newer ones.
+    """Check that sink tokens leave room for newer tokens.
 
     Raises:
-        OptionError: they do not.
+        OptionError: sink tokens leave too little room.
     """
     if options.on_full == "ERROR":
         return
-    # What slides takes new tokens in place of old ones; else these go before.
+    # SLIDE needs rows to replace for a whole step; TRUNCATE drops old tokens beforehand.
     newest = largest.tokens if options.on_full == "SLIDE" else 1
     most = min(lengths.max_prompt // 4, largest.past - newest)
     if options.sink_tokens > most:
@@ -178,19 +178,19 @@ def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:
 
 
 def rope_rows(stage: Stage, options: Options) -> int:
-    """Positions that rotary angles are looked up for, where they come from tables.
+    """Return the rows of the tables of rotary angles.
 
-    A text that is read alone may stand anywhere in a row of a batch, behind padding.
+    A text that is only read may stand anywhere in a row of a batch, after padding.
     """
     capacity = stage.capacity if options.generates else lengths_of(options).max_prompt
     return capacity + ROPE_LEAD
 
 
 def _sizes(options: Options, lengths: Lengths, tokens: int) -> Sequence[int]:
-    """The positions that generate models span; each has room for more than a step.
+    """Return the capacities of generate models; each has room for more than a step.
 
     Raises:
-        OptionError: one has not.
+        OptionError: a capacity is too small for a step.
     """
     if not options.generate_pyramid and options.generate_attention_hint != "PYRAMID":
         sizes: Sequence[int] = [lengths.total]
@@ -208,7 +208,7 @@ def _sizes(options: Options, lengths: Lengths, tokens: int) -> Sequence[int]:
 
 
 def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
-    """The prefill models, ascending in tokens, then in the past that they read."""
+    """Yield the prefill models, ascending by tokens, then by past."""
     largest, longest = lengths.prefill_input, lengths.max_prompt
     pyramid = options.prefill_attention_hint == "PYRAMID"
     for tokens in _widths(largest, options.prefill_pyramid, options.resumes_prefill):
@@ -216,17 +216,17 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
         if pyramid and tokens == lengths.chunk:
             pasts |= set(_growing(tokens, longest - tokens))
         if tokens < largest and options.resumes_prefill:
-            pasts.add(longest)  # it may begin anywhere
+            pasts.add(longest)  # prefill may resume after any number of tokens
         elif lengths.chunk is not None:
-            pasts.add(longest - largest)  # it begins behind whole chunks
+            pasts.add(longest - largest)  # prefill begins after whole chunks
         for past in sorted(pasts or {0}):
             yield Stage(Kind.PREFILL, tokens, past)
 
 
 def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:
-    """Tokens of the prefill models, ascending: a quarter, and a quarter of that.
+    """Return the tokens of the prefill models, ascending, each four times the one before.
 
-    To begin anywhere takes one that is smaller than the longest prompt.
+    Resuming anywhere requires a model with fewer tokens than the longest prompt.
     """
     widths = [largest]
     while several and widths[0] // _STEP >= SMALLEST_PREFILL and widths[0] % _STEP == 0:
@@ -237,7 +237,7 @@ def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:
 
 
 def _growing(chunk: int, limit: int) -> Iterator[int]:
-    """Pasts that double what attention spans."""
+    """Yield pasts that double the span of attention each time."""
     past = chunk
     while past < limit:
         yield past
@@ -245,16 +245,17 @@ def _growing(chunk: int, limit: int) -> Iterator[int]:
 
 
 def choose_prefill(stages: Sequence[Stage], tokens: int, stored: int) -> Stage | None:
-    """Give the model to go on with.
+    """Return the prefill model for the next chunk.
 
     Args:
         stages: the prefill models, ascending.
-        tokens: what is left of the prompt.
+        tokens: remaining tokens of the prompt.
         stored: tokens in the cache.
 
     Returns:
-        The smallest that takes all tokens, else the one that takes most; of these the one that
-        reads least, and that all stored tokens fit. None if none does.
+        Among models whose past holds all stored tokens: the smallest that takes all remaining
+        tokens, else the largest; on a tie, the one with the shortest past. None if no past
+        holds them.
     """
     fitting = [stage for stage in stages if stage.past >= stored]
     whole = [stage for stage in fitting if stage.tokens >= tokens]

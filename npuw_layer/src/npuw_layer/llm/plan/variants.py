@@ -1,4 +1,4 @@
-"""Generate models of several capacities: a short conversation does not pay for a long cache."""
+"""Generate variants of several capacities, so that short conversations read short caches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from npuw_layer.errors import OptionError
 
 SMALLEST = 256
-"""The smallest capacity of the ladder."""
+"""Smallest capacity of the ladder."""
 
 
 def ladder(total: int) -> list[int]:
-    """Capacities doubling from the smallest up to the total: 256, 512, 1024, 1152."""
+    """Return capacities that double from the smallest up to the total: 256, 512, 1024, 1152."""
     steps: list[int] = []
     step = SMALLEST
     while step < total:
@@ -21,10 +21,10 @@ def ladder(total: int) -> list[int]:
 
 
 def given_ladder(steps: Sequence[int], total: int) -> list[int]:
-    """Capacities that the user chose, completed by the total.
+    """Return the capacities that the user chose, completed by the total.
 
     Raises:
-        OptionError: they do not ascend, or exceed the total.
+        OptionError: the capacities do not ascend, or exceed the total.
     """
     full = [*steps] if total in steps else [*steps, total]
     if sorted(set(full)) != full or full[0] < 2 or full[-1] != total:
@@ -36,15 +36,15 @@ def given_ladder(steps: Sequence[int], total: int) -> list[int]:
 
 
 def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int) -> int:
-    """Give the index of the variant to generate with (fact sheet npuw §c.6).
+    """Return the index of the variant to generate with (fact sheet npuw §c.6).
 
     Args:
-        capacities: of the variants, ascending.
-        tokens: what is stored.
-        reserve: what should still fit: NPUW_LLM_MIN_RESPONSE_LEN.
+        capacities: capacities of the variants, ascending.
+        tokens: number of stored tokens.
+        reserve: tokens that should still fit: NPUW_LLM_MIN_RESPONSE_LEN.
 
     Returns:
-        The smallest that holds both; the largest if none does.
+        The smallest variant that holds both; the largest if none does.
     """
     for index, capacity in enumerate(capacities):
         if capacity >= tokens + reserve:

@@ -1,4 +1,4 @@
-"""What a conversation takes next: tokens are refused before anything is changed for them."""
+"""Checks of new tokens, made before anything changes."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from npuw_layer.tensors.names import POSITIONS
 from npuw_layer.tensors.token_inputs import TokenInput
 
 _POSITIONS = 1 << 63
-"""What i64 has of them."""
+"""Number of non-negative positions in i64."""
 
 
 class Admission:
-    """The rules for new tokens.
+    """Rules for new tokens.
 
     Args:
         options: lengths, and what happens when the cache is full.
         plan: the static models.
-        inputs: what the model wants of each new token.
+        inputs: inputs with a row for each new token.
     """
 
     def __init__(self, options: Options, plan: Plan, inputs: Sequence[TokenInput]) -> None:
@@ -42,33 +42,33 @@ class Admission:
 
     @property
     def sinks(self) -> int:
-        """Tokens at the beginning that stay when others are dropped; ``plan`` saw that they fit."""
+        """Number of first tokens that are never dropped; ``plan`` has checked that they fit."""
         return self._options.sink_tokens
 
     @property
     def longest_prompt(self) -> int:
-        """Tokens that a prompt may have, stored ones among them.
+        """Maximum tokens of a prompt, including stored ones.
 
-        If the cache slides that is at most its window: tokens of one prompt replace none.
+        A sliding cache limits them to its window: tokens of one prompt do not replace one another.
         """
         limit = self._plan.lengths.max_prompt
         slides = self._options.on_full == "SLIDE"
         return min(limit, self._plan.generate[-1].past) if slides else limit
 
     def is_step(self, count: int) -> bool:
-        """Whether so many tokens that go on are one generate step."""
+        """Return whether ``count`` tokens that continue a conversation are one generate step."""
         return count <= self._plan.generate[0].tokens
 
     def check_place(self, tokens: NewTokens, keep: int, said: int) -> None:
-        """Refuse positions and masks that do not fit what was said.
+        """Reject positions and masks that do not fit the token history.
 
         Args:
-            tokens: the new ones.
-            keep: after how many tokens they go on.
-            said: how many there are.
+            tokens: the new tokens.
+            keep: number of tokens that they follow.
+            said: number of tokens so far.
 
         Raises:
-            TensorError: they do not.
+            TensorError: positions or mask do not fit.
         """
         if not 0 <= keep <= said:
             where = (
@@ -88,17 +88,17 @@ class Admission:
             _check_angles(tokens, keep)
 
     def check_said(self, said: Said) -> None:
-        """Refuse what was said elsewhere if nothing could follow it here.
+        """Reject a saved history that no token could follow here.
 
         Raises:
-            StateError: nothing could.
+            StateError: no token could follow.
         """
         unknown, first, count = said.unknown, said.first_position, said.count + said.dropped
-        if said.dropped and unknown:  # those that stayed were read anew
+        if said.dropped and unknown:  # dropping rereads the kept tokens, so all must be known
             raise StateError(f"it dropped {said.dropped} tokens, yet does not know {unknown}")
         if unknown == said.count:
-            return  # what follows says where they begin
-        # As far ahead as the first position is, so far are all others; known ones may be read anew.
+            return  # the next tokens determine the first position
+        # All positions are as far ahead of tokens as the first; known tokens may be read again.
         fits = -unknown <= first < ROPE_LEAD if self._tables else first + count < _POSITIONS
         if not fits:
             raise StateError(
@@ -106,15 +106,15 @@ class Admission:
             )
 
     def check_room(self, stored: int, count: int) -> None:
-        """Refuse more tokens than go on with a conversation.
+        """Reject more tokens than a conversation has room for.
 
         Args:
-            stored: tokens that stay.
-            count: tokens that follow them.
+            stored: stored tokens that stay.
+            count: new tokens.
 
         Raises:
-            TooManyTokens, PromptTooLong, CapacityError: they are, and nothing may be dropped for
-                them.
+            TooManyTokens, PromptTooLong, CapacityError: there is no room, and no token may be
+                dropped.
         """
         options, planned = self._options, self._plan
         limit, largest = self.longest_prompt, planned.generate[-1]
@@ -133,7 +133,7 @@ class Admission:
 
 
 def _check_angles(tokens: NewTokens, keep: int) -> None:
-    """Refuse positions that no table of rotary angles has."""
+    """Reject positions outside the tables of rotary angles."""
     ahead = tokens.positions - np.arange(keep, keep + len(tokens))
     if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
         raise TensorError(

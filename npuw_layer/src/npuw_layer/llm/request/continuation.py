@@ -1,17 +1,18 @@
-"""Continuous prefill: the caller proposes how many tokens stay, and is told how many do.
+"""Continuous prefill: the caller proposes a number of tokens to keep, and reads the granted number.
 
-    idle      the state npuw_stored_tokens_state is the number of tokens in the conversation
-    pending   it was set: the state is what was granted, and the next inference is to go on there
-    done      that inference was checked, and has begun to change the conversation: idle again
+        idle      the state npuw_stored_tokens_state is the number of tokens in the conversation
+        pending   the state was set: it is the granted number, where the next inference must
+        continue
+        done      that inference passed checks, and has begun to change the conversation: idle again
 
-An inference that is refused changes nothing, and the proposal stays. One that fails later leaves
-what was read so far: the state then tells how much that is, and may be set again. A reset begins
-anew, so that the next prompt is a whole one.
+A rejected inference changes nothing, and the proposal stays. An inference that fails later leaves
+the tokens read so far; the state is then their number, and may be set again. After a reset, the
+next prompt is a whole one.
 
 The original grants whole chunks of C tokens that prefill made, C * floor(min(N, prompt - C,
-prefilled) / C): its caches are laid out differently for prefill and generate, and are cut by
-chunks. Here all models read the same rows, so what is proposed is granted to the token, whoever
-made the rows; less only where rows were given up because the cache was full (NPUW_LLM_ON_FULL).
+prefilled) / C): its caches have different layouts for prefill and generate, and are cut by chunks.
+Here all models read the same rows, so any proposed number is granted, whichever model made the
+rows. Fewer are granted only where a full cache gave up rows (NPUW_LLM_ON_FULL).
 
 Source: fact sheet npuw §c.9.
 """
@@ -28,22 +29,22 @@ from npuw_layer.tensors.names import STORED_TOKENS
 
 
 class Continuation:
-    """What was granted to a caller and not used yet.
+    """Granted number of tokens to keep, until an inference uses it.
 
     Args:
-        supported: whether anything may be proposed (NPUW_LLM_ENABLE_CONTINUOUS_PREFILL).
+        supported: whether proposals are allowed (NPUW_LLM_ENABLE_CONTINUOUS_PREFILL).
     """
 
     def __init__(self, supported: bool) -> None:
         self._supported = supported
         self.granted: int | None = None
-        """Tokens that stay, as the caller counts them; None if nothing was proposed."""
+        """Tokens that stay, in the caller's count; None without a proposal."""
 
     def propose(self, tokens: int, history: History, rows: KVRows) -> None:
-        """Ask that the first tokens stay.
+        """Propose to keep the first tokens.
 
         Raises:
-            StateError: nothing may be proposed, or there are not so many.
+            StateError: proposals are not allowed, or there are fewer tokens.
         """
         if not self._supported:
             raise StateError(
@@ -58,14 +59,14 @@ class Continuation:
         self.granted = _kept(tokens, history, rows)
 
     def check(self, tokens: NewTokens, keep: int) -> None:
-        """Refuse an inference that does not go on where it was granted.
+        """Reject an inference that does not continue after the granted tokens.
 
         Args:
-            tokens: the new ones.
-            keep: after how many tokens they go on.
+            tokens: the new tokens.
+            keep: number of tokens that they follow.
 
         Raises:
-            TensorError: it goes on elsewhere, or its positions leave some out.
+            TensorError: the tokens continue elsewhere, or their positions have gaps.
         """
         if self.granted is None:
             return
@@ -85,12 +86,12 @@ class Continuation:
             raise TensorError(f"{STORED_TOKENS}: position_ids go on one by one from {begin}")
 
     def end(self) -> None:
-        """Nothing is granted any more."""
+        """Withdraw the grant."""
         self.granted = None
 
 
 def _kept(tokens: int, history: History, rows: KVRows) -> int:
-    """The most of the first tokens that a prompt can go on after."""
+    """Return the largest number of first tokens, up to ``tokens``, that a prompt can follow."""
     if history.sinks < tokens < history.sinks + history.dropped:
         return history.sinks
     return min(tokens, rows.unbroken) if not rows.plain else tokens

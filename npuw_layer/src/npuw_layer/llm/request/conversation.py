@@ -1,9 +1,9 @@
-"""A conversation with an LLM: prompts go through prefill, few tokens through generate.
+"""Conversation with an LLM: prefill reads prompts, generate reads few tokens.
 
-``life_cycle.TABLE`` says what tokens do in each state. The rules are those of NPUW's
-llm_infer_request (fact sheet npuw §c.1, §c.2, §c.6): several tokens at the first position are a new
-conversation. All others go on with it; if their positions begin earlier, it first forgets what
-follows. That is exact to any depth: each time, masks are made from what is stored.
+``life_cycle.TABLE`` lists the effect of tokens in each state. The rules are those of NPUW's
+llm_infer_request (fact sheet npuw §c.1, §c.2, §c.6): several tokens at the first position begin a
+new conversation. All others continue it; if their positions begin earlier, a rewind comes first. A
+rewind is exact to any depth, since each inference makes its masks from the stored tokens.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """The state of one request, and the static models that it runs on.
+    """State of one request, and the static models that it runs on.
 
     Args:
-        compiled: the static models; nothing here changes them.
+        compiled: the static models, which stay unchanged.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
@@ -48,7 +48,7 @@ class Conversation:
 
     @property
     def state(self) -> State:
-        """The state by what is stored."""
+        """State, derived from the stored tokens."""
         if not self.history.said:
             return State.IDLE
         if self.reader.prefill.unfinished:
@@ -57,7 +57,7 @@ class Conversation:
 
     @property
     def is_full(self) -> bool:
-        """Whether no variant has room for one more token; a cache that slides is never full."""
+        """True if no variant has room for one more token; a sliding cache is never full."""
         slides = self._options.on_full == "SLIDE"
         return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
 
@@ -65,17 +65,17 @@ class Conversation:
         """Run on new tokens.
 
         Args:
-            tokens: with the caller's mask and positions.
-            target: device memory that the LM head is to write logits to, if it makes as many rows.
+            tokens: tokens with the caller's mask and positions.
+            target: device memory for the LM head's logits, if the head makes as many rows.
 
         Returns:
-            Logits of as many of the last tokens as ``rows_of`` says; the next inference overwrites
-            them. None if they are where the target is.
+            Logits of the last tokens, as many as ``rows_of`` returns; the next inference overwrites
+            them. None if they are in the target.
 
         Raises:
-            TensorError: positions do not continue what is stored, or the mask does not fit.
+            TensorError: positions do not continue the stored tokens, or the mask does not fit.
             PromptTooLong, TooManyTokens, CapacityError: there is no room for the tokens.
-            InferenceCancelled: the inference is no longer wanted; what was read so far stays.
+            InferenceCancelled: the inference was cancelled; tokens read so far stay.
             DeviceError: the device failed.
         """
         event = self._admit(tokens)
@@ -84,17 +84,17 @@ class Conversation:
         return finished(self._read(event, tokens, target))
 
     def reading(self, tokens: NewTokens) -> Reading:
-        """Run on new tokens, with a break after each piece of a prompt: others may run then.
+        """Run on new tokens, yielding after each piece of a prompt so that others may run.
 
         Args:
             tokens: as for ``infer``.
 
         Yields:
-            How many tokens were read since the last break. The conversation does nothing else until
-            it returns or is given up; then what was read so far stays.
+            The number of tokens read since the last yield. Until the generator returns or is
+            closed, the conversation must do nothing else. If it is closed, tokens read so far stay.
 
         Returns:
-            The logits, as ``infer`` does; it raises the same errors.
+            The logits, as ``infer``; raises the same errors.
         """
         event = self._admit(tokens)
         if event is Event.STEP:
@@ -102,27 +102,27 @@ class Conversation:
         return (yield from self._read(event, tokens, None))
 
     def rows_of(self, tokens: NewTokens) -> int:
-        """Return for how many of the last tokens there will be logits."""
+        """Return the number of last tokens that will have logits."""
         return len(tokens) if self._event_of(tokens) is Event.STEP else 1
 
     def _event_of(self, tokens: NewTokens) -> Event:
-        """Return what new tokens are to the conversation."""
+        """Return the event that new tokens are to the conversation."""
         behind = Event.STEP if self._admission.is_step(len(tokens)) else Event.TEXT
         return Event.PROMPT if self._begins(tokens) else behind
 
     def _begins(self, tokens: NewTokens) -> bool:
-        """Return whether tokens are a new conversation."""
+        """Return whether tokens begin a new conversation."""
         first = not self.history.said or not self.history.place_of(tokens)
         return first and len(tokens) > 1
 
     def _admit(self, tokens: NewTokens) -> Event:
-        """Check new tokens; those that are refused change nothing."""
+        """Check new tokens and classify them; rejected tokens change nothing."""
         self.parts.begin()
         self.reader.gathered.begin()
         begin, history = int(tokens.positions.flat[0]), self.history
         if not history.said:
             history.begin(begin)
-        elif history.is_unknown:  # rows that were set: the mask says how many tokens
+        elif history.is_unknown:  # rows were set from outside: the mask has their number
             history.first_position = begin - tokens.stored
         keep, event = history.place_of(tokens), self._event_of(tokens)
         self.continuation.check(tokens, keep)
@@ -133,7 +133,7 @@ class Conversation:
         return event
 
     def _go_on(self, tokens: NewTokens) -> NewTokens:
-        """Forget what tokens replace; return them as they follow what is kept."""
+        """Rewind to where tokens continue; return them with mask and positions of kept tokens."""
         self.rewind(self.history.place_of(tokens))
         self.continuation.end()
         tokens = self.history.kept(tokens)
@@ -141,7 +141,7 @@ class Conversation:
         return tokens
 
     def _step(self, tokens: NewTokens, target: Target | None) -> Logits:
-        """Run few tokens behind those that are stored."""
+        """Run a generate step after the stored tokens."""
         act = TABLE[self.state, Event.STEP].act
         if act is Act.START:
             self.reader.start()
@@ -150,7 +150,7 @@ class Conversation:
         return self.reader.step(tokens, target)
 
     def _read(self, event: Event, tokens: NewTokens, target: Target | None) -> Reading:
-        """Read a prompt, from the beginning or behind what is stored."""
+        """Read a prompt, from the beginning or after the stored tokens."""
         rows = self.rows_of(tokens)
         if event is Event.TEXT:
             tokens = self._go_on(tokens)
@@ -166,7 +166,7 @@ class Conversation:
         return (yield from self.reader.prompt(tokens, rows, target))
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
-        """Forget all that was stored; drop the middle of a prompt that is too long (TRUNCATE)."""
+        """Forget all stored tokens; drop the middle of a prompt that is too long (TRUNCATE)."""
         limit, count, sinks = self._admission.longest_prompt, len(tokens), self._admission.sinks
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
@@ -179,11 +179,11 @@ class Conversation:
         return self.history.drop(tokens, limit - sinks, sinks)
 
     def rewind(self, said: int) -> None:
-        """Forget what follows the first tokens, as the caller counts them.
+        """Keep only the first ``said`` tokens, in the caller's count.
 
         Raises:
-            TensorError: the token before was dropped, or replaced; nothing is forgotten.
-            StateError: a part needs tokens read anew that are not known; nothing is forgotten.
+            TensorError: the last token to keep was dropped or replaced; nothing is forgotten.
+            StateError: a part must reread tokens that are unknown; nothing is forgotten.
         """
         kept = self.history.kept_of(said)
         if kept and not self.cache.rows.holds(kept - 1):
@@ -203,38 +203,38 @@ class Conversation:
         self.reader.prefill.unfinished = False
 
     def propose(self, tokens: int) -> None:
-        """Ask that the first tokens stay when the next ones come; see ``continuation``.
+        """Propose to keep the first tokens at the next inference; see ``continuation``.
 
         Raises:
-            StateError: there are not so many.
+            StateError: there are fewer tokens.
         """
         self.continuation.propose(tokens, self.history, self.cache.rows)
 
     def reset(self, tokens: int = 1) -> None:
-        """Begin a new conversation, with so many tokens if that is known."""
+        """Begin a new conversation; ``tokens`` is its expected number of first tokens."""
         self.cache.reset(tokens)
         self.parts.forget()
         self.history.begin(0)
         self.continuation.end()
 
     def hold(self, tokens: int) -> None:
-        """Take so many tokens for stored; their rows are set from outside."""
+        """Set the number of stored tokens; their rows are set from outside."""
         self.history.hold(tokens)
         self.parts.hold(tokens)
 
     def restore(
         self, said: Said, numbers: Array, rows: Mapping[str, Array], tensors: Mapping[str, Array]
     ) -> None:
-        """Go on from another conversation.
+        """Continue another conversation.
 
         Args:
-            said: its tokens.
-            numbers: of the tokens that are stored, ascending, i64 [n].
-            rows: for each variable of K and V, [n, heads, width].
-            tensors: for each variable of the parts.
+            said: its token history.
+            numbers: numbers of the stored tokens, ascending, i64 [n].
+            rows: rows of each variable of K and V, [n, heads, width].
+            tensors: value of each variable of the parts.
 
         Raises:
-            StateError: no tokens could follow; nothing has changed.
+            StateError: no token could follow; nothing has changed.
         """
         self._admission.check_said(said)
         self.cache.replace(numbers, rows)
@@ -246,5 +246,5 @@ class Conversation:
         self.reader.generate.select()
 
     def _make_reader(self, check_wanted: Callable[[], None]) -> Reader:
-        """Make what reads this conversation's tokens."""
+        """Make the reader of this conversation's tokens."""
         return Reader(self.compiled, self.cache, self.history, self.parts, check_wanted)

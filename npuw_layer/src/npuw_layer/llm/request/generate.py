@@ -1,4 +1,4 @@
-"""Generate: few tokens are read behind those that are stored, by the variant that holds them."""
+"""Generate: few tokens after the stored ones, read by a variant with room for them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 
 class Generate:
-    """The generate models as one conversation uses them.
+    """Generate models of one conversation.
 
     Args:
         compiled: all static models.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        gathered: takes rows of outputs beside the logits.
-        head: makes logits of hidden states; None if each variant does.
+        gathered: collects rows of outputs beside the logits.
+        head: LM head; None if each variant has its own.
     """
 
     def __init__(
@@ -44,15 +44,15 @@ class Generate:
             Submodel(compiled, stage, cache, parts, head) for stage in self._plan.generate
         ]
         self.variant = 0
-        """The number of the variant in use."""
+        """Index of the variant in use."""
 
     def prepare(self) -> None:
-        """Do now what the first run of each variant would do."""
+        """Do the work of each variant's first run in advance."""
         for variant in self._variants:
             variant.prepare(None)
 
     def select(self) -> None:
-        """Choose a variant that holds what is stored, and a response."""
+        """Choose a variant that holds the stored tokens and a response."""
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
         stored = self._cache.rows.tokens
         self.variant = select_generate_request(capacities, stored, reserve)
@@ -60,7 +60,7 @@ class Generate:
             _log.warning("after %d tokens fewer than %d can be generated", stored, reserve)
 
     def has_room(self) -> bool:
-        """Return whether more tokens fit; a full variant hands its rows over to the next."""
+        """Return whether more tokens fit; move from a full variant to the next larger one."""
         while self._cache.rows.tokens >= self._plan.generate[self.variant].past:
             if self.variant + 1 == len(self._variants):
                 return False
@@ -68,14 +68,14 @@ class Generate:
         return True
 
     def run(self, tokens: NewTokens, target: Target | None) -> Array | None:
-        """Read tokens behind those that are stored, and compute the logits of all of them.
+        """Read tokens after the stored ones, and compute the logits of all new tokens.
 
         Args:
-            tokens: as many as a variant takes at most.
-            target: where the LM head is to write logits, if it makes just as many rows.
+            tokens: at most as many as a variant takes.
+            target: device memory for the LM head's logits, if the head makes as many rows.
 
         Returns:
-            Logits f32 [1, n, V]; None if they are where the target is.
+            Logits f32 [1, n, V]; None if they are in the target.
         """
         self.has_room()
         variant, count = self._variants[self.variant], len(tokens)

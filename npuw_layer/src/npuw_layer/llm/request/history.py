@@ -1,7 +1,7 @@
-"""What was said: the tokens of a conversation, as the caller counts them and as they are kept.
+"""Token history of a conversation, in the caller's count and as kept.
 
-They differ once the cache was full and the middle of the history was dropped (NPUW_LLM_ON_FULL =
-TRUNCATE): the caller counts on, while what is kept was read anew, side by side.
+The two differ once a full cache has dropped the middle of the history (NPUW_LLM_ON_FULL =
+TRUNCATE): the caller counts on, while the kept tokens were read again, side by side.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from npuw_layer.tensors.token_inputs import TokenInput
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one conversation tells another to go on with; see the attributes of ``History``."""
+    """Token history to continue in another conversation; see the attributes of ``History``."""
 
     first_position: int
     count: int
     sinks: int
     dropped: int
     rows: Mapping[str, Array]
-    """Of the last tokens, as many of each."""
+    """Input values of the last tokens, equally many of each input."""
 
     @property
     def unknown(self) -> int:
-        """How many of the first tokens are known by their rows of K and V alone."""
+        """Number of first tokens of which only the rows of K and V are known."""
         return self.count - max(map(len, self.rows.values()), default=0)
 
 
 class History:
-    """The tokens of a conversation.
+    """Tokens of a conversation.
 
-    Ids are always noted. Embeddings take as much memory as a prompt's activations do, so they are
-    noted only if they may have to be read anew.
+    Ids are always recorded. Embeddings take as much memory as a prompt's activations, so they are
+    recorded only if they may have to be read again.
 
     Args:
-        inputs: what tokens are given as.
-        rereads: whether they may have to be read anew.
+        inputs: inputs that follow tokens.
+        rereads: whether tokens may have to be read again.
     """
 
     def __init__(self, inputs: Iterable[TokenInput], rereads: bool) -> None:
@@ -52,18 +52,18 @@ class History:
         self._known: list[tuple[Array, ...]] = []
         """Input values of the latest tokens, ordered as ``_names``; unknown tokens have none."""
         self.first_position = 0
-        """What the caller's position_ids began with."""
+        """First of the caller's position_ids."""
         self.unknown = 0
-        """How many of the first are rows that were set from outside: what they were is not known.
-        """
+        """Number of first tokens whose rows were set from outside; their input values are
+        unknown."""
         self.sinks = 0
-        """How many of those that are kept stand before what was dropped."""
+        """Number of kept tokens before the dropped ones."""
         self.dropped = 0
-        """Tokens that were dropped."""
+        """Number of dropped tokens."""
 
     @property
     def count(self) -> int:
-        """Tokens that are kept."""
+        """Number of kept tokens."""
         return self.unknown + len(self._known)
 
     @property
@@ -74,53 +74,52 @@ class History:
 
     @property
     def said(self) -> int:
-        """Tokens that the caller has said so far, dropped ones among them."""
+        """Number of tokens in the caller's count, including dropped ones."""
         return self.count + self.dropped
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nothing was said since rows were set from outside."""
+        """True if rows were set from outside and no tokens have followed."""
         return 0 < self.count == self.unknown
 
     @property
     def ids(self) -> list[int]:
-        """The ids of those that are known; none if tokens are given as something else."""
+        """Ids of the known tokens; empty if tokens are embeddings."""
         return [*map(int, self.rows.get(IDS, ()))]
 
     def begin(self, first_position: int) -> None:
-        """Forget everything."""
+        """Forget all tokens, and begin at a position."""
         self.forget(0)
         self.sinks = self.dropped = 0
         self.first_position = first_position
 
     def extend(self, tokens: NewTokens) -> None:
-        """Note tokens that were read."""
-        # The caller may write over its own.
+        """Record tokens that were read."""
+        # A copy: the caller may overwrite its arrays.
         columns = [np.array(tokens.rows[name]) for name in self._names]
         self._known.extend([*zip(*columns, strict=True)] if columns else [()] * len(tokens))
 
     def hold(self, unknown: int) -> None:
-        """Hold rows that were set from outside, and nothing else."""
+        """Replace all tokens by unknown ones whose rows were set from outside."""
         self.forget(0)
         self.sinks = self.dropped = 0
         self.unknown = unknown
 
     def place_of(self, tokens: NewTokens) -> int:
-        """After how many tokens new ones go on, as the caller counts them.
+        """Return the number of tokens that new ones follow, in the caller's count.
 
-        Positions tell, from the first one on. Not those of several axes (M-RoPE): an image moves
-        them on by less than it has tokens, so that the mask tells; it spans what stays and what is
-        new.
+        The first position determines the number. With positions of several axes (M-RoPE) the mask
+        does, which spans kept and new tokens: an image advances positions by less than its tokens.
         """
         if not tokens.counted:
             return tokens.stored
         return int(tokens.positions[0]) - self.first_position
 
     def kept_of(self, said: int) -> int:
-        """How many tokens are kept of the first ones, as the caller counts them.
+        """Return the number of kept tokens among the first ``said`` in the caller's count.
 
         Raises:
-            TensorError: the last of them was dropped.
+            TensorError: the last of these tokens was dropped.
         """
         if said <= self.sinks:
             return said
@@ -132,7 +131,7 @@ class History:
         return said - self.dropped
 
     def rewind(self, said: int) -> None:
-        """Forget what follows the first tokens, as the caller counts them.
+        """Keep only the first ``said`` tokens, in the caller's count.
 
         Raises:
             TensorError: as ``kept_of``.
@@ -142,23 +141,23 @@ class History:
             self.dropped = self.sinks = 0
 
     def settle(self) -> None:
-        """Note that reading has ended: behind sinks alone there is nothing that was dropped."""
+        """Record the end of a reading: if only sinks are left, no gap of dropped tokens exists."""
         if self.count <= self.sinks:
             self.dropped = self.sinks = 0
 
     def kept(self, tokens: NewTokens) -> NewTokens:
-        """Give new tokens with the mask and the positions that what is kept of them has."""
+        """Return new tokens with mask and positions in the count of kept tokens."""
         if not self.dropped:
             return tokens
         gone = slice(self.sinks, self.sinks + self.dropped)
         return tokens.moved(np.delete(tokens.mask, gone), -self.dropped)
 
     def since(self, begin: int, mask: Array) -> NewTokens:
-        """Give the tokens that are kept from one on, none of which is unknown.
+        """Return the kept tokens from one on, all of which must be known.
 
         Args:
-            begin: how many stand before.
-            mask: over all that are kept.
+            begin: number of kept tokens before them.
+            mask: mask over all kept tokens.
         """
         known = begin - self.unknown
         rows = {name: np.array(values[known:]) for name, values in self.rows.items()}
@@ -168,12 +167,12 @@ class History:
         """Drop the middle of tokens that are about to be read, from the first position on.
 
         Args:
-            tokens: all of the history; it is noted anew as it is read.
-            recent: tokens at the end to keep; all if there are no more.
-            sinks: tokens at the beginning to keep.
+            tokens: the whole history, which is recorded again as it is read.
+            recent: maximum number of last tokens to keep.
+            sinks: number of first tokens to keep.
 
         Returns:
-            What is kept.
+            The kept tokens.
         """
         count = len(tokens)
         recent = min(recent, count)
@@ -187,17 +186,17 @@ class History:
         return NewTokens(rows, tokens.mask[chosen])
 
     def keep(self, begin: int, chosen: Array) -> None:
-        """Keep some of the tokens from one on, none of which is unknown, and forget the others.
+        """Keep a choice of the tokens from one on, all of which must be known; forget the others.
 
         Args:
-            begin: how many stand before.
-            chosen: their numbers from there on, ascending.
+            begin: number of kept tokens before them.
+            chosen: indices of the tokens to keep, counted from ``begin``, ascending.
         """
         known = begin - self.unknown
         self._known[known:] = [self._known[known + number] for number in chosen]
 
     def restore(self, said: Said) -> None:
-        """Take what another conversation noted; all is unknown where it noted less than this."""
+        """Take another conversation's history; all tokens are unknown if it lacks an input."""
         self.begin(said.first_position)
         self.sinks, self.dropped = said.sinks, said.dropped
         known: list[tuple[Array, ...]] = []
@@ -211,6 +210,6 @@ class History:
         return np.arange(count, dtype=np.int64) + self.first_position
 
     def forget(self, kept: int) -> None:
-        """Keep the first of those that are kept alone: the others are noted anew."""
+        """Keep only the first ``kept`` tokens; the others will be recorded again."""
         del self._known[max(kept - self.unknown, 0) :]
         self.unknown = min(self.unknown, kept)

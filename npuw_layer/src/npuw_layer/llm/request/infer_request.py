@@ -1,4 +1,4 @@
-"""A request: what OpenVINO's ``InferRequest`` offers, for one conversation with an LLM."""
+"""Counterpart of OpenVINO's ``InferRequest`` for one conversation with an LLM."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RequestMemory:
 
 
 class InferRequest(Request):
-    """One conversation; two requests of a compiled model share nothing that changes results.
+    """One conversation; two requests of a compiled model share no state that changes results.
 
     Args:
         compiled: the static models.
@@ -54,19 +54,19 @@ class InferRequest(Request):
         self._compiled = compiled
         self._conversation = self._make_conversation()
         self.transfers = Transfers()
-        """What was copied, and what was written in place, in bytes."""
+        """Bytes copied, and bytes written in place."""
         self._inputs = self._make_inputs()
         self._logits = LogitsPort(compiled, self.transfers.of(LOGITS))
         self._input_ports, self._output_ports = self._make_ports()
 
     @property
     def model_inputs(self) -> Sequence[OpenPort]:
-        """Its inputs, as it was exported with."""
+        """Inputs of the model as exported."""
         return self._input_ports
 
     @property
     def model_outputs(self) -> Sequence[OpenPort]:
-        """Its outputs, as it was exported with."""
+        """Outputs of the model as exported."""
         return self._output_ports
 
     def infer(
@@ -75,24 +75,24 @@ class InferRequest(Request):
         """Run on new tokens.
 
         Args:
-            inputs: input_ids i64 [1, n], or inputs_embeds f32 [1, n, width], whichever the model
-                has; attention_mask i64 [1, stored + n]; position_ids i64 [1, n], continuing what
-                is stored, or earlier to forget what follows. Those of several axes, i64
-                [3 or 4, 1, n] (M-RoPE), do not count tokens: how many of those that are stored
-                stay, the mask says. If the model has them: token_type_ids i64 [1, n];
-                visual_pos_masks boolean [1, n], with deepstack_visual_embeds f32 [levels, as many
-                as are marked, width], any number if none is; per_layer_inputs f32 [1, n, layers,
-                width]; hidden_states f32 [1, n, width]; eagle_tree_mask f32 or f16 [1, 1, n,
-                stored + n], or less that ends with the last new token, which is added to scores.
-                beam_idx is ignored. By name, number or port, or in the order of ``model_inputs``;
-                arrays or remote tensors; what is missing is taken from ``set_tensor``.
-            share_inputs: makes no difference: the caller waits until they were read.
-            share_outputs: makes no difference: each inference makes arrays of its own.
+            inputs: by name, number or port, or in the order of ``model_inputs``; arrays or remote
+                tensors. Missing inputs are taken from ``set_tensor``. The inputs are input_ids i64
+                [1, n] or inputs_embeds f32 [1, n, width], whichever the model has; attention_mask
+                i64 [1, stored + n]; and position_ids i64 [1, n], which continue the stored tokens,
+                or begin earlier to rewind. With position_ids of several axes, i64 [3 or 4, 1, n]
+                (M-RoPE), the mask determines how many stored tokens stay. If the model has them:
+                token_type_ids i64 [1, n]; visual_pos_masks boolean [1, n], with
+                deepstack_visual_embeds f32 [levels, marked tokens, width], any number of rows if no
+                token is marked; per_layer_inputs f32 [1, n, layers, width]; hidden_states f32 [1,
+                n, width]; eagle_tree_mask f32 or f16 [1, 1, n, stored + n], or fewer columns that
+                end with the last new token, which is added to scores. beam_idx is ignored.
+            share_inputs: no effect: the caller waits until inputs are read.
+            share_outputs: no effect: each inference makes its own arrays.
 
         Returns:
-            logits f32 [1, 1, V] of the last token; after a generate step that takes several,
-            [1, n, V]; left out if they are set to a remote tensor. And what else the model gives of
-            each of the tokens, e.g. last_hidden_state f32 [1, n, width].
+            logits f32 [1, 1, V] of the last token, or [1, n, V] after a generate step of several
+            tokens; absent if set to a remote tensor. Also the model's other outputs that follow
+            tokens, e.g. last_hidden_state f32 [1, n, width].
 
         Raises:
             TensorError: an input is missing or does not fit, or an id is not in the vocabulary.
@@ -112,16 +112,16 @@ class InferRequest(Request):
     def start_async(
         self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
     ) -> None:
-        """Begin one inference on the request's own thread; ``wait`` ends it.
+        """Start an inference on the request's own thread; ``wait`` waits for its end.
 
         Args:
             inputs: as for ``infer``.
-            userdata: for the callback, in place of what ``set_callback`` was given.
-            share_inputs: read arrays where they lie, while it runs, instead of copies.
+            userdata: argument of the callback, in place of that of ``set_callback``.
+            share_inputs: read the caller's arrays during the inference, instead of copies.
 
         Raises:
-            TensorError: what is given are no tensors, or more than there are inputs.
-            RequestBusy: the request is running; the rest is raised by ``wait``.
+            TensorError: inputs are not tensors, or are too many.
+            RequestBusy: the request is running. ``wait`` raises all other errors.
         """
         given: Given = {}
 
@@ -131,24 +131,24 @@ class InferRequest(Request):
         self._start(lambda: self._infer(given), userdata, read)
 
     def cancel(self) -> None:
-        """Give up the running inference before its next chunk or token.
+        """Cancel the running inference before its next chunk or token.
 
-        ``wait``, or ``infer``, then raises InferenceCancelled. What was stored so far stays:
-        positions say how to go on, or ``reset_state``.
+        ``wait``, or ``infer``, then raises InferenceCancelled. Tokens stored so far stay: continue
+        by positions, or call ``reset_state``.
         """
         self._run.cancel()
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
-        """Set an input, or what logits are written to, for the next inferences.
+        """Set an input, or the tensor for logits, for the next inferences.
 
-        Inputs are read, and copied to the programs' padded ones, when an inference runs. Logits are
-        written right into a remote tensor of the same Core, f32 [1, n, V], if n is what a program
-        makes (1 always is); otherwise they are copied there. An inference that gives another number
-        of them is refused. ``transfers`` counts it all.
+        An inference reads the inputs and copies them to the programs' padded inputs. The device
+        writes logits directly into a remote tensor of the same Core, f32 [1, n, V], if a program
+        makes n rows (one row always works); otherwise they are copied. An inference with another
+        number of logits is rejected. ``transfers`` counts all bytes.
 
         Raises:
-            TensorError: there is no such input or output, or logits do not fit.
-            RemoteError: it is a remote tensor for the other side.
+            TensorError: there is no such input or output, or logits do not fit the tensor.
+            RemoteError: the remote tensor was made for the other direction.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -159,10 +159,10 @@ class InferRequest(Request):
             self._inputs.set(name, tensor)
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
-        """Give what an input or the logits were set to, or an output of the last inference.
+        """Return the tensor set for an input or the logits, or an output of the last inference.
 
         Raises:
-            TensorError: there is none of that name.
+            TensorError: there is no tensor of that name.
             RequestBusy: the request is running.
         """
         self._run.check_idle()
@@ -178,8 +178,8 @@ class InferRequest(Request):
     def query_state(self) -> Sequence[RequestState]:
         """Return the variables: each layer's K and V, then those of traits.
 
-        Among these is npuw_stored_tokens_state, which is set with
-        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL alone.
+        They include npuw_stored_tokens_state, which is writable only with
+        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
@@ -191,9 +191,9 @@ class InferRequest(Request):
         return [*caches, *first, stored, *last]
 
     def save_state(self, path: str | Path, /) -> None:
-        """Keep the conversation in a file; ``load_state`` of a request goes on with it.
+        """Save the conversation to a file that ``load_state`` of a request continues.
 
-        Adapters are not in the file; they are to be set again, before it is loaded.
+        The file contains no adapters; set them again before loading it.
 
         Raises:
             RequestBusy: the request is running.
@@ -203,13 +203,13 @@ class InferRequest(Request):
         save_state(self._conversation, Path(path))
 
     def load_state(self, path: str | Path, /) -> None:
-        """Go on with a conversation of a file, by a request of the same model.
+        """Continue a conversation from a file of the same model.
 
         Raises:
             RequestBusy: the request is running.
-            StateError: the file is damaged, of another model, of other adapters than are set, or
+            StateError: the file is damaged, of another model, of other adapters than those set, or
                 too long; nothing has changed.
-            NpuwFault: it cannot be read.
+            NpuwFault: the file cannot be read.
         """
         self._run.check_idle()
         load_state(self._conversation, Path(path))
@@ -224,13 +224,13 @@ class InferRequest(Request):
         self._conversation.reset()
 
     def memory(self) -> RequestMemory:
-        """Device memory of the conversation's caches and adapters, and of the shared weights."""
+        """Return the device memory of caches, adapters and shared weights."""
         talk = self._conversation
         caches, adapters = (talk.parts.nbytes(persists) for persists in (False, True))
         return RequestMemory(talk.cache.nbytes + caches, self._compiled.bank.nbytes, adapters)
 
     def execution_report(self) -> Mapping[str, str]:
-        """How the last inferences ran, for people."""
+        """Return a readable report of the last inferences."""
         talk, plan = self._conversation, self._compiled.plan
         ladder = "/".join(map(str, plan.capacities))
         report = {
@@ -262,13 +262,13 @@ class InferRequest(Request):
         return inputs_of(self._compiled), outputs_of(self._compiled)
 
     def _values(self, shared: bool) -> dict[str, Array]:
-        del shared  # each inference makes arrays of its own
+        del shared  # each inference makes its own arrays
         values = self._logits.value
         logits = {} if values is None else {LOGITS: values}
         return logits | self._conversation.reader.gathered.values()
 
     def _name_of(self, key: PortKey) -> str:
-        """The name of an input or output."""
+        """Return the name of an input or output."""
         if isinstance(key, int):
             raise TensorError(
                 f"{key} may be an input or an output; use set_input_tensor and the like"
@@ -284,5 +284,5 @@ class InferRequest(Request):
 
 
 def _described_copies(nbytes: int) -> str:
-    """Describe the bytes copied into the cache: each generated token adds its row by a copy."""
+    """Describe the bytes copied into the cache; each generated token's row is copied."""
     return f"{nbytes} bytes (rows of generated tokens included)" if nbytes else "0 bytes"

@@ -1,8 +1,8 @@
-"""A request's inputs, as the caller sets them: arrays, or tensors that the NPU reaches.
+"""Inputs of a request as the caller sets them: arrays or remote tensors.
 
-How it works. Prompts are cut into chunks and padded, so the host copies what is set into the inputs
-of the programs, at each inference; the original does so, too. It reads a remote tensor where it
-lies; of memory that the host does not see it fetches a copy first.
+How it works. Prompts are cut into chunks and padded, so at each inference the host copies the
+values into the programs' inputs, as the original does. The host reads a remote tensor in place; of
+memory that it cannot see it fetches a copy first.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from npuw_layer.tensors.token_inputs import TokenInput, ignored_inputs
 
 
 class InputPorts:
-    """Values of the inputs.
+    """Inputs of a request, and their values.
 
     Args:
-        inputs: those of the model that follow tokens.
-        transfers: where bytes are counted.
-        traits: of the model; they bring other inputs.
-        vocabulary: how many token ids there are; None if that is not known.
+        inputs: inputs of the model that follow tokens.
+        transfers: counters of bytes.
+        traits: traits of the model, which add inputs.
+        vocabulary: number of token ids; None if unknown.
     """
 
     def __init__(
@@ -53,31 +53,31 @@ class InputPorts:
         self._names = {*self._inputs, *self._beside, BEAMS, *ignored_inputs()}
         self._transfers = transfers
         self.were_remote = False
-        """Whether any was a tensor that the NPU reaches."""
+        """True if any value was a remote tensor."""
         self._set: dict[str, Tensor | RemoteTensor] = {}
 
     def set(self, name: str, value: AnyTensor) -> None:
-        """Set an input, until it is set anew; its values are read at each inference.
+        """Set an input until it is set again; each inference reads its values.
 
         Raises:
-            TensorError: there is no such input, or it is no tensor.
+            TensorError: there is no such input, or the value is not a tensor.
             RemoteError: the tensor was made for outputs.
         """
         self._set[name] = self._checked(name, value)
 
     def get(self, name: str) -> Tensor | RemoteTensor | None:
-        """Give what an input was set to."""
+        """Return the tensor that an input was set to; None if it was not set."""
         return self._set.get(name)
 
     def take(self, given: Mapping[str, AnyTensor]) -> NewTokens:
         """Read the tokens of an inference.
 
         Args:
-            given: inputs for this inference alone.
+            given: inputs for this inference only.
 
         Raises:
-            TensorError: one is missing or does not fit, or an id is of no token.
-            RemoteError: the memory of one was freed, or it was made for outputs.
+            TensorError: an input is missing or does not fit, or an id is not in the vocabulary.
+            RemoteError: the memory of a tensor was freed, or it was made for outputs.
         """
         tensors = self._set | {name: self._checked(name, value) for name, value in given.items()}
         first, *others = self._inputs
@@ -106,7 +106,7 @@ class InputPorts:
         return NewTokens(rows, mask, pairs)
 
     def _values(self, port: CallerInput, tensor: Tensor | RemoteTensor) -> Array:
-        """Return the values of an input, by tokens."""
+        """Return the values of an input, ordered by token."""
         remote = isinstance(tensor, RemoteTensor)
         element = tensor.element_type if remote else tensor.data.dtype
         fits = element in (port.element, ELEMENT_TYPES[port.element])
@@ -147,7 +147,7 @@ def _described(tensor: Tensor | RemoteTensor) -> str:
 
 
 def _continued(tensors: Mapping[str, Tensor | RemoteTensor], tokens: str) -> dict[str, Tensor]:
-    """Positions of the new tokens at the end of the mask, for models that do not want them."""
+    """Return positions of new tokens, at the mask's end, for models without position_ids."""
     if tokens not in tensors or MASK not in tensors:
         return {}
     total, new = (

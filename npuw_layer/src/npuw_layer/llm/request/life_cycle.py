@@ -1,7 +1,7 @@
-"""Life cycle of a conversation: states, events, and what each event does in each state.
+"""Life cycle of a conversation: states, events, and the effect of each event in each state.
 
-A conversation's state is computed from what it stores, so an interrupt never leaves it wrong. Each
-row of ``TABLE`` says what an event does in a state, and the state behind it:
+A conversation's state is computed from the stored tokens, so an interrupt never leaves it wrong.
+Each row of ``TABLE`` has a state, an event, its act and the next state:
 
     idle        prompt    begin      prefilling   chunks by choose_prefill
     idle        step      start      generating   the variant by select_generate_request
@@ -13,8 +13,8 @@ row of ``TABLE`` says what an event does in a state, and the state behind it:
     full        text      read on    prefilling
     any         prompt    begin      prefilling   all that was stored is forgotten
 
-Before a step or a text, and at any time from outside, a conversation may go back: it keeps its
-first tokens, and is idle, generating or full by what it keeps.
+Before a step or a text, and at any time from outside, a conversation may rewind: it keeps its first
+tokens, and is then idle, generating or full according to them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 
 class State(Enum):
-    """What a conversation stores."""
+    """State of a conversation by the tokens it stores."""
 
     IDLE = "nothing"
     PREFILLING = "a prompt in part: it is being read, or was given up"
@@ -34,7 +34,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to a conversation."""
+    """Event in a conversation."""
 
     PROMPT = "several tokens come at the first position"
     TEXT = "more tokens come behind stored ones than one step takes"
@@ -44,7 +44,7 @@ class Event(Enum):
 
 
 class Act(Enum):
-    """What is done then."""
+    """Act in response to an event."""
 
     BEGIN = "forget everything, and read a prompt"
     READ_ON = "read a prompt behind stored tokens"

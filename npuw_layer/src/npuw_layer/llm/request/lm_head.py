@@ -1,7 +1,7 @@
-"""The LM head where it is a program of its own: hidden states in, logits out.
+"""LM head as a program of its own: hidden states in, logits out.
 
-All of its programs read hidden states in one place. A generate model that takes as many tokens as
-the largest of them writes its hidden states right there, so that both run without the host between.
+All its programs read hidden states from one tensor. A generate model that takes as many tokens as
+the largest of them writes its hidden states directly there, so both run without the host between.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class Target(NamedTuple):
 
 
 class LMHead:
-    """The models of the head; the smallest that takes all hidden states is run.
+    """Models of the head, of which the smallest that takes all hidden states runs.
 
     Args:
-        device: where they run.
-        models: by stage; one or more.
-        parts: the conversation's, which may have variables in the head.
-        bank: the model's weights.
+        device: device of the models.
+        models: one or more models by stage.
+        parts: the conversation's parts of traits, which may have variables in the head.
+        bank: weights of the model.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LMHead:
         self._loaded = {stage.tokens: models[stage] for stage in stages}
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
-        """Programs that write to memory of the caller's, and where."""
+        """Programs that write to the caller's memory, with memory and offset."""
         for tokens, loaded in self._loaded.items():
             arena = Arena(device, [*filter(_is_own, loaded.inputs), *loaded.outputs])
             program = self._made(loaded, arena)
@@ -74,19 +74,19 @@ class LMHead:
 
     @property
     def states(self) -> DeviceTensor:
-        """The hidden states that all programs read, [1, rows, channels], aligned to the left."""
+        """Hidden states that all programs read, [1, rows, channels], rows in use first."""
         return self._arena.tensors[EMBED]
 
     def program(self, rows: int, target: Target | None = None) -> tuple[Program, Array | None]:
         """Return the program that makes logits of the first rows of ``states``.
 
         Args:
-            rows: at most what the largest model takes.
-            target: where they are to go, if a model makes just as many.
+            rows: number of rows, at most what the largest model takes.
+            target: device memory for the logits, if a model makes as many rows.
 
         Returns:
-            The program, and where its logits will be, f32 [1, rows, V], until the next run; None if
-            they will be in the target.
+            The program, and the array of its logits, f32 [1, rows, V], valid until the next run;
+            None if they will be in the target.
         """
         if target is not None and rows == target.rows and rows in self._models:
             return self._bound(rows, target), None
@@ -102,7 +102,7 @@ class LMHead:
         return logits
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the device memory."""
         self._arena.free()
         for arena, _ in self._models.values():
             arena.free()

@@ -1,4 +1,4 @@
-"""Where a request's logits go: an array of its own, or a tensor of the caller's."""
+"""Logits output of a request: an array of its own, or the caller's tensor."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from npuw_layer.tensors.names import LOGITS
 
 
 class LogitsPort:
-    """The output of a request.
+    """Logits output of a request.
 
-    How it works. The LM head writes right into a remote tensor of the same context, if one of its
-    programs makes just as many rows as the tensor has. Otherwise logits are copied once: also if
-    each model has a head of its own (NPUW_LLM_SHARED_HEAD), or may run on several devices.
+    How it works. The LM head writes directly into a remote tensor of the same context, if one of
+    its programs makes as many rows as the tensor has. Otherwise logits are copied once; also if
+    each model has its own head (NPUW_LLM_SHARED_HEAD), or may run on several devices.
 
     Args:
         compiled: the static models.
-        transfers: where bytes are counted.
+        transfers: counters of bytes.
     """
 
     def __init__(self, compiled: CompiledLLM, transfers: TensorTransfers) -> None:
@@ -42,23 +42,23 @@ class LogitsPort:
 
     @property
     def tensor(self) -> Tensor | RemoteTensor | None:
-        """What the caller gave; else the logits of the last inference, if there was one."""
+        """The caller's tensor; else the logits of the last inference, or None before the first."""
         if self._given is not None:
             return self._given
         return None if self._last is None else Tensor(self._last)
 
     @property
     def value(self) -> Array | None:
-        """The logits of the last inference; None if they are in a remote tensor."""
+        """Logits of the last inference; None if they are in a remote tensor."""
         tensor = self.tensor
         return tensor.data if isinstance(tensor, Tensor) else None
 
     def set(self, value: AnyTensor) -> None:
-        """Have logits written to a tensor, from the next inference on.
+        """Set the tensor for logits, from the next inference on.
 
         Raises:
-            TensorError: it is not f32 [1, n, V], n being what an inference may give; or read-only.
-            RemoteError: it was made for inputs.
+            TensorError: the tensor is read-only, or not f32 [1, n, V] with a possible n.
+            RemoteError: the tensor was made for inputs.
         """
         tensor = as_tensor(value)
         remote = isinstance(tensor, RemoteTensor)
@@ -79,14 +79,14 @@ class LogitsPort:
         self._transfers.bound_to = self._described(tensor)
 
     def target(self, rows: int) -> Target | None:
-        """Return the memory that the device can write logits to, before an inference runs.
+        """Return the memory for the device to write logits to; called before an inference.
 
         Args:
-            rows: of logits that the inference is going to give.
+            rows: number of logits that the inference will return.
 
         Raises:
-            TensorError: the tensor that was set is for another number of rows.
-            RemoteError: its memory was freed.
+            TensorError: the tensor set by the caller has another number of rows.
+            RemoteError: the memory of the tensor was freed.
         """
         given = self._given
         if given is None:
@@ -102,7 +102,7 @@ class LogitsPort:
         return Target(piece.memory, piece.offset, rows) if self._reaches(given) else None
 
     def take(self, logits: Array | None) -> None:
-        """Take an inference's logits.
+        """Store an inference's logits.
 
         Args:
             logits: f32 [1, rows, V], copied once; None if the device wrote them to the target.
@@ -124,7 +124,7 @@ class LogitsPort:
         counts.device_to_host += logits.nbytes
 
     def _reaches(self, tensor: RemoteTensor) -> bool:
-        """Whether programs can be bound to a tensor, wherever they run."""
+        """Return whether programs can be bound to a tensor, on whichever device they run."""
         return isinstance(self._device, ImportsMemory) and tensor.is_of(self._device)
 
     def _described(self, tensor: Tensor | RemoteTensor) -> str:

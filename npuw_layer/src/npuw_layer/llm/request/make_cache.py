@@ -1,4 +1,4 @@
-"""The cache of a conversation, as the options want it."""
+"""Construction of a conversation's cache by the options."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import kv_layout
 
 BOUND_AHEAD = 128
-"""Tokens that blocks are bound for at once, if so many are promised: to bind takes the time of some
-steps, of so many it is about two in a hundred."""
+"""Maximum tokens that blocks are bound for at once: binding takes the time of several steps, which
+is about two per cent of this many steps."""
 
 
 def make_cache(compiled: CompiledLLM) -> KVStrategy:
-    """Make an empty cache.
+    """Allocate an empty cache.
 
     Args:
-        compiled: the static models that are to share it.
+        compiled: the static models that share the cache.
 
     Raises:
-        DeviceError: there is no memory left.
+        DeviceError: device memory is exhausted.
     """
     options, plan = compiled.options, compiled.plan
     reading = plan.generate or plan.prefill
     largest, total = max(reading, key=lambda stage: stage.past), plan.lengths.total
     states = [info for info in compiled.models[largest].inputs if is_cache_input(info)]
     if not largest.past:
-        # Texts that are read whole: nothing is read back, but rows have to go somewhere.
+        # Texts are read whole: no model reads the cache, but new rows need a place.
         states = [_read_as(info) for info in compiled.models[largest].outputs if _is_new(info)]
     window = largest.past if options.on_full == "SLIDE" else total
     rows = KVRows(total, window, options.sink_tokens)
@@ -52,5 +52,5 @@ def _is_new(info: TensorInfo) -> bool:
 
 
 def _read_as(info: TensorInfo) -> TensorInfo:
-    """A variable that is assigned, as if it were read."""
+    """Return the description of an assigned variable as if it were read."""
     return replace(info, name=READ_PREFIX + info.name.removeprefix(ASSIGN_PREFIX))

@@ -1,9 +1,9 @@
-"""Inputs and outputs of a language model as they were before it was split.
+"""Inputs and outputs of a language model as before the split.
 
-How it works. Static models keep the order of inputs. Inputs that the split took away are known
-from the rest: beam_idx, which is the last one that exporters write (openvino_genai adds inputs of
-traits behind it), and inputs that a trait replaced. So nothing has to be kept of the model, and a
-blob from anywhere shows what its programs take.
+How it works. Static models keep the order of inputs. Inputs that the split removed follow from the
+rest: beam_idx, the last input that exporters write (openvino_genai adds inputs of traits after it),
+and inputs that a trait replaced. So nothing of the model need be kept, and any blob shows the
+inputs of its programs.
 
 Source: fact sheet npuw §a.6; the files that the exporter wrote, in tests/goldens.
 """
@@ -22,14 +22,14 @@ from npuw_layer.tensors.traits import traits
 
 
 def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
-    """The inputs, with the dimensions that inferences decide open."""
+    """Return the inputs; dimensions that vary by inference are open."""
     stage = (compiled.plan.generate or compiled.plan.prefill)[0]
     kinds = [kind for info in compiled.models[stage].inputs for kind in _kinds(info)]
     return numbered(with_beams(kinds))
 
 
 def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
-    """The outputs: logits, and what else there is of each token."""
+    """Return the outputs: logits, and others that follow tokens."""
     made = (info for model in compiled.models.values() for info in model.outputs)
     vocabulary = next(info.shape[-1] for info in made if info.name == LOGITS)
     beside = [(one.name, "f32", one.shape(OPEN, OPEN)) for one in compiled.token_outputs]
@@ -37,12 +37,12 @@ def outputs_of(compiled: CompiledLLM) -> list[OpenPort]:
 
 
 def numbered(kinds: list[OpenInput]) -> list[OpenPort]:
-    """Make ports of kinds, in their order."""
+    """Return numbered ports of inputs or outputs, in their order."""
     return [OpenPort(name, element, n, shape) for n, (name, element, shape) in enumerate(kinds)]
 
 
 def with_beams(kinds: list[OpenInput]) -> list[OpenInput]:
-    """Put beam_idx, which is ignored, where exporters do."""
+    """Insert beam_idx, which is ignored, where exporters put it."""
     behind = {name for trait in traits() for name in trait.last_inputs}
     first = [kind for kind in kinds if kind[0] not in behind]
     last = [kind for kind in kinds if kind[0] in behind]
@@ -50,7 +50,7 @@ def with_beams(kinds: list[OpenInput]) -> list[OpenInput]:
 
 
 def _kinds(info: TensorInfo) -> Sequence[OpenInput]:
-    """Return the model's inputs that a static model's stands for; none if the split added it."""
+    """Return the model's inputs behind a static model's input; none if the split added it."""
     for trait in traits():
         found = trait.open_inputs(info)
         if found is not None:

@@ -1,4 +1,4 @@
-"""All parts that a model's traits have in one conversation; none of a plain Llama."""
+"""Parts of all the model's traits in one conversation; empty for a plain Llama."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """The parts as one; each method is that of ``Part``, for all of them.
+    """Composite of parts; each method is that of ``Part``, for all parts.
 
     Args:
-        each: in the order of the model's traits.
+        each: the parts, in the order of the model's traits.
     """
 
     def __init__(self, each: Sequence[Part] = ()) -> None:
@@ -33,7 +33,7 @@ class Parts:
         return Parts([one.part(compiled.device, cache, history) for one in compiled.traits])
 
     def nbytes(self, persists: bool) -> int:
-        """Return the device memory of the parts that a new conversation keeps, or of the others."""
+        """Return the bytes of the parts that a new conversation keeps, or of the others."""
         return sum(part.nbytes for part in self.each if part.persists is persists)
 
     @property
@@ -42,7 +42,7 @@ class Parts:
         return b"".join(part.digest for part in self.each)
 
     def use(self, settings: Sequence[Settings | None]) -> None:
-        """Take over settings, one for each part."""
+        """Use settings from the next inference on, one for each part."""
         for part, one in zip(self.each, settings, strict=True):
             part.use(one)
 
@@ -57,7 +57,7 @@ class Parts:
             part.begin()
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
-        """Check new tokens before anything is changed for them."""
+        """Check new tokens before anything changes."""
         for part in self.each:
             part.check(tokens, keep, prompt)
 
@@ -67,17 +67,17 @@ class Parts:
             part.fill(inputs, tokens, past)
 
     def advance(self, tokens: int) -> None:
-        """Go on behind so many more tokens: a program has run on them."""
+        """Advance by a number of tokens that a program has run on."""
         for part in self.each:
             part.advance(tokens)
 
     def note(self, step: NewTokens) -> None:
-        """Note a generate step."""
+        """Record a generate step."""
         for part in self.each:
             part.note(step)
 
     def known(self, tokens: int) -> int:
-        """Return from which token on the conversation is read anew if it keeps the first ones."""
+        """Return the first token to read again if the conversation keeps the first ``tokens``."""
         return min((part.known(tokens) for part in self.each), default=tokens)
 
     def rewind(self, tokens: int) -> None:
@@ -91,22 +91,22 @@ class Parts:
             part.forget()
 
     def hold(self, tokens: int) -> None:
-        """Hold so many tokens whose rows are set from outside."""
+        """Set the number of stored tokens; their rows are set from outside."""
         for part in self.each:
             part.hold(tokens)
 
     def tensors(self) -> Mapping[str, Array]:
-        """Return the variables that a saved conversation contains; views that may be written."""
+        """Return the variables that a saved conversation contains, as writable views."""
         return {name: held for part in self.each for name, held in part.tensors().items()}
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return what rows depend on beside tokens; None if on later tokens."""
+        """Return a key of all that rows depend on beside tokens; None if on later tokens."""
         keys = [part.prefix_key(tokens) for part in self.each]
         return None if None in keys else b"".join(key for key in keys if key)
 
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None], last: bool
     ) -> list[RequestState]:
-        """Return variables: those that stand behind the count of stored tokens, or the others."""
+        """Return the variables listed after the count of stored tokens, or the others."""
         chosen = (part for part in self.each if part.shown_last is last)
         return [state for part in chosen for state in part.variable_states(talk, check_idle)]

@@ -1,4 +1,4 @@
-"""Prefill: a prompt is read in chunks, by the models that fit, or from the prefix cache."""
+"""Prefill: reads a prompt in chunks by fitting models, or takes rows from the prefix cache."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.token_outputs import Gathered
 
 Pieces = Generator[int, None, Submodel]
-"""Breaks after each piece of a prompt but the last; then the model that read that."""
+"""Generator that yields after each piece of a prompt but the last, whose model it returns."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What the last prompt took, for people."""
+    """Programs run, and tokens taken from the prefix cache, for the last prompt."""
 
     prefills: list[str]
     cached_tokens: int = 0
 
 
 class Prefill:
-    """The prefill models as one conversation uses them.
+    """Prefill models of one conversation.
 
     Args:
         compiled: all static models.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        gathered: takes what outputs beside the logits give.
+        gathered: collects rows of outputs beside the logits.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
@@ -57,12 +57,12 @@ class Prefill:
         }
         self.counts = Counts([])
         self.unfinished = False
-        """Whether a prompt was read in part: it is being read, or was given up."""
+        """True if a prompt is partly read: in progress, or given up."""
         self.last: Submodel | None = None
-        """What read the last piece; its output is of that."""
+        """Model that read the last piece, with its output."""
 
     def prepare(self) -> None:
-        """Do now what the first run of a whole chunk would do."""
+        """Do the work of a whole chunk's first run in advance."""
         first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
         assert first is not None  # without stored tokens every model fits
         self._models[first].prepare(0 if self._direct(first) else None)
@@ -72,20 +72,20 @@ class Prefill:
         self.counts, self.unfinished = Counts([]), False
 
     def read(self, tokens: NewTokens, history: History) -> Pieces:
-        """Read tokens behind those that are stored, chunk by chunk if need be.
+        """Read tokens after the stored ones, in chunks if necessary.
 
         Args:
-            tokens: with the mask and the positions of what is kept.
-            history: grows by them.
+            tokens: tokens with mask and positions in the count of kept tokens.
+            history: history to extend by the tokens.
 
         Yields:
-            How many tokens were read since the last break.
+            The number of tokens read since the last yield.
 
         Returns:
-            The model that has the last token.
+            The model that read the last token.
 
         Raises:
-            PromptTooLong: no model goes on behind what is stored.
+            PromptTooLong: no model can continue after the stored tokens.
         """
         self.unfinished = True
         done = self._restore(tokens, history)
@@ -113,9 +113,9 @@ class Prefill:
         return self.last
 
     def _direct(self, stage: Stage) -> bool:
-        """Whether a prefill model writes right into the cache, after what is stored now.
+        """Return whether a prefill model writes directly into the cache, after the stored tokens.
 
-        Each place takes a program of its own, so only those behind whole chunks have one.
+        Each place needs a program of its own, so only places after whole chunks have one.
         """
         tokens = self._cache.rows.tokens
         return (
@@ -125,7 +125,7 @@ class Prefill:
         )
 
     def _restore(self, tokens: NewTokens, history: History) -> int:
-        """Take the beginning of a new conversation's prompt from the prefix cache."""
+        """Restore the beginning of a new conversation's prompt from the prefix cache."""
         prefixes, key = self._compiled.prefixes, self._prefix_key(tokens)
         if prefixes is None or self._cache.rows.tokens or key is None:
             return 0
@@ -139,16 +139,16 @@ class Prefill:
         return done
 
     def _keep(self, tokens: NewTokens, begin: int) -> None:
-        """Let the prefix cache keep a new conversation's prompt."""
+        """Store a new conversation's prompt in the prefix cache."""
         prefixes, key = self._compiled.prefixes, self._prefix_key(tokens)
         if prefixes is not None and begin == 0 and key is not None:
             prefixes.store(tokens.identity, self._cache.between, key)
 
     def _prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return what rows depend on beside tokens.
+        """Return a key of all that rows depend on beside tokens.
 
-        None if nothing is cached, if rows of a token depend on later ones, or if some of the
-        tokens are masked out.
+        None without a prefix cache, if rows depend on later tokens, or if some tokens are masked
+        out.
         """
         if self._compiled.prefixes is None:
             return None

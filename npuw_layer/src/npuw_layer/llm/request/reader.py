@@ -1,4 +1,4 @@
-"""How a conversation's tokens are read: prompts by prefill, few tokens by generate."""
+"""Reader of a conversation's tokens: prompts by prefill, few tokens by generate."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from npuw_layer.tensors.token_outputs import Gathered
 _log = logging.getLogger(__name__)
 
 Logits = Array | None
-"""f32 [1, rows, V], overwritten by the next inference; None if the device wrote them elsewhere."""
+"""f32 [1, rows, V], overwritten by the next inference; None if the device wrote to a target."""
 
 Reading = Generator[int, None, Logits]
-"""Tokens that are read piece by piece: yields how many; returns their logits."""
+"""Reading in pieces: yields numbers of tokens read, and returns the logits."""
 
 
 class Reader:
-    """The static models as one conversation uses them.
+    """Static models of one conversation.
 
     Args:
-        compiled: the static models; nothing here changes them.
+        compiled: the static models, which stay unchanged.
         cache: the conversation's K and V.
-        history: its tokens.
-        parts: its parts of traits.
+        history: the conversation's tokens.
+        parts: the conversation's parts of traits.
         check_wanted: called before each run of a program; raises to end the inference there.
-        generate: the class of its generate models.
+        generate: class of the generate models.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Reader:
         self.generate.select()
 
     def step(self, tokens: NewTokens, target: Target | None = None) -> Logits:
-        """Read few tokens behind those that are stored, and compute the logits of all."""
+        """Read few tokens after the stored ones, and compute the logits of all new tokens."""
         self._check_wanted()
         logits = self.generate.run(tokens, target)
         self._history.extend(tokens)
@@ -75,7 +75,7 @@ class Reader:
         return logits
 
     def prompt(self, tokens: NewTokens, rows: int, target: Target | None) -> Reading:
-        """Read a prompt behind what is stored, and compute the logits of its last tokens."""
+        """Read a prompt after the stored tokens, and compute the logits of its last tokens."""
         anew = not self._cache.rows.tokens
         try:
             last = yield from self.prefill.read(tokens, self._history)
@@ -88,7 +88,7 @@ class Reader:
         return self.head.logits(last.output(rows), target) if rows else None
 
     def slide(self, tokens: NewTokens, target: Target | None) -> Reading:
-        """Read tokens that prefill has no room for by generate steps, which let old ones go."""
+        """Read tokens that prefill has no room for by generate steps, which replace old tokens."""
         at_once, begin = self._plan.generate[0].tokens, 0
         while begin + at_once < len(tokens):
             self.step(tokens.part(begin, begin + at_once))
@@ -99,17 +99,17 @@ class Reader:
         return None if logits is None else logits[:, -1:]
 
     def make_room(self, tokens: NewTokens, room: int) -> NewTokens:
-        """Drop the middle of the history, and read the rest anew.
+        """Drop the middle of the history, and read the rest again.
 
         Args:
-            tokens: new ones, which follow.
-            room: how many may stand before them.
+            tokens: new tokens, which follow the history.
+            room: maximum number of tokens before them.
 
         Returns:
-            The new tokens where they are now.
+            The new tokens at their moved positions.
 
         Raises:
-            StateError: the tokens are not known.
+            StateError: input values of stored tokens are unknown.
         """
         history, sinks = self._history, self._options.sink_tokens
         stored, recent = history.count, min(self._plan.lengths.max_prompt // 2, room) - sinks
@@ -127,10 +127,10 @@ class Reader:
         return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
 
     def reread(self, mask: Array) -> None:
-        """Read tokens anew that a part forgot because it went back further than was asked.
+        """Read tokens again that a part has forgotten by rewinding further than requested.
 
         Args:
-            mask: over all that stays, and what is new.
+            mask: mask over all kept and new tokens.
         """
         kept, begin = self._history.count, self._parts.known(self._history.count)
         if begin >= kept:
@@ -150,11 +150,11 @@ class Reader:
             else:
                 finished(self.prompt(piece, 0, None))
             tokens = tokens.part(stage.tokens, len(tokens))
-        self.gathered.begin()  # nobody asked for the outputs of these tokens again
+        self.gathered.begin()  # the caller already has the outputs of these tokens
 
 
 def finished(reading: Reading) -> Logits:
-    """Read on to the end."""
+    """Run a reading to its end, and return the logits."""
     while True:
         try:
             next(reading)

@@ -1,10 +1,9 @@
-"""A conversation on disk: what was said, and its rows of K and V, to go on with later.
+"""Saved conversations: the token history and rows of K and V in a file.
 
-The file is a safetensors one: a tensor [tokens, heads, width] for each variable, and what was said
-as metadata; embeddings, where they may have to be read anew, as tensors [tokens, width]. A digest
-tells a damaged file; a forged one may have a digest that fits, so nothing else in it is believed.
-Adapters are not in it, but what tells them from others: who goes on with a conversation sets the
-adapters first that it was held with.
+The format is safetensors: a tensor [tokens, heads, width] for each variable, and the token history
+as metadata. Embeddings that may have to be read again are tensors [tokens, width]. A digest detects
+damage; a forged file may have a matching digest, so all other content is checked too. The file has
+no adapters, only their identity: set the same adapters before continuing a conversation.
 
 Source: the format of safetensors (8 bytes of length, a JSON header, the tensors' bytes).
 """
@@ -45,37 +44,37 @@ _DTYPES = {
     "uint8": "U8",
     "int64": "I64",
 }
-"""By what numpy sees: bf16 are raw bits, and f8 raw bytes, of which the model knows the format."""
+"""By numpy's types: bf16 are raw bits, and f8 raw bytes whose format the model determines."""
 
 _VERSION = "2"
 _REMEDY = "load another copy, or begin the conversation anew"
 _SAID = "said."
-"""Before the name of an input that tokens were given as."""
+"""Prefix of the name of an input that follows tokens."""
 _UNKNOWN = -1
-"""Stands for a token without an id: its rows were set from outside, or it is an embedding."""
+"""Id of a token without an id: its rows were set from outside, or it is an embedding."""
 
 _MAX_COUNT = 1 << 31
 Count = Annotated[int, Field(ge=0, lt=_MAX_COUNT)]
 
 
 class _Said(BaseModel):
-    """The metadata ``conversation``."""
+    """Metadata entry ``conversation``."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-    """Of any i64: where models are without tables of angles, callers may begin anywhere."""
+    """Any i64: without tables of rotary angles, callers may begin anywhere."""
     ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
     sinks: Count
     dropped: Count
     numbers: list[Count]
-    """Of the tokens whose rows are stored."""
+    """Numbers of the tokens whose rows are stored."""
     adapters: str = ""
     """Identity of the settings in force, hexadecimal; see ``Parts.digest``."""
 
 
 class _Metadata(BaseModel):
-    """The header's ``__metadata__``; safetensors has texts only."""
+    """Header entry ``__metadata__``; safetensors allows only strings in it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -87,7 +86,7 @@ class _Metadata(BaseModel):
 
 
 class _Tensor(BaseModel):
-    """A tensor of the header."""
+    """Header entry of a tensor."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -97,11 +96,11 @@ class _Tensor(BaseModel):
 
 
 def save_state(conversation: Conversation, path: Path) -> None:
-    """Write a conversation to a file, which replaces another only when it is whole.
+    """Write a conversation to a file, which replaces an old one only when complete.
 
     Raises:
-        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
-        ModelError: the model's files cannot be read any more.
+        NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
+        ModelError: the model's files can no longer be read.
     """
     history, cache = conversation.history, conversation.cache
     said = _Said(
@@ -143,12 +142,12 @@ def save_state(conversation: Conversation, path: Path) -> None:
 
 
 def load_state(conversation: Conversation, path: Path) -> None:
-    """Read a conversation; the one there was is forgotten, unless the file is refused.
+    """Replace a conversation by a saved one, unless the file is rejected.
 
     Raises:
-        StateError: the file is damaged, of another model, of other adapters than are set, of more
-            tokens than there is room for, or of such that nothing can follow.
-        NpuwFault: it cannot be read.
+        StateError: the file is damaged, of another model, of other adapters than those set, has too
+            many tokens, or tokens that none can follow.
+        NpuwFault: the file cannot be read.
     """
     with looking_at(path, NpuwFault), open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -207,7 +206,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
 
 
 def _digest(header: Mapping[str, Any], contents: Iterable[memoryview]) -> str:
-    """Give the digest, hexadecimal, of a header without its own and of the tensors' bytes."""
+    """Return the hexadecimal digest of a header, without its digest, and of the tensors' bytes."""
     return content_digest([json.dumps(header).encode(), *contents]).hex()
 
 
@@ -219,7 +218,7 @@ def _read_header(text: bytes) -> dict[str, Any]:
 
 
 def _check_said(conversation: Conversation, said: _Said) -> None:
-    """Refuse tokens that do not fit one another, or the cache."""
+    """Reject tokens that do not fit one another, or the cache."""
     numbers, room = said.numbers, len(conversation.cache.rows)
     if len(numbers) > room:
         raise StateError(f"it has {len(numbers)} tokens, there is room for {room}")
@@ -234,7 +233,7 @@ def _check_said(conversation: Conversation, said: _Said) -> None:
 def _tensors(
     conversation: Conversation, header: Mapping[str, Any], data: Array, tokens: int
 ) -> dict[str, Array]:
-    """The rows of all variables that grow; views."""
+    """Return the rows of all K and V variables."""
     cache, found = conversation.cache, dict[str, Array]()
     wanted = {*cache.names, *conversation.parts.tensors()}
     if {name for name in header if not name.startswith(_SAID)} != wanted:
@@ -246,7 +245,7 @@ def _tensors(
 
 
 def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) -> dict[str, Array]:
-    """The variables of fixed size; views."""
+    """Return the variables of the parts, which are of fixed size."""
     return {
         name: _tensor(header, name, data, like.dtype, like.shape)
         for name, like in conversation.parts.tensors().items()
@@ -256,7 +255,7 @@ def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) 
 def _given(
     conversation: Conversation, header: Mapping[str, Any], data: Array, said: _Said
 ) -> dict[str, Array]:
-    """What the last tokens were given as, as far as that is in the file."""
+    """Return the input values of the last tokens, as far as the file has them."""
     ids = np.array(said.ids, np.int64)
     unknown = np.flatnonzero(ids == _UNKNOWN)
     if not np.array_equal(unknown, np.arange(len(unknown))):
@@ -282,10 +281,10 @@ def _given(
 def _tensor(
     header: Mapping[str, Any], name: str, data: Array, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> Array:
-    """Read a tensor; a view.
+    """Read a tensor.
 
     Raises:
-        ValueError: it is of another type or shape, or cut off.
+        ValueError: the tensor is of another type or shape, or truncated.
     """
     tensor = _Tensor.model_validate(header[name])
     begin, *end = tensor.data_offsets
@@ -298,7 +297,7 @@ def _tensor(
 
 
 def _fingerprint(conversation: Conversation) -> str:
-    """What rows depend on: the weights, and the precision."""
+    """Return an identity of all that rows depend on: weights and precision."""
     compiled = conversation.compiled
     options = compiled.options
     digest = compiled.sources.identity(KnownFiles(options.cache_folder))
@@ -306,10 +305,10 @@ def _fingerprint(conversation: Conversation) -> str:
 
 
 def _kept_in(compiled: CompiledLLM) -> str:
-    """What decides of which type rows are, and what their numbers mean."""
+    """Return a description of the rows' type and meaning."""
     hint, (generate, *_) = compiled.options.kv_element, compiled.plan.generate
     inputs = compiled.models[generate].inputs
-    # A model that rounds none itself has nothing to be stored so.
+    # NPUW_LLM_OPTIMIZE_FP8 has no effect on a model that does not round K and V itself.
     rounds = any(is_cache_input(info) and info.element.startswith("f8") for info in inputs)
     return f"{hint} as the model rounds" if compiled.options.optimize_fp8 and rounds else hint
 

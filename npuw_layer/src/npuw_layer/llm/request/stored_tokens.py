@@ -1,4 +1,4 @@
-"""The number of stored tokens as OpenVINO shows it: a variable that says how much of them stays."""
+"""Number of stored tokens as an OpenVINO variable; setting it proposes how many stay."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from npuw_layer.tensors.names import STORED_TOKENS
 
 
 class StoredTokensState(ConversationState):
-    """The variable npuw_stored_tokens_state of a request.
+    """Variable npuw_stored_tokens_state of a request.
 
-    It is always there, as in the original, which shows 0 without
-    NPUW_LLM_ENABLE_CONTINUOUS_PREFILL; here it counts.
+    The variable always exists. Without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL the original shows 0;
+    here it is the number of tokens all the same.
     """
 
     @property
     def state(self) -> Tensor:
-        """How many tokens are stored, or were granted to stay, i64 [1]; a copy.
+        """Number of tokens that are stored, or were granted to stay, i64 [1]; a copy.
 
-        It may be set, to propose how many tokens of the conversation the next prompt has in common
-        with it. Read back, it tells how many are granted: as many, but where the cache was full and
-        rows were given up. (The original grants whole chunks that prefill made; here rows lie alike
-        for all models, so that any number is exact.) The next inference must go on there: the
-        tokens after the granted ones alone, their positions one by one, and a mask over both. If it
-        is refused, nothing has changed.
+        Set it to propose how many tokens of the conversation the next prompt shares. Read back, it
+        is the granted number: the same, or fewer where a full cache gave up rows. (The original
+        grants whole chunks that prefill made; here all models share a layout, so any number is
+        exact.) The next inference must continue there: only the tokens after the granted ones,
+        consecutive positions, and a mask over both. If it is rejected, nothing has changed.
 
         Raises:
-            StateError: it is set without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, or more are proposed
-                than are stored.
+            StateError: the variable is set without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, or to more
+                tokens than are stored.
             RequestBusy: the request is running.
         """
         self._check_idle()

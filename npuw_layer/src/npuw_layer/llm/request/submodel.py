@@ -1,4 +1,4 @@
-"""One static model of an LLM as one conversation uses it."""
+"""One static model of an LLM in one conversation."""
 
 from __future__ import annotations
 
@@ -34,19 +34,18 @@ from npuw_layer.tensors.traits import traits
 
 
 class Submodel:
-    """A program with tensors of its own, reading its past from a conversation's cache.
+    """Programs of one static model, which read their past from a conversation's cache.
 
-    Its new rows go where they belong by one of two ways. Copied: it has a buffer for them, and they
-    are copied into the cache later. Directly: they are bound to the very rows of the cache; for
-    each row that they may begin at there is a program of its own, as binding one anew costs a good
-    part of a run.
+    New rows enter the cache in one of two ways. Copied: the program writes them to a buffer, and
+    they are copied into the cache later. Directly: outputs are bound to rows of the cache. Each
+    first row has a program of its own, as rebinding costs a good part of a run.
 
     Args:
         compiled: all static models.
-        stage: the one.
+        stage: stage of this model.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        head: reads the hidden states where this model writes them, if it takes as many rows.
+        head: LM head; if it takes as many rows, this model writes hidden states to its input.
     """
 
     def __init__(
@@ -79,29 +78,30 @@ class Submodel:
         self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
-        """The new rows of caches that are alike, [variables, width, heads, channels]."""
+        """New rows of each group of alike caches, [variables, width, heads, channels]."""
         self._programs: dict[int | None, tuple[Program, Attachment]] = {}
-        """By the row that new ones are written to from on; None has a buffer for them."""
+        """Programs by the first row that they write in the cache; None for the one with a
+        buffer."""
         self._runs: dict[tuple[Program, Program | None], Callable[[], None]] = {}
-        """By program, and by the one of the head behind it."""
+        """Callables by program and the head's program that follows it."""
         self._used = 0
 
     def gather(self, gathered: Gathered) -> None:
-        """Add what outputs that follow tokens gave in the last run."""
+        """Add the last run's rows of outputs that follow tokens."""
         for port in self._token_outputs:
             gathered.add(port.name, self._arena[port.name][0, : self._used])
 
     def prepare(self, direct_row: int | None) -> None:
-        """Do now what the first run would do; see ``run``."""
+        """Do the work of the first run in advance; see ``run``."""
         self._program(direct_row).prepare()
 
     def run(self, new: NewTokens, direct: bool, head: Program | None = None) -> None:
-        """Run on new tokens after those in the cache, and store their rows.
+        """Run on new tokens after the cached ones, and store their rows.
 
         Args:
-            new: at most as many as the stage takes.
-            direct: whether the new rows are written right into the cache.
-            head: runs behind this model, on its hidden states.
+            new: at most as many tokens as the stage takes.
+            direct: whether the program writes new rows directly into the cache.
+            head: program of the LM head to run after this model, on its hidden states.
         """
         used, cache = len(new), self._cache
         cache.make_room(used)
@@ -109,7 +109,7 @@ class Submodel:
         self._fill(new)
         cache.prepare_past(self.stage.past)
         if direct:
-            cache.rows.expect(self.stage.tokens)  # a run that fails may have written some
+            cache.rows.expect(self.stage.tokens)  # a failing run may have written some rows
             run()
             cache.rows.append(used)
         else:
@@ -119,7 +119,7 @@ class Submodel:
         self._used = used
 
     def output(self, count: int) -> Array:
-        """What came out for the last tokens of the last run; the next run overwrites it.
+        """Return the output for the last tokens of the last run; the next run overwrites it.
 
         Returns:
             f32 [1, count, V], or hidden states [1, count, channels] if the head is cut off.
@@ -130,17 +130,17 @@ class Submodel:
         return logits[:, self._used - count : self._used] if logits.shape[1] > 1 else logits
 
     def tensor(self, name: str) -> Array | None:
-        """What an input or output of its own holds since the last run; None if there is none."""
+        """Return an input or output of the last run; None if the model has no such tensor."""
         found = self._arena.tensors.get(name)
         return None if found is None else found.data
 
     def _fill(self, new: NewTokens) -> None:
-        """Set the inputs: what is in use to the left, zeros behind."""
+        """Set the inputs: values in use first, zeros after them."""
         used, arena, rows = len(new), self._arena, self._cache.rows
         for port in self._token_inputs:
             port.fill(arena[port.name], new.rows[port.name])
         if CACHE_POSITION in arena.tensors:
-            # Padding counts as the last token, so that this stays the newest.
+            # Padding takes the last token's number, so that none is newer than that token.
             arena[CACHE_POSITION][0, :used] = range(rows.tokens, rows.tokens + used)
             arena[CACHE_POSITION][0, used:] = rows.tokens + used - 1
         if LAST_TOKEN in arena.tensors:
@@ -153,7 +153,7 @@ class Submodel:
         self._parts.fill(self._inputs, new, past)
 
     def _program(self, direct_row: int | None) -> Program:
-        """The program whose rows go to the cache from a row on, or to a buffer."""
+        """Return the program that writes to the cache from a row on, or to a buffer."""
         if direct_row not in self._programs:
             program = self._loaded.create_program()
             self._arena.bind(program)
@@ -170,7 +170,7 @@ class Submodel:
         return program
 
     def _running(self, program: Program, head: Program | None) -> Callable[[], None]:
-        """Return what runs a program, and the head's behind it."""
+        """Return a callable that runs a program, and then the head's."""
         if head is None:
             return program.run
         if (program, head) not in self._runs:
@@ -178,7 +178,7 @@ class Submodel:
         return self._runs[program, head]
 
     def _take_presents(self, program: Program) -> None:
-        """Give a program a buffer for its new rows."""
+        """Allocate and bind a buffer for a program's new rows."""
         outputs = {info.name: info for info in self._loaded.outputs}
         rows = [outputs[ASSIGN_PREFIX + name] for names in self._cache.stacks for name in names]
         self._presents = Arena(self._device, rows)
@@ -187,7 +187,7 @@ class Submodel:
 
 
 def _in_order(first: Program, second: Program) -> Callable[[], None]:
-    """Return what runs two programs to the end, the second behind the first."""
+    """Return a callable that runs two programs in order to their end."""
     together = first.followed_by(second) if isinstance(first, RunsTogether) else None
 
     def one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""Token ids are numbers of a vocabulary; others would be looked up where no embeddings are."""
+"""Check of token ids; an id outside the vocabulary would be looked up outside the embeddings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from npuw_layer.tensors.names import IDS
 
 
 def check_ids(ids: Array, vocabulary: int | None, place: Sequence[int] = ()) -> None:
-    """See that token ids are of the vocabulary.
+    """Check that token ids are in the vocabulary.
 
     Args:
-        ids: i64, of any shape.
-        vocabulary: how many there are; None if that is not known.
-        place: which part of the input they are, as its first indices.
+        ids: i64 of any shape.
+        vocabulary: number of token ids; None if unknown.
+        place: first indices of the ids within the input, for the message.
 
     Raises:
-        TensorError: one is not.
+        TensorError: an id is not in the vocabulary.
     """
     if vocabulary is None or not ids.size:
         return

@@ -1,4 +1,4 @@
-"""A conversation's state as OpenVINO shows it: one variable for each K and V."""
+"""State of a conversation as OpenVINO variables, one for each K and V."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class RequestState(Protocol):
 
     @property
     def name(self) -> str:
-        """The variable's id in the model."""
+        """Id of the variable in the model."""
         ...
 
     @property
     def state(self) -> Tensor:
-        """The value; a copy."""
+        """Value of the variable; a copy."""
         ...
 
     @state.setter
@@ -38,11 +38,11 @@ class RequestState(Protocol):
 
 
 class ConversationState:
-    """A variable of a request that is its conversation's.
+    """A variable of a request, backed by its conversation.
 
     Args:
-        name: its id in the model.
-        conversation: whose.
+        name: id of the variable in the model.
+        conversation: conversation of the request.
         check_idle: raises if the request is running.
     """
 
@@ -55,13 +55,13 @@ class ConversationState:
 
     @property
     def name(self) -> str:
-        """The variable's id, as in ReadValue and Assign."""
+        """Id of the variable, as in ReadValue and Assign."""
         return self._name
 
     def reset(self) -> None:
         """Begin a new conversation.
 
-        The variables of a language model are of one conversation: resetting one resets them all.
+        All variables of a language model belong to one conversation: resetting one resets all.
 
         Raises:
             RequestBusy: the request is running.
@@ -71,13 +71,13 @@ class ConversationState:
 
 
 class PartState(ConversationState):
-    """A variable that a part of the conversation holds.
+    """A variable held by a part of the conversation.
 
     Args:
-        name: its id in the model.
-        conversation: whose.
+        name: id of the variable in the model.
+        conversation: conversation of the request.
         check_idle: raises if the request is running.
-        part: of the conversation.
+        part: part of the conversation that holds the variable.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class PartState(ConversationState):
 
 
 class VariableState(ConversationState):
-    """K or V of a layer.
+    """K or V of a layer as a variable.
 
     Args:
-        name: its id in the model.
-        conversation: whose.
+        name: id of the variable in the model.
+        conversation: conversation of the request.
         check_idle: raises if the request is running.
-        axes: along which the model counts sequences and tokens.
+        axes: axes of sequences and tokens in the model.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class VariableState(ConversationState):
 
     @property
     def state(self) -> Tensor:
-        """The stored rows as the model sees them, mostly [1, heads, tokens, width]; a copy.
+        """Stored rows in the model's axes, usually [1, heads, tokens, width]; a copy.
 
         Raises:
             RequestBusy: the request is running.
@@ -124,14 +124,14 @@ class VariableState(ConversationState):
         """Replace the rows.
 
         Args:
-            tensor: of the axes and the type that ``state`` has. The variables of a language model
-                have equally many tokens: as many as are stored; or any number if nothing is, and
-                then all variables are to be set.
+            tensor: rows in the axes and the type of ``state``. All variables of a language model
+                have equally many tokens: as many as are stored. If none are stored, any number is
+                allowed, and all variables must be set.
 
         Raises:
-            StateError: it does not fit.
+            StateError: the tensor does not fit.
             RequestBusy: the request is running.
-            DeviceError: there is no memory left; nothing has changed.
+            DeviceError: device memory is exhausted; nothing has changed.
         """
         self._check_idle()
         cache = self._conversation.cache
@@ -149,10 +149,10 @@ class VariableState(ConversationState):
         cache.write(self._name, rows)
 
     def _rows_of(self, values: Array, like: Array) -> Array:
-        """Rows [tokens, heads, width] of what the model would see.
+        """Return rows [tokens, heads, width] from a value in the model's axes.
 
         Raises:
-            StateError: values have not the axes or the type of stored ones.
+            StateError: values do not have the axes or the type of stored rows.
         """
         usual = values.transpose(self._axes.back) if values.ndim == RANK else values
         if (

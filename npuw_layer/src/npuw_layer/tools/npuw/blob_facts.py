@@ -1,4 +1,4 @@
-"""What a blob says of itself."""
+"""Contents of a blob, as text or JSON."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Facts = dict[str, Any]
 
 
 def show_blob(source: Path, as_json: bool) -> int:
-    """Print it, in lines or as JSON; give the exit code.
+    """Print the facts of a blob, in lines or as JSON; return the exit code.
 
     Raises:
-        BlobError: it is no blob.
+        BlobError: the file is not a blob.
     """
     content, _ = open_blob(source)
     try:
@@ -60,7 +60,7 @@ def _native(content: memoryview) -> Facts:
 
 
 def _metadata(metadata: Metadata) -> Facts:
-    """The fields that its version has."""
+    """Return the fields that the version of the metadata has."""
     fields: Sequence[Facts] = (
         {"openvino": ".".join(map(str, metadata.openvino))},
         {"init schedules": list(metadata.init_sizes)},
@@ -96,7 +96,7 @@ def _manifest(manifest: Manifest) -> Facts:
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each fact; what has several has lines below it."""
+    """Yield a line for each fact; maps get a line for each entry below it."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if isinstance(value, dict):
@@ -108,7 +108,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _written(value: object) -> str:
-    """A fact as text; whatever the blob says, it is no command to a terminal."""
+    """Return a fact as text, escaped so that a blob cannot control the terminal."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The programs of a compiled model as files."""
+"""Extraction of the programs of a compiled model to files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from npuw_layer.weights.stored_weights import PART
 
 
 def extract_programs(source: Path, folder: Path) -> int:
-    """Write each program to a file of its own, or none; give the exit code.
+    """Write each program to a separate file, or none; return the exit code.
 
     Args:
         source: an exported model, or an entry of the cache.
-        folder: where they go; made if it is not there.
+        folder: target folder, created if needed.
 
     Raises:
-        BlobError: it is neither.
-        NpuwFault: a file is there already, or cannot be written.
+        BlobError: the source is neither.
+        NpuwFault: a file already exists, or cannot be written.
     """
     content, _ = open_blob(source)
     try:
@@ -46,10 +46,10 @@ def extract_programs(source: Path, folder: Path) -> int:
 
 
 def _write(folder: Path, programs: Sequence[tuple[Path, memoryview]]) -> None:
-    """Write files to a folder, all of them or none: those of a full disk would stop the next run.
+    """Write all files to a folder, or none: partial results would block the next run.
 
     Raises:
-        NpuwFault: a file is there already, or cannot be written.
+        NpuwFault: a file already exists, or cannot be written.
     """
     names = {path.name for path, _ in programs}
     with looking_at(folder, NpuwFault):
@@ -67,7 +67,7 @@ def _write(folder: Path, programs: Sequence[tuple[Path, memoryview]]) -> None:
 
 
 def _programs(content: memoryview) -> Iterator[tuple[str, memoryview]]:
-    """Names and bytes of the programs, weights and initial values left out."""
+    """Yield names and bytes of the programs, without weights and initial values."""
     if not kind_of(content) and ends_natively(content):
         yield "program", open_payload(content, parse_options({})).place.view
         return
@@ -75,6 +75,6 @@ def _programs(content: memoryview) -> Iterator[tuple[str, memoryview]]:
     found.check_programs()
     for part, program in zip(found.manifest.parts, found.programs, strict=True):
         if part.name not in (PART, VALUES):
-            # A name is no path, whatever the file says.
+            # The name is untrusted, and must not be a path.
             (name,) = re.findall(r"^\w+", part.name) or ["program"]
             yield name, program

@@ -61,7 +61,7 @@ def graph_command(
     path: Path, stage: str | None, print_after: str | None, config: tuple[str, ...]
 ) -> int:
     """Print a language model's graph as a stage has it, after any pass."""
-    # Imported here: help need not wait for the compiler.
+    # Imported here: help loads no compiler.
     from npuw_layer.storage.read_model import read_model
 
     return show_graph(read_model(path), config, stage, print_after)
@@ -73,8 +73,8 @@ def show_graph(
     """Print the graph of a stage, or the stages and their passes.
 
     Raises:
-        OptionError: there is no such stage or pass, or an option has no value.
-        ModelError: see the passes.
+        OptionError: no such stage or pass exists, or an option has no value.
+        ModelError: a pass rejects the model.
     """
     from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
     from npuw_layer.llm.plan.stages import plan

@@ -26,7 +26,7 @@ CompiledModel.get_property(NAME) gives each back as it was set.
 """
 
 _WIDEST = 100
-"""Characters beyond which lines of prose are hard to read."""
+"""Most characters of a readable line of prose."""
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
@@ -49,10 +49,10 @@ def options_command(names: Sequence[str], as_json: bool) -> None:
 
 
 def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]:
-    """The options of some names, or all.
+    """Return the options of some names, or all.
 
     Raises:
-        OptionError: there is none of that name; says the nearest.
+        OptionError: no such option exists; the nearest name is suggested.
     """
     by_name = {one.name: one for one in known}
     for name in names:
@@ -66,7 +66,7 @@ def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]
 
 
 def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[str]:
-    """A paragraph for each option under the title of its group."""
+    """Yield a paragraph for each option, below the title of its group."""
     begin, end = (_BOLD, _PLAIN) if bold else ("", "")
     for number, (group, members) in enumerate(groupby(options, lambda one: one.group)):
         if number:
@@ -82,7 +82,7 @@ def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[st
 
 
 def _not_here(width: int, bold: bool) -> Iterator[str]:
-    """What the original has besides: the options of one reason together."""
+    """Yield the original's options that are missing here, grouped by reason."""
     begin, end = (_BOLD, _PLAIN) if bold else ("", "")
     yield f"\n{begin}Options of the original that are not here{end}"
     for reason in dict.fromkeys(ABSENT.values()):

@@ -72,14 +72,14 @@ def plan_command(
         ("NPUW_LLM_MIN_RESPONSE_LEN", "--response", response),
     )
     options = parse_options(_config(config, named))
-    # Objects that live at the end go with the process: none need be searched for dead ones.
+    # Freeze at exit: the process frees all objects anyway, so a last collection is wasted time.
     atexit.register(gc.freeze)
-    with collected_later():  # modules are objects, too
+    with collected_later():  # imports create many objects, too
         _plan(model, options, (weights, group_size, sym), as_json)
 
 
 def _plan(model: Path, options: Options, weights: tuple[str, int, bool], json_wanted: bool) -> None:
-    # Imported here: help need not wait for the compiler.
+    # Imported here: help loads no compiler.
     from compiler_layer.errors import CompilerUsageError
     from compiler_layer.quantize.schemes import Format
     from npuw_layer.plan import plan_model
@@ -100,10 +100,10 @@ def _plan(model: Path, options: Options, weights: tuple[str, int, bool], json_wa
 
 
 def _config(settings: Sequence[str], named: Sequence[tuple[str, str, Any]]) -> dict[str, Any]:
-    """Read the options that are given by -c, or under names of their own.
+    """Collect options from -c and from their own flags.
 
     Raises:
-        OptionError: one is given twice, or has no value.
+        OptionError: an option is given twice, or has no value.
     """
     config: dict[str, Any] = {}
     for text in settings:

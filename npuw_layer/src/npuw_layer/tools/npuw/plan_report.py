@@ -15,13 +15,13 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def as_text(plan: Plan, options: Options, weights: str, unicode: bool = True) -> Iterator[str]:
-    """Write a plan as people read it.
+    """Yield the lines of a plan as text.
 
     Args:
-        plan: what was found.
-        options: what it was made for.
-        weights: the name of their format.
-        unicode: whether bars may have eighths of a character, and microseconds a Greek letter.
+        plan: the plan.
+        options: options of the plan.
+        weights: name of the weights' format.
+        unicode: whether bars may use eighths of a character, and microseconds a Greek letter.
     """
     for line in _lines(plan, options, weights, unicode):
         yield line if unicode else line.replace("µ", "u")
@@ -50,7 +50,7 @@ def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterato
 
 
 def as_json(plan: Plan, options: Options, weights: str) -> dict[str, Any]:
-    """Write a plan as programs read it: bytes, milliseconds, shares of the time."""
+    """Return a plan as JSON values: bytes, milliseconds, shares of the time."""
     return {
         "family": plan.family,
         "parameters": plan.parameters,
@@ -171,7 +171,7 @@ def _scaled(value: float, step: float, units: Sequence[str]) -> str:
 
 
 def _significant(value: float) -> str:
-    """Three digits, and never an exponent."""
+    """Format a number with three digits, without exponent."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

@@ -1,4 +1,4 @@
-"""Reads files of programs of any kind, for commands that look into them."""
+"""Reader of files of programs of any kind, for commands that inspect them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KINDS = {
     MODEL: "a language model",
     STATIC: "a static model through NPUW",
 }
-"""What files of NPUW are called."""
+"""Names of the kinds of NPUW's files."""
 
 
 def read_programs(content: memoryview) -> Container[EntryManifest] | Container[ModelManifest]:
-    """Read a file of NPUW, which is not encrypted.
+    """Read an unencrypted file of NPUW.
 
     Raises:
-        BlobError: it is none, or damaged.
+        BlobError: the file is not one of NPUW's, or damaged.
     """
     clear = decrypt(content, ())
     kind = kind_of(clear)

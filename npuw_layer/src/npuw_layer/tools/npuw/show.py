@@ -1,4 +1,4 @@
-"""``npuw show`` and ``npuw extract``: what is in a compiled model."""
+"""``npuw show`` and ``npuw extract``, which inspect a compiled model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""ALiBi: biases of attention by distance, looked up by token index.
+"""ALiBi: attention biases by distance, looked up by token index.
 
-The trait changes graphs alone (``graph``); a conversation has no part of it.
+The trait only changes graphs (``graph``); it has no part in conversations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ALiBi(Trait):
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.alibi.graph import passes
 
         return passes(model, stage, options)

@@ -1,4 +1,4 @@
-"""Biases by distance on a static cache, looked up by token index."""
+"""Lookup of biases by token index, for a static cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 
 
 def _last_of_table(op: Operation, lengths: Lengths) -> int | None:
-    """Return the dimension of which a slice takes the last elements of a constant table."""
+    """Return the axis along which an op slices the last elements of a constant table, or None."""
     if not isinstance(op, Slice):
         return None
     axes = ints_of(op.axes) if op.axes is not None else None
@@ -50,11 +50,11 @@ def _looked_up(model: Model, op: Slice, axis: int, past: int, positions: SSAValu
     dims = shape_of(op.x)
     new = g.reshape(positions, -1)
     rows = key_positions(g, new, past)
-    # The newest token is the last one, and has the last bias. Rows that nobody filled are masked.
+    # The last token is the newest, and has the last bias. Unfilled rows are masked.
     behind = g.op(elementwise.Subtract, rows, g.slice(new, 0, -1))
     index = g.op(elementwise.Add, behind, g.ints(dims[axis] - 1))
     index = g.op(elementwise.Minimum, index, g.ints(dims[axis] - 1))
-    # As rows of a table, which DMA looks up.
+    # DMA looks up rows of a table.
     others = [i for i in range(len(dims)) if i != axis]
     table = g.reshape(g.transpose(op.x, axis, *others), dims[axis], -1)
     order = [axis, *others]
@@ -64,15 +64,15 @@ def _looked_up(model: Model, op: Slice, axis: int, past: int, positions: SSAValu
 
 @dataclass(frozen=True)
 class LookUpBiases(GraphPass):
-    """Read tables of biases by token index.
+    """Look up tables of biases by token index.
 
     Before:  %b = ov.Slice(%table, size - (past + tokens), size)
     After:   %b = ov.Gather(%table, size - 1 + %row - %newest) ; %row and %newest by token index
 
-    MPT keeps a table of biases, the last one for the newest key, and takes one from the end for
-    each key. In a static cache the new rows follow the whole buffer, however little of it is
-    filled, so a stored key would have the bias of another distance. The input ``cache_position``
-    is added if there is such a table.
+    MPT stores a table of biases, the last one for the newest key, and slices one for each key from
+    its end. In a static cache the new rows follow the whole buffer, which may be partly filled, so
+    a stored key would get the bias of another distance. A replaced slice adds the input
+    ``cache_position``.
 
     Raises:
         ModelError: the biases have no dimension for several conversations.

@@ -1,10 +1,10 @@
-"""Cross-attention: K and V of what an encoder made, which prefill computes and generate reads.
+"""Cross-attention: K and V of encoder states, computed by prefill and read by generate.
 
-trait           the trait's record: begin here
+trait           the trait: begin here
 names           inputs, outputs and variables of a decoder that attends to an encoder
-buffers         their memory in a conversation
-variable_state  a variable as OpenVINO shows it
-imported_ports  checks of programs from elsewhere
+buffers         device memory of a conversation
+variable_state  K or V as an OpenVINO variable
+imported_ports  checks of imported programs
 
 Source: fact sheet npuw §a.3 step 12, §a.4.
 """

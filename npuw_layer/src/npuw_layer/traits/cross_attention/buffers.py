@@ -1,6 +1,6 @@
-"""Memory of a conversation's encoder states, and of K and V that are made of them.
+"""Device memory of a conversation's encoder states, and of K and V computed from them.
 
-Prefill writes K and V to the very memory that all generate variants read: nothing is copied.
+Prefill writes K and V to the memory that all generate variants read, without copies.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class CrossBuffers(Part):
-    """Encoder states, K and V of a decoder's conversation.
+    """Encoder states, and K and V, of a decoder's conversation.
 
     Args:
-        device: where they lie.
+        device: device of the buffers.
         held: the input of encoder states, and the inputs that read K and V.
     """
 
@@ -43,25 +43,25 @@ class CrossBuffers(Part):
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes."""
+        """Bytes of device memory."""
         return self._nbytes
 
     @property
     def states(self) -> Array:
-        """Encoder states f32 [1, frames, channels]; the next prompt is read with them."""
+        """Encoder states f32 [1, frames, channels] for the next prompt."""
         return self._arena[ENCODER_STATES]
 
     @property
     def names(self) -> list[str]:
-        """The variables."""
+        """Names of the variables."""
         return [name for name in self._arena.tensors if name != ENCODER_STATES]
 
     def rows(self, name: str) -> Array:
-        """The values of a variable, [frames, heads, width]; a view."""
+        """Return the values of a variable, [frames, heads, width]; a view."""
         return self._arena[name][0]
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Let a program read them, or write them, here."""
+        """Bind a program's inputs and outputs to the buffers."""
         for info in ports:
             tensor = self._arena.tensors.get(_variable(info).name)
             if tensor is not None:
@@ -70,11 +70,11 @@ class CrossBuffers(Part):
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None]
     ) -> Sequence[CrossVariableState]:
-        """Return the variables as a request shows them."""
+        """Return the variables as a request exposes them."""
         return [CrossVariableState(name, talk, check_idle, self) for name in self.names]
 
 
 def _variable(info: TensorInfo) -> TensorInfo:
-    """The same under its own name."""
+    """Return the tensor under the name of its variable."""
     name = info.name.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)
     return TensorInfo(name, info.element, info.shape)

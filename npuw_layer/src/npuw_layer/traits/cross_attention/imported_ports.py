@@ -1,4 +1,4 @@
-"""Programs from elsewhere must read the audio as prefill leaves it."""
+"""Checks that imported programs agree on K and V of the audio."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from npuw_layer.llm.plan.stages import Kind, Stage
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, is_cross_variable
 
 _Kinds = dict[str, tuple[str, tuple[int, ...]]]
-"""Element type and shape of variables."""
+"""Element type and shape by variable."""
 
 
 def check_cross_attention(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], frames: int
 ) -> None:
-    """Compare K and V of cross-attention: prefill assigns what generate reads.
+    """Check that generate reads the K and V of cross-attention that prefill assigns.
 
     Args:
-        stages: what the programs should be; all of a model's, or some.
+        stages: expected stages of the programs; all of a model's, or some.
         loaded: the programs.
         frames: NPUW_WHISPER_ENCODER_LEN.
 
     Raises:
-        BlobError: one has others, or does not take what the encoder gives.
+        BlobError: a program has other K and V, or does not take the encoder's states.
     """
     known: _Kinds = {}
     for stage, program in zip(stages, loaded, strict=True):

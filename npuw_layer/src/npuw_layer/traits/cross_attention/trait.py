@@ -1,4 +1,4 @@
-"""Cross-attention as the main path meets it."""
+"""Trait of cross-attention."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from npuw_layer.traits.cross_attention.names import ENCODER_STATES, SCORES, is_c
 
 
 class _OfModel(Instance):
-    """The encoder's states and K and V of one decoder.
+    """Encoder states, and K and V, of one decoder.
 
     Args:
-        held: the input, and the inputs that read variables.
+        held: the input of encoder states, and the inputs that read K and V.
     """
 
     def __init__(self, held: Sequence[TensorInfo]) -> None:
@@ -31,7 +31,7 @@ class _OfModel(Instance):
 
 
 class CrossAttention(Trait):
-    """K and V of an encoder's states, beside those that grow."""
+    """K and V of encoder states, beside the K and V of tokens."""
 
     bound_inputs = (ENCODER_STATES,)
     other_outputs = (SCORES,)
@@ -41,7 +41,7 @@ class CrossAttention(Trait):
         return is_cross_variable(variable)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the tensors of a decoder that attends to an encoder."""
+        """Return the instance for a decoder that attends to an encoder."""
         held = [
             info
             for info in inputs
@@ -52,7 +52,7 @@ class CrossAttention(Trait):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare K and V of cross-attention, which only decoders of speech have."""
+        """Compare K and V of cross-attention, which only speech decoders have."""
         if options.named("NPUW_WHISPER"):
             check_cross_attention(stages, loaded, options.named("NPUW_WHISPER_ENCODER_LEN"))
 

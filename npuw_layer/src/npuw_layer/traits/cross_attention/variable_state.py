@@ -1,4 +1,4 @@
-"""K and V of the audio as OpenVINO shows them: variables of a request."""
+"""K and V of the audio as OpenVINO variables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CrossVariableState(PartState):
 
     @property
     def state(self) -> Tensor:
-        """What the last prompt made of the audio, [1, heads, frames, width]; a copy.
+        """K or V that the last prompt computed, [1, heads, frames, width]; a copy.
 
         Raises:
             RequestBusy: the request is running.
@@ -33,10 +33,10 @@ class CrossVariableState(PartState):
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
-        """Replace it, until the next prompt.
+        """Replace the values until the next prompt.
 
         Raises:
-            StateError: it does not fit.
+            StateError: the tensor does not fit.
             RequestBusy: the request is running.
         """
         self._check_idle()

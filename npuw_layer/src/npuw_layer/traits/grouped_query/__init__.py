@@ -1,6 +1,6 @@
-"""Attention of ONNX Runtime (GroupQueryAttention), taken apart into its ops.
+"""GroupQueryAttention of ONNX Runtime, decomposed into ops.
 
-The trait changes graphs alone (``graph``); a conversation has no part of it.
+The trait only changes graphs (``graph``); it has no part in conversations.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class GroupedQuery(Trait):
-    """GroupQueryAttention in the place of attention."""
+    """GroupQueryAttention in place of attention."""
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.grouped_query.graph import passes
 
         return passes(model, stage, options)

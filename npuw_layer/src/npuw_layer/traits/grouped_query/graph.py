@@ -1,10 +1,9 @@
-"""ONNX Runtime's attention of a stateful decoder, as the attention of other decoders.
+"""Decomposition of ONNX Runtime's attention into the attention of other decoders.
 
-An ONNX decoder whose attention is GroupQueryAttention is stateful if ONNX Runtime's OpenVINO
-execution provider has made it so: ``past_key_values.N`` are variables, read through a Gather by
-beam_idx.
+ONNX Runtime's OpenVINO execution provider makes an ONNX decoder with GroupQueryAttention stateful:
+``past_key_values.N`` are then variables, read through a Gather by beam_idx.
 
-Source: NPUW's DecomposeGQA (fact sheet npuw §a.3, step 11), which has a mask of its own for prefill
+Source: NPUW's DecomposeGQA (fact sheet npuw §a.3, step 11), which has separate masks for prefill
 models, padded to the left, and for generate models; ONNX Runtime's ov_stateful_patch_utils.
 """
 
@@ -42,10 +41,10 @@ from npuw_layer.tensors.names import MASK, POSITIONS
 from npuw_layer.tensors.token_inputs import TOKENS
 
 _POSITIONS_RANK = 2
-"""position_ids are [batch, new]; of several axes (M-RoPE) no single one tells an angle."""
+"""Rank of position_ids [batch, new]; with several axes (M-RoPE) none alone determines an angle."""
 
 _TRIED = (1, 2, 9)
-"""Lengths of masks for which the counted tokens are evaluated."""
+"""Lengths of masks for which the number of tokens is evaluated."""
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
@@ -87,10 +86,10 @@ class _CommonParts:
     """Parts that layers share, each made once.
 
     Args:
-        model: gets ops.
-        tokens: new tokens that it takes.
+        model: model that the ops are added to.
+        tokens: new tokens of the model.
         past: rows of its caches.
-        slots: conversations that it takes tokens of.
+        slots: number of conversations at once.
     """
 
     def __init__(self, model: Model, tokens: int, past: int, slots: int) -> None:
@@ -103,7 +102,7 @@ class _CommonParts:
         self._masks: dict[int | None, SSAValue] = {}
 
     def of(self, g: GraphBuilder, op: GroupQueryAttention) -> GroupedAttention:
-        """Return the writer of the rest of an op."""
+        """Return the writer of an op's remaining parts."""
         tokens, slots = self._sizes
         return GroupedAttention(g, op, slots, tokens)
 
@@ -111,7 +110,7 @@ class _CommonParts:
         """Check that the op attends to all tokens of attention_mask.
 
         Raises:
-            ModelError: the op counts something else.
+            ModelError: the op's number of tokens is computed otherwise.
         """
         if op.seqlens_k not in self._counted and not self._is_counted(op.seqlens_k):
             raise ModelError(
@@ -136,7 +135,7 @@ class _CommonParts:
     def angles(self, g: GraphBuilder, op: GroupQueryAttention, name: str) -> SSAValue:
         """Return sines or cosines of new tokens, as ``GroupedAttention.looked_up``."""
         table, places = op.other(name), self._positions(op)
-        assert table is not None  # infer() has seen to it
+        assert table is not None  # infer() has checked it
         rows = shape_of(table)[0]
         if rows < self._capacity:
             raise ModelError(
@@ -165,7 +164,7 @@ class _CommonParts:
         return given
 
     def mask(self, g: GraphBuilder, op: GroupQueryAttention) -> SSAValue:
-        """Return the mask, as numbers to add to the scores."""
+        """Return the mask as values to add to the scores."""
         if op.window not in self._masks:
             tokens = next(self._inputs[name] for name in TOKENS if name in self._inputs)
             self._masks[op.window] = causal_mask(g, tokens, self._inputs[MASK], op.window)
@@ -174,23 +173,24 @@ class _CommonParts:
 
 @dataclass(frozen=True)
 class TakeApartGQA(GraphPass):
-    """Take GroupQueryAttention of a stateful decoder apart into its ops.
+    """Decompose GroupQueryAttention of a stateful decoder into ops.
 
     Before:  %o, %k, %v = ov.GroupQueryAttention(%q, …, %past_key, %past_value, %seqlens_k, …)
     After:   %k = ov.Concat(%past_key, %new) ; %v = … ; %m = mask of %attention_mask
              %o = ov.ScaledDotProductAttention(%q, %k, %v, %m)
 
-    The op counts stored rows by attention_mask (``seqlens_k``), and they are the first ones of its
-    cache. In a static cache new rows follow the whole buffer. With the mask of other decoders the
-    passes behind see K and V grow by a Concat, windows, and attention. The input ``cache_position``
-    is added if rotary angles are those of counted tokens and not of position_ids.
+    The op derives the number of stored rows, the first of its cache, from attention_mask
+    (``seqlens_k``). In a static cache new rows follow the whole buffer. The decomposition uses the
+    mask of other decoders, so later passes find a Concat that extends K and V, windows, and
+    attention. The input ``cache_position`` is added if rotary angles follow token indices and not
+    position_ids.
 
-    Rows that attention_mask hides are not attended to. For ONNX Runtime they do not exist, so that
-    tokens behind have smaller positions; but in one conversation nothing is hidden.
+    No token attends to rows that attention_mask hides. For ONNX Runtime hidden rows do not exist,
+    so later tokens have smaller positions; but within one conversation no row is hidden.
 
     Raises:
-        ModelError: an op keeps no variable, counts something else than the tokens of
-            attention_mask, or has angles for fewer tokens than there may be.
+        ModelError: an op's cache is not a variable, its number of tokens does not follow
+            attention_mask, or it has angles for fewer tokens than allowed.
     """
 
     name = "take-apart-gqa"

@@ -1,7 +1,7 @@
-"""DeepStack: an image's features, added to the hidden states of its tokens behind the first layers.
+"""DeepStack: image features, added to hidden states of the image's tokens after the first layers.
 
-Source: optimum-intel writes the first in 2.0 and 2.1 (NPUW's ReplaceDeepstackScatterWithAdd), the
-second in 2.2.
+Source: optimum-intel exports the first form of ``SpreadVisualRows`` in 2.0 and 2.1 (NPUW's
+ReplaceDeepstackScatterWithAdd), the second in 2.2.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 
 _ROWS = f"{VISUAL_EMBEDS}@rows"
-"""What the new input is called as long as the old one is there."""
+"""Name of the new input as long as the old one exists."""
 
 
 def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
-    """Replace the inputs, once only levels of the features are read."""
+    """Replace the inputs, once the graph reads only levels of the features."""
     width = shape_of(embeds)[2]
     taken = [port.name for port in model.inputs]
     rows = model.body.insert_arg(tensor("f32", (levels, 1, tokens, width)), len(taken))
@@ -50,14 +50,14 @@ def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None
 
 @dataclass(frozen=True, slots=True)
 class _Addition:
-    """Where a level of features is added to hidden states."""
+    """Place where a level of features is added to hidden states."""
 
     op: OvOp
-    """What gives the sum."""
+    """Op that returns the sum."""
     hidden: int
-    """Which of its operands the hidden states are."""
+    """Index of the operand with the hidden states."""
     level: SSAValue
-    """The features, [tokens, width]."""
+    """Features, [tokens, width]."""
 
     def rewrite(self, model: Model) -> None:
         """Add rows of all tokens."""
@@ -67,37 +67,37 @@ class _Addition:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a value is made of, beside constants and shapes."""
+    """Sources of a value, beside constants and shapes."""
 
     level: SSAValue | None = None
-    """Features of this level; None: of the mask alone."""
+    """Level of features; None if the value depends on the mask only."""
     hidden: SSAValue | None = None
-    """Hidden states, at the places that are marked."""
+    """Hidden states at the marked places."""
     at: SSAValue | None = None
-    """These places."""
+    """The marked places."""
 
 
 class _Walk:
-    """Visits the ops of a graph in their order, and finds the additions.
+    """Search for the additions, which visits the ops of a graph in order.
 
     Args:
-        embeds: the features.
-        marks: the mask.
+        embeds: input of features.
+        marks: input of the mask.
     """
 
     def __init__(self, embeds: SSAValue, marks: SSAValue) -> None:
         self._embeds = embeds
         self._made = {marks: _Made()}
         self._known: set[SSAValue] = set()
-        """Made of constants and shapes alone."""
+        """Values made from constants and shapes alone."""
         self.levels: set[int] = set()
         self.additions: list[_Addition] = []
 
     def visit(self, op: Operation) -> None:
-        """Look at the next op.
+        """Visit the next op.
 
         Raises:
-            ModelError: it makes something else of features or mask.
+            ModelError: the op's use of features or mask is unknown.
         """
         if isinstance(op, Constant | ShapeOf):
             self._known.update(op.results)
@@ -119,7 +119,7 @@ class _Walk:
             self._made.update((result, _Made(*levels)) for result in op.results)
 
     def _level(self, op: Operation) -> _Made:
-        """One level of the features."""
+        """Return one level of the features."""
         index = _number(op.indices) if isinstance(op, Gather) else None
         if not isinstance(op, Gather) or index is None or op.known_axis():
             raise _unknown(op)
@@ -127,7 +127,7 @@ class _Walk:
         return _Made(op.output)
 
     def _meet(self, op: Operation) -> None:
-        """Features or mask meet hidden states."""
+        """Handle an op that combines features or mask with hidden states."""
         made = [self._made.get(value) for value in op.operands]
         match op, made:
             case GatherND(), [None, _Made(level=None, hidden=None)]:
@@ -150,9 +150,9 @@ class _Walk:
 
 
 def _assigned(op: OvOp) -> Operation:
-    """What assigns all elements of a result, one by one, as PyTorch's ``h[mask] = …`` does.
+    """Return the op that assigns all elements of a result, as PyTorch's ``h[mask] = …`` does.
 
-    It is ``reshape(scatter(flat h, 0 … n, flat result))``; the op itself, if there is none.
+    The form is ``reshape(scatter(flat h, 0 … n, flat result))``; without it, return the op itself.
     """
     flat = _only_reader(op, Reshape)
     scatter = _only_reader(flat, ScatterNDUpdate) if flat is not None else None
@@ -172,14 +172,14 @@ def _assigned(op: OvOp) -> Operation:
 
 
 def _only_reader(op: OvOp, kind: type[AnyOp]) -> AnyOp | None:
-    """The op that alone uses the result of another, if it is of a class."""
+    """Return the only user of an op's result if it is of a class; else None."""
     users = {use.operation for use in op.results[0].uses}
     reader = users.pop() if len(users) == 1 else None
     return reader if isinstance(reader, kind) else None
 
 
 def _number(value: SSAValue) -> int | None:
-    """A scalar that is known and not negative."""
+    """Return a known, non-negative scalar; else None."""
     found = values_of(value)
     return int(found) if found is not None and not found.ndim and found >= 0 else None
 
@@ -194,15 +194,15 @@ def _unknown(op: Operation) -> ModelError:
 
 @dataclass(frozen=True)
 class SpreadVisualRows(GraphPass):
-    """Take a row for each token in the place of features of images' tokens alone.
+    """Take a row for each token in place of features of only the images' tokens.
 
     Before:  %h1 = ov.ScatterNDUpdate(%h, %at, ov.Add(ov.GatherND(%h, %at), %level))
     or:      %h1 = ov.Add(%h, ov.Multiply(ov.Gather(%level, %counted), %mask))
     After:   %h1 = ov.Add(%h, %rows)
 
-    A stateful model takes f32 [levels, tokens of images, width] and finds the tokens by a mask: so
-    many that no static shape has them. A static model takes f32 [levels, 1, tokens, width], zero
-    for text, and no mask. The sums are the same to the bit; the host spreads the features.
+    A stateful model takes f32 [levels, tokens of images, width] and finds the tokens by a mask, so
+    the number of rows is not static. A static model takes f32 [levels, 1, tokens, width], zero for
+    text, and no mask; the host spreads the features. The sums are the same to the bit.
 
     Raises:
         ModelError: features have another type or shape, or are added in an unknown way.

@@ -1,4 +1,4 @@
-"""Passes for models whose tokens may be an image's."""
+"""Passes for models with images among the tokens."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-    """Return the passes for a model with DeepStack, or with embeddings for each layer.
+    """Return the passes for a model with DeepStack or with embeddings for each layer.
 
     Raises:
-        ModelError: prompts would be read in pieces, and tokens of an image attend to later ones.
+        ModelError: prompts would be read in pieces, but tokens of an image attend to later ones.
     """
     del options
     if stage.kind is Kind.PREFILL and stage.past:
@@ -37,8 +37,8 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 def _check_types(model: Model) -> None:
     """Check that a prompt may be read in pieces.
 
-    Tokens of an image attend to later ones of it, which would be in another piece; nor do exported
-    masks leave room for stored rows. The original refuses it alike (fact sheet npuw §a.2).
+    Tokens of an image attend to its later tokens, which would be in another piece; nor do exported
+    masks leave room for stored rows. The original rejects this likewise (fact sheet npuw §a.2).
 
     Raises:
         ModelError: the prompt must be read whole.
@@ -52,21 +52,21 @@ def _check_types(model: Model) -> None:
 
 
 class SettleLayers(GraphPass):
-    """Close the number of layers that there are embeddings for.
+    """Fix the number of layers with embeddings of their own.
 
     Before:  %per_layer_inputs : tensor<?x?x?x8xf32> ; ov.Add(%per_layer_inputs, %h : ?x?x30x8)
     After:   %per_layer_inputs : tensor<?x?x30x8xf32>
 
-    The embeddings are added to a projection with as many layers.
+    The model adds the embeddings to a projection with as many layers.
 
-    Source: NPUW's ReshapeToStatic, which finds the number alike.
+    Source: NPUW's ReshapeToStatic, which finds the number likewise.
     """
 
     name = "settle-layers"
 
     def _rewrite(self, model: Model) -> None:
         value = model.find_input(PER_LAYER)
-        assert value is not None  # else there is no such pass
+        assert value is not None  # otherwise the pass is not in the pipeline
         sums = [use.operation for use in value.uses if isinstance(use.operation, Add)]
         for like in [shape_of(op.b if op.a is value else op.a) for op in sums]:
             close_row(model, PER_LAYER, like)

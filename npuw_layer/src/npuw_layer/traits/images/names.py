@@ -1,4 +1,4 @@
-"""Names of the inputs that models which see take beside embeddings."""
+"""Names of the inputs of vision-language models beside embeddings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ TOKEN_TYPES = "token_type_ids"
 """i64 [1, n]: 1 at the tokens of an image, among which Gemma 3 attends both ways."""
 
 VISUAL_MASKS, VISUAL_EMBEDS = "visual_pos_masks", "deepstack_visual_embeds"
-"""boolean [1, n], which tokens are of images, and f32 [levels, those, width]: what Qwen 3 VL adds
-to their hidden states behind the first layers (DeepStack)."""
+"""boolean [1, n], true at tokens of images; and f32 [levels, tokens of images, width], which Qwen 3
+VL adds to their hidden states after the first layers (DeepStack)."""
 
 PER_LAYER = "per_layer_inputs"
-"""f32 [1, n, layers, width]: what each layer of Gemma 3n and Gemma 4 takes of a token."""
+"""f32 [1, n, layers, width]: embeddings of a token for each layer of Gemma 3n and Gemma 4."""

@@ -1,4 +1,4 @@
-"""Images in a conversation: features become rows of all tokens, types are read in whole prompts."""
+"""Trait of images: features become rows of all tokens; token types need whole prompts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class _Images(Instance, Part):
-    """Inputs of images; they keep nothing, so all conversations share them."""
+    """Inputs of images; stateless, so all conversations share the instance."""
 
     def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
         """Return the instance itself."""
         return self
 
     def caller_inputs(self, inputs: Sequence[TokenInput]) -> Sequence[CallerInput]:
-        """Let the caller mark the tokens of images, and give features of those alone."""
+        """Return inputs for marks of images' tokens, and for features of only these tokens."""
         return [
             each
             for one in inputs
@@ -44,13 +44,13 @@ class _Images(Instance, Part):
         """Spread features over all tokens.
 
         Raises:
-            TensorError: there are as many rows as not marked.
+            TensorError: the number of rows is not that of marked tokens.
         """
         if VISUAL_EMBEDS in rows:
             rows[VISUAL_EMBEDS] = spread(rows.pop(VISUAL_MASKS), rows[VISUAL_EMBEDS])
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
-        """Refuse tokens of images that are not read with a whole prompt.
+        """Reject tokens of images outside a prompt that is read whole.
 
         Raises:
             TensorError: there are such tokens.
@@ -63,12 +63,12 @@ class _Images(Instance, Part):
             )
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return None where tokens attend to later ones of their image."""
+        """Return None if tokens attend to later ones of their image."""
         return None if _has_types(tokens) else b""
 
 
 class Images(Trait):
-    """What models that see take beside embeddings."""
+    """Inputs of vision-language models beside embeddings."""
 
     token_kinds: ClassVar[Mapping[str, TokenKind]] = {
         TOKEN_TYPES: TokenKind("i64"),
@@ -79,18 +79,18 @@ class Images(Trait):
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.images.graph import passes
 
         return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the trait for a model with features or types of images."""
+        """Return the instance for a model with image features or token types."""
         found = any(info.name in (TOKEN_TYPES, VISUAL_EMBEDS) for info in inputs)
         return _Images() if found else None
 
     def open_inputs(self, info: TensorInfo) -> Sequence[OpenInput] | None:
-        """Show the marks of images' tokens, which exporters write before their features."""
+        """Return marks and features of images' tokens, in the exporters' order."""
         one = TokenInput.of(info) if info.name == VISUAL_EMBEDS else None
         if one is None:
             return None

@@ -1,11 +1,11 @@
-"""What is given for tokens of images alone (DeepStack), as rows of all tokens.
+"""Features of images' tokens (DeepStack), spread to rows of all tokens.
 
-The caller marks which of the new tokens are of images, and gives features for those, in their
-order: as many as are marked, however many tokens there are. On the host they become rows like any
-other, zero for text, so that a prompt may be cut anywhere, within an image too.
+The caller marks the new tokens that are of images, and passes one row of features for each marked
+token, in order. The host turns them into a row for every token, zero for text, so a prompt may be
+cut anywhere, even within an image.
 
-Source: openvino.genai's inputs embedder for Qwen 3 VL, and what its pipeline gives where no image
-is: one row of zeros, and no token marked.
+Source: openvino.genai's inputs embedder for Qwen 3 VL, and its pipeline, which without images
+    passes one row of zeros and marks no token.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from npuw_layer.tensors.token_inputs import TokenInput
 from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
 
 MARKS = TokenInput(VISUAL_MASKS, "boolean")
-"""Which tokens are of images."""
+"""Input of marks, true at tokens of images."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisualRows:
-    """Features as the caller gives them, f32 [levels, tokens of images, width]."""
+    """Input of features in the caller's form, f32 [levels, tokens of images, width]."""
 
     levels: int
-    """To how many layers they go."""
+    """Number of layers that add features."""
     width: int
     name: str = VISUAL_EMBEDS
     element: str = "f32"
@@ -37,36 +37,36 @@ class VisualRows:
 
     @staticmethod
     def of(port: TokenInput) -> VisualRows:
-        """What to give for an input of all tokens."""
+        """Return the caller's input for a static model's input."""
         levels, width = port.each
         return VisualRows(levels, width)
 
     @property
     def described(self) -> str:
-        """Their type and shape, for people."""
+        """Type and shape, for messages."""
         return f"{self.element} [{self.levels}, tokens of images, {self.width}]"
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether values of a shape are those of some tokens."""
+        """Return whether values of a shape are those of some tokens."""
         return len(shape) == 3 and (shape[0], shape[2]) == (self.levels, self.width)
 
     def rows(self, values: Array) -> Array:
-        """Order values by tokens, [tokens of images, levels, width]; a view."""
+        """Return the values ordered by token, [tokens of images, levels, width]; a view."""
         return values.transpose(1, 0, 2)
 
 
 def spread(marks: Array, rows: Array) -> Array:
-    """Give all tokens a row.
+    """Spread rows of marked tokens over all tokens.
 
     Args:
-        marks: boolean [n], which are of images.
-        rows: of those, [as many, levels, width]; if there are none, any.
+        marks: boolean [n], true at tokens of images.
+        rows: rows of these tokens, [marked, levels, width]; any number if none is marked.
 
     Returns:
-        [n, levels, width]: zeros where no image is.
+        [n, levels, width]: zeros at tokens of text.
 
     Raises:
-        TensorError: there are as many rows as not marked.
+        TensorError: the number of rows is not that of marked tokens.
     """
     count = int(marks.sum())
     if count and count != len(rows):

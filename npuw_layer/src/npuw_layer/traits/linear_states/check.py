@@ -1,4 +1,4 @@
-"""What a state that says nothing of single tokens rules out."""
+"""Options that states of fixed size rule out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cach
 
 
 def check_linear_caches(variables: Iterable[str], options: Options) -> None:
-    """See that options leave states alone, if there are any.
+    """Check that options are compatible with states of fixed size, if the model has any.
 
     Args:
-        variables: of a stateful graph.
-        options: of its compilation.
+        variables: variables of a stateful graph.
+        options: options of its compilation.
 
     Raises:
-        ModelError: one would share K and V without them; or a state is none of a convolution.
+        ModelError: an option would share K and V without the states, or a state is not one of a
+            short convolution.
     """
     states = sorted(name for name in variables if is_linear_cache(name))
     if not states:

@@ -17,7 +17,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     """Return the pass for a model with short convolutions.
 
     Raises:
-        ModelError: a state is no convolution's.
+        ModelError: a state does not belong to a short convolution.
     """
     del options
     variables = [each.name for each in model.variables()]

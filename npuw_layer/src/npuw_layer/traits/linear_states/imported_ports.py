@@ -1,4 +1,4 @@
-"""Programs from elsewhere must have the same states of fixed size, and change them all."""
+"""Checks that imported programs have the same states of fixed size, and assign all of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _States = dict[str, tuple[str, tuple[int, ...]]]
 
 
 def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
-    """Compare what programs read and assign.
+    """Compare the states that programs read and assign.
 
     Args:
-        stages: what the programs should be.
+        stages: expected stages of the programs.
         loaded: the programs.
 
     Raises:
-        BlobError: one reads other states than it assigns, or than the rest.
+        BlobError: a program reads other states than it assigns, or than the rest.
     """
     of_all: _States | None = None
     for stage, program in zip(stages, loaded, strict=True):

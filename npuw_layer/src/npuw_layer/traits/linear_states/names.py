@@ -1,6 +1,7 @@
-"""Which of a model's variables are states of fixed size: the exporter says so by their names.
+"""Names of variables that are states of fixed size.
 
-E.g. ``cache_params.past.conv.0cache_params.present.conv.0``: what is read, and what is assigned.
+E.g. ``cache_params.past.conv.0cache_params.present.conv.0``: exporters join the names of the read
+and the assigned tensor.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ _STATE = re.compile(r"cache_params\.past\.(?:conv|ssm)\.\d+(?:cache_params\.pres
 
 
 def is_linear_cache(variable: str) -> bool:
-    """Whether a variable is such a state, by its id."""
+    """Return whether a variable is a state of fixed size, by its id."""
     return _STATE.fullmatch(variable) is not None
 
 
 def is_convolution(variable: str) -> bool:
-    """Whether such a state is one of a short convolution."""
+    """Return whether a state of fixed size belongs to a short convolution."""
     return ".past.conv." in variable
 
 
 def linear_inputs(inputs: Iterable[TensorInfo]) -> list[TensorInfo]:
-    """The inputs of a static model that read one."""
+    """Return the inputs of a static model that read states of fixed size."""
     return [
         info
         for info in inputs

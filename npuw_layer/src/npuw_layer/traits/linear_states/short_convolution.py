@@ -1,6 +1,6 @@
-"""Short convolutions of a stateful graph, as a static model computes them.
+"""Rewrite of a stateful graph's short convolutions for static models.
 
-Source: optimum-intel's patches of LFM-2's and Mamba's mixers say what is exported.
+Source: optimum-intel's patches of LFM-2's and Mamba's mixers, which define the exported form.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from npuw_layer.traits.linear_states.names import is_linear_cache
 
 @dataclass(frozen=True, slots=True)
 class _ShortConvolution:
-    """A convolution over the elements of its variable and the new tokens."""
+    """A convolution over its variable and the new tokens."""
 
     read: ReadValue
     assign: Assign
     convolution: GroupConvolution
     biases: tuple[SSAValue, ...]
-    """Terms added to its output."""
+    """Terms added to the convolution's output."""
     mixed: Add
-    """The sum of the two branches."""
+    """Sum of the two branches."""
     single: SSAValue
-    """The filters of the branch of a single token, with as many elements."""
+    """Filters of the single-token branch, with as many elements as the convolution's."""
 
     @property
     def new(self) -> SSAValue:
-        """The operand that the convolution slides over, [1, channels, tokens]."""
+        """Input of the convolution, [1, channels, tokens]."""
         return self.convolution.x
 
 
@@ -71,7 +71,7 @@ def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool)
     if generates:
         filters = g.reshape(one.single, *shape_of(filters))
     none, one_step = ints_attr([0]), ints_attr([1])
-    # The first of the state only matters to the next one.
+    # The first element of the state is outside the windows of new tokens.
     output = g.op(
         GroupConvolution,
         g.slice(joined, 2, 1),
@@ -93,8 +93,8 @@ def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool)
 def _last(model: Model, g: GraphBuilder, joined: SSAValue, tokens: int, places: int) -> SSAValue:
     """Return the last elements up to the last token in use, [1, channels, places].
 
-    Padding follows the last token in use, so its place is known at run time alone: each element is
-    a matmul with a vector that is 1 at one place, which is exact.
+    Padding follows the last token in use, so its place is known only at run time. Each element is a
+    matmul with a vector that is 1 at one place, which is exact.
     """
     if tokens == 1:
         return g.slice(joined, 2, 1)
@@ -104,10 +104,10 @@ def _last(model: Model, g: GraphBuilder, joined: SSAValue, tokens: int, places: 
 
 
 def _find(variable: Variable) -> _ShortConvolution:
-    """Find the convolution that a variable belongs to.
+    """Return the convolution that a variable belongs to.
 
     Raises:
-        ModelError: there is none, or it is not depthwise.
+        ModelError: there is no such convolution, or it is not depthwise.
     """
     name, read, assign = variable.name, variable.read, variable.assign
     if read is None or assign is None:
@@ -123,7 +123,7 @@ def _find(variable: Variable) -> _ShortConvolution:
 
 
 def _fits(op: GroupConvolution, read: ReadValue) -> bool:
-    """Return whether a convolution is causal, depthwise, and as long as a state."""
+    """Return whether a convolution is causal, depthwise, and as long as the state."""
     rank = len(shape_of(read.output))
     if rank != 3 or len(shape_of(op.x)) != rank or not op.is_depthwise:
         return False
@@ -156,7 +156,7 @@ def _mixed(
 
 
 def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAValue:
-    """Return the constant with as many elements as filters that a branch multiplies a state by."""
+    """Return the constant filters by which the single-token branch multiplies the state."""
     count = math.prod(shape_of(op.filters))
     for value in _backward(branch, op.x):
         if isinstance(value.owner, Multiply):
@@ -167,11 +167,11 @@ def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAVal
 
 
 def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue]:
-    """Yield a value and the values it depends on, the nearest first; shapes are no dependency.
+    """Yield a value and the values it depends on, the nearest first, not through shapes.
 
     Args:
-        value: the first one.
-        end: a value whose dependencies are left out.
+        value: value to start from.
+        end: value whose dependencies are left out.
     """
     waiting, known = deque([value]), {value}
     while waiting:
@@ -191,24 +191,24 @@ def _new(values: Iterable[SSAValue], known: set[SSAValue]) -> list[SSAValue]:
 
 @dataclass(frozen=True)
 class ContinueConvolutions(GraphPass):
-    """Let short convolutions go on behind their states, which hold the last tokens in use.
+    """Continue short convolutions from their states, which hold the last tokens in use.
 
     Before:  %y = ov.Add(ov.Multiply(%prompt, %is_prompt), ov.Multiply(%single, %is_single))
     After:   %j = ov.Concat(%state, %new) ; %y = ov.GroupConvolution(%j, %filters)
              ov.Assign(the last elements of %j)
 
-    The exporter writes two branches and multiplies one of them by 0: several tokens are a prompt,
-    whose convolution starts with zeros, whatever came before; a single token is put behind those of
-    the state. A prompt that is read in pieces would lose the tokens before each piece. Here new
-    tokens always stand behind the state, so that it does not matter how they were cut; that also
-    mends a prompt of a single token, which the exporter puts in the wrong place.
+    The exporter writes two branches and multiplies one of them by 0. Several tokens are a prompt,
+    whose convolution starts with zeros, whatever the state; a single token is appended to the
+    state. A prompt read in pieces would lose the tokens before each piece. Here new tokens always
+    follow the state, so cuts do not matter. This also corrects a prompt of a single token, which
+    the exporter puts in the wrong place.
 
-    Each branch has filters of its own. An exporter that compresses weights compresses those of
-    prompts alone, so that the filters of single tokens differ: with ``generates`` tokens have
-    these, as in OpenVINO, however many of them a static model takes.
+    Each branch has filters of its own. An exporter that compresses weights compresses only the
+    filters of prompts, so those of single tokens differ. With ``generates`` the single-token
+    filters are used, as in OpenVINO, for any number of tokens.
 
     Raises:
-        ModelError: a state is not one of a short convolution.
+        ModelError: a state does not belong to a short convolution.
     """
 
     name = "continue-convolutions"

@@ -1,9 +1,9 @@
-"""States of a conversation in device memory, and their values before the last run.
+"""States of fixed size in device memory, and their values before the last run.
 
-A run reads one buffer and writes another; the written one is copied when the run has ended, so a
-run that fails changes nothing. A state cannot be cut as K and V can. Going back by a few tokens is
-common (speculative decoding takes back rejected tokens), so the values before the last run are
-kept. From there on a conversation reads its tokens anew.
+A run reads one buffer and writes another, which is copied back after the run, so a failing run
+changes nothing. Unlike K and V, a state cannot be cut. Rewinds by a few tokens are common
+(speculative decoding drops rejected tokens), so the values before the last run are kept. From there
+on a conversation reads its tokens again.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
 
 _TORN = sys.maxsize
-"""Of how many tokens states are while they are written: more than anybody goes back to."""
+"""Number of tokens while states are being written: larger than any rewind's target."""
 
 
 class LinearStates(Part):
-    """States that layers without K and V keep of a conversation.
+    """States of a conversation in layers without K and V.
 
     Args:
-        device: where they lie.
-        inputs: of a static model, each variable once.
+        device: device of the states.
+        inputs: inputs of a static model that read states, each variable once.
     """
 
     def __init__(self, device: Device, inputs: Sequence[TensorInfo]) -> None:
@@ -49,25 +49,25 @@ class LinearStates(Part):
         self._arena = Arena(device, [*inputs, *written])
         self._nbytes = 2 * sum(map(nbytes, inputs))
         self._before: tuple[int, dict[str, Array]] | None = None
-        """Of how many tokens they were before the last run, and what."""
+        """Number of tokens in the states before the last run, and the values then."""
         self.tokens = 0
-        """Of how many tokens they are."""
+        """Number of tokens in the states."""
         self.forget()
 
     @property
     def nbytes(self) -> int:
-        """Device memory that they take."""
+        """Bytes of device memory."""
         return self._nbytes
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Let a program read them, and write new ones."""
+        """Bind a program's inputs to the states, and its outputs to the new states."""
         for info in ports:
             found = self._arena.tensors.get(info.name)
             if found is not None:
                 program.bind(info.name, found.memory, found.offset)
 
     def advance(self, tokens: int) -> None:
-        """Take what a run made of so many more tokens."""
+        """Take over the new states of a run on a number of tokens."""
         self._before = self.tokens, {name: self.read(name).copy() for name in self._names}
         before, self.tokens = self.tokens, _TORN
         for name in self._names:
@@ -75,10 +75,10 @@ class LinearStates(Part):
         self.tokens = before + tokens
 
     def rewind(self, tokens: int) -> None:
-        """Go back to the first tokens, or further: ``tokens`` says to how many.
+        """Rewind to the first tokens, or further; the attribute ``tokens`` is then the result.
 
         Args:
-            tokens: at most as many as there are.
+            tokens: tokens to keep; no effect if there are no more.
         """
         if tokens >= self.tokens:
             return
@@ -92,14 +92,14 @@ class LinearStates(Part):
         self.tokens = place
 
     def known(self, tokens: int) -> int:
-        """Return of how many tokens the states are if they go back to the first ones."""
+        """Return the number of tokens in the states after a rewind to the first ``tokens``."""
         if tokens >= self.tokens:
             return self.tokens
         known = self._before is not None and self._before[0] <= tokens
         return self._before[0] if known and self._before else 0
 
     def forget(self) -> None:
-        """Be of no tokens."""
+        """Reset the states to no tokens."""
         self.tokens = _TORN
         self._before = None
         for name in self._names:
@@ -107,21 +107,21 @@ class LinearStates(Part):
         self.tokens = 0
 
     def hold(self, tokens: int) -> None:
-        """Be of so many tokens that were stored from outside; their values are written apart."""
+        """Set the number of tokens; the values are set from outside."""
         self.tokens, self._before = tokens, None
 
     def tensors(self) -> Mapping[str, Array]:
-        """Return the values of all variables; views."""
+        """Return the values of all variables, as views."""
         return {name: self.read(name) for name in self._names}
 
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None]
     ) -> Sequence[LinearVariableState]:
-        """Return the variables as a request shows them."""
+        """Return the variables as a request exposes them."""
         return [LinearVariableState(name, talk, check_idle, self) for name in self._names]
 
     def read(self, name: str) -> Array:
-        """The values of a variable; a view."""
+        """Return the values of a variable; a view."""
         return self._tensor(READ_PREFIX, name)
 
     def _tensor(self, prefix: str, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""Layers with a state of fixed size, as the main path meets them."""
+"""Trait of layers with a state of fixed size."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class _OfModel(Instance):
-    """The states of one model.
+    """States of one model.
 
     Args:
-        inputs: that read them, each variable once.
+        inputs: inputs that read states, each variable once.
     """
 
     rereads = True
@@ -39,28 +39,28 @@ class _OfModel(Instance):
 
 
 class LinearStatesTrait(Trait):
-    """Layers with a state of fixed size in the place of K and V."""
+    """Layers with a state of fixed size in place of K and V."""
 
     forgets_tokens = False
 
     def owns(self, variable: str) -> bool:
-        """Return whether a variable is such a state."""
+        """Return whether a variable is a state of fixed size."""
         return is_linear_cache(variable)
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.linear_states.graph import passes
 
         return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the states that a model reads."""
+        """Return the instance for a model that reads states of fixed size."""
         found = linear_inputs(inputs)
         return _OfModel(found) if found else None
 
     def check_options(self, names: ModelNames, options: Options) -> None:
-        """Check that options leave states alone; see ``check``."""
+        """Check that options are compatible with states; see ``check``."""
         check_linear_caches(names.variables, options)
 
     def check_ports(

@@ -1,4 +1,4 @@
-"""A state of fixed size as OpenVINO shows it."""
+"""State of fixed size as an OpenVINO variable."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class LinearVariableState(PartState):
-    """One variable of a request."""
+    """A state of fixed size as a variable of a request."""
 
     _part: LinearStates
 
     @property
     def state(self) -> Tensor:
-        """The state after all tokens, e.g. [1, channels, places]; a copy.
+        """State after all tokens, e.g. [1, channels, places]; a copy.
 
-        It may be set to one of the same shape. Who sets it sets K and V, too, which say of how many
-        tokens all of them are.
+        Set it to a tensor of the same shape, and set K and V, too: they determine the number of
+        tokens.
 
         Raises:
-            StateError: a tensor does not fit.
+            StateError: the tensor does not fit.
             RequestBusy: the request is running.
         """
         self._check_idle()

@@ -1,6 +1,7 @@
-"""LongRoPE: rotary factors that depend on how far an inference reaches.
+"""LongRoPE: rotary factors that depend on the largest position of an inference.
 
-Begin with ``trait``; ``long_rope`` has the graph's side, ``names`` the input between both.
+Begin with ``trait``; ``graph`` and ``tell_reach`` have the passes, ``names`` the input that
+connects both.
 """
 
 from npuw_layer.traits.long_rope.trait import TRAIT as TRAIT

@@ -19,7 +19,7 @@ from npuw_layer.traits.long_rope.tell_reach import TellReach, largest_positions
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-    """Return the passes for a model that computes with its largest position."""
+    """Return the passes for a model that depends on its largest position."""
     if not any(True for _ in largest_positions(model)):
         return ()
     return (
@@ -30,14 +30,14 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 
 
 def _reach_of(model: Model) -> Port | None:
-    """Return the input that tells of long inferences, if the graph has it."""
+    """Return the input that marks long inferences; None if the graph has none."""
     long = long_from(port.name for port in model.inputs)
     return next((port for port in model.inputs if long is not None and port.name == long[0]), None)
 
 
 @dataclass(frozen=True)
 class CacheBothRopes(GraphPass):
-    """Look sines and cosines up in two tables, of short and of long inferences.
+    """Look up sines and cosines in two tables, for short and for long inferences.
 
     Before:  %s = ov.Sin(%a) ; %a depends on %position_ids and %npuw_longrope_4096
     After:   %s = ov.Gather(%tables, ov.Add(%position_ids, ov.Multiply(%npuw_longrope_4096, rows)))
@@ -57,13 +57,13 @@ class CacheBothRopes(GraphPass):
 
 @dataclass(frozen=True)
 class ShapeReach(GraphPass):
-    """Give the input that tells of long inferences its static shape.
+    """Set the static shape of the input that marks long inferences.
 
     Before:  %npuw_longrope_4096 : tensor<?x1xi64>
     After:   %npuw_longrope_4096 : tensor<SLOTSx1xi64>
 
     Raises:
-        ModelError: there are several conversations, and one decides for all.
+        ModelError: several conversations would share one choice.
     """
 
     name = "shape-reach"

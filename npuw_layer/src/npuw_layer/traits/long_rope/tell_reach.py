@@ -1,4 +1,4 @@
-"""The input by which the host says how far an inference reaches."""
+"""Input by which the host marks long inferences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST = (1 << 31) - 1
 
 
 def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) -> SSAValue:
-    """Return the largest position, as far as it matters: 0, or where long inferences begin."""
+    """Return a stand-in for the largest position: 0, or the first that makes an inference long."""
     g = GraphBuilder(model, op)
     largest = op.results[0]
     dims = shape_of(largest)
@@ -36,7 +36,7 @@ def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) ->
 
 
 def largest_positions(model: Model) -> Iterator[ReduceMax]:
-    """Yield the ops that compute the largest position of all."""
+    """Yield the ops that compute the largest of all positions."""
     positions = model.find_input(POSITIONS)
     if positions is None:
         return
@@ -57,7 +57,7 @@ def _is_positions(value: SSAValue, positions: SSAValue) -> bool:
 
 
 def _limit(reach: OpResult) -> int | None:
-    """Return the largest position from which on all dependent values change, once; None if none."""
+    """Return the position from which on dependent values change, if they change once; else None."""
     edge = list(_edge(reach))
 
     def values(last: int) -> list[Array]:
@@ -79,7 +79,7 @@ def _limit(reach: OpResult) -> int | None:
 
 
 def _edge(reach: OpResult) -> Iterator[SSAValue]:
-    """Yield values made of one value and constants alone that other values depend on."""
+    """Yield the values made from ``reach`` and constants alone that other values depend on."""
     made: set[SSAValue] = {reach}
     pending: list[SSAValue] = [reach]
     while pending:
@@ -98,17 +98,17 @@ def _made_of(op: Operation, made: set[SSAValue]) -> bool:
 
 
 class TellReach(GraphPass):
-    """Let the host say whether an inference is long, if angles depend on it.
+    """Add an input by which the host marks long inferences, if angles depend on that.
 
     Before:  %m = ov.ReduceMax(%position_ids) ; %long = ov.Greater(ov.Add(%m, 1), 4096)
     After:   %m = ov.Multiply(%npuw_longrope_4096, 4096) ; …
 
-    Exporters compute max(position_ids) + 1 > the original context, and what follows from that. A
-    static program cannot: it may see a piece of a prompt, and padding. So the largest position
-    becomes an input i64 [sequences, 1], 0 or 1, and its name ends with the position that makes an
-    inference long. Which values depend on it, and the position, are found by evaluation.
+    Exporters compare max(position_ids) + 1 with the original context length. A static program
+    cannot, as it may read a piece of a prompt, and padding. So an input i64 [sequences, 1], 0 or 1,
+    replaces the largest position; its name ends with the position that makes an inference long.
+    Evaluation finds the dependent values and that position.
 
-    Source: fact sheet npuw §a.3, step 17: both sets of factors, chosen by the host.
+    Source: fact sheet npuw §a.3, step 17: the host chooses between both sets of factors.
     """
 
     name = "tell-reach"

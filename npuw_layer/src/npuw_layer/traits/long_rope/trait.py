@@ -1,4 +1,4 @@
-"""LongRoPE in a conversation: the host tells programs whether the inference is long."""
+"""Trait of LongRoPE: the host marks long inferences for programs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class _Reach(Instance, Part):
-    """Input that tells of long inferences; it keeps nothing, so all conversations share it.
+    """Input that marks long inferences; stateless, so all conversations share the instance.
 
     Args:
-        name: of the input.
+        name: name of the input.
         limit: position that makes an inference long.
     """
 
@@ -39,22 +39,22 @@ class _Reach(Instance, Part):
         inputs[self._name][...] = tokens.reach >= self._limit
 
     def prefix_key(self, tokens: NewTokens) -> bytes:
-        """Tell keys that were turned by the factors of long inferences from others."""
+        """Return a key that separates rows with the factors of long inferences from others."""
         return b"long" if tokens.reach >= self._limit else b""
 
 
 class LongRoPE(Trait):
-    """Rotary factors that depend on how far an inference reaches."""
+    """Rotary factors that depend on the largest position of an inference."""
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.long_rope.graph import passes
 
         return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the input's meaning, if there is the input."""
+        """Return the instance for a model with the input."""
         found = long_from(info.name for info in inputs)
         return None if found is None else _Reach(*found)
 

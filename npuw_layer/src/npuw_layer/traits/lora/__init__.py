@@ -1,21 +1,21 @@
-"""LoRA adapters: they change what a model says without other weights.
+"""LoRA adapters, which change a model's output without changing its weights.
 
-Beside a matmul y = x Wᵀ an adapter puts ((x Aᵀ) · alpha) Bᵀ with A [rank, in], alpha [1, rank] and
-B [out, rank]. As openvino_genai does, adapters are added to a model as variables of dynamic rank. A
-request sets them, and keeps them until it sets others. A static model reads them as inputs of the
-largest rank (NPUW_LLM_MAX_LORA_RANK), zeros behind the adapter's own. ``Core.compile_adapted`` adds
-them; a model that openvino_genai added them to is compiled like any other.
+To a matmul y = x Wᵀ an adapter adds ((x Aᵀ) · alpha) Bᵀ with A [rank, in], alpha [1, rank] and B
+[out, rank]. As in openvino_genai, adapters are variables of dynamic rank. A request keeps them
+until it sets others. A static model reads them as inputs of the largest rank
+(NPUW_LLM_MAX_LORA_RANK), with zeros after the adapter's own rank. ``Core.compile_adapted`` adds the
+variables; a model to which openvino_genai added them is compiled like any other.
 
-    trait           the trait's record: begin here
-    adaptation      adapters that a model is compiled with
-    products        matmuls that can be adapted
-    insert          adapters put into a graph: as variables, as constants, into weights
-    names           the variables of adapters, and their parts
-    graph           their static shapes
-    values          the adapters that a conversation is held with
-    buffers         the device memory in which all programs of a conversation read them
-    ports           checks of programs from elsewhere
-    variable_state  a variable as OpenVINO shows it
+        trait           the trait: begin here
+        adaptation      adapters that a model is compiled with
+        products        matmuls that can be adapted
+        insert          insertion of adapters: as variables, as constants, into weights
+        names           variables of adapters, and their parts
+        graph           static shapes of the variables
+        values          adapters of a conversation
+        buffers         device memory in which all programs of a conversation read adapters
+        ports           checks of imported programs
+        variable_state  a tensor of an adapter as an OpenVINO variable
 
 Source: openvino_genai's AdapterController (src/cpp/src/lora/adapter.cpp), NPUW's
 llm_infer_request (fact sheet npuw §a.6, §c.11).

@@ -1,4 +1,4 @@
-"""What is asked of a model that is to be compiled with adapters: which products, and how."""
+"""Adaptation: the adapters that a model is compiled with, and their mode."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What a model is adapted with.
+    """Adapters of a model, and their mode.
 
     Attributes:
-        products: what is added to each product, by the name that ``products`` gives it. Where
-            states hold it, only types and widths matter: whoever runs the model sets values.
-        mode: how.
+        products: adapter of each matmul, by its name in ``products``. If requests set adapters,
+            only types and widths matter here.
+        mode: way of insertion.
     """
 
     products: Mapping[str, LowRank]
@@ -34,7 +34,7 @@ class Adaptation:
 
     @property
     def digest(self) -> str:
-        """Identity of the adaptation: tells adapted models of one model apart."""
+        """Identity of the adaptation, which distinguishes adapted models."""
         return self._digest
 
     @cached_property
@@ -53,24 +53,24 @@ class Adaptation:
         return "" if self.mode.is_settable else self.digest
 
     def apply(self, model: Model) -> None:
-        """Put the adapters into a model; see ``insert``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        """Insert the adapters into a model; see ``insert``."""
+        # Imported here: a warm start compiles nothing, so it need not import ``insert``.
         from npuw_layer.traits.lora.insert import insert_adapters
 
         insert_adapters(model, self.products, self.mode)
 
     @property
     def rank(self) -> int:
-        """The largest rank of all products."""
+        """Largest rank of all adapters."""
         return max((len(each.a) for each in self.products.values()), default=0)
 
 
 def adapted_options(options: Options, adaptation: Adaptation) -> Options:
-    """Settle the options of a model that is to be adapted.
+    """Return the options for an adapted model.
 
     Args:
-        options: those of a language model, settled.
-        adaptation: with what.
+        options: settled options of a language model.
+        adaptation: adapters of the model.
 
     Raises:
         OptionError: a rank is too large.
@@ -90,6 +90,6 @@ def _parts(added: LowRank) -> tuple[Array, Array, Array]:
 
 
 def _described(added: LowRank, name: str) -> bytes:
-    """Name, types and widths; the rank is not of the model."""
+    """Return name, types and widths; the rank is not a property of the model."""
     shapes = f"{added.a.dtype} {added.a.shape[1:]} {added.b.dtype} {added.b.shape[:1]}"
     return f"{len(name)} {name} {shapes};".encode()

@@ -1,8 +1,8 @@
-"""Where the programs of a conversation read its adapters: one buffer for each variable.
+"""Device buffers in which the programs of a conversation read its adapters.
 
-What was set is copied to device memory before the next inference, and only that. All static models
-of the conversation read the same buffers, so that prefill and every generate variant agree. (NPUW
-sets them on prefill and the current variant alone, and only when a conversation begins; fact sheet
+Only changed variables are copied to device memory, before the next inference. All static models of
+the conversation read the same buffers, so prefill and every generate variant agree. (NPUW sets
+adapters only on prefill and the current variant, and only when a conversation begins; fact sheet
 npuw §c.11.)
 """
 
@@ -17,11 +17,11 @@ from npuw_layer.traits.lora.values import AdapterValues
 
 
 class AdapterBuffers:
-    """The variables of adapters in device memory, zeros behind an adapter's own rank.
+    """Variables of adapters in device memory, with zeros after an adapter's own rank.
 
     Args:
-        device: where they lie.
-        inputs: of the static models, each variable once.
+        device: device of the buffers.
+        inputs: inputs of the static models, each variable once.
     """
 
     def __init__(self, device: Device, inputs: Sequence[TensorInfo]) -> None:
@@ -30,21 +30,21 @@ class AdapterBuffers:
         for tensor in self._tensors.values():
             tensor.data[...] = 0
         self._held: dict[str, Array] = {}
-        """What was copied, as it was given."""
+        """Copied values, in the form in which they were set."""
         self._version: tuple[AdapterValues, int] | None = None
-        """Whose adapters these are, and of when."""
+        """Adapters that the buffers hold, and their version."""
 
     @property
     def nbytes(self) -> int:
-        """Device memory that they take."""
+        """Bytes of device memory."""
         return sum(tensor.data.nbytes for tensor in self._tensors.values())
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Let a program read them here.
+        """Bind a program's inputs to the buffers.
 
         Args:
-            program: bound to all else.
-            ports: its inputs and outputs, others among them.
+            program: program whose other tensors are bound.
+            ports: all its inputs and outputs.
         """
         for info in ports:
             tensor = self._tensors.get(info.name.removeprefix(READ_PREFIX))
@@ -52,10 +52,10 @@ class AdapterBuffers:
                 program.bind(info.name, tensor.memory, tensor.offset)
 
     def apply(self, values: AdapterValues) -> None:
-        """Copy what was set to where programs read it, if it is not there yet.
+        """Copy values that have changed to the buffers.
 
         Raises:
-            StateError: the parts of an adapter have different ranks; nothing is copied.
+            StateError: the parts of an adapter have different ranks; no value is copied.
         """
         version = values, values.version
         if self._version == version:
@@ -65,7 +65,7 @@ class AdapterBuffers:
         self._version = None
         for name in changed:
             tensor, given = self._tensors[name], values.get(name)
-            self._held.pop(name, None)  # until all of it is copied
+            self._held.pop(name, None)  # until the whole value is copied
             tensor.data[...] = 0
             held = convert_values(given, numpy_element(given.dtype), tensor.info.element)
             tensor.data[tuple(map(slice, given.shape))] = held

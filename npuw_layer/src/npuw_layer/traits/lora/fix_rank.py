@@ -1,4 +1,4 @@
-"""The variables of adapters in a static model: read at a static rank, and never assigned."""
+"""Static rank of the variables of adapters, which a static model only reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reads_adapters(model: Model) -> bool:
 
 
 def _read_slots(model: Model, read: ReadValue, shape: Shape, slots: int) -> None:
-    """Read a variable of each slot in the place of one."""
+    """Replace a variable by one for each slot."""
     g, kind = GraphBuilder(model, read), tensor(element_of(read.output), shape)
     names = [slot_variable(read.variable_id.data, slot) for slot in range(slots)]
     reads = [
@@ -53,16 +53,16 @@ def _static(variable: Variable, part: Part, rank: int) -> Shape:
 
 @dataclass(frozen=True)
 class FixRank(GraphPass):
-    """Give the variables of adapters static shapes.
+    """Set static shapes of the variables of adapters.
 
     Before:  %a = ov.ReadValue "….A" : ?x64 ; ov.Assign "….A"(%a)
     After:   %a = ov.ReadValue "….A" : RANKx64
 
     The rank is NPUW_LLM_MAX_LORA_RANK. With several slots each conversation has variables of its
-    own, ``slot_variable`` [1, …], which are joined to a batch, as their products are.
+    own, ``slot_variable`` [1, …], which are joined to a batch, as their matmuls are.
 
     Raises:
-        ModelError: a variable changes from inference to inference, or is no matrix of known width.
+        ModelError: inferences change a variable, or it is not a matrix of known width.
     """
 
     name = "fix-rank"
@@ -77,7 +77,7 @@ class FixRank(GraphPass):
             if name is None:
                 continue
             shape = _static(variable, name.part, self.rank)
-            assert variable.read is not None  # else it has no static shape
+            assert variable.read is not None  # _static() has checked it
             assert variable.assign is not None
             Rewriter.replace_op(variable.assign, [], [variable.assign.value])
             if self.slots > 1:

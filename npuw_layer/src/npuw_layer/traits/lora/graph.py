@@ -34,7 +34,7 @@ class CheckHeadAdapters(GraphPass):
     Requires: ``head-alone``, which leaves the head's own variables.
 
     Raises:
-        ModelError: it would need each conversation's.
+        ModelError: the head would need the adapter of each conversation.
     """
 
     name = "check-head-adapters"

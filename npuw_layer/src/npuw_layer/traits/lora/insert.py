@@ -1,4 +1,4 @@
-"""Puts adapters into a stateful graph: as states, as constants, or into its weights.
+"""Insertion of adapters into a stateful graph: as states, as constants, or into weights.
 
 Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/src/lora/adapter.cpp).
 """
@@ -30,17 +30,17 @@ from npuw_layer.traits.lora.products import products, widths
 
 
 def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -> None:
-    """Adapt a model.
+    """Insert adapters into a model.
 
     Args:
-        model: changed in place. States are called as openvino_genai calls them:
-            ``lora_state_<n><product>.A``, where n is how many variables there were before.
-        adapters: what is added to each product, by name.
-        mode: how.
+        model: changed in place. States have openvino_genai's names,
+            ``lora_state_<n><product>.A``, where n is the number of variables before.
+        adapters: adapter of each matmul, by name.
+        mode: way of insertion.
 
     Raises:
-        ModelError: the model has no such product, or one of other widths; or weights that nothing
-            can be added to; or states of adapters.
+        ModelError: the model has no such matmul, or one of other widths, or quantised weights that
+            cannot be changed, or already has states of adapters.
     """
     if reads_adapters(model):
         raise ModelError("the model has adapters already; set its states, or take it without them")
@@ -75,27 +75,27 @@ def _check(name: str, added: LowRank, op: MatMul | None) -> None:
 
 
 class _Tensors(Protocol):
-    """Where the tensors that are put beside a product come from."""
+    """Source of an adapter's tensors."""
 
     def give(self, part: Part, like: Array) -> SSAValue:
-        """Give a tensor, of the type and the widths of an array at least."""
+        """Return a tensor with the type and the widths of an array, of any rank."""
         ...
 
 
 class _Constants:
-    """They never change."""
+    """Adapter tensors as constants."""
 
     def __init__(self, model: Model, before: MatMul) -> None:
         self._graph = GraphBuilder(model, before)
 
     def give(self, part: Part, like: Array) -> SSAValue:
-        """The array itself."""
+        """Return the array as a constant."""
         del part
         return self._graph.add(Constant.inline(like)).output
 
 
 class _States:
-    """They are variables of any rank, which keep what they are set to."""
+    """Adapter tensors as variables of any rank, which inferences do not change."""
 
     def __init__(self, model: Model, before: MatMul, prefix: str) -> None:
         self._graph = GraphBuilder(model, before)
@@ -103,7 +103,7 @@ class _States:
         self._prefix = prefix
 
     def give(self, part: Part, like: Array) -> SSAValue:
-        """What it was set to."""
+        """Return the value of a new variable."""
         full = list(like.shape)
         full[part.rank_axis] = -1
         name = StringAttr(f"{self._prefix}.{part.value}")
@@ -115,7 +115,7 @@ class _States:
 
 
 def _put_beside(model: Model, op: MatMul, tensors: _Tensors, added: LowRank) -> None:
-    """Let y = x Wᵀ become y + ((x Aᵀ) · alpha) Bᵀ, in the type that y is computed in."""
+    """Replace y = x Wᵀ by y + ((x Aᵀ) · alpha) Bᵀ, in the type of y."""
     kind, g = element_of(op.output), GraphBuilder(model, op.next_op)
     given = [
         tensors.give(Part.A, added.a),
@@ -131,7 +131,7 @@ def _put_beside(model: Model, op: MatMul, tensors: _Tensors, added: LowRank) -> 
 
 
 def _fuse(model: Model, name: str, op: MatMul, added: LowRank) -> None:
-    """Let W become W + B · alpha · A, for this product alone, whoever else reads W."""
+    """Replace W by W + B · alpha · A for this matmul only; other readers of W are unaffected."""
     weights = stored_constant(op.b)
     if weights is None:
         raise ModelError(

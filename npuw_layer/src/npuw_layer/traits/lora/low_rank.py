@@ -1,4 +1,4 @@
-"""Low-rank adapters of one product, and the ways in which they become part of a model."""
+"""Low-rank adapter of one matmul, and the modes of insertion."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from npuw_layer.backends.protocols import Array
 
 
 class Mode(Enum):
-    """How adapters become part of a model; openvino_genai's ``AdapterConfig.Mode``."""
+    """Mode of insertion of adapters; openvino_genai's ``AdapterConfig.Mode``."""
 
     DYNAMIC = "DYNAMIC"
-    """As states of any rank up to NPUW_LLM_MAX_LORA_RANK."""
+    """States of any rank up to NPUW_LLM_MAX_LORA_RANK."""
     STATIC_RANK = "STATIC_RANK"
-    """As states of the rank that they have now, and no larger one."""
+    """States of at most the present rank."""
     STATIC = "STATIC"
-    """As constants beside the weights, which stay as they are stored."""
+    """Constants beside the weights, which stay as stored."""
     FUSE = "FUSE"
-    """Added to the weights."""
+    """Sums with the weights."""
 
     @property
     def is_settable(self) -> bool:
-        """Whether a request sets them."""
+        """True if requests set adapters."""
         return self in (Mode.DYNAMIC, Mode.STATIC_RANK)
 
 
 class LowRank(Protocol):
-    """What is added to a product y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
+    """Adapter of a matmul y = x Wᵀ, which adds ((x Aᵀ) · alpha) Bᵀ."""
 
     @property
     def a(self) -> Array:

@@ -1,7 +1,7 @@
-"""Variables of adapters, by the names that openvino_genai gives them.
+"""Variables of adapters by openvino_genai's names.
 
 E.g. ``lora_state_16__module.model.layers.0.mlp.up_proj/aten::linear/MatMul.alpha``: a number that
-tells products of one name apart, the product's name, and which of its three tensors it is.
+distinguishes matmuls of one name, the matmul's name, and one of its three tensors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
 
 
 class Part(Enum):
-    """A tensor of an adapted product."""
+    """A tensor of an adapted matmul."""
 
     A = "A"
     """[rank, in]"""
@@ -30,26 +30,26 @@ class Part(Enum):
 
     @property
     def rank_axis(self) -> int:
-        """The axis that counts ranks."""
+        """Axis of the rank."""
         return 0 if self is Part.A else 1
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterName:
-    """What a variable is to an adapter: a part of what is added to a product."""
+    """Role of a variable in an adapter: a part of the adapter of a matmul."""
 
     product: str
     part: Part
 
 
 def adapter_name(variable: str) -> AdapterName | None:
-    """Tell what a variable is to an adapter, by its id; None if it is none of an adapter's."""
+    """Return a variable's role in an adapter, by its id; None if it is not an adapter's."""
     found = _STATE.fullmatch(variable)
     return None if found is None else AdapterName(found[1], Part(found[2]))
 
 
 def is_adapter_variable(name: str) -> bool:
-    """Return whether a variable is an adapter's, of whatever slot."""
+    """Return whether a variable is an adapter's, in any slot."""
     variable, _ = slot_of(name)
     return adapter_name(variable) is not None
 
@@ -62,7 +62,7 @@ def is_adapter_input(info: TensorInfo) -> bool:
 
 
 def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:
-    """The adapters' inputs of some static models, each once: the same in all that have it."""
+    """Return the inputs of static models that read adapters, each once; models agree on them."""
     every = (info for inputs in models for info in inputs if is_adapter_input(info))
     return list({info.name: info for info in every}.values())
 
@@ -71,11 +71,11 @@ def check_head_adapters(variables: Iterable[str], conversations: int) -> None:
     """Check that the head of several conversations has no adapters.
 
     Args:
-        variables: of the LM head.
-        conversations: how many there are at once.
+        variables: variables of the LM head.
+        conversations: number of conversations at once.
 
     Raises:
-        ModelError: it would need each conversation's.
+        ModelError: the head would need the adapter of each conversation.
     """
     if conversations > 1 and any(adapter_name(name) for name in variables):
         raise ModelError(

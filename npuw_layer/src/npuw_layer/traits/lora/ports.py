@@ -1,4 +1,4 @@
-"""Programs from elsewhere must read the same adapters, at the rank that they were compiled for."""
+"""Checks that imported programs read the same adapters, at the compiled rank."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from npuw_layer.tensors.names import slot_of, slot_variable
 from npuw_layer.traits.lora.names import adapter_name, is_adapter_input
 
 _FLOATS = frozenset({"f32", "f16", "bf16"})
-"""What programs compute in."""
+"""Element types of programs' activations."""
 
 
 def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank: int) -> None:
-    """Compare the adapters that programs read: all the same, and a head what is beside it.
+    """Check that all programs but heads read the same adapters, at the given rank.
 
     Args:
-        stages: what the programs should be.
+        stages: expected stages of the programs.
         loaded: the programs.
         rank: NPUW_LLM_MAX_LORA_RANK.
 
     Raises:
-        BlobError: they are others, or of another rank.
+        BlobError: adapters differ, or are of another rank.
     """
     known: dict[str, TensorInfo] = {}
     bodies: set[frozenset[str]] = set()
@@ -46,19 +46,19 @@ def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank:
 
 
 def _variable(info: TensorInfo) -> str:
-    """The variable that an input is, of whatever slot."""
+    """Return the variable that an input reads, without its slot."""
     return slot_of(info.name.removeprefix(READ_PREFIX))[0]
 
 
 def _expected(names: Iterable[str], stage: Stage) -> set[str]:
-    """What a stage calls the variables that it reads."""
+    """Return the names of the variables in a stage's inputs."""
     if stage.slots == 1:
         return set(names)
     return {slot_variable(name, slot) for name in names for slot in range(stage.slots)}
 
 
 def _fits(info: TensorInfo, stage: Stage, rank: int) -> bool:
-    """Whether an input is a matrix of the rank; in a model of slots, as the one of a batch."""
+    """Return whether an input is a matrix of the rank; with several slots, a batch of one."""
     of = adapter_name(_variable(info))
     batch = (1,) if stage.slots > 1 else ()
     return (

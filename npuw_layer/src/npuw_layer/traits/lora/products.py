@@ -1,4 +1,4 @@
-"""Which products of a model can be adapted, and what they are called."""
+"""Matmuls of a model that can be adapted, and their names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 
 _ENDS = "MatMul"
-"""With which NPUW wants the names of adapted products to end; those of exported IRs do."""
+"""Suffix that NPUW requires of names of adapted matmuls; names in exported IRs have it."""
 
 
 def products(model: Model) -> dict[str, MatMul]:
-    """Find the products y = x Wᵀ (or x W) with a matrix of known size, by name, in order."""
+    """Return the matmuls y = x Wᵀ (or x W) with a matrix of known size, by name, in order."""
     found: dict[str, MatMul] = {}
     for op in model.body.ops:
         if isinstance(op, MatMul) and NAME_ATTRIBUTE in op.attributes and _is_adaptable(op):
@@ -21,7 +21,7 @@ def products(model: Model) -> dict[str, MatMul]:
 
 
 def widths(op: MatMul) -> tuple[int, int]:
-    """The width of what a product takes, and of what it gives."""
+    """Return the widths of a matmul's input and output."""
     rows, columns = shape_of(op.b)
     return (columns, rows) if int_value(op.transpose_b) else (rows, columns)
 

@@ -1,4 +1,4 @@
-"""LoRA adapters as the main path meets them."""
+"""Trait of LoRA adapters."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class _Adapters(Part):
-    """The adapters of one conversation.
+    """Adapters of one conversation.
 
     Args:
-        device: its memory holds them.
-        inputs: that read them, each variable once.
-        values: the adapters in force; none has an effect yet.
+        device: device of the adapters' memory.
+        inputs: inputs that read adapters, each variable once.
+        values: adapters in force, at first without effect.
     """
 
     persists = True
@@ -41,7 +41,7 @@ class _Adapters(Part):
 
     @property
     def nbytes(self) -> int:
-        """Device memory of the buffers."""
+        """Bytes of device memory."""
         return self._buffers.nbytes
 
     @property
@@ -50,7 +50,7 @@ class _Adapters(Part):
         return self._values.digest
 
     def use(self, settings: Settings | None) -> None:
-        """Take over the adapters of a conversation that got this place."""
+        """Use the adapters of a conversation that has taken this slot."""
         assert isinstance(settings, AdapterValues)  # made by this trait's instance
         self._values = settings
 
@@ -59,26 +59,26 @@ class _Adapters(Part):
         self._buffers.bind(program, ports)
 
     def begin(self) -> None:
-        """Copy adapters to the device if they were set anew."""
+        """Copy changed adapters to the device."""
         self._buffers.apply(self._values)
 
     def prefix_key(self, tokens: NewTokens) -> bytes:
-        """Tell rows that were computed with these adapters from others."""
+        """Return a key that separates rows computed with these adapters from others."""
         return self._values.digest
 
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None]
     ) -> Sequence[AdapterVariableState]:
-        """Return the variables as a request shows them."""
+        """Return the variables as a request exposes them."""
         values = self._values
         return [AdapterVariableState(name, values, check_idle) for name in values.names]
 
 
 class _OfModel(Instance):
-    """The variables of adapters that one model has.
+    """Variables of adapters in one model.
 
     Args:
-        inputs: that read them, each variable once.
+        inputs: inputs that read adapters, each variable once.
     """
 
     def __init__(self, inputs: Sequence[TensorInfo]) -> None:
@@ -90,7 +90,7 @@ class _OfModel(Instance):
         return _Adapters(device, self._inputs, self.settings())
 
     def settings(self) -> AdapterValues:
-        """Return adapters without effect."""
+        """Return new adapters, without effect until set."""
         return AdapterValues(self._shapes)
 
 
@@ -98,18 +98,18 @@ class LoRA(Trait):
     """Adapters in variables that a request sets."""
 
     def owns(self, variable: str) -> bool:
-        """Return whether a variable is an adapter's, of whatever slot."""
+        """Return whether a variable is an adapter's, in any slot."""
         return is_adapter_variable(variable)
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.lora.graph import passes
 
         return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the adapters that a model reads."""
+        """Return the instance for a model that reads adapters."""
         found = adapter_inputs([inputs])
         return _OfModel(found) if found else None
 
@@ -117,7 +117,7 @@ class LoRA(Trait):
         """Check that the head of several conversations has no adapters.
 
         Raises:
-            ModelError: it would need each conversation's.
+            ModelError: the head would need the adapter of each conversation.
         """
         check_head_adapters(variables, max(options.batch_slots))
 

@@ -1,4 +1,4 @@
-"""What a conversation's adapters are set to: checked, kept as it was given, told from others."""
+"""Adapters of a conversation: checked values, kept in the caller's form, with a digest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from npuw_layer.errors import StateError
 from npuw_layer.traits.lora.names import AdapterName, Part, adapter_name
 
 _TYPES = ("float32", "float16")
-"""What adapters are set as."""
+"""Element types in which adapters are set."""
 
 
 class AdapterValues:
-    """The variables of adapters by their ids; at first none has an effect.
+    """Values of the variables of adapters by id; at first without effect.
 
     Args:
-        shapes: of the buffers that programs read, by name: those of the largest rank.
+        shapes: shapes of the programs' buffers, of the largest rank, by name.
     """
 
     def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -27,34 +27,34 @@ class AdapterValues:
         self._given = {name: self._of_rank_0(name) for name in shapes}
         self._digest: bytes | None = b""
         self.version = 0
-        """Changes when a variable does."""
+        """Number that changes with every change of a variable."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The variables."""
+        """Names of the variables."""
         return list(self._given)
 
     @property
     def digest(self) -> bytes:
-        """Tells these adapters from others; empty if none has an effect."""
+        """Identity of the adapters; empty if none has an effect."""
         if self._digest is None:
             self._digest = self._digested()
         return self._digest
 
     def get(self, name: str) -> Array:
-        """What a variable was set to; of rank 0 if to nothing. It is never written to."""
+        """Return the value of a variable, of rank 0 if not set; it must not be written to."""
         return self._given[name]
 
     def set(self, name: str, values: Array) -> None:
         """Set a variable.
 
         Args:
-            name: which.
-            values: f32 or f16, of the adapter's own rank; they are copied. What is empty has no
-                effect.
+            name: name of the variable.
+            values: f32 or f16, of the adapter's own rank; they are copied. An empty array removes
+                the effect.
 
         Raises:
-            StateError: there is no such variable, or it does not fit.
+            StateError: there is no such variable, or the values do not fit.
         """
         if name not in self._given:
             raise StateError(f"the model has no adapter state {name!r}")
@@ -65,7 +65,7 @@ class AdapterValues:
         self.version += 1
 
     def reset(self, name: str) -> None:
-        """Let a variable have no effect."""
+        """Remove the effect of a variable."""
         self.set(name, self._of_rank_0(name))
 
     def check(self) -> None:
@@ -73,13 +73,13 @@ class AdapterValues:
         self.check_ranks(self.names)
 
     def check_ranks(self, names: Iterable[str]) -> None:
-        """Refuse parts of one adapter beside parts of another.
+        """Check that the parts of each adapter have the same rank.
 
         Args:
-            names: those whose products are looked at.
+            names: variables whose matmuls are checked.
 
         Raises:
-            StateError: parts that are not empty have different ranks.
+            StateError: non-empty parts of an adapter have different ranks.
         """
         for product in {_role(name).product for name in names}:
             ranks = {part.value: self._rank(product, part) for part in Part}
@@ -122,7 +122,7 @@ class AdapterValues:
         return digest.digest() if effective else b""
 
     def _effective(self) -> Iterator[str]:
-        """What adds something to a product: none of its parts is of rank 0, or all zeros."""
+        """Yield the variables of adapters with an effect: no part is of rank 0 or all zeros."""
         for product in {_role(name).product for name in self._given}:
             names = [f"{product}.{part.value}" for part in Part]
             if all(name in self._given and self._given[name].any() for name in names):

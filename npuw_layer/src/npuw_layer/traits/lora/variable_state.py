@@ -1,4 +1,4 @@
-"""A variable of an adapter as OpenVINO shows it."""
+"""Tensor of an adapter as an OpenVINO variable."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class AdapterVariableState:
     """One variable of a request's adapters.
 
     Args:
-        name: its id in the model.
-        adapters: whose.
+        name: id of the variable in the model.
+        adapters: adapters that the variable belongs to.
         check_idle: raises if the request is running.
     """
 
@@ -25,12 +25,12 @@ class AdapterVariableState:
 
     @property
     def name(self) -> str:
-        """The variable's id, as in ReadValue and Assign."""
+        """Id of the variable, as in ReadValue and Assign."""
         return self._name
 
     @property
     def state(self) -> Tensor:
-        """What it was set to, at its own rank; of rank 0 if to nothing. A copy.
+        """Value at its own rank, of rank 0 if not set; a copy.
 
         Raises:
             RequestBusy: the request is running.
@@ -40,27 +40,27 @@ class AdapterVariableState:
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
-        """Set it for the next inferences; tokens that are stored stay as they were computed.
+        """Set the variable for the next inferences; rows of stored tokens stay.
 
         Args:
-            tensor: f32 or f16: A [rank, in], alpha [1, rank] or B [out, rank], with a rank of
-                NPUW_LLM_MAX_LORA_RANK at most; an empty one switches what is added to the product
-                off. The values are copied.
+            tensor: f32 or f16: A [rank, in], alpha [1, rank] or B [out, rank], with a rank of at
+                most NPUW_LLM_MAX_LORA_RANK; an empty one switches the adapter of the matmul off.
+                The values are copied.
 
         Raises:
-            StateError: it does not fit. If its rank is not that of the other two, the next
-                inference says so.
+            StateError: the tensor does not fit. A rank other than that of the adapter's other
+                tensors is an error of the next inference.
             RequestBusy: the request is running.
         """
         self._check_idle()
         self._adapters.set(self._name, values_of(tensor))
 
     def reset(self) -> None:
-        """Switch what is added to the product off.
+        """Switch the adapter of the matmul off.
 
-        Only this resets an adapter: ``InferRequest.reset_state`` begins a new conversation and
-        keeps adapters. So it is, in effect, in NPUW, where the device keeps what it was given, and
-        openvino_genai resets caches alone when a chat begins.
+        Only this method resets an adapter: ``InferRequest.reset_state`` begins a new conversation
+        and keeps adapters. The effect is the same in NPUW, where the device keeps adapters and
+        openvino_genai resets only caches when a chat begins.
 
         Raises:
             RequestBusy: the request is running.

@@ -1,20 +1,20 @@
-"""Trees of candidates, of which one path is accepted (Eagle 3).
+"""Trees of candidate tokens, of which one path is accepted (Eagle 3).
 
-A draft guesses several ways to go on. The target reads all of them in one step: candidates lie
-side by side, and ``eagle_tree_mask``, added to the scores, lets each attend to its ancestors alone.
-Then the caller accepts a path, and names its candidates by ``npuw_eagle3_sampling_result``: the
-rows of K and V of all others go, and the rows that stay move together.
+A draft model proposes several continuations. The target reads all of them in one step: candidates
+are side by side, and ``eagle_tree_mask``, added to the scores, restricts each to attend to its
+ancestors. Then the caller accepts a path by setting ``npuw_eagle3_sampling_result``: the rows of K
+and V of all other candidates are dropped, and the remaining rows move together.
 
-trait           the trait's record: begin here
-names           the inputs and the variable
-graph           the mask in static models
-tree_mask       the mask of the caller, and its place in a static model's
-candidates      the tokens of the last step, and the ones that are accepted
+trait           the trait: begin here
+names           names of the inputs and the variable
+graph           passes for the mask in static models
+tree_mask       the caller's mask, and its place in a static model's mask
+candidates      candidates of the last step, and the accepted ones
 variable_state  the variable by which a caller accepts a path
 check           options that trees rule out
-imported_ports  checks of programs from elsewhere
+imported_ports  checks of imported programs
 
-Source: NPUW's Eagle 3 extension, and openvino_genai's stateful Eagle 3 pipeline for how it is used.
+Source: NPUW's Eagle 3 extension, and its use in openvino_genai's stateful Eagle 3 pipeline.
 """
 
 from npuw_layer.traits.trees.trait import TRAIT as TRAIT

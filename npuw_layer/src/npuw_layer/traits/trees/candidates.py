@@ -1,4 +1,4 @@
-"""Candidates of the last step, and the path of them that the caller accepts."""
+"""Candidates of the last step, and the path that the caller accepts."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Candidates(Part):
-    """Candidates that a conversation has in its cache.
+    """Candidates in a conversation's cache.
 
-    It keeps the path that was accepted as soon as it is told of it: whatever is asked of the
-    conversation then, its tokens are those of that path.
+    An accepted path takes effect at once: from then on the conversation has only the tokens of that
+    path.
 
     Args:
         cache: the conversation's K and V.
-        history: its tokens.
-        most: tokens of a step.
+        history: the conversation's tokens.
+        most: maximum tokens of a step.
     """
 
     shown_last = True
@@ -41,31 +41,31 @@ class Candidates(Part):
         self._cache = cache
         self._history = history
         self._step = NewTokens.none()
-        """Those of the last step; none if there was none, or it was told what stays of it."""
+        """Candidates of the last step; empty without a step, or once a path is accepted."""
         self.told: Array = _nothing()
-        """What was told since the last step, i64 [2 + 512]; else zeros."""
+        """Sampling result since the last step, i64 [2 + 512]; zeros if not set."""
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
-        """Refuse a tree in a prompt; raises as ``check_read_in_order``."""
+        """Reject a tree in a prompt; raises as ``check_read_in_order``."""
         if prompt:
             check_read_in_order(tokens, self._most)
 
     def fill(self, inputs: Mapping[str, Array], tokens: NewTokens, past: int) -> None:
-        """Fill the mask of a step; prompts have none."""
+        """Fill the mask of a step; prompts have no mask."""
         if TREE_MASK in inputs:
             fill(inputs[TREE_MASK], tokens.pairs.get(TREE_MASK), past)
 
     def note(self, step: NewTokens) -> None:
-        """Note a step, whose tokens are the last ones that are stored."""
+        """Record a step; its tokens are the last stored ones."""
         self.forget()
         self._step = step
 
     def forget(self) -> None:
-        """There is no step any more that something could be told of."""
+        """Forget the step, so that no path can be accepted."""
         self._step, self.told = NewTokens.none(), _nothing()
 
     def rewind(self, tokens: int) -> None:
-        """Forget the step: its tokens are not the last ones any more."""
+        """Forget the step: its tokens are no longer the last ones."""
         self.forget()
 
     def hold(self, tokens: int) -> None:
@@ -79,17 +79,17 @@ class Candidates(Part):
         return [SamplingState(SAMPLING_RESULT, talk, check_idle, self)]
 
     def settle(self, result: Array) -> bool:
-        """Keep those alone that were accepted.
+        """Keep only the accepted candidates.
 
         Args:
-            result: i64, as the variable has it. Zeros tell nothing. Candidates behind those that it
-                counts are not accepted.
+            result: i64, in the format of the variable. Zeros have no effect. Candidates beyond the
+                result's number are not accepted.
 
         Returns:
-            Whether it tells anything.
+            Whether the result is not zeros.
 
         Raises:
-            StateError: it does not fit the last step, or itself; nothing has changed.
+            StateError: the result contradicts the last step, or itself; nothing has changed.
         """
         if not result[0]:
             return False
@@ -101,11 +101,11 @@ class Candidates(Part):
         return True
 
     def _check_step(self, accepted: Array) -> None:
-        """Compare what was accepted with the last step.
+        """Compare the accepted candidates with the last step.
 
         Raises:
-            StateError: there are no such candidates, or they are no path: rows of K and V depend on
-                whom a candidate saw.
+            StateError: there are no such candidates, or they are not a path: rows of K and V depend
+                on the candidates that each one attended to.
         """
         count = len(self._step)
         if not count:
@@ -133,22 +133,22 @@ class Candidates(Part):
             )
 
     def _seen(self) -> Array:
-        """Which candidates each one saw, boolean [candidates, candidates], as far as masks say."""
+        """Return the candidates that each one attended to, boolean [candidates, candidates]."""
         count, tree = len(self._step), self._step.pairs.get(TREE_MASK)
         return np.ones((count, count), np.bool_) if tree is None else tree[:, -count:] > ATTENDED
 
     def _keep(self, kept: Array) -> None:
-        """Move the rows of some candidates together, and forget the rest.
+        """Move the rows of kept candidates together, and forget the others.
 
         Args:
-            kept: their numbers in the step, ascending, from 0 on.
+            kept: indices of the kept candidates in the step, ascending, from 0 on.
         """
         cache = self._cache
         begin, end = cache.rows.tokens - len(self._step), cache.rows.tokens
         solid = int((kept == np.arange(len(kept))).sum())
         moved = kept[solid:] - solid
         behind = cache.between(begin + solid, end) if len(moved) else []
-        rows = [each[:, moved] for each in behind]  # copies: they lie where they go to
+        rows = [each[:, moved] for each in behind]  # copies: source and target overlap
         cache.truncate(begin + solid)
         if rows:
             cache.restore(rows, len(moved))
@@ -156,7 +156,7 @@ class Candidates(Part):
 
 
 def _accepted(result: Array) -> Array:
-    """Which candidates were accepted, i64 [candidates] of 0 and 1.
+    """Return a flag for each candidate, i64 [candidates]: 1 if accepted, else 0.
 
     Raises:
         StateError: the numbers contradict one another.

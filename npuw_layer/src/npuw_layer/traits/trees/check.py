@@ -1,4 +1,4 @@
-"""Options that trees of candidates rule out: rows must be those of the last tokens said."""
+"""Options that trees of candidates rule out, since rejected candidates must be removable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from npuw_layer.traits.trees.names import TREE_MASK
 
 
 def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Options) -> None:
-    """See that candidates lie where they can be taken back, if a model takes trees of them.
+    """Check that rejected candidates can be removed, if a model takes trees.
 
     Args:
-        inputs: of the model.
-        variables: its caches, and states in their place.
-        options: of its compilation.
+        inputs: inputs of the model.
+        variables: its caches, and states in place of caches.
+        options: options of its compilation.
 
     Raises:
-        ModelError: rejected candidates could not go.
+        ModelError: rejected candidates could not be removed.
     """
     if TREE_MASK not in inputs:
         return

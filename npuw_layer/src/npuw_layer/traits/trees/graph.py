@@ -1,4 +1,4 @@
-"""Passes for Eagle's models: prompts have no input of trees, and states are as wide as given."""
+"""Passes for Eagle's models: the tree mask, and the width of hidden states."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _RANK = 4
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-    """Return the passes for a model that takes trees, or states of another model.
+    """Return the passes for a model that takes trees, or hidden states of another model.
 
     Raises:
-        ModelError: options rule trees out.
+        ModelError: options rule out trees.
     """
     inputs = [port.name for port in model.inputs]
     states = [Placed(CheckTokens.name, SettleStates())] if HIDDEN_STATES in inputs else []
@@ -45,13 +45,13 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 
 
 def _tree_mask(model: Model) -> SSAValue:
-    """Return the input.
+    """Return the input of the tree mask.
 
     Raises:
-        ModelError: it has another type or rank.
+        ModelError: the input has another type or rank.
     """
     value = model.find_input(TREE_MASK)
-    assert value is not None  # else there are no such passes
+    assert value is not None  # otherwise the pass is not in the pipeline
     element, dims = element_of(value), shape_of(value)
     if element not in ELEMENTS or len(dims) != _RANK:
         raise ModelError(
@@ -62,7 +62,7 @@ def _tree_mask(model: Model) -> SSAValue:
 
 @dataclass(frozen=True)
 class ShapeTrees(GraphPass):
-    """Give the input of trees its static shape.
+    """Set the static shape of the tree mask.
 
     Before:  %eagle_tree_mask : tensor<1x1x?x?xf32>
     After:   %eagle_tree_mask : tensor<1x1xTOKENSxPAST+TOKENSxf32>
@@ -82,13 +82,13 @@ class ShapeTrees(GraphPass):
 
 
 class DropTrees(GraphPass):
-    """Remove the input of trees from a model that reads prompts.
+    """Remove the tree mask from a model that reads prompts.
 
     Before:  %m = ov.Add(%mask, %eagle_tree_mask)
     After:   %mask
 
-    The original gives prompts an input [1, 1, 1, 1], which adds nothing. Without the addition the
-    compiler sees which rows attend to which.
+    The original sets a prompt's mask to [1, 1, 1, 1], which adds 0. Without the addition the
+    compiler can derive the visible positions.
 
     Raises:
         ModelError: the input has another type or rank.
@@ -110,14 +110,14 @@ class DropTrees(GraphPass):
 
 
 class SettleStates(GraphPass):
-    """Close the width of the states that a draft takes.
+    """Fix the width of the hidden states that a draft takes.
 
     Before:  %hidden_states : tensor<?x?x?xf32> ; the output last_hidden_state : ?x?x96
     After:   %hidden_states : tensor<?x?x96xf32>
 
-    A draft whose first matmul went to the target takes states as wide as those that it gives.
+    A draft whose first matmul was moved to the target takes hidden states as wide as its output.
 
-    Source: NPUW's ReshapeToStatic, which finds the width alike.
+    Source: NPUW's ReshapeToStatic, which finds the width likewise.
     """
 
     name = "settle-states"

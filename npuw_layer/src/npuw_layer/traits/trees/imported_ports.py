@@ -1,4 +1,4 @@
-"""Programs from elsewhere must take trees where steps do, and nowhere else."""
+"""Checks that only generate programs of an imported model take the tree mask."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
 def check_tree_masks(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
 ) -> None:
-    """Compare programs' inputs for trees with what they should be, and with one another.
+    """Compare the programs' tree masks with those of the stages, and with one another.
 
     Args:
-        stages: what the programs should be; all of a model's, or some.
+        stages: expected stages of the programs; all of a model's, or some.
         loaded: the programs.
-        options: what the model was compiled with.
+        options: options that the model was compiled with.
 
     Raises:
-        BlobError: one is not what it should be.
+        BlobError: a mask is not that of its stage, or masks differ.
     """
     elements = set[str]()
     for stage, program in zip(stages, loaded, strict=True):

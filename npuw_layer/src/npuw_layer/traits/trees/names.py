@@ -1,20 +1,20 @@
-"""Names of the inputs of Eagle's models, and of the variable that accepts candidates."""
+"""Names of the inputs of Eagle's models, and of the variable by which candidates are accepted."""
 
 from __future__ import annotations
 
 HIDDEN_STATES, INTERNAL_HIDDEN_STATES = "hidden_states", "internal_hidden_states"
-"""f32 [1, n, width]: what a draft takes beside ids, the target's states or its own. NPUW of 2026.4
-has both as the first; before, the second was an input of its own."""
+"""Inputs f32 [1, n, width] of a draft beside ids: the target's hidden states, or the draft's own.
+NPUW of 2026.4 uses the first for both; before, the second was a separate input."""
 
 TREE_MASK = "eagle_tree_mask"
-"""The input f32 or f16 [1, 1, n, stored + n]: what is added to the scores of new tokens."""
+"""Input f32 or f16 [1, 1, n, stored + n], added to the scores of new tokens."""
 
 SAMPLING_RESULT = "npuw_eagle3_sampling_result"
-"""The variable i64 [2 + 512]: how many candidates there were, how many of them were accepted, and
-for each 1 if it was, else 0."""
+"""Variable i64 [2 + 512]: the number of candidates, the number of accepted ones, and for each
+candidate 1 if accepted, else 0."""
 
 MOST_CANDIDATES = 512
-"""Those that the variable has room for, as in the original."""
+"""Maximum candidates in the variable, as in the original."""
 
 HEADER = 2
-"""The numbers before those of candidates."""
+"""Number of elements before those of candidates."""

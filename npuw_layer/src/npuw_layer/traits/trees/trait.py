@@ -1,4 +1,4 @@
-"""Eagle's models as the main path meets them: hidden states of a target, trees of candidates."""
+"""Trait of Eagle's models: hidden states of a target, and trees of candidates."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 
 class _OfModel(Instance):
-    """The mask of one model.
+    """Tree mask of one model.
 
     Args:
-        mask: as the caller sets it.
-        most: tokens of a step.
+        mask: mask in the caller's form.
+        most: maximum tokens of a step.
     """
 
     def __init__(self, mask: TreeMask, most: int) -> None:
         self._mask, self._most = mask, most
 
     def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
-        """Return the candidates of a conversation: none yet."""
+        """Return the candidates of a conversation, at first empty."""
         return Candidates(cache, history, self._most)
 
     def pair_inputs(self) -> Sequence[PairInput]:
-        """Return the mask."""
+        """Return the tree mask."""
         return (self._mask,)
 
 
@@ -58,29 +58,29 @@ class Trees(Trait):
 
     def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         """Return the passes of ``graph``."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, so it need not import the passes.
         from npuw_layer.traits.trees.graph import passes
 
         return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
-        """Return the mask of a model that takes one."""
+        """Return the instance for a model with a tree mask."""
         for info in inputs:
             if info.name == TREE_MASK:
                 return _OfModel(TreeMask(info.element), info.shape[2])
         return None
 
     def open_inputs(self, info: TensorInfo) -> Sequence[OpenInput] | None:
-        """Show the mask with the dimensions that the caller chooses."""
+        """Return the tree mask with the dimensions that the caller chooses open."""
         if info.name != TREE_MASK:
             return None
         return [(TREE_MASK, info.element, (OPEN, 1, OPEN, OPEN))]
 
     def check_options(self, names: ModelNames, options: Options) -> None:
-        """Check that candidates can be taken back, and that Eagle's models are such.
+        """Check that rejected candidates can be removed, and that NPUW_EAGLE fits the model.
 
         Raises:
-            ModelError: they are not.
+            ModelError: candidates cannot be removed, or the model has no hidden states to output.
         """
         if options.eagle and LAST_HIDDEN_STATE not in names.outputs:
             raise ModelError(
@@ -92,7 +92,7 @@ class Trees(Trait):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the masks of programs; see ``imported_ports``."""
+        """Compare the tree masks of programs; see ``imported_ports``."""
         check_tree_masks(stages, loaded, options)
 
 

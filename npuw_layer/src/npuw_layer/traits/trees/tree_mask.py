@@ -1,11 +1,11 @@
-"""What is added to the scores of new tokens: as the caller says it, and in a static model's input.
+"""Tree mask, which is added to the scores of new tokens, of the caller and of a static model.
 
-The caller's [1, 1, rows, columns] ends with the last new token, both ways, and what it leaves out
-is 0: openvino_genai gives the square of the candidates, [1, 1, n, n], or with what is stored before
-them, [1, 1, n, stored + n]; a prompt has [1, 1, 1, 1]. In a static model tokens are aligned to the
-left, and new ones stand behind the whole past, so the columns part there.
+The caller's mask [1, 1, rows, columns] ends with the last new token in both dimensions; missing
+elements are 0. openvino_genai passes the square of the candidates, [1, 1, n, n], or also the stored
+tokens, [1, 1, n, stored + n]; a prompt has [1, 1, 1, 1]. In a static model tokens are aligned to
+the left, and new ones follow the whole past, so the columns are split there.
 
-Source: NPUW's Eagle 3 extension, which aligns all of it to the right, as it does new tokens.
+Source: NPUW's Eagle 3 extension, which aligns the mask to the right, as it does new tokens.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.traits.trees.names import TREE_MASK
 
 _LOWEST = {"f32": -1e30, "f16": -65504.0}
-"""What takes the place of minus infinity: no score counts beside it, and where all positions of a
-tile are forbidden it makes no NaN."""
+"""Substitutes of minus infinity: scores are negligible beside them, and a tile without visible
+positions yields no NaN."""
 
 ELEMENTS = tuple(_LOWEST)
-"""What it may be of."""
+"""Element types of the mask."""
 
 
 def tree_shape(tokens: int, past: int) -> tuple[int, ...]:
-    """That of the input of a static model: a row for each new token, a column for each row of K."""
+    """Return the shape in a static model: a row for each new token, a column for each row of K."""
     return (1, 1, tokens, past + tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeMask:
-    """The input as the caller sets it."""
+    """Tree mask in the form in which the caller sets it."""
 
     element: str
     name: str = TREE_MASK
@@ -43,31 +43,31 @@ class TreeMask:
 
     @property
     def described(self) -> str:
-        """Its type and shape, for people."""
+        """Type and shape, for messages."""
         return f"{self.element} [1, 1, tokens, positions]"
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether a shape is that of one sequence's mask."""
+        """Return whether a shape is that of one sequence's mask."""
         return len(shape) == 4 and tuple(shape[:2]) == (1, 1) and 0 not in shape
 
     def rows(self, values: Array) -> Array:
-        """The mask of one sequence, [rows, columns]; a view."""
+        """Return the mask of one sequence, [rows, columns]; a view."""
         return values[0, 0]
 
     def whole(self, values: Array, new: int, positions: int) -> Array | None:
-        """Say what is added to the score of each new token at each position.
+        """Return the summand for the score of each new token at each position.
 
         Args:
             values: [rows, columns], which end with the last new token.
-            new: tokens.
-            positions: those that are stored, and the new ones.
+            new: number of new tokens.
+            positions: number of stored and new tokens.
 
         Returns:
-            Finite numbers [new, positions]; None if nothing is added to what a token attends to
-            anyway, itself and all before it.
+            Finite numbers [new, positions]; None if they are 0 at all positions a token attends to
+            anyway: itself and all before it.
 
         Raises:
-            TensorError: there are more rows or columns, or one is no number.
+            TensorError: there are more rows or columns, or a value is NaN.
         """
         rows, columns = values.shape
         if rows > new or columns > positions:
@@ -86,11 +86,11 @@ class TreeMask:
 
 
 def fill(target: Array, tree: Array | None, past: int) -> None:
-    """Set a static model's input.
+    """Fill a static model's tree mask.
 
     Args:
         target: [1, 1, tokens, past + tokens].
-        tree: [new, stored + new], or None if nothing is added.
+        tree: [new, stored + new], or None for zeros.
         past: rows that the model reads.
     """
     target[...] = 0
@@ -102,14 +102,14 @@ def fill(target: Array, tree: Array | None, past: int) -> None:
 
 
 def check_read_in_order(tokens: NewTokens, most: int) -> None:
-    """Refuse a tree in a prompt, whose tokens all see those before them.
+    """Reject a tree in a prompt, whose tokens attend to all tokens before them.
 
     Args:
-        tokens: of a prompt.
-        most: tokens of a step.
+        tokens: tokens of a prompt.
+        most: maximum tokens of a step.
 
     Raises:
-        TensorError: they are candidates.
+        TensorError: the tokens are candidates.
     """
     if TREE_MASK in tokens.pairs:
         raise TensorError(

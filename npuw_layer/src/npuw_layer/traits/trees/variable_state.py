@@ -1,4 +1,4 @@
-"""What became of candidates, as OpenVINO shows it: a variable that is set after each step."""
+"""Sampling result as an OpenVINO variable, to be set after each step of candidates."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class SamplingState(PartState):
-    """The variable npuw_eagle3_sampling_result of a request."""
+    """Variable npuw_eagle3_sampling_result of a request."""
 
     _part: Candidates
 
     @property
     def state(self) -> Tensor:
-        """What was told since the last inference, i64 [514]; zeros if nothing was; a copy.
+        """Sampling result since the last inference, i64 [514], zeros if not set; a copy.
 
-        It may be set, once after an inference of candidates, to [candidates, accepted ones, 1 or 0
-        for each candidate], with or without what is behind them. Their rows of K and V stay, side
-        by side behind what was stored before, and those of the others go: the next inference goes
-        on behind as many tokens. Zeros tell nothing. (The original moves rows when the next
-        inference begins; here they are moved at once.)
+        Set it once after an inference of candidates to [candidates, accepted ones, 1 or 0 for each
+        candidate]; further elements are optional. The rows of K and V of accepted candidates stay,
+        side by side after the rows stored before; the others are dropped. The next inference
+        continues after the accepted tokens. Zeros have no effect. (The original moves rows when
+        the next inference begins; here they move at once.)
 
         Raises:
-            StateError: it does not fit the last inference, or itself; nothing has changed.
+            StateError: the result contradicts the last inference, or itself; nothing has changed.
             RequestBusy: the request is running.
         """
         self._check_idle()
@@ -52,7 +52,7 @@ class SamplingState(PartState):
             self._conversation.continuation.end()
 
     def reset(self) -> None:
-        """Let it be zeros; rows that went do not come back.
+        """Set the variable to zeros; dropped rows do not come back.
 
         Raises:
             RequestBusy: the request is running.

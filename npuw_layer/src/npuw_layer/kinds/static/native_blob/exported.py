@@ -1,4 +1,4 @@
-"""A compiled static model as a native blob, or its payload alone."""
+"""Export of a compiled static model as a native blob, or as its payload alone."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from npuw_layer.storage.native_blob.metadata import Metadata
 from npuw_layer.storage.native_blob.section import write_section
 
 _NO_LAYOUT = "[...]"
-"""How ``ov::Layout`` writes one that says nothing: an exported IR has no others."""
+"""``ov::Layout``'s text of an unspecified layout; an exported IR has no others."""
 
 _OUR_COMPILER = "npuc"
 
 
 def export_native(compiled: CompiledStatic, file: BinaryIO) -> None:
-    """Write a compiled static model to a stream, as the original's plugin would.
+    """Write a compiled static model to a stream, in the format of the original's plugin.
 
     Raises:
-        OptionError: it cannot be exported, or not raw; or encrypting fails.
-        ModelError: the model's files have changed since it was compiled.
+        OptionError: the model cannot be exported at all or not raw, or encryption fails.
+        ModelError: the model's files have changed since compilation.
         OSError: the stream fails.
     """
     (_write_raw if compiled.options.export_raw_blob else _write_described)(compiled, file)
 
 
 def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
-    """Write what the compiler made.
+    """Write the program alone.
 
     Raises:
-        OptionError: that is not all there is.
+        OptionError: a raw program cannot hold the whole model.
     """
     check_compatibility(compiled.options)
     check_device(compiled.device, compiled.options)
@@ -52,7 +52,7 @@ def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
 
 
 def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
-    """Write what the compiler made, and all that is to be known of it."""
+    """Write the program and its metadata."""
     programs, options = compiled.programs, compiled.options
     model = Exported(
         device=compiled.device,
@@ -78,14 +78,14 @@ def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
 
 
 def _payload(compiled: CompiledStatic) -> list[bytes | memoryview]:
-    """The program, whole pages long, in pieces; encrypted if that is wanted."""
+    """Return pieces of the program, padded to whole pages; encrypted if callbacks are set."""
     program, callbacks = compiled.programs.program, compiled.options.encryption
     pieces = [program, pad(program)]
     return [encrypted(b"".join(pieces), callbacks)] if callbacks else pieces
 
 
 def _compiler_number(options: Options) -> int | None:
-    """Major and minor version of our compiler; of others nobody knows here."""
+    """Return the major and minor version of our compiler; None for other compilers."""
     if options.compiler != _OUR_COMPILER:
         return None
     return compiler_number()

@@ -1,4 +1,4 @@
-"""A static model from a native blob, or from an ELF alone, which may come from anywhere."""
+"""Import of a static model from a native blob or a bare ELF, which is untrusted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from npuw_layer.storage.programs import Origin, load
 _log = logging.getLogger(__name__)
 
 _PLAIN = {"NPU_USE_NPUW": "NO", "NPUW_LLM": "NO"}
-"""The way that native blobs go."""
+"""Options of models in native blobs."""
 
 
 def import_native(
@@ -52,16 +52,16 @@ def import_native(
     """Load a static model for the NPU itself.
 
     Args:
-        opened: the blob, none of whose options those of this run may contradict.
-        make_device: gives the device that options name.
-        make_npu: gives the NPU whose memory a device uses.
+        opened: the blob; options of this run must not contradict its options.
+        make_device: creates the device that options name.
+        make_npu: returns the NPU whose memory a device uses.
 
     Raises:
-        BlobVersionError: other versions, or another device, made it.
-        BlobError: it is damaged, or not what it should be.
-        OptionError: an option contradicts it, or its weights are nowhere.
-        ModelError: the weights at hand are not those that it was made of.
-        DeviceError: the device refuses it.
+        BlobVersionError: other versions, or another device, made the blob.
+        BlobError: the blob is damaged or invalid.
+        OptionError: an option contradicts the blob, or its weights are not found.
+        ModelError: the available weights differ from the blob's.
+        DeviceError: the device rejects the blob.
     """
     began = time.perf_counter()
     given = parse_options(opened.config)
@@ -94,7 +94,7 @@ def _read_described(
     opened: BlobBytes,
     make_device: Callable[[Options], Device],
 ) -> _Found:
-    """Take a payload of which our section says all there is to know."""
+    """Load a payload that our section describes completely."""
     container = _container(payload, section)
     any_version = parse_options(opened.config).disable_version_check
     found = verify_model(
@@ -115,10 +115,10 @@ def _read_described(
 
 
 def _container(payload: Place, section: Section) -> Container[ModelManifest]:
-    """Put the parts beside what is said of them.
+    """Combine the payload and the manifest of our section.
 
     Raises:
-        BlobError: they have other sizes.
+        BlobError: the sizes of the parts differ from the manifest.
     """
     parts = section.manifest.parts
     if [part.name for part in parts] != list(PARTS):
@@ -153,7 +153,7 @@ def _ignore_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
 def _read_plain(
     payload: Payload, opened: BlobBytes, make_device: Callable[[Options], Device]
 ) -> _Found:
-    """Take a payload of which nobody says more than the original does."""
+    """Load a payload without our section: only the original's metadata, or none."""
     options = parse_options({**opened.config, **_PLAIN})
     check_plain(options)
     device = make_device(options)
@@ -180,10 +180,10 @@ def _has_state(loaded: LoadedModel) -> bool:
 
 
 def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
-    """See that there is a layout for each input and output, if there are any.
+    """Check that the metadata has a layout for each input and output, if it has any.
 
     Raises:
-        BlobError: there are others.
+        BlobError: the numbers differ.
     """
     sides = (
         ("inputs", metadata.input_layouts, loaded.inputs),
@@ -196,10 +196,10 @@ def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
 
 
 def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
-    """The batch whose items the program takes one by one, if it does.
+    """Return the batch to run item by item; None if the program takes its batch itself.
 
     Raises:
-        BlobError: that cannot be.
+        BlobError: the program does not take one item of the batch.
     """
     batch = None if metadata is None else metadata.batch
     if batch in (None, 1):

@@ -1,8 +1,8 @@
-"""A program that reads a cache in blocks, and the blocks that its inputs are bound to.
+"""Bindings of a program that reads a cache in blocks.
 
-To bind inputs anew costs the device a relocation of the whole program, however many they are: some
-steps' time. So it is done as seldom as can be, and then for as many tokens as may come soon. What
-is bound and not needed stays bound while it lives: nobody attends to it.
+Rebinding any number of inputs costs the device a relocation of the whole program: the time of
+several steps. So inputs are rebound rarely, and then for all tokens that may come soon. A bound
+block that is not needed stays bound while it exists: no token attends to it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from npuw_layer.tensors.names import plain_variable
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """What attachments share: the blocks, how they lie, and which rows of them are in use.
+    """Blocks of a cache, as its attachments share them.
 
     Attributes:
         pool: the blocks.
-        layout: where variables are in each.
-        rows: which are in use.
-        dummy: what is read where there is no block; zeros.
-        ahead: tokens that blocks are bound for at once, beyond those that are stored.
+        layout: places of variables in each block.
+        rows: rows in use.
+        dummy: zeros, read in place of a missing block.
+        ahead: tokens beyond the stored ones that blocks are bound for at once.
     """
 
     pool: BlockPool
@@ -39,31 +39,31 @@ class Blocks:
     ahead: int
 
     def count(self, rows: int) -> int:
-        """How many blocks so many rows take."""
+        """Return the number of blocks that hold a number of rows."""
         return -(-rows // self.layout.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Port:
-    """An input or output, and where it lies in its block."""
+    """An input or output, and its offset in its block."""
 
     name: str
     offset: int
 
 
 class _Unbound:
-    """Stands for what inputs are bound to while nobody knows, or before they are."""
+    """Placeholder for a binding that does not exist yet or is uncertain."""
 
 
 class BlockAttachment:
-    """A program's bindings; satisfies ``kv_strategy.Attachment``.
+    """Bindings of one program; implements ``kv_strategy.Attachment``.
 
     Args:
-        blocks: what it is bound to.
-        program: bound to all else.
-        inputs: its own, others among them.
-        past: rows that it reads.
-        first_row: from which on it writes its new rows, the first of a block; or None.
+        blocks: blocks to bind to.
+        program: program whose other tensors are bound.
+        inputs: all its inputs.
+        past: rows of the cache that it reads.
+        first_row: first row that it writes, the first of a block; None if it writes none.
     """
 
     def __init__(
@@ -78,24 +78,24 @@ class BlockAttachment:
         self._program = program
         self._past = past
         self._inputs = _inputs(blocks.layout, inputs, past)
-        """Of each block."""
+        """Ports of each block."""
         self._read: list[Block | _Unbound | None] = [_Unbound()] * len(self._inputs)
-        """Blocks that the inputs are bound to; None is the dummy."""
+        """Block bound for each block number; None stands for the dummy."""
         self._outputs: Sequence[_Port] = ()
         self._target = 0
-        """The block that is written to."""
+        """Number of the block to write."""
         self._written: Block | None = None
         if first_row is not None:
             self._target = first_row // blocks.layout.rows
             self._outputs = _outputs(blocks.layout)
 
     def refresh(self) -> None:
-        """Bind blocks that came, or take the place of others."""
+        """Bind blocks that are new or replace others."""
         pool = self._blocks.pool
         if self._outputs:
             pool.grow(self._target + 1)
             if pool[self._target] is not self._written:
-                self._written = None  # until all of it is bound
+                self._written = None  # until all its outputs are bound
                 self._bind(self._outputs, pool[self._target])
                 self._written = pool[self._target]
         if self._is_current():
@@ -105,12 +105,12 @@ class BlockAttachment:
         found = [pool.find(number) for number in range(len(self._inputs))]
         for number, (ports, block) in enumerate(zip(self._inputs, found, strict=True)):
             if block is not self._read[number]:
-                self._read[number] = _Unbound()  # until all of it is bound
+                self._read[number] = _Unbound()  # until all its inputs are bound
                 self._bind(ports, block)
                 self._read[number] = block
 
     def _is_current(self) -> bool:
-        """Whether all that is read is bound, and nothing that is gone."""
+        """Return whether all needed blocks are bound, and no freed ones."""
         pool, needed = self._blocks.pool, self._needed(0)
         return all(
             block is pool.find(number) or (block is None and number >= needed)
@@ -118,13 +118,13 @@ class BlockAttachment:
         )
 
     def _look_ahead(self) -> None:
-        """Get blocks for tokens that come next, if there is memory for them."""
+        """Allocate blocks for the next tokens if memory suffices."""
         pool = self._blocks.pool
         with suppress(DeviceError):
             pool.grow(min(self._needed(self._blocks.ahead), pool.capacity))
 
     def _needed(self, more: int) -> int:
-        """How many blocks are read with so many more tokens."""
+        """Return the number of blocks that are read after a number of further tokens."""
         return self._blocks.count(min(self._blocks.rows.reach + more, self._past))
 
     def _bind(self, ports: Sequence[_Port], block: Block | None) -> None:
@@ -136,7 +136,7 @@ class BlockAttachment:
 
 
 def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> list[list[_Port]]:
-    """The inputs of each block of the past."""
+    """Return the inputs of each block of the past."""
     there = {info.name for info in inputs}
     pieces = KVLayout(block=layout.rows).pieces(past)
     return [
@@ -151,6 +151,6 @@ def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> lis
 
 
 def _outputs(layout: BlockLayout) -> list[_Port]:
-    """The outputs, whose rows begin with those of a block."""
+    """Return the outputs, for new rows that begin a block."""
     places = layout.places.items()
     return [_Port(ASSIGN_PREFIX + name, place.offset) for name, place in places]

@@ -1,4 +1,4 @@
-"""A cache in blocks; satisfies ``kv_strategy.KVStrategy``."""
+"""Cache in blocks; implements ``kv_strategy.KVStrategy``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from npuw_layer.llm.kv.kv_rows import KVRows
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Rows of one block, and which of some rows these are."""
+    """Rows inside one block, and their indices among the rows of a copy."""
 
     block: int
     inside: slice | Array
@@ -26,21 +26,21 @@ class _Span:
 
     @property
     def target(self) -> int | Array:
-        """Where in the block: the first one's row, or each one's."""
+        """Target in the block: the first row of a slice, or every row."""
         return self.inside.start if isinstance(self.inside, slice) else self.inside
 
 
 class BlockKVCache:
-    """Blocks that hold the rows of all variables, as many as there are tokens for.
+    """Blocks that hold the rows of all variables, as many as the tokens need.
 
-    Rows never move: row n is in block n / length. A conversation that forgets what it said last
-    keeps its blocks; one that begins anew keeps those that it is about to need.
+    Rows never move: row n is in block n / length. A rewind keeps all blocks; a new conversation
+    keeps the blocks that it is about to need.
 
     Args:
-        device: where they lie.
-        layout: how variables lie in a block.
-        rows: how many there may be, and which tokens they hold.
-        ahead: tokens that programs are bound for at once, beyond those that are stored.
+        device: device of the blocks.
+        layout: layout of variables in a block.
+        rows: capacity, and the token of each row.
+        ahead: tokens beyond the stored ones that programs are bound for at once.
     """
 
     def __init__(self, device: Device, layout: BlockLayout, rows: KVRows, ahead: int) -> None:
@@ -48,7 +48,7 @@ class BlockKVCache:
         self.copied_bytes = 0
         self._layout = layout
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
-        """New rows that nobody has had to read yet."""
+        """New rows, to be copied before they are read."""
         capacity = -(-len(rows) // layout.rows)
         self._pool = BlockPool(partial(layout.allocate, device), capacity)
         dummy = device.allocate(layout.largest)
@@ -56,71 +56,71 @@ class BlockKVCache:
 
     @property
     def names(self) -> Sequence[str]:
-        """The variables."""
+        """Names of the variables."""
         return list(self._layout.places)
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """The variables that are alike, as programs call them."""
+        """Groups of alike variables, by the names that programs use."""
         return self._layout.stacks
 
     @property
     def nbytes(self) -> int:
-        """Device memory that it takes now."""
+        """Bytes of device memory at present."""
         return len(self._pool) * self._layout.nbytes + self._layout.largest
 
     @property
     def most_bytes(self) -> int:
-        """Device memory that it takes when it is full."""
+        """Bytes of device memory of a full cache."""
         return self._pool.capacity * self._layout.nbytes + self._layout.largest
 
     def attach(
         self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
     ) -> BlockAttachment:
-        """Let a program read its past here; see ``KVStrategy``."""
+        """Bind a program to the cache; see ``KVStrategy``."""
         return BlockAttachment(self._blocks, program, inputs, past, first_row)
 
     def together(self, first: int, count: int) -> bool:
-        """Whether rows begin a block and fit it."""
+        """Return whether rows begin a block and fit in it."""
         block, row = divmod(first, self._layout.rows)
         return row == 0 and count <= self._layout.rows and block < self._pool.capacity
 
     def make_room(self, count: int) -> None:
-        """See that there are blocks for new tokens.
+        """Allocate blocks for new tokens.
 
         Raises:
-            DeviceError: there is no memory left.
+            DeviceError: device memory is exhausted.
         """
         rows = self.rows
         last = min(rows.tokens + count, rows.window) if rows.plain else rows.window
         self._pool.grow(self._blocks.count(last))
 
     def prepare_past(self, rows: int) -> None:
-        """Copy new rows, and zero those among the first that are forgotten."""
+        """Copy new rows, and zero forgotten rows among the first ones."""
         self.settle()
         forgotten = self.rows.forgotten(rows)
         if not len(forgotten):
             return
         for span in self._scatter(forgotten):
-            if span.block < len(self._pool):  # one that is gone comes back as zeros
+            if span.block < len(self._pool):  # a freed block comes back zeroed
                 for stack in self._pool[span.block].stacks:
                     stack[:, span.inside] = 0
         self.rows.clean(forgotten)
 
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
-        """Append new rows when somebody is about to read them; see ``KVStrategy``."""
+        """Schedule new rows to be appended before the next read; see ``KVStrategy``."""
         self.settle()
         self._pending = present, plan
 
     def settle(self) -> None:
-        """Copy what is still to be copied."""
+        """Copy pending rows."""
         if self._pending is not None:
             present, plan = self._pending
             self.copied_bytes += self._copy(present, plan)
-            self._pending = None  # not before: what was interrupted is copied again
+            self._pending = None  # not before the copy: an interrupted copy is repeated
 
     def read(self, name: str) -> Array:
-        """The stored rows of a variable in the order of their tokens; a copy."""
+        """Return the stored rows of a variable in the order of their tokens; a copy."""
         self.settle()
         place = self._layout.places[name]
         used = range(self._blocks.count(self.rows.reach))
@@ -138,7 +138,7 @@ class BlockKVCache:
             stack[place.number, span.inside] = values[span.which]
 
     def between(self, begin: int, end: int) -> list[Array]:
-        """The rows of tokens from one number to another; copies where blocks end between."""
+        """Return the rows of a range of tokens; copies if they span several blocks."""
         self.settle()
         spans = list(self._cut(begin, end))
         found: list[Array] = []
@@ -148,7 +148,7 @@ class BlockKVCache:
         return found
 
     def restore(self, rows: Sequence[Array], tokens: int) -> None:
-        """Append rows that ``between`` gave before."""
+        """Append rows that ``between`` returned."""
         self.settle()
         self.make_room(tokens)
         self.rows.expect(tokens)
@@ -156,29 +156,29 @@ class BlockKVCache:
         self.rows.append(tokens)
 
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
-        """Hold other tokens than before; see ``KVStrategy``."""
+        """Replace all stored tokens; see ``KVStrategy``."""
         count = min(len(numbers), self.rows.window)
-        self._pool.grow(self._blocks.count(count))  # what fails changes nothing
+        self._pool.grow(self._blocks.count(count))  # first: a failure changes nothing
         self.reset(count)
         held = self.rows.restore(numbers)
         for name, values in rows.items():
             self.write(name, values[held])
 
     def truncate(self, tokens: int) -> None:
-        """Keep only the first tokens, and all blocks: more tokens are about to come."""
+        """Keep only the first tokens, and all blocks for the tokens that follow."""
         self.rows.truncate(tokens)
 
     def reset(self, tokens: int = 1) -> None:
-        """Forget everything; keep blocks for so many tokens that come next, and some more.
+        """Forget all tokens; keep blocks for the given number of next tokens, and some more.
 
-        These are what programs will be bound for when the conversation goes on.
+        Programs will be bound for all these blocks when the conversation continues.
         """
         self.rows.truncate(0)
         self._pending, self.copied_bytes = None, 0
         self._pool.trim(self._blocks.count(tokens + self._blocks.ahead))
 
     def _copy(self, present: Sequence[Array], plan: RowCopy) -> int:
-        """Copy rows to their blocks; give the bytes."""
+        """Copy rows to their blocks; return the number of bytes."""
         target, total = plan.target, 0
         one = isinstance(target, int)
         for span in self._cut(target, target + plan.rows) if one else self._scatter(target):
@@ -188,7 +188,7 @@ class BlockKVCache:
         return total
 
     def _cut(self, begin: int, end: int) -> Iterator[_Span]:
-        """Cut rows that follow one another at the ends of blocks."""
+        """Cut consecutive rows at block boundaries."""
         length, row = self._layout.rows, begin
         while row < end:
             block, inside = divmod(row, length)
@@ -199,7 +199,7 @@ class BlockKVCache:
             row += count
 
     def _scatter(self, rows: Array) -> Iterator[_Span]:
-        """Sort rows by their blocks."""
+        """Group rows by block."""
         blocks = rows // self._layout.rows
         for block in np.unique(blocks):
             which = np.flatnonzero(blocks == block)

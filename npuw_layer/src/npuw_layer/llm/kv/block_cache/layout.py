@@ -1,6 +1,6 @@
-"""How the variables of a model lie in a block: all of them side by side, in one piece of memory.
+"""Layout of a block: all variables of a model side by side in one piece of memory.
 
-All layers grow by the same tokens, so that a block of tokens is one allocation for all of them.
+All layers grow by the same tokens, so a block of tokens is one allocation for all layers.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class Block:
     """A block of tokens in device memory.
 
     Attributes:
-        memory: what it lies in.
-        stacks: for variables that are alike each, [variables, rows, heads, width]; views.
+        memory: device memory of the block.
+        stacks: for each group of alike variables [variables, rows, heads, width]; views.
     """
 
     memory: Memory
@@ -28,7 +28,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a variable is in every block: its stack, its number there, and its first byte."""
+    """Place of a variable in every block: its stack, its index there, and its byte offset."""
 
     stack: int
     number: int
@@ -36,11 +36,11 @@ class Place:
 
 
 class BlockLayout:
-    """The places of all variables.
+    """Places of all variables in a block.
 
     Args:
-        states: the inputs for a whole block of each variable.
-        rows: tokens of a block.
+        states: input for one whole block of each variable.
+        rows: tokens per block.
     """
 
     def __init__(self, states: Sequence[TensorInfo], rows: int) -> None:
@@ -48,11 +48,11 @@ class BlockLayout:
         variables = [(block_of(info.name.removeprefix(READ_PREFIX)), info) for info in states]
         self._kinds = alike((name, info) for name, info in variables if name is not None)
         self.stacks: list[list[str]] = list(self._kinds.values())
-        """The variables that are alike, as programs call them."""
+        """Groups of alike variables, by the names that programs use."""
         self.places: dict[str, Place] = {}
-        """By their plain names."""
+        """Places by plain name."""
         self.nbytes = 0
-        """Of a block."""
+        """Bytes of a block."""
         for stack, (kind, names) in enumerate(self._kinds.items()):
             pitch = kind.pitch(rows)
             for number, name in enumerate(names):
@@ -66,15 +66,15 @@ class BlockLayout:
         return max(kind.pitch(self.rows) for kind in self._kinds)
 
     def empty(self, variable: str) -> Array:
-        """No rows of a variable, [0, heads, width]."""
+        """Return an empty array of a variable's rows, [0, heads, width]."""
         kind = list(self._kinds)[self.places[variable].stack]
         return kind.empty()
 
     def allocate(self, device: Device) -> Block:
-        """Make a block, zeroed.
+        """Allocate a zeroed block.
 
         Raises:
-            DeviceError: there is no memory left.
+            DeviceError: device memory is exhausted.
         """
         memory = device.allocate(self.nbytes)
         stacks: list[Array] = []

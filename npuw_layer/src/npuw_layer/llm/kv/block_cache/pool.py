@@ -1,7 +1,7 @@
-"""The blocks of one conversation: taken one after the other, the last one given back first.
+"""Blocks of one conversation, allocated in order and freed in reverse.
 
-Block n has the rows from n times its length on, as long as it lives: whoever is bound to it stays
-so, from one conversation to the next.
+Block n holds the rows from n times the block length on as long as it exists, so programs stay bound
+to it from one conversation to the next.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class BlockPool:
     """A stack of blocks.
 
     Args:
-        allocate: makes one, zeroed.
-        capacity: the most that there may be.
+        allocate: allocates a zeroed block.
+        capacity: the maximum number of blocks.
     """
 
     def __init__(self, allocate: Callable[[], Block], capacity: int) -> None:
@@ -32,15 +32,15 @@ class BlockPool:
         return self._blocks[number]
 
     def find(self, number: int) -> Block | None:
-        """A block, if there is one."""
+        """Return a block; None if it is not allocated."""
         return self._blocks[number] if number < len(self._blocks) else None
 
     def grow(self, count: int) -> None:
-        """See that there are so many, at least.
+        """Allocate blocks until there are at least ``count``.
 
         Raises:
-            PoolExhausted: there may not be so many.
-            DeviceError: there is no memory left; those that were made stay.
+            PoolExhausted: the count exceeds the capacity.
+            DeviceError: device memory is exhausted; blocks allocated so far stay.
         """
         if count > self.capacity:
             raise PoolExhausted(count, self.capacity)
@@ -48,6 +48,6 @@ class BlockPool:
             self._blocks.append(self._allocate())
 
     def trim(self, count: int) -> None:
-        """Give memory back, of all but the first."""
+        """Free all blocks but the first ``count``."""
         while len(self._blocks) > count:
             self._blocks.pop().memory.free()
