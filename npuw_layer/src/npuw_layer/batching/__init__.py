@@ -1,12 +1,12 @@
 """Several conversations on one device: continuous batching on static blobs.
 
 slots         a static model that generates for B conversations at once
-request       one conversation, spoken to from any thread
-participant   what it has to say, and where its caches are
-schedule      whose prompt is read on, who generates: integers only, no tensors
-runner        runs what a step has chosen
-engine        conversations that join, wait for a place, take steps and leave
-worker        a thread that makes the steps while there is something to do
+request       one conversation, usable from any thread
+participant   a conversation's pending tokens and its caches
+schedule      choice of the prompt to read and of the generating conversations; integers only
+runner        execution of one step's choices
+engine        conversations that join, wait for a place, take part in steps, and leave
+worker        a thread that makes steps while there is work
 """
 
 from npuw_layer.batching.engine import ContinuousBatching as ContinuousBatching

@@ -28,31 +28,31 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step did."""
+    """Counts of one step's work."""
 
     read: int = 0
-    """Tokens of a prompt."""
+    """Prompt tokens that the step read."""
     generated: int = 0
-    """Conversations that took a token."""
+    """Conversations that generated: each ran one token."""
     slots: int = 0
-    """Slots of the model that they ran on; 0 if it did not run."""
+    """Slots of the model that ran; 0 if none ran."""
     capacity: int = 0
-    """Positions that its attention spans."""
+    """Positions that the model's attention spans."""
 
 
 class ContinuousBatching:
-    """Runs conversations side by side on the static models of one LLM.
+    """Engine that runs conversations side by side on the static models of one LLM.
 
-    ``open`` and what it gives may be used from any thread; steps are made by one at a time. A
-    conversation takes a place when it first says something, and keeps it until it is closed; if
-    there is none, it waits, first come, first served.
+    Any thread may use ``open`` and the requests that it returns; one thread at a time makes a step.
+    A conversation takes a place with its first tokens and keeps the place until it is closed. If no
+    place is free, it waits: first come, first served.
 
     Args:
-        compiled: the static models; NPUW_LLM_BATCH_SLOTS says for how many conversations.
+        compiled: the static models; NPUW_LLM_BATCH_SLOTS sets for how many conversations.
         places: how many conversations hold caches at the same time; 0 is as many as slots.
 
     Raises:
-        ModelError: the model takes more of a token than its id, or gives more than logits.
+        ModelError: the model takes inputs per token besides ids, or has outputs besides logits.
     """
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
@@ -61,12 +61,13 @@ class ContinuousBatching:
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]
         self._caches: list[Conversation] = []
-        """All places; those that no participant has are free, and begin anew."""
+        """All places; those without a participant are free, and are reset before reuse."""
         self._conversations: dict[BatchedRequest, Participant] = {}
         self._orders = itertools.count()
         self._closed = False
         self._changed = Bell()
-        """Guards all above but the runner, which belongs to who makes a step."""
+        """Lock of all fields above but the runner, which belongs to the thread that makes a
+        step."""
         self._stepping = threading.Lock()
         self._stepper = 0
 
@@ -74,12 +75,12 @@ class ContinuousBatching:
         """Begin a conversation.
 
         Args:
-            adapter: the states that it is held with, by the names that ``query_state`` of a request
-                gives them; those that are left out have no effect.
+            adapter: adapter states of the conversation, by the names that a request's
+                ``query_state`` returns; omitted states have no effect.
 
         Raises:
             RequestError: the engine was closed.
-            StateError: a state does not fit the model, or the others.
+            StateError: a state does not fit the model, or the other states.
         """
         request = BatchedRequest(self, self._settings(adapter or {}))
         with self._changed.lock:
@@ -89,7 +90,7 @@ class ContinuousBatching:
         return request
 
     def _settings(self, states: Mapping[str, AnyTensor]) -> list[Settings | None]:
-        """Make the settings of a conversation, one for each of the model's traits; as ``open``."""
+        """Return a conversation's settings, one for each trait of the model; errors as ``open``."""
         found = [trait.settings() for trait in self._compiled.traits]
         own = [one for one in found if one is not None]
         by_name = {name: one for one in own for name in one.names}
@@ -102,7 +103,7 @@ class ContinuousBatching:
         return found
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
-        """Note what a conversation goes on with; see ``BatchedRequest.submit``."""
+        """Queue a conversation's next tokens; see ``BatchedRequest.submit``."""
         check_ids(ids, self._vocabulary)
         with self._changed.lock:
             conversation = self._conversations.get(request)
@@ -116,7 +117,7 @@ class ContinuousBatching:
             return conversation.submission.logits
 
     def leave(self, request: BatchedRequest) -> None:
-        """Forget a conversation; its place is given away at the beginning of the next step."""
+        """Forget a conversation; the next step begins by freeing its place."""
         with self._changed.lock:
             conversation = self._conversations.get(request)
             if conversation is None:
@@ -131,9 +132,9 @@ class ContinuousBatching:
         """Block until a step has something to do.
 
         Args:
-            timeout: seconds after which it is given up; None waits as long as it takes.
-            patience: seconds more that are spent on conversations whose turn it is to say
-                something, so that they run together with the others.
+            timeout: seconds until the wait gives up; None waits without limit.
+            patience: further seconds to wait for conversations with a place but no pending tokens,
+                so that one step runs them together with the others.
 
         Returns:
             Whether there is something to do.
@@ -144,12 +145,12 @@ class ContinuousBatching:
         return found and not self._closed
 
     def step(self) -> StepReport:
-        """Read a piece of a prompt, and generate a token for each who is waiting for one.
+        """Read a chunk of one prompt, and generate a token for each waiting conversation.
 
-        What fails, fails the futures that it concerns; a step itself does not.
+        A failure breaks the futures that it concerns; the step itself does not raise it.
 
         Raises:
-            RequestError: it is called from a future's callback, within another step.
+            RequestError: a future's callback called this, within another step.
         """
         self._refuse_within_step("make a step")
         with self._stepping:
@@ -158,16 +159,16 @@ class ContinuousBatching:
                 return self._step()
             except BaseException:
                 if threading.current_thread() is threading.main_thread():
-                    self._give_up()  # a signal's handler raised it, as Ctrl-C's does
+                    self._give_up()  # a signal's handler raised, e.g. Ctrl-C's
                 raise
             finally:
                 self._stepper = 0
 
     def close(self) -> None:
-        """End all conversations, and give memory back.
+        """End all conversations and free their memory.
 
         Raises:
-            RequestError: it is called from a future's callback, within a step.
+            RequestError: a future's callback called this, within a step.
         """
         self._refuse_within_step("close the engine")
         with self._changed.lock:
@@ -181,7 +182,7 @@ class ContinuousBatching:
             self._runner.free()
 
     def _refuse_within_step(self, what: str) -> None:
-        """Refuse what would wait for the end of the step that it is called from."""
+        """Reject a call from within a step: it would wait for that step's end."""
         if self._stepping.locked() and self._stepper == threading.get_ident():
             raise RequestError(f"a future's callback cannot {what}; it may submit what comes next")
 
@@ -202,7 +203,7 @@ class ContinuousBatching:
         return StepReport(read, len(speaking), made.slots, made.capacity)
 
     def _give_up(self) -> None:
-        """Break the promises whose tokens were being read: nobody knows how far it came."""
+        """Break the futures of tokens being read: how many were read is unknown."""
         error = RequestError("the step that read these tokens was interrupted; submit them again")
         with self._changed.lock:
             places = [(one, one.place, one.submission) for one in self._conversations.values()]
@@ -211,7 +212,7 @@ class ContinuousBatching:
                 self._settle((conversation, place, submission), error)
 
     def _collect(self) -> None:
-        """Give up conversations that are over, and give their places to those who wait."""
+        """Remove conversations that are over, which frees their places."""
         with self._changed.lock:
             gone = [one for one in self._conversations.values() if one.over]
         for conversation in gone:
@@ -220,10 +221,10 @@ class ContinuousBatching:
             if conversation.submission is not None:
                 _settle(conversation.submission, RequestError("the conversation was closed"))
             with self._changed.lock:
-                del self._conversations[conversation.request]  # last: its place is free now
+                del self._conversations[conversation.request]  # last: now the place is free
 
     def _active(self) -> list[_Active]:
-        """Those who have a place and something to say, first come, first served."""
+        """Return conversations with a place and pending tokens, oldest submission first."""
         found: list[_Active] = []
         for conversation, submission in self._speaking():
             try:
@@ -249,7 +250,7 @@ class ContinuousBatching:
         return sorted(speaking, key=lambda one: one[1].order)
 
     def _free_place(self) -> Conversation | None:
-        """A place that nobody has; None if there is none."""
+        """Return an unused place, a new one if the limit allows; None if all are taken."""
         with self._changed.lock:
             taken = {id(one.place) for one in self._conversations.values()}
         unused = next((place for place in self._caches if id(place) not in taken), None)
@@ -273,10 +274,10 @@ class ContinuousBatching:
         )
 
     def _note(self, active: _Active, count: int, outcome: Outcome | None) -> bool:
-        """Note what became of some tokens, and fulfil or break the promise; tell if they are read.
+        """Record the result of some tokens and settle the future; return whether they were read.
 
-        A promise is fulfilled when the last of its tokens is read. If one is broken, what was
-        stored before stays, but for what it gave up itself.
+        The future is fulfilled when its last token is read. If it breaks, tokens stored earlier
+        stay, but for those that the submission itself dropped.
         """
         _, _, submission = active
         failed = isinstance(outcome, NpuwError)
@@ -289,27 +290,27 @@ class ContinuousBatching:
         return not failed
 
     def _settle(self, active: _Active, outcome: Outcome) -> None:
-        """Fulfil or break a promise; the conversation may submit what comes next from then on."""
+        """Fulfil or break the future; the conversation may then submit its next tokens."""
         conversation, _, submission = active
         conversation.request.stored = _stored(active, outcome)
         _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
         with self._changed.lock:
             if conversation.submission is submission:
-                conversation.submission = None  # what it held is not needed any more
+                conversation.submission = None  # frees the submission's memory
 
 
 _Active = tuple[Participant, Conversation, Submission]
 
 
 def _always_wanted() -> None:
-    """Who leaves is noticed between the pieces of a prompt."""
+    """Do nothing: the engine notices closed conversations between a prompt's chunks."""
 
 
 def _stored(active: _Active, outcome: Outcome) -> int:
-    """Tokens of a conversation after its last words: all if they were read.
+    """Return the stored tokens of a conversation after its submission: all if they were read.
 
-    After a failure those that were to stay, or fewer if even they were being read again; and what
-    is refused changes nothing.
+    After a failure: the tokens to keep, or fewer if even those were being read again. A rejected
+    submission changes nothing.
     """
     conversation, place, submission = active
     if isinstance(outcome, TensorError):
@@ -320,13 +321,13 @@ def _stored(active: _Active, outcome: Outcome) -> int:
 
 
 def _begins(submission: Submission) -> bool:
-    """Whether it is still wanted; from now on it cannot be cancelled any more."""
+    """Return whether a submission is still wanted; afterwards it cannot be cancelled."""
     future = submission.logits
     return future.running() or future.set_running_or_notify_cancel()
 
 
 def _settle(submission: Submission, result: Array | NpuwError) -> None:
-    """Fulfil or break a promise, unless it was cancelled."""
+    """Fulfil or break a submission's future, unless it was cancelled."""
     try:
         if isinstance(result, NpuwError):
             submission.logits.set_exception(result)

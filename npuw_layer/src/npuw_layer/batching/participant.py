@@ -1,4 +1,4 @@
-"""What the engine knows of a conversation: what it wants to say, and where its caches are."""
+"""Engine's record of a conversation: its pending tokens and its caches."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from npuw_layer.tensors.names import IDS, POSITIONS
 
 @dataclass(slots=True)
 class Submission:
-    """Tokens that a conversation goes on with, and the promise of the last one's logits."""
+    """Next tokens of a conversation, and the future of the last one's logits."""
 
     ids: Array
-    """i64 [n]."""
+    """Token ids, i64 [n]."""
     keep: int
-    """Stored tokens that stay."""
+    """Stored tokens to keep."""
     order: int
-    """When it was submitted: smaller is earlier."""
+    """Order of submission: smaller is earlier."""
     logits: Future[Array] = field(default_factory=Future[Array])
     read: int = 0
-    """How many of the tokens have been read."""
+    """Number of the tokens already read."""
     reading: Reading | None = None
-    """What reads them, once it has begun; a token alone needs none."""
+    """Prompt reader, once it has begun; a single token needs none."""
 
     @property
     def left(self) -> int:
-        """Tokens that are still to be read."""
+        """Tokens still to read."""
         return len(self.ids) - self.read
 
     @property
     def position(self) -> int:
-        """Where the next token goes."""
+        """Position of the next token."""
         return self.keep + self.read
 
     def tokens(self, count: int) -> NewTokens:
-        """The next tokens, as a conversation takes them."""
+        """Return the next tokens, in the form that a conversation takes."""
         begin, position = self.read, self.position
         rows = {
             IDS: self.ids[begin : begin + count],
@@ -55,12 +55,12 @@ class Submission:
 
 @dataclass(slots=True, eq=False)
 class Participant:
-    """A conversation of several, with a place (caches and models of its own), or waiting."""
+    """One conversation of several: waiting, or with a place (caches and models of its own)."""
 
     request: BatchedRequest
     place: Conversation | None = None
     submission: Submission | None = None
-    """The last one; nothing is left of it when its promise was kept, broken or taken back."""
+    """Latest submission; None once its future is settled."""
     over: bool = False
 
     @property
@@ -70,10 +70,10 @@ class Participant:
 
 
 def reads_prompt(submission: Submission, plan: Plan, options: Options) -> bool:
-    """Whether a conversation can read what is next by itself, in a piece or several.
+    """Return whether a conversation can read its pending tokens by itself, in one chunk or several.
 
-    Several tokens behind stored ones may be too many for it (``TooManyTokens``): they are read as
-    generated ones are.
+    Several tokens behind stored ones may be too many for it (``TooManyTokens``): then they are read
+    one by one, as generated tokens are.
     """
     if submission.reading is not None or not submission.position:
         return True

@@ -1,4 +1,4 @@
-"""One conversation of several: what a server talks to, from any thread."""
+"""One conversation of several: the object that a server uses, from any thread."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from npuw_layer.llm.trait import Settings
 
 
 class Engine(Protocol):
-    """What a conversation needs of who runs it."""
+    """Methods that a conversation needs of its engine."""
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
-        """Note what a conversation goes on with; see ``BatchedRequest.submit``."""
+        """Queue a conversation's next tokens; see ``BatchedRequest.submit``."""
         ...
 
     def leave(self, request: BatchedRequest) -> None:
@@ -31,36 +31,37 @@ class BatchedRequest(Uncopied):
     """A conversation that shares the device with others; ``ContinuousBatching.open`` makes it.
 
     Args:
-        engine: runs it.
-        settings: those of the conversation, one for each of the model's traits.
+        engine: the engine that runs the conversation.
+        settings: the conversation's settings, one for each of the model's traits.
     """
 
     def __init__(self, engine: Engine, settings: Sequence[Settings | None]) -> None:
         self._engine = engine
         self.settings = settings
-        """From the first token to the last; nobody sets them after it was opened."""
+        """Settings, fixed for the whole conversation."""
         self.stored = 0
-        """Tokens of the conversation so far, those that are under way left out."""
+        """Stored tokens of the conversation, without pending ones."""
 
     def submit(self, ids: Sequence[int] | Array, keep: int | None = None) -> Future[Array]:
-        """Go on with tokens: a prompt, or the one that was chosen from the last logits.
+        """Submit tokens: a prompt, or the one chosen from the last logits.
 
-        Returns at once; a later step of the engine fulfils the future. Its callbacks run in the
-        thread that makes the steps, and may submit what comes next, but make no step themselves.
-        What is cancelled before its turn changes nothing.
+        Returns at once; a later step of the engine fulfils the future. The future's callbacks run
+        in the thread that makes the steps. They may submit the next tokens, but must not make a
+        step. A submission cancelled before its turn changes nothing.
 
         Args:
             ids: token ids, at least one.
-            keep: stored tokens that stay, all if not given; the ids follow them. So a conversation
-                goes back, exactly as if it had never said more.
+            keep: stored tokens to keep, all if None; the ids follow them. This rewinds the
+                conversation, exactly as if the dropped tokens had never been submitted.
 
         Returns:
-            The logits f32 [V] of the last token. It raises PromptTooLong or CapacityError if the
-            conversation is too long, which hurts no other, or DeviceError.
+            Future of the last token's logits, f32 [V]. It raises PromptTooLong or CapacityError if
+            the conversation is too long, which affects no other, or DeviceError.
 
         Raises:
             RequestError: the last tokens are not read yet, or the conversation is over.
-            TensorError: the ids are no ids of the vocabulary, or ``keep`` is more than is stored.
+            TensorError: the ids are no ids of the vocabulary, or ``keep`` exceeds the stored
+                tokens.
         """
         tokens = np.asarray(ids)
         if tokens.shape == (0,):
@@ -71,7 +72,7 @@ class BatchedRequest(Uncopied):
         return self._engine.enqueue(self, tokens.astype(np.int64), kept)
 
     def _kept(self, keep: object) -> int:
-        """How many stored tokens stay."""
+        """Return the checked number of stored tokens to keep."""
         if keep is None:
             return self.stored
         try:
@@ -83,7 +84,7 @@ class BatchedRequest(Uncopied):
         return kept
 
     def close(self) -> None:
-        """Leave: what is under way is cancelled, and who waits longest gets the place."""
+        """Leave: pending tokens are cancelled; the longest-waiting conversation gets the place."""
         self._engine.leave(self)
 
     def __enter__(self) -> Self:

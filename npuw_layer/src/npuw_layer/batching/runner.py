@@ -1,4 +1,4 @@
-"""Runs what a step has chosen: a piece of a prompt, and a token of each of some conversations."""
+"""Execution of a step's choices: a chunk of a prompt, and a token of each of some conversations."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from npuw_layer.llm.request.parts import Parts
 from npuw_layer.llm.request.reader import Logits
 
 Speaker = tuple[Conversation, Submission]
-"""Where a conversation's caches are, and what it has to say."""
+"""A conversation's caches and its pending tokens."""
 
 Outcome = Array | NpuwError
-"""Logits f32 [V], which the next run may overwrite, or why there are none."""
+"""Logits f32 [V], which the next run may overwrite, or the error instead of logits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What became of each one's token, and the slots and positions of the model that ran.
+    """Outcome of each conversation's token; slots and positions of the model that ran.
 
-    Both are 0 if none did; positions are also 0 if conversations ran one by one.
+    Both numbers are 0 if no model ran; positions are also 0 if conversations ran one by one.
     """
 
     outcomes: Sequence[Outcome] = ()
@@ -37,7 +37,7 @@ class Generated:
 
 
 class Runner:
-    """The models for several conversations, each made when it is first needed.
+    """Models for several conversations, each made at its first use.
 
     Args:
         compiled: the static models.
@@ -49,13 +49,13 @@ class Runner:
         self._models: dict[Stage, SlotModel] = {}
         self._head: LMHead | None = None
         self.sizes = compiled.plan.slots
-        """For how many conversations at once there are models, ascending."""
+        """Numbers of slots for which there are models, ascending."""
 
     def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
-        """Read the next piece of a prompt.
+        """Read the next chunk of a prompt.
 
         Returns:
-            Its tokens; and the last one's logits, or None if there are more to come.
+            Number of tokens in the chunk; and the last one's logits, or None if more chunks follow.
         """
         place, submission = speaker
         if submission.reading is None:
@@ -68,9 +68,9 @@ class Runner:
             return submission.left, error
 
     def generate(self, everyone: Sequence[Speaker]) -> Generated:
-        """Run a token of each, at most as many as the largest model takes.
+        """Run a token of each conversation, at most as many as the largest model takes.
 
-        Who is full runs alone, and is told so there, or whatever is done about it happens.
+        A conversation with a full cache runs alone: there it fails, or its overflow policy applies.
         """
         outcomes = [self._before(*each) for each in everyone]
         others = [each for each, made in zip(everyone, outcomes, strict=True) if made is None]
@@ -80,7 +80,7 @@ class Runner:
         return replace(together, outcomes=all_made)
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the models' memory."""
         for model in self._models.values():
             model.free()
         self._models.clear()
@@ -89,7 +89,7 @@ class Runner:
             self._head = None
 
     def _before(self, place: Conversation, submission: Submission) -> Outcome | None:
-        """Go back to where a token belongs; tell what became of it if it cannot join others."""
+        """Rewind to the token's position; return its outcome if it must run alone, else None."""
         try:
             place.rewind(submission.position)
         except NpuwError as error:
@@ -129,12 +129,12 @@ class Runner:
         return self._models[stage]
 
     def _lm_head(self) -> LMHead | None:
-        """What makes logits of all slots' hidden states; None if each model has its own."""
+        """Return the LM head for the hidden states of all slots; None if each model has its own."""
         compiled = self._compiled
         if self._head is None and self._plan.heads:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
             heads = {stage: compiled.models[stage] for stage in stages}
-            # No part: options rule out traits with variables in the head of several conversations.
+            # No part: options exclude traits with variables in the head of several conversations.
             self._head = LMHead(compiled.device, heads, Parts(), compiled.bank)
         return self._head
 

@@ -1,8 +1,8 @@
-"""What a step does for whom: first come, first served. No tensors, no threads.
+"""Choice of one step's work: first come, first served. No tensors, no threads.
 
-A step reads one piece of one prompt at most, so that those who generate never wait for more than
-that; and it generates a token for each of the others, as many as there are slots. Whoever goes on
-from a token that was just made queues behind those that still wait for theirs.
+A step reads at most one chunk of one prompt, so generating conversations never wait longer than
+one chunk. It also generates a token for each of the others, as many as there are slots. A
+conversation that continues from a new token queues behind those that still wait for theirs.
 """
 
 from __future__ import annotations
@@ -13,29 +13,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Tokens that a conversation has to be read."""
+    """Pending tokens of a conversation."""
 
     order: int
-    """When it was submitted: smaller is earlier."""
+    """Order of submission: smaller is earlier."""
     reads_prompt: bool
-    """Whether prefill can take them; otherwise they are read one by one, as is a single token."""
+    """Whether prefill can take the tokens; otherwise they are read one by one, like a single
+    token."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """What a step does, in numbers of conversations."""
+    """Work of one step, as indices of conversations."""
 
     prompt: int | None
-    """Whose prompt is read on."""
+    """Conversation whose prompt is read on; None if there is no prompt to read."""
     generate: tuple[int, ...]
-    """Who takes a token each."""
+    """Conversations that generate: each runs one token."""
 
 
 def plan_step(work: Sequence[Work], slots: int) -> StepPlan:
-    """Choose whose turn it is.
+    """Choose the conversations of the next step.
 
     Args:
-        work: of each conversation that has a place and something to say.
+        work: pending tokens of each conversation that has a place.
         slots: conversations that can generate at once.
     """
     by_age = sorted(range(len(work)), key=lambda number: work[number].order)
@@ -45,5 +46,5 @@ def plan_step(work: Sequence[Work], slots: int) -> StepPlan:
 
 
 def fitting(sizes: Sequence[int], needed: int) -> int | None:
-    """The smallest of some sizes, ascending, that holds what is needed; None if none does."""
+    """Return the smallest of ascending sizes that holds what is needed; None if none does."""
     return next((size for size in sizes if size >= needed), None)

@@ -1,4 +1,4 @@
-"""A static model that generates for several conversations, and who sits in which of its slots."""
+"""A static model that generates for several conversations, and the assignment of its slots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from npuw_layer.weights.bank import WeightsBank
 
 @dataclass(frozen=True, slots=True)
 class SlotToken:
-    """The next token of a conversation, its cache, and its parts, which have begun."""
+    """A conversation's next token, its cache, and its parts, whose inference has begun."""
 
     cache: KVStrategy
     parts: Parts
@@ -50,18 +50,17 @@ class SlotToken:
 class SlotModel:
     """A program that takes a token of each of up to B conversations.
 
-    A slot reads the cache and the parts that it is bound to. Conversations keep their slots from
-    step to step; one that comes in takes the slot of one that is not there any more, which costs a
-    relocation of the program's arguments and no copy. A slot that nobody uses goes on
-    reading what it read before, or a neighbour's: what it computes is dropped, and it writes to no
-    cache.
+    A slot reads the cache and the parts bound to it. Conversations keep their slots from step to
+    step. A new conversation takes the slot of an absent one, which costs a relocation of the
+    program's arguments and no copy. An unused slot keeps reading its previous binding, or a
+    neighbour's: its results are dropped, and it writes to no cache.
 
     Args:
-        device: where it runs.
+        device: the device that runs the program.
         loaded: the program, made by ``split_slots``.
         bank: the model's weights.
-        like: a cache of the model: says which variables are alike.
-        head: makes logits of hidden states; None if the program does.
+        like: a cache of the model; it defines which variables are alike.
+        head: LM head that maps hidden states to logits; None if the program does.
     """
 
     def __init__(
@@ -82,11 +81,11 @@ class SlotModel:
         self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
         self._arena.bind(self._program)
         self._present = [present_rows(self._arena, names) for names in like.stacks]
-        """A new row of each slot, for caches that are alike [variables, slots, heads, channels]."""
+        """New row of each slot, for caches that are alike [variables, slots, heads, channels]."""
         self.slots, columns = self._arena[MASK].shape
-        """Conversations that it takes."""
+        """Number of slots: conversations that the program takes."""
         self.past = columns - 1
-        """Rows of each cache that it reads."""
+        """Rows of each cache that the program reads."""
         self._slot_inputs = [
             {info.name: self._arena[info.name][slot : slot + 1] for info in own}
             for slot in range(self.slots)
@@ -97,17 +96,17 @@ class SlotModel:
         self._attached: list[Attachment | None] = [None] * self.slots
 
     def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
-        """Run on a token of each of some conversations, and store their rows.
+        """Run a token of each of some conversations, and store their cache rows.
 
         Args:
-            tokens: of different conversations, at most ``slots``, whose caches have all that is
-                stored in the first ``past`` rows.
+            tokens: of different conversations, at most ``slots``, whose caches hold all stored
+                tokens in the first ``past`` rows.
 
         Returns:
-            For each the logits, f32 [V]; the next run overwrites them.
+            For each conversation the logits, f32 [V]; the next run overwrites them.
 
         Raises:
-            DeviceError: the device failed; the caches are as they were.
+            DeviceError: the device failed; the caches are unchanged.
         """
         for each in tokens:
             each.cache.make_room(1)
@@ -130,16 +129,16 @@ class SlotModel:
         return [logits[slot] for slot in places]
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the program's memory."""
         self._arena.free()
 
     def _logits(self) -> Array:
-        """Of each slot, f32 [slots, V]."""
+        """Return the logits of each slot, f32 [slots, V]."""
         if self._head is None:
             return self._arena[LOGITS][:, 0]
-        states = self._arena[EMBED]  # a token of each slot: to the head they are one prompt's
+        states = self._arena[EMBED]  # to the head, the slots' tokens are one prompt's
         logits = self._head.logits(states.reshape(1, self.slots, -1))
-        assert logits is not None  # there is no target
+        assert logits is not None  # no target is set
         return logits[0]
 
     def _fill(self, slot: int, each: SlotToken) -> None:
@@ -154,14 +153,14 @@ class SlotModel:
         arena[MASK][slot, self.past] = 1
 
     def _seat(self, tokens: Sequence[SlotToken]) -> list[int]:
-        """Give each conversation its slot, where it sat before if it did."""
+        """Assign each conversation a slot, its previous one if it had one."""
         sitting = seats([*map(id, self._sitting)], [id(each.cache) for each in tokens])
         by_slot = dict(zip(sitting, tokens, strict=True))
         for slot, before in enumerate(self._sitting):
             now = by_slot.get(slot, tokens[0] if before is None else None)
             if now is not None and now.cache is not before:
                 view, states = self._views[slot], self._states[slot]
-                self._sitting[slot] = None  # until all of it is bound
+                self._sitting[slot] = None  # until all variables are bound
                 self._attached[slot] = now.cache.attach(view, states, self.past, None)
                 now.parts.bind(view, states)
                 self._sitting[slot] = now.cache
@@ -172,14 +171,14 @@ _PER_TOKEN = (IDS, MASK, POSITIONS, CACHE_POSITION)
 
 
 def seats(sitting: Sequence[int], coming: Sequence[int]) -> list[int]:
-    """Choose a place for each that comes, so that as few as possible change theirs.
+    """Choose a place for each arrival, so that as few as possible change theirs.
 
     Args:
-        sitting: who sat in each place.
-        coming: different ones, not more than places.
+        sitting: previous occupant of each place.
+        coming: distinct arrivals, not more than places.
 
     Returns:
-        For each that comes its place.
+        For each arrival its place.
     """
     before = {who: place for place, who in enumerate(sitting)}
     kept = {before[who] for who in coming if who in before}
@@ -188,7 +187,7 @@ def seats(sitting: Sequence[int], coming: Sequence[int]) -> list[int]:
 
 
 def _states_of(loaded: LoadedModel, slot: int) -> list[TensorInfo]:
-    """The variables of a slot, by the names that a conversation has for them."""
+    """Return the variables of a slot, under a conversation's names for them."""
     found: list[TensorInfo] = []
     for info in loaded.inputs:
         variable, its_slot = slot_of(info.name)
@@ -198,7 +197,7 @@ def _states_of(loaded: LoadedModel, slot: int) -> list[TensorInfo]:
 
 
 class _SlotView:
-    """A program as a cache sees it that sits in one of its slots; satisfies ``Program``."""
+    """A program as seen by the cache in one of its slots; satisfies ``Program``."""
 
     def __init__(self, program: Program, slot: int) -> None:
         self._program = program

@@ -1,4 +1,4 @@
-"""A thread that makes the steps while there is something to do."""
+"""A thread that makes steps while there is work."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Self
 from npuw_layer.batching.engine import ContinuousBatching
 
 PATIENCE = 0.002
-"""Seconds that a step waits for conversations that have just been given their logits (A)."""
+"""Seconds that a step waits for conversations that have just received their logits (A)."""
 
 
 class Worker:
-    """Drives an engine, so that callers need only submit and wait for their futures.
+    """Thread that drives an engine: callers only submit and wait for their futures.
 
     Args:
-        engine: nobody else makes its steps.
-        patience: seconds that a step waits for those who are about to say something.
+        engine: an engine whose steps nobody else makes.
+        patience: seconds that a step waits for conversations about to submit.
     """
 
     def __init__(self, engine: ContinuousBatching, patience: float = PATIENCE) -> None:
@@ -27,7 +27,7 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the engine and the thread."""
+        """Close the engine and end the thread."""
         self._ends = True
         self._engine.close()
         self._thread.join()
@@ -44,4 +44,4 @@ class Worker:
                 if self._engine.wait(patience=self._patience):
                     self._engine.step()
         finally:
-            self._engine.close()  # whatever happened: nobody waits for ever
+            self._engine.close()  # in any case: nobody may wait for ever

@@ -1,4 +1,4 @@
-"""Base classes of what stands around a device or a loaded model, and forwards its abilities."""
+"""Base classes of wrappers around a device or a loaded model, which forward its abilities."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 _A = TypeVar("_A")
 
 _OF_MEMORY = (SharingDevice, ImportsMemory, TakesAnyMemory)
-"""Abilities that are those of the device whose memory is used."""
+"""Abilities that belong to the device that owns the memory."""
 
 
 class DeviceDecorator:
     """A device around another one; satisfies ``protocols.Device`` and ``UsesMemoryOf``.
 
-    Everything goes to the other device until a subclass says otherwise. Of optional abilities only
-    those of memory are forwarded: what a decorator makes of programs the other device does not
-    know. A subclass has the other abilities that it has methods for.
+    All methods forward to the inner device unless a subclass overrides them. Of optional abilities,
+    only those of memory are forwarded, because the inner device does not know the decorator's form
+    of programs. A subclass has the other abilities whose methods it implements.
 
     Args:
-        device: compiles and runs.
-        memory: whose memory is used, if not that device's.
+        device: inner device, which compiles and runs.
+        memory: device that owns the memory; None for the inner device.
     """
 
     LIKE_INNER: ClassVar[Collection[type]] = ()
-    """Abilities that the decorator has methods for, and has only if the other device has them."""
+    """Abilities whose methods the decorator has, available only if the inner device has them."""
 
     def __init__(self, device: Device, memory: Device | None = None) -> None:
         self._device = device
@@ -49,12 +49,12 @@ class DeviceDecorator:
 
     @property
     def memory_device(self) -> Device:
-        """The device whose memory programs are bound to."""
+        """Device whose memory programs are bound to."""
         return self._memory
 
     @property
     def version(self) -> str:
-        """The device's."""
+        """Version of the inner device."""
         return self._device.version
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -62,11 +62,11 @@ class DeviceDecorator:
         return self._device.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model itself: decorators look at whole models."""
+        """Yield the model itself: decorators require whole models."""
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``compile`` made; see ``protocols.Device``."""
+        """Load a program of ``compile``; see ``protocols.Device``."""
         return self._device.load(program)
 
     def allocate(self, nbytes: int) -> Memory:
@@ -74,7 +74,7 @@ class DeviceDecorator:
         return self._memory.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
-        """Let the device read bytes of the host in place; see ``protocols.Device``."""
+        """Map host bytes into device memory, in place; see ``protocols.Device``."""
         return self._memory.map_host(data)
 
     def ability(self, protocol: type[_A]) -> _A | None:
@@ -93,11 +93,11 @@ Wrap = Callable[[Program], Program]
 
 
 class ModelDecorator:
-    """A loaded model with something around each of its programs; satisfies ``LoadedModel``.
+    """A loaded model with a wrapper around each of its programs; satisfies ``LoadedModel``.
 
     Args:
-        model: the model, whose abilities it keeps.
-        wrap: returns what runs in place of a program.
+        model: the model, whose abilities are kept.
+        wrap: returns the wrapper of a program.
     """
 
     def __init__(self, model: LoadedModel, wrap: Wrap) -> None:
@@ -106,12 +106,12 @@ class ModelDecorator:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The model's."""
+        """Inputs of the model."""
         return self._model.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The model's."""
+        """Outputs of the model."""
         return self._model.outputs
 
     def create_program(self) -> Program:

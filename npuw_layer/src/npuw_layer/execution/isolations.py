@@ -1,4 +1,4 @@
-"""Which groups of ops run apart from the rest of their model, as options say."""
+"""Choice of the groups of ops that run apart from the rest of their model, by the options."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def in_parts(
     static: str = STATIC_MODEL,
     apart: Mapping[str, Isolation] | None = None,
 ) -> Device:
-    """Let a device run models in parts, if there is something to run apart.
+    """Return a device that runs models in parts; the device itself if nothing is to run apart.
 
     Args:
-        device: runs all else.
-        options: what was asked for.
-        without: gives the devices of NPUW_DEVICES but one.
-        kinds: of a language model's static models those that it runs.
-        static: the kind of other static models that are cut as options say.
-        apart: the parts of these that run apart, in place of what options say.
+        device: runs all other parts.
+        options: the requested options.
+        without: returns the devices of NPUW_DEVICES without one.
+        kinds: kinds of a language model's static models that the device runs.
+        static: kind of other static models that options cut.
+        apart: isolations of those static models, which replace those of the options.
 
     Raises:
-        OptionError: what is asked for contradicts itself, or a device that is to be avoided is not
-            there, or the only one.
+        OptionError: options contradict one another, or a device to avoid is missing or the only
+            one.
     """
     listeners = _listeners(options)
     attention = attention_isolations(device, options, kinds)
     routed = {kind for kind in kinds if options.experts_hint(kind) == "HOST_ROUTED"}
     if not (options.cuts_models or routed or apart or listeners or attention):
         return device
-    # Imported here: who runs models whole loads nothing of it.
+    # Imported here: without partitioning, its modules are not loaded.
     from npuw_layer.execution.partition.device import partitioning
     from npuw_layer.execution.partition.rules import rules
 
@@ -58,7 +58,7 @@ def in_parts(
 
 
 def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]]) -> set[str]:
-    """The tags whose submodels are compiled one by one."""
+    """Return the tags whose submodels are compiled one by one."""
     if not options.fold_only:
         return {*options.unfolded_tags}
     tags = {"", *(tag for by_tag in isolations.values() for tag in by_tag)}
@@ -66,11 +66,11 @@ def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]
 
 
 def _listeners(options: Options) -> Sequence[Listener]:
-    """Who is told what models are cut into; nobody where layers are brought one by one."""
+    """Return the listeners to partitioning; none with weight offload."""
     found: list[Listener] = []
     if options.weights_offload != "NO":
         return found
-    # Imported here: who writes nothing loads nothing of it.
+    # Imported here: without dumps, their modules are not loaded.
     if options.online_dump_plan:
         from npuw_layer.execution.partition.plan_file import PlanFile
 
@@ -83,7 +83,7 @@ def _listeners(options: Options) -> Sequence[Listener]:
 
 
 def _experts(device: Device, options: Options, found: Container[str]) -> Mapping[str, Isolation]:
-    """What routes tokens to experts.
+    """Return the isolation that routes tokens to experts, by tag.
 
     Raises:
         OptionError: layers are submodels already.

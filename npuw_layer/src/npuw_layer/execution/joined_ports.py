@@ -1,4 +1,4 @@
-"""The inputs and outputs of a model in pieces: each may be those of several programs."""
+"""Inputs and outputs of a partitioned model: each may belong to several programs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from npuw_layer.errors import DeviceError
 
 
 class JoinedPorts:
-    """Which programs have which of a model's inputs and outputs, and what they call them."""
+    """Map of a model's inputs and outputs to its programs' ports."""
 
     def __init__(self) -> None:
         self._routes: dict[str, list[tuple[Program, str]]] = {}
 
     def add(self, name: str, program: Program, own: str) -> None:
-        """Say that a program has a port of the model, under a name of its own."""
+        """Add a program's port to a port of the model."""
         self._routes.setdefault(name, []).append((program, own))
 
     def ignore(self, name: str) -> None:
-        """Say that the model has a port that no program reads."""
+        """Add a port of the model that no program reads."""
         self._routes.setdefault(name, [])
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let one of the model's inputs or outputs lie in memory, for all programs that have it.
+        """Bind one of the model's inputs or outputs to memory, for all programs that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or it is not this device's memory.
+            DeviceError: there is no such tensor, or the memory is of another device.
         """
         if name not in self._routes:
             raise DeviceError(f"no input or output {name!r}")

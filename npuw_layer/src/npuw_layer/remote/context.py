@@ -1,4 +1,4 @@
-"""Where remote tensors come from."""
+"""Factory of remote tensors."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
 from npuw_layer.remote.tensor import RemoteTensor, element_name
 
 _MOST_DIMENSIONS = 64
-"""Of numpy's arrays, which a tensor's values are; numpy has the number in its C headers alone."""
+"""Limit of numpy's arrays, which hold a tensor's values; numpy states it only in its C headers."""
 
 
 class RemoteContext(Uncopied):
-    """Makes tensors in the memory space of one device, which the devices of one Core share.
+    """Factory of tensors in one device's memory space, which the devices of one Core share.
 
     Args:
-        device: the NPU, or another device with this ability.
+        device: the NPU, or another device that imports memory.
     """
 
     def __init__(self, device: ImportsMemory) -> None:
@@ -37,16 +37,16 @@ class RemoteContext(Uncopied):
         shape: Sequence[int],
         properties: Mapping[str, Any] | None = None,
     ) -> RemoteTensor:
-        """Make a tensor that the NPU reaches in place.
+        """Allocate or import a tensor that the NPU accesses in place.
 
         Args:
             type: by OpenVINO's name ("f32"), numpy's type, or an ``openvino.Type``.
             shape: its dimensions; a tensor has at least one element.
-            properties: MEM_TYPE and what belongs to it, see ``remote.properties``; without any,
-                memory is allocated, zeroed.
+            properties: MEM_TYPE and the properties that it requires, see ``remote.properties``;
+                without any, zeroed memory is allocated.
 
         Raises:
-            RemoteError: the properties are wrong, or the memory is not what they say.
+            RemoteError: the properties are wrong, or do not match the memory.
             DeviceError: Level Zero failed.
         """
         element, dims = element_name(type), _dimensions(shape)
@@ -60,15 +60,15 @@ class RemoteContext(Uncopied):
         type: str | npt.DTypeLike,
         shape: Sequence[int],
     ) -> RemoteTensor:
-        """Make a tensor that host and NPU both reach, so that nothing is copied."""
+        """Allocate a tensor that host and NPU both access, so that nothing is copied."""
         return self.create_tensor(type, shape)
 
     def get_params(self) -> dict[str, Any]:
-        """Give the Level Zero context, to allocate memory for SHARED_BUF in."""
+        """Return the Level Zero context, in which memory for SHARED_BUF is allocated."""
         return {L0_CONTEXT: self._device.memory_space}
 
     def get_device_name(self) -> str:
-        """The device that the tensors are for."""
+        """Return the name of the tensors' device."""
         return "NPU"
 
 

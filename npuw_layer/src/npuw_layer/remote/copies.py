@@ -1,4 +1,4 @@
-"""Copies of remote memory: by the host where it sees it, else by the device."""
+"""Copies of remote memory: by the host if the memory is host-visible, else by the device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuw_layer.remote.memory import Piece
 
 
 def fetch_bytes(device: ImportsMemory, source: Piece, nbytes: int) -> Array:
-    """Return a tensor's bytes: a view where the host sees them, else a copy."""
+    """Return a tensor's bytes: a view if they are host-visible, else a copy."""
     if source.memory.host_visible:
         return source.memory.data[source.offset : source.offset + nbytes]
     with _staging(device, nbytes) as staging:
@@ -32,7 +32,7 @@ def store_bytes(device: ImportsMemory, target: Piece, values: Array) -> None:
 
 
 def copy_bytes(device: ImportsMemory, target: Piece, source: Piece, nbytes: int) -> None:
-    """Let the device copy within its memory space, and wait.
+    """Copy within the device's memory space, by the device, and wait.
 
     Raises:
         DeviceError: the device failed.
@@ -42,7 +42,7 @@ def copy_bytes(device: ImportsMemory, target: Piece, source: Piece, nbytes: int)
 
 @contextmanager
 def _staging(device: ImportsMemory, nbytes: int) -> Generator[Piece, None, None]:
-    """Memory that host and device see, for a while."""
+    """Allocate temporary memory that host and device both access."""
     staging = Piece(device.allocate_remote(nbytes))
     try:
         yield staging

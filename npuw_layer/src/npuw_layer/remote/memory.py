@@ -1,6 +1,6 @@
-"""Memory for remote tensors: allocated, or somebody's own that the device is given.
+"""Memory for remote tensors: allocated, or imported from its owner.
 
-Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (what SHARED_BUF takes).
+Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (values of SHARED_BUF).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from npuw_layer.remote.properties import FileDescriptor, MemType, RemoteProperti
 _log = logging.getLogger(__name__)
 
 _ALIGNMENT = 64
-"""Where a tensor may begin: kernels read whole vectors."""
+"""Alignment of a tensor's beginning: kernels read whole vectors."""
 
 _DESCRIPTORS = 1 << 20
-"""Numbers below are descriptors, of which Linux gives no process more (fs.nr_open); addresses, the
-device's and a process's, are above."""
+"""Bound between descriptors and addresses: Linux gives no process more descriptors (fs.nr_open);
+addresses, the device's and a process's, are larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Piece:
 
     Args:
         memory: the memory.
-        offset: where in it the tensor begins, bytes.
-        owned: whether it is freed with the tensor, or by whoever allocated it.
+        offset: the tensor's beginning in the memory, bytes.
+        owned: whether the memory is freed with the tensor, or else by its allocator.
     """
 
     memory: RemoteMemory
@@ -47,21 +47,21 @@ class Piece:
 
     @property
     def address(self) -> int:
-        """Where the device sees the tensor."""
+        """Device address of the tensor."""
         return self.memory.address + self.offset
 
     def release(self) -> None:
-        """Give the memory back if it is the tensor's own."""
+        """Free the memory if the tensor owns it."""
         if self.owned:
             self.memory.free()
 
 
 def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> Piece:
-    """Allocate, or import, memory of a remote tensor of ``nbytes``.
+    """Allocate or import the memory of a remote tensor of ``nbytes``.
 
     Raises:
-        RemoteError: what was handed over is not such memory, or is too small.
-        DeviceError: the device failed, e.g. for want of addresses.
+        RemoteError: the passed memory is of another kind, or is too small.
+        DeviceError: the device failed, e.g. for lack of addresses.
     """
     match properties.mem_type:
         case MemType.L0_INTERNAL_BUF:
@@ -71,7 +71,7 @@ def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int
         case MemType.CPU_VA:
             return _host_pages(device, properties, nbytes)
         case MemType.MMAPED_FILE:
-            assert properties.file is not None  # as parse_properties says
+            assert properties.file is not None  # checked by parse_properties
             return _mapped_file(device, properties.file, nbytes)
 
 
@@ -116,7 +116,7 @@ def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int
 
 
 def _bytes_of(handle: object) -> Array:
-    """See host memory as bytes, in place."""
+    """View host memory as bytes, in place."""
     try:
         view = memoryview(handle)  # pyright: ignore[reportArgumentType] (TypeError if it is none)
         return np.frombuffer(view.cast("B") if view.nbytes else view, np.uint8)
@@ -127,7 +127,7 @@ def _bytes_of(handle: object) -> Array:
 
 
 def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> Piece:
-    """Map a file; what begins where no tensor may is read into memory instead."""
+    """Map a file; read the data into memory instead if its offset is not aligned for a tensor."""
     path = Path(file.path)
     data = _map(path, file.offset, nbytes)
     if file.offset % _ALIGNMENT == 0:
@@ -154,14 +154,14 @@ def _map(path: Path, offset: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.ui
 
 
 PAGE_BYTES = 4096
-"""What the NPU maps at a time."""
+"""Page size of the NPU."""
 
 
 def whole_pages(nbytes: int) -> int:
-    """Bytes, rounded up to pages; at least one page."""
+    """Round bytes up to pages; at least one page."""
     return max(1, -(-nbytes // PAGE_BYTES)) * PAGE_BYTES
 
 
 def page_aligned_bytes(nbytes: int) -> npt.NDArray[np.uint8]:
-    """Take zeroed pages of the host with room for ``nbytes``: what CPU_VA takes as MEM_HANDLE."""
+    """Allocate zeroed host pages for at least ``nbytes``: a MEM_HANDLE for CPU_VA."""
     return np.frombuffer(mmap.mmap(-1, whole_pages(nbytes)), np.uint8)

@@ -1,4 +1,4 @@
-"""What a remote tensor is to be made of, as OpenVINO's property maps say it.
+"""Checked form of OpenVINO's property maps of remote tensors.
 
 Source: fact sheet simulators_npu §e (names, refusals), npuw §e.4; Intel KB 000101553.
 """
@@ -17,26 +17,26 @@ from npuw_layer.errors import RemoteError
 
 
 class MemType(StrEnum):
-    """Where a remote tensor's memory comes from (MEM_TYPE)."""
+    """Kind of a remote tensor's memory (MEM_TYPE)."""
 
     L0_INTERNAL_BUF = "L0_INTERNAL_BUF"
-    """It is allocated, through Level Zero."""
+    """Memory allocated through Level Zero."""
     SHARED_BUF = "SHARED_BUF"
-    """MEM_HANDLE is memory that was allocated through Level Zero: an object of this context, an
-    address in one, or the descriptor of a DMA-BUF of any."""
+    """Memory given by MEM_HANDLE, allocated through Level Zero: an object of this context, an
+    address in one, or the descriptor of a DMA-BUF of any context."""
     MMAPED_FILE = "MMAPED_FILE"
-    """FILE_DESCRIPTOR names a file that is mapped; for inputs alone."""
+    """A file that FILE_DESCRIPTOR names, mapped; only for inputs."""
     CPU_VA = "CPU_VA"
-    """MEM_HANDLE is memory of the host: an array, or another buffer, of whole pages."""
+    """Host memory given by MEM_HANDLE: an array, or another buffer, of whole pages."""
 
 
 class TensorType(StrEnum):
-    """What a remote tensor is bound to (TENSOR_TYPE); the spelling is OpenVINO's."""
+    """Use of a remote tensor (TENSOR_TYPE); the spelling is OpenVINO's."""
 
     INPUT = "INPUT"
-    """Inputs alone: the device never writes it."""
+    """Only inputs: the device never writes the tensor."""
     OUTPUT = "OUTPUT"
-    """Outputs alone."""
+    """Only outputs."""
     BINDED = "BINDED"
     """Inputs and outputs."""
 
@@ -58,7 +58,7 @@ class FileDescriptor:
 
     path: str | os.PathLike[str]
     offset: int = 0
-    """Bytes."""
+    """Offset in the file, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class RemoteProperties:
 
 
 def parse_properties(properties: Mapping[str, Any] | None) -> RemoteProperties:
-    """Check a property map; none stands for L0_INTERNAL_BUF.
+    """Check a property map; None or an empty one stands for L0_INTERNAL_BUF.
 
     Raises:
-        RemoteError: a name or a word is unknown, or something is missing or too much.
+        RemoteError: a name or a value is unknown, a property is missing, or one has no use.
     """
     if not properties:
         return RemoteProperties()
@@ -115,7 +115,7 @@ def _word(name: str, value: object, words: type[W]) -> W:
 def _partner(
     properties: Mapping[str, Any], name: str, mem_type: MemType, takes: tuple[MemType, ...]
 ) -> Any:
-    """Give a property that some kinds of memory need and others cannot use."""
+    """Return a property that some kinds of memory require and others reject."""
     value = properties.get(name)
     if mem_type in takes and value is None:
         raise RemoteError(f"{mem_type} needs {name}")

@@ -1,4 +1,4 @@
-"""A tensor in memory that the NPU reaches."""
+"""A tensor in memory that the NPU accesses in place."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from npuw_layer.remote.properties import (
 class RemoteTensor:
     """A tensor that requests of the same Core bind in place.
 
-    Its memory goes back when nobody holds the tensor any more; SHARED_BUF's stays with whoever
-    allocated it.
+    Its memory is freed when nobody holds the tensor any more; SHARED_BUF memory is freed only by
+    its allocator.
 
     Args:
-        device: whose memory it is.
-        element: its element type, by OpenVINO's name.
-        shape: its dimensions.
-        piece: its memory.
-        properties: what it was made with.
+        device: device of the memory.
+        element: element type, by OpenVINO's name.
+        shape: dimensions.
+        piece: the tensor's memory.
+        properties: properties that the tensor was made with.
     """
 
     def __init__(
@@ -57,30 +57,30 @@ class RemoteTensor:
 
     @property
     def element_type(self) -> str:
-        """Its element type, by OpenVINO's name."""
+        """Element type, by OpenVINO's name."""
         return self._element
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its dimensions."""
+        """Dimensions."""
         return self._shape
 
     @property
     def byte_size(self) -> int:
-        """Bytes of its elements."""
+        """Bytes of all elements."""
         return math.prod(self._shape) * NUMPY[self._element].itemsize
 
     @property
     def properties(self) -> RemoteProperties:
-        """What it was made with."""
+        """Properties that the tensor was made with."""
         return self._properties
 
     @property
     def data(self) -> Array:
-        """The values, where they lie: what is written here the device reads (bf16 as its bits).
+        """Values in place: the device reads what is written here (bf16 as its bits).
 
         Raises:
-            RemoteError: the host does not see the memory, or it is gone.
+            RemoteError: the memory is not host-visible, or was freed.
         """
         piece = self.piece()
         if not piece.memory.host_visible:
@@ -91,11 +91,11 @@ class RemoteTensor:
         return raw.view(NUMPY[self._element]).reshape(self._shape)
 
     def piece(self) -> Piece:
-        """Where it lies.
+        """Return the tensor's memory, checked.
 
         Raises:
             RemoteError: the memory was freed.
-            NpuwFault: it is mapped from a file that was truncated.
+            NpuwFault: the memory maps a file that was truncated.
         """
         if not self._piece.memory.alive:
             raise RemoteError(
@@ -106,11 +106,11 @@ class RemoteTensor:
         return self._piece
 
     def is_of(self, device: ImportsMemory) -> bool:
-        """Whether programs of a device can be bound to it."""
+        """Return whether programs of a device can bind the tensor."""
         return self._device.memory_space is device.memory_space
 
     def get_params(self) -> dict[str, Any]:
-        """Give the properties that it was made with; its MEM_HANDLE is the device's address."""
+        """Return the properties that the tensor was made with; MEM_HANDLE is the device address."""
         params = {
             L0_CONTEXT: self._device.memory_space,
             MEM_TYPE: str(self._properties.mem_type),
@@ -121,11 +121,11 @@ class RemoteTensor:
         return params if file is None else params | {FILE_DESCRIPTOR: file}
 
     def get_device_name(self) -> str:
-        """The device that it was made for."""
+        """Return the name of the tensor's device."""
         return "NPU"
 
     def copy_to(self, target: RemoteTensor | Tensor | Array, /) -> None:
-        """Copy its values into another tensor of its type and shape.
+        """Copy the values into another tensor of the same type and shape.
 
         Raises:
             TensorError: type or shape differ, or the target is read-only.
@@ -142,7 +142,7 @@ class RemoteTensor:
         values[...] = found.view(values.dtype).reshape(values.shape)
 
     def copy_from(self, source: RemoteTensor | Tensor | Array, /) -> None:
-        """Take the values of another tensor of its type and shape.
+        """Copy the values of another tensor of the same type and shape into this one.
 
         Raises:
             TensorError: type or shape differ, or this is the read-only memory of a file.
@@ -174,14 +174,14 @@ class RemoteTensor:
 
 
 AnyTensor = Tensor | RemoteTensor | Array
-"""What inputs and outputs are set to."""
+"""Values of inputs and outputs."""
 
 
 def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
-    """See what a caller gave as a tensor: an array, or whatever has one as its ``data``.
+    """Wrap a caller's value as a tensor: an array, or an object whose ``data`` is an array.
 
     Raises:
-        TensorError: it is none.
+        TensorError: the value is neither.
     """
     if isinstance(value, RemoteTensor):
         return value
@@ -193,19 +193,19 @@ def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
 
 
 def _data_of(value: object) -> Array | None:
-    """The array of a tensor, also of another runtime's (``openvino.Tensor``), if it is one."""
+    """Return a tensor's array, also another runtime's (``openvino.Tensor``); None if none."""
     try:
         found = getattr(value, "data", None)
-    except RuntimeError as error:  # a remote tensor of theirs, say
+    except RuntimeError as error:  # e.g. a remote tensor of that runtime
         raise TensorError(f"the values of {value!r} cannot be read: {error}") from None
     return cast(Array, found) if isinstance(found, np.ndarray) else None
 
 
 def values_of(value: AnyTensor) -> Array:
-    """Give a tensor's values: a view of what the host sees, else a copy.
+    """Return a tensor's values: a view if host-visible, else a copy.
 
     Raises:
-        TensorError: it is no tensor.
+        TensorError: the value is no tensor.
         RemoteError: its memory was freed.
     """
     tensor = as_tensor(value)
@@ -217,10 +217,10 @@ def values_of(value: AnyTensor) -> Array:
 
 
 def element_name(element: str | npt.DTypeLike) -> str:
-    """Give an element type's name: of a name, of numpy's type, or of an ``openvino.Type``.
+    """Return an element type's name, from a name, numpy's type, or an ``openvino.Type``.
 
     Raises:
-        RemoteError: there is none, or two of its elements share a byte.
+        RemoteError: there is no such element type, or two of its elements share a byte.
     """
     named = getattr(element, "get_type_name", None)
     name = str(named()) if callable(named) else element
@@ -232,9 +232,9 @@ def element_name(element: str | npt.DTypeLike) -> str:
 
 
 def _of_numpy(element: npt.DTypeLike) -> str:
-    """Give the name of numpy's type; its short names ("f8") mean other types to OpenVINO."""
+    """Return the name of numpy's type; OpenVINO reads numpy's short names ("f8") as other types."""
     try:
-        if not element:  # numpy takes None for f64
+        if not element:  # numpy reads None as f64
             raise TypeError
         kind = np.dtype(element)
         if not isinstance(element, str) or element == kind.name:

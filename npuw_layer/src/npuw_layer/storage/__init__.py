@@ -2,5 +2,5 @@
 
 ``container`` is the file format of programs; begin there. ``cache`` keeps one program a file,
 ``model_blob`` whole models, ``native_blob`` models in the original plugin's format; ``package``
-puts the programs of a model in parts into one piece of bytes; ``header`` checks all headers.
+joins the programs of a partitioned model into one byte string; ``header`` checks all headers.
 """

@@ -1,8 +1,8 @@
-"""A file of programs: a header, a manifest, and the programs at pages' beginnings.
+"""Container file of programs: a header, a manifest, and page-aligned programs.
 
-Nothing in it is believed: sizes are compared with what is there, every byte is under a digest or
-zero, and whatever is wrong is a DamagedBlob that says where. Where things lie follows from their
-sizes alone, so there are no offsets that could be wrong.
+Nothing in it is trusted: sizes are compared with the file's, every byte is zero or covered by a
+digest, and any damage is a DamagedBlob that names its place. Locations follow from sizes alone, so
+there are no offsets that could be wrong.
 
 Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must be equal)
 and §e.6 (the magic in front, not at the end).
@@ -24,17 +24,17 @@ from npuw_layer.storage.manifest import Constant, Manifest, Part
 
 MAGIC = b"\x13\x37npuw"
 STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
-"""The kinds: one program in the cache, a whole language model, and a static model."""
+"""Kinds: one program in the cache, a whole language model, and a static model."""
 
 VERSION = (1, 1)
-"""Of the format; another major or minor is refused."""
+"""Version of the format; another major or minor is rejected."""
 
 PAGE = 4096
-"""Programs begin at multiples of this, so that they can be mapped in place."""
+"""Alignment of programs, bytes, so that they can be mapped in place."""
 
 _MOST_MANIFEST = 64 << 20
 _FIRST = 64 << 10
-"""Bytes that have the header, and most manifests."""
+"""Bytes that contain the header, and most manifests."""
 
 _HEADERS = {
     kind: HeaderFormat(MAGIC + kind, VERSION, "QQ32s", "format") for kind in (STAGE, MODEL, STATIC)
@@ -46,10 +46,10 @@ Span = tuple[int, int]
 
 
 class Place(NamedTuple):
-    """Where bytes are."""
+    """Location of bytes."""
 
     content: memoryview
-    """All of what they are in; of a mapped file, that can be read ahead."""
+    """Surrounding buffer; if it is a mapped file, it can be read ahead."""
     offset: int
     size: int
 
@@ -64,26 +64,26 @@ M = TypeVar("M", bound=Manifest)
 
 @dataclass(frozen=True, slots=True)
 class Container(Generic[M]):
-    """Programs and what is said of them, whose sizes add up; contents are not verified yet."""
+    """Programs and their manifest; sizes are consistent, contents are not verified yet."""
 
     manifest: M
     digest: str
-    """Of the manifest, and so of all that is in it."""
+    """Digest of the manifest, and so of all its content."""
     places: tuple[Place, ...]
-    """Where each program is."""
+    """Location of each program."""
     gaps: tuple[Place, ...]
-    """What lies before the programs, or between them: zeros."""
+    """Bytes before and between the programs: zeros."""
 
     @property
     def programs(self) -> tuple[memoryview, ...]:
-        """The programs, in place."""
+        """Programs, in place."""
         return tuple(place.view for place in self.places)
 
     def check_programs(self) -> None:
-        """Verify what loading reads.
+        """Verify the bytes that loading reads.
 
         Raises:
-            DamagedBlob: a program, or what lies between two, is damaged.
+            DamagedBlob: a program, or a gap between two, is damaged.
         """
         for gap in self.gaps:
             if any(gap.view):
@@ -96,7 +96,7 @@ class Container(Generic[M]):
         """Verify the constants, which reads all of them.
 
         Raises:
-            DamagedBlob: one is damaged.
+            DamagedBlob: a constant is damaged.
         """
         for part, place in zip(self.manifest.parts, self.places, strict=True):
             for constant in part.constants:
@@ -107,17 +107,17 @@ class Container(Generic[M]):
 
     @property
     def has_constants(self) -> bool:
-        """Whether there are any."""
+        """True if a program has constants."""
         return any(part.constants for part in self.manifest.parts)
 
 
 def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) -> Part:
-    """Take a program's digests.
+    """Return a program's manifest entry, with its digests.
 
     Args:
-        name: the program's.
+        name: the program's name.
         program: its bytes.
-        constants: what of it is used in place, ascending.
+        constants: its spans that are used in place, ascending.
     """
     view = memoryview(program)
     found = [
@@ -131,7 +131,7 @@ def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) 
 def write_container(
     file: BinaryIO, kind: bytes, manifest: Manifest, programs: Sequence[bytes | memoryview]
 ) -> str:
-    """Write programs and what is to be known of them; give the manifest's digest.
+    """Write programs and their manifest; return the manifest's digest.
 
     Raises:
         OSError: the file cannot be written.
@@ -144,12 +144,12 @@ def write_container(
     for program in programs:
         file.write(bytes(-end % PAGE))
         file.write(program)
-        end = len(program)  # counted from a page's beginning
+        end = len(program)  # relative to the program's page
     return digest.hex()
 
 
 def kind_of(data: memoryview) -> bytes:
-    """Give the kind that a file says it is of, which nothing has verified yet."""
+    """Return the kind that a file claims, unverified; empty if it has no magic."""
     magic, kind = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + STAGE)])
     return kind if magic == MAGIC else b""
 
@@ -158,13 +158,13 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
     """Read header and manifest.
 
     Args:
-        data: the file's bytes, which must stay as they are.
+        data: the file's bytes, which must not change.
         kind: STAGE, MODEL or STATIC.
-        manifest_type: what its manifest is read as.
+        manifest_type: the manifest's class.
 
     Raises:
         BlobVersionError: the file has another version of the format.
-        DamagedBlob: it is of another kind, truncated or damaged.
+        DamagedBlob: the file is of another kind, truncated or damaged.
     """
     read_ahead(data, 0, min(len(data), _FIRST))
     told, size, digest = _read_header(data, kind)
@@ -184,7 +184,7 @@ def read_manifest(text: memoryview, digest: bytes, manifest_type: type[M]) -> M:
     """Read a manifest.
 
     Raises:
-        DamagedBlob: its digest is another, or it has unknown entries, or lacks some.
+        DamagedBlob: its digest differs, or entries are unknown or missing.
     """
     if content_digest([text]) != digest:
         raise DamagedBlob("the manifest is damaged")
@@ -198,7 +198,7 @@ def read_manifest(text: memoryview, digest: bytes, manifest_type: type[M]) -> M:
 
 
 def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
-    """Return the bytes of the whole file, and size and digest of its manifest."""
+    """Return the whole file's size, and the manifest's size and digest."""
     if len(data) >= _HEADER_SIZE:
         magic, found = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + kind)])
         if magic != MAGIC:
@@ -215,7 +215,7 @@ def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
 
 
 def _ends(manifest_size: int, parts: Sequence[Part]) -> Iterator[int]:
-    """Where the manifest ends, and each program."""
+    """Yield the end of the manifest, then of each program."""
     end = _HEADER_SIZE + manifest_size
     yield end
     for part in parts:
@@ -228,7 +228,7 @@ def _aligned(offset: int) -> int:
 
 
 def _others(part: Part) -> Iterator[Span]:
-    """What of a program is no constant."""
+    """Yield the spans of a program between its constants."""
     end = 0
     for constant in part.constants:
         yield end, constant.offset - end
@@ -237,7 +237,7 @@ def _others(part: Part) -> Iterator[Span]:
 
 
 def _digest(content: memoryview, begin: int, spans: Iterable[Span]) -> str:
-    """Hash spans of what begins there."""
+    """Hash spans, relative to a beginning."""
     return content_digest(_read(content, begin + offset, size) for offset, size in spans).hex()
 
 

@@ -1,8 +1,8 @@
 """Files of programs that only their owner's functions can read: CACHE_ENCRYPTION_CALLBACKS.
 
-A header in clear says that the file is encrypted and what the encrypted bytes hash to, so that a
-damaged file is told from one that another key is for. All that follows is what the owner's function
-made of a whole file of programs.
+An unencrypted header marks the file as encrypted and has the digest of the encrypted bytes, so that
+damage can be told from a wrong key. The rest is a whole file of programs, encrypted by the owner's
+function.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from npuw_layer.storage.manifest import Manifest
 OPTION = "CACHE_ENCRYPTION_CALLBACKS"
 
 Callbacks = Sequence[Callable[[bytes], bytes]]
-"""Encrypts and decrypts; none leave files in clear."""
+"""Functions that encrypt and decrypt; without any, files stay unencrypted."""
 
 _HEADER = HeaderFormat(MAGIC + b"SECRET", (1, 0), "Q32s", "encryption")
-"""The further fields: how many encrypted bytes follow, and their SHA-256."""
+"""Header; further fields: number of encrypted bytes, and their SHA-256."""
 
 
 def is_encrypted(data: memoryview) -> bool:
-    """Tell whether a file of programs is encrypted."""
+    """Return whether a file of programs is encrypted."""
     return _HEADER.begins(data)
 
 
@@ -39,7 +39,7 @@ def write_programs(
     programs: Sequence[bytes | memoryview],
     callbacks: Callbacks,
 ) -> str:
-    """Write a file of programs, in clear if there are no callbacks; give the manifest's digest.
+    """Write a file of programs, encrypted if there are callbacks; return the manifest's digest.
 
     Raises:
         OptionError: the owner's function fails.
@@ -65,20 +65,20 @@ def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
 
 
 def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
-    """Give a file of programs in clear, at the beginning of a page; one that is so as it is.
+    """Return a file of programs decrypted and page-aligned; an unencrypted file as it is.
 
     Raises:
-        BlobVersionError: it was encrypted by another version.
-        BlobError: it is damaged, or the owner's functions are missing or fail.
+        BlobVersionError: another version encrypted the file.
+        BlobError: the file is damaged, or the owner's functions are missing or fail.
     """
     return decrypted(_secret(data), callbacks) if is_encrypted(data) else data
 
 
 def encrypted(content: bytes, callbacks: Callbacks) -> bytes:
-    """Give what the owner's function makes of bytes.
+    """Return the bytes encrypted by the owner's function.
 
     Raises:
-        OptionError: it fails.
+        OptionError: the function fails.
     """
     secret = _call(callbacks[0], content)
     if isinstance(secret, str):
@@ -87,7 +87,7 @@ def encrypted(content: bytes, callbacks: Callbacks) -> bytes:
 
 
 def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
-    """Give what the owner's function makes of encrypted bytes, at the beginning of a page.
+    """Return the bytes decrypted by the owner's function, page-aligned.
 
     Raises:
         BlobError: the owner's functions are missing or fail.
@@ -105,10 +105,10 @@ def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
 
 
 def _secret(data: memoryview) -> memoryview:
-    """The encrypted bytes.
+    """Return the encrypted bytes.
 
     Raises:
-        DamagedBlob: they are not those that were written.
+        DamagedBlob: they differ from the bytes that were written.
     """
     size, digest = _HEADER.unpack(data)
     secret = data[_HEADER.size :]
@@ -118,7 +118,7 @@ def _secret(data: memoryview) -> memoryview:
 
 
 def _call(function: Callable[[bytes], bytes], content: bytes) -> bytes | str:
-    """Call the owner's function; give what is wrong as text, whatever it is."""
+    """Call the owner's function; return any error as text."""
     try:
         made = cast(object, function(content))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Headers of files that are not trusted: a magic, a version of the format, sizes and digests."""
+"""Headers of untrusted files: a magic, a version of the format, sizes and digests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class HeaderFormat:
 
     Args:
         magic: first bytes.
-        version: major and minor; another one is refused.
-        fields: the further fields, as ``struct`` writes their types.
+        version: major and minor; another version is rejected.
+        fields: the further fields, as format characters of ``struct``.
         what: the format's name in errors.
     """
 

@@ -10,7 +10,7 @@ from xml.parsers import expat
 from driver_layer.support.files import open_regular
 
 Dims = tuple[str, ...]
-"""Dimensions as the file has them: ``?``, ``-1`` or a range where they are open."""
+"""Dimensions as text from the file: ``?``, ``-1`` or a range if dynamic."""
 
 _CHUNK = 1 << 16
 _VARIABLES = {"ReadValue", "Assign"}
@@ -22,7 +22,7 @@ class Ends:
 
     Attributes:
         inputs, outputs: dimensions by the layers' names.
-        has_state: whether it has variables.
+        has_state: whether the model has variables.
     """
 
     inputs: dict[str, Dims] = field(default_factory=dict[str, Dims])
@@ -33,7 +33,7 @@ class Ends:
 def ir_ends(path: Path) -> Ends:
     """Scan an IR's XML.
 
-    A broken file has fewer ends: whoever reads the model says what is wrong.
+    A broken file has fewer ends; the model's reader reports the error.
     """
     scan = _Scan()
     for _ in _progress(scan, path):
@@ -42,7 +42,7 @@ def ir_ends(path: Path) -> Ends:
 
 
 def ir_inputs(path: Path) -> Iterator[tuple[str, Dims]]:
-    """Yield inputs with their dimensions; the file is read only as far as they are taken."""
+    """Yield inputs with their dimensions; the file is read only as far as the caller iterates."""
     scan, seen = _Scan(), 0
     for _ in _progress(scan, path):
         inputs = list(scan.found.inputs.items())
@@ -51,14 +51,14 @@ def ir_inputs(path: Path) -> Iterator[tuple[str, Dims]]:
 
 
 def _progress(scan: _Scan, path: Path) -> Iterator[None]:
-    """Yield whenever some of a file is scanned."""
+    """Yield after each scanned chunk of a file."""
     try:
         with open_regular(path) as file:
             while chunk := file.read(_CHUNK):
                 scan.parser.Parse(chunk)
                 yield
     except (expat.ExpatError, OSError, LookupError, ValueError):
-        yield  # LookupError and ValueError: an encoding that is not known, or not kept to
+        yield  # LookupError and ValueError: an encoding that is unknown, or violated
 
 
 class _Scan:
@@ -67,12 +67,12 @@ class _Scan:
     def __init__(self) -> None:
         self.found = Ends()
         self._depth = 0
-        """Of lists of layers: bodies have lists of their own."""
+        """Nesting of layer lists: bodies have lists of their own."""
         self._kind, self._name = "", ""
-        """Of the model's layer that is being read."""
+        """Type and name of the model's layer being read."""
         self._dims: list[str] = []
         self._text: list[str] | None = None
-        """Of the dimension that is being read."""
+        """Text of the dimension being read."""
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
@@ -106,4 +106,4 @@ class _Scan:
             self._text.append(text)
 
     def _refuse(self, *_: object) -> None:
-        raise ValueError("a document type")  # the reader will say why
+        raise ValueError("a document type")  # the model's reader reports the reason

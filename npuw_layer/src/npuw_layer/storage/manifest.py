@@ -1,9 +1,9 @@
-"""What a file of programs says of itself, as JSON.
+"""Manifest of a file of programs, as JSON.
 
-A program's bytes are of two kinds. Its constants (weights) are most of it, and are used where the
-file has them, when they are first needed. All else is read by whoever loads it. So each constant
-has a digest of its own, and the rest has one: what is read is verified on each start, constants
-when nobody knows yet that they are whole.
+A program's bytes are of two kinds. Its constants (weights) are most of it, and are used in place in
+the file from their first use. All other bytes are read by loading. So each constant has a digest of
+its own, and the rest has one: the rest is verified at each start, constants unless they are known
+to be intact.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256, in hexadecimal digits."""
 
 FileName = Annotated[str, Field(pattern=r"^[^./\\\x00][^/\\\x00]*$", max_length=255)]
-"""Of a file in the model's folder, wherever that is: no path, and no hidden file."""
+"""Name of a file in the model's folder, wherever that is: no path, and no hidden file."""
 
 
 class _Record(BaseModel):
-    """A part of the manifest; what it does not know it refuses."""
+    """A record of the manifest; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -39,9 +39,9 @@ class Part(_Record):
     name: str
     size: int = Field(ge=1)
     sha256: Digest
-    """Of all but the constants, end to end."""
+    """Digest of all but the constants, end to end."""
     constants: tuple[Constant, ...]
-    """In ascending order."""
+    """Constants, ascending."""
 
     @model_validator(mode="after")
     def _check_constants(self) -> Self:
@@ -56,25 +56,25 @@ class Part(_Record):
 
 
 class Manifest(_Record):
-    """What every file of programs has."""
+    """Base of all manifests."""
 
     parts: tuple[Part, ...]
 
 
 class EntryManifest(Manifest):
-    """An entry of the cache: one program, and all that it depends on."""
+    """Manifest of a cache entry: one program, and all its dependencies."""
 
     key: dict[str, str]
 
 
 class ModelManifest(Manifest):
-    """A whole model that was exported."""
+    """Manifest of a whole exported model."""
 
     versions: dict[str, str]
-    """Of whatever the programs' layout depends on."""
+    """Versions that the programs' layout depends on."""
     options: dict[str, str]
-    """What was fixed when it was compiled, by OpenVINO's names."""
+    """Options fixed by compilation, under OpenVINO's names."""
     files: dict[FileName, Digest]
-    """Those of the model that have its weights, and their SHA-256; empty if the programs do."""
+    """Files of the model with its weights, and their SHA-256; empty if the blob has the weights."""
     model: Digest
-    """Tells the model from others: of all its files, whoever has them now."""
+    """Digest of all the model's files, which identifies the model."""

@@ -1,4 +1,4 @@
-"""A model's files as they were when it was compiled: what is exported must still be of them."""
+"""A model's files as they were at compilation: an export requires them unchanged."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from npuw_layer.weights.stored_weights import StoredWeights
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """Files by name, and what the file system said of each."""
+    """Files by name, and the file system's record of each."""
 
     folder: Path
     statuses: dict[str, Seen]
     model: str = ""
-    """What tells the model from others, if a blob said it: here may be some of its files alone."""
+    """Model identity from a blob, which may need only some of the model's files."""
 
     @staticmethod
     def look(files: Iterable[Path], folder: Path) -> ModelFiles:
-        """See how files are now.
+        """Record the current status of files.
 
         Raises:
-            ModelError: one is not there.
+            ModelError: a file is missing.
         """
         try:
             return ModelFiles(folder, {file.name: seen(file.stat()) for file in files})
@@ -38,15 +38,15 @@ class ModelFiles:
             raise ModelError(f"{error.filename}: {error.strerror}") from None
 
     def read_digest(self, known: KnownFiles) -> str:
-        """Hash all of them as they are now.
+        """Hash all files as they are now.
 
         Raises:
-            ModelError: one cannot be read.
+            ModelError: a file cannot be read.
         """
         return join_digests(digest_files([self.folder / name for name in self.statuses], known))
 
     def identity(self, known: KnownFiles) -> str:
-        """Tell the model from others, the same wherever it came from.
+        """Return the model's identity, the same wherever the model came from.
 
         Raises:
             ModelError: a file cannot be read.
@@ -57,7 +57,7 @@ class ModelFiles:
         """Hash some of the files.
 
         Raises:
-            ModelError: one is not as it was.
+            ModelError: a file has changed.
         """
         named = sorted(names)
         found = digest_files([self.folder / name for name in named], known)
@@ -65,10 +65,10 @@ class ModelFiles:
         return found
 
     def check(self, names: Iterable[str]) -> None:
-        """See that some of the files are as they were.
+        """Check that some of the files are unchanged.
 
         Raises:
-            ModelError: one is not.
+            ModelError: a file has changed.
         """
         now = ModelFiles.look([self.folder / name for name in names], self.folder).statuses
         for name, status in now.items():
@@ -78,12 +78,12 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class WeightSources:
-    """Where the weights of a compiled model are.
+    """Sources of a compiled model's weights.
 
     Attributes:
-        files: the model's, as far as they are needed.
-        stored: those that came with the programs.
-        changes: what tells them from the model's own, if programs have others.
+        files: the model's files that are needed.
+        stored: weights that came with the programs; None if there are none.
+        changes: identity of changes to the weights; empty if they are the model's own.
     """
 
     files: ModelFiles
@@ -91,7 +91,7 @@ class WeightSources:
     changes: str = ""
 
     def read_digest(self, known: KnownFiles) -> str:
-        """Give what tells the weights from others.
+        """Return a digest that identifies the weights.
 
         Raises:
             ModelError: a file cannot be read.
@@ -99,24 +99,24 @@ class WeightSources:
         return self.files.read_digest(known) + (self.stored.digest if self.stored else "")
 
     def hashing(self, cache_folder: Path | None) -> Callable[[], str]:
-        """Return what calls ``read_digest``, with digests that a cache's folder keeps."""
+        """Return a callable of ``read_digest`` that keeps digests in a cache folder."""
         return partial(self.read_digest, KnownFiles(cache_folder))
 
     def identity(self, known: KnownFiles) -> str:
-        """Tell the model from others; as ``ModelFiles.identity``, and by what was changed."""
+        """Return the model's identity, including changes; errors as ``ModelFiles.identity``."""
         model = self.files.identity(known)
         return join_digests({"model": model, "changes": self.changes}) if self.changes else model
 
 
 def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -> set[str]:
-    """Give the names of the files that programs read their weights from.
+    """Return the names of the files that programs read their weights from.
 
     Args:
-        programs: loaded ones.
-        stored: the weights that are elsewhere.
+        programs: loaded programs.
+        stored: names of weights that are not read from files.
 
     Raises:
-        ModelError: an input does not say where its weight is.
+        ModelError: an input's name is no valid weight reference.
     """
     names = {info.name for program in programs for info in program.inputs}
     return weight_files(
@@ -125,10 +125,10 @@ def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -
 
 
 def weight_files(weights: Iterable[str]) -> set[str]:
-    """Give the names of the files that weights are in.
+    """Return the names of the files that contain weights.
 
     Raises:
-        ModelError: a name does not say where its weight is.
+        ModelError: a name is no valid weight reference.
     """
     try:
         return {WeightRef.parse(name).file for name in weights}

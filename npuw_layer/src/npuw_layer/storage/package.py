@@ -1,12 +1,12 @@
-"""Several programs as one piece of bytes, as a blob cache keeps a model that runs in pieces.
+"""Several programs as one byte string: a blob cache's form of a partitioned model.
 
     magic        8 bytes
     length       u64, of the header
-    header       JSON: what the kind of package says of its contents, sizes among it
-    blobs        programs, each at a multiple of a page
+    header       JSON: the package kind's description of its contents, with their sizes
+    blobs        programs, each page-aligned
     literals     weights that are in no file, one after the other
 
-It is read as what may be damaged: whatever does not fit is an error.
+The reader does not trust the bytes: any inconsistency is an error.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PAGE = 4096
 Bytes = bytes | memoryview
 
 Size = Annotated[int, Field(ge=0, le=1 << 40)]
-"""Bytes of something in a package."""
+"""Size of an item in a package, bytes."""
 
 Literals = Mapping[str, Sequence[Bytes]]
-"""Weights that are in no file, by name: the values of each call, which have one size."""
+"""Weights that are in no file, by name: the values of each call, all of one size."""
 
 
 def literal_sizes(literals: Literals) -> dict[str, int]:
@@ -42,7 +42,7 @@ Dim = Annotated[int, Field(ge=0, le=1 << 32)]
 
 
 class Entry(BaseModel):
-    """What a header is made of: nothing but what is said."""
+    """Base of headers and their records; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,9 +55,9 @@ class PackageKind(Generic[HeaderT]):
     """A kind of package.
 
     Attributes:
-        magic: 8 bytes that it begins with.
-        header: what it says of its contents.
-        what: what it is called in errors.
+        magic: its first 8 bytes.
+        header: class of its header.
+        what: its name in errors.
     """
 
     magic: bytes
@@ -101,24 +101,24 @@ class PackageKind(Generic[HeaderT]):
         return Package(self, header, raw, _HEAD.size + length)
 
     def part(self, raw: memoryview, begin: int, size: int) -> memoryview:
-        """Give bytes; they stay where they are."""
+        """Return bytes, in place."""
         if begin + size > len(raw):
             raise self.damaged(f"it ends at {len(raw)}, within what is at {begin}")
         return raw[begin : begin + size]
 
     def damaged(self, why: str) -> DeviceError:
-        """An error that says what is wrong with a package."""
+        """Return an error about a damaged package."""
         return DeviceError(f"not {self.what}: {why}; compile it anew")
 
 
 class Package(Generic[HeaderT]):
-    """A package that is read from its begin to its end.
+    """A package that is read in order.
 
     Args:
-        kind: what it is.
-        header: what it says.
-        raw: all of it.
-        at: where its contents begin.
+        kind: its kind.
+        header: its header.
+        raw: all of its bytes.
+        at: offset of its contents.
     """
 
     def __init__(
@@ -130,10 +130,10 @@ class Package(Generic[HeaderT]):
         self._at = at
 
     def blobs(self, sizes: Iterable[int]) -> list[memoryview]:
-        """Return the next programs; they stay where they are.
+        """Return the next programs; they stay in place.
 
         Raises:
-            DeviceError: the package ends before.
+            DeviceError: the package is too short.
         """
         return [self._next(size, _PAGE) for size in sizes]
 
@@ -150,7 +150,7 @@ class Package(Generic[HeaderT]):
         return found
 
     def finish(self) -> None:
-        """Check that nothing is left.
+        """Check that no bytes are left.
 
         Raises:
             DeviceError: bytes are left.

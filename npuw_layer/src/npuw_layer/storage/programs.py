@@ -12,7 +12,7 @@ from npuw_layer.storage.container import Span
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the programs came from."""
+    """Origin of a model's programs: how many are compiled, cached or imported."""
 
     seconds: float
     compiled: int = 0
@@ -21,7 +21,7 @@ class Origin:
 
     @property
     def from_cache(self) -> bool:
-        """Whether all are from the cache."""
+        """True if all programs are from the cache."""
         return not self.compiled and not self.imported
 
     def __str__(self) -> str:
@@ -35,13 +35,13 @@ class Origin:
 
 
 def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of one that is mapped nothing stays in memory but what runs."""
+    """Load a program; of a mapped one, only pages in use stay in memory."""
     loaded = device.load(program)
     drop_pages(program)
     return loaded
 
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
-    """Tell what of a program the device uses in place; nothing if it cannot tell."""
+    """Return the spans of a program that the device uses in place; empty if it cannot tell."""
     finds = ability(device, FindsConstants)
     return () if finds is None else finds.constants(program)

@@ -1,4 +1,4 @@
-"""Reads a model's files into a stateful graph, whatever their kind."""
+"""Reading of a model's files into a stateful graph, whatever their kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_model(path: Path) -> Model:
     """Read an IR, given by its ``.xml``, or a Hugging Face folder.
 
     Raises:
-        ModelError: the files are broken, or hold something that is not supported.
+        ModelError: the files are broken, or have unsupported content.
     """
     try:
         return read_ir(path) if path.suffix == ".xml" else read_folder(path)

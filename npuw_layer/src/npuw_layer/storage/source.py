@@ -1,4 +1,4 @@
-"""Bytes of a blob, wherever they come from: mapped where that is possible, never copied."""
+"""Bytes of a blob from any source: mapped where possible, never copied."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Te
 
 
 def open_blob(source: Source) -> tuple[memoryview, Path | None]:
-    """Give a blob's bytes, and the file that they are all of, if they are one.
+    """Return a blob's bytes, and the path of the file with just these bytes, or None.
 
     Args:
-        source: a path; bytes, or an array or tensor of them; or a stream, which is read from where
-            it stands to its end.
+        source: a path; bytes, or an array or tensor of them; or a stream, which is read from its
+            position to its end.
 
     Raises:
-        BlobError: there is no such file, it cannot be read, or this is none of all that.
+        BlobError: the file does not exist or cannot be read, or the source is of another kind.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(os.fsdecode(source))
@@ -43,8 +43,8 @@ def open_blob(source: Source) -> tuple[memoryview, Path | None]:
         return in_one_piece(source), None
     if isinstance(source, io.BytesIO) and not source.closed:
         return source.getbuffer()[source.tell() :].toreadonly(), None
-    # What unpacks a file may have its descriptor, but not its bytes.
-    with contextlib.suppress(OSError, ValueError):  # a pipe or a socket, or it is closed
+    # A decompressing stream may have the file's descriptor, but other bytes.
+    with contextlib.suppress(OSError, ValueError):  # a pipe, a socket, or a closed file
         if isinstance(source, io.FileIO) or isinstance(getattr(source, "raw", None), io.FileIO):
             return map_file(source)[source.tell() :], None
     return read_stream(source), None

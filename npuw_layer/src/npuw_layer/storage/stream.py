@@ -1,4 +1,4 @@
-"""Streams that callers give: what they cannot do is told in an error of ours."""
+"""Callers' streams: their failures become errors of ours."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import BinaryIO, cast
 from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError
 
 _NAMES = reprlib.Repr()
-"""Says what was given, but not all that is in it."""
+"""Short representation of a caller's object, without all its content."""
 _NAMES.maxother = 120
 
 
 class Target:
-    """A stream that is written to.
+    """A stream to write to.
 
     Args:
-        stream: the caller's.
+        stream: the caller's stream.
 
     Raises:
-        NpuwUsageError: it is none, or one of text.
+        NpuwUsageError: it is no stream, or a text stream.
     """
 
     def __init__(self, stream: object) -> None:
@@ -35,12 +35,12 @@ class Target:
         """Write bytes.
 
         Raises:
-            NpuwUsageError: the stream is closed, for reading alone, or takes no bytes.
-            NpuwFault: the disk is full, or the like.
+            NpuwUsageError: the stream is closed, read-only, or takes no bytes.
+            NpuwFault: writing fails, e.g. because the disk is full.
         """
         try:
             return self._stream.write(data)
-        except (TypeError, ValueError) as error:  # of these is io.UnsupportedOperation, too
+        except (TypeError, ValueError) as error:  # includes io.UnsupportedOperation
             given = _NAMES.repr(self._stream)
             raise NpuwUsageError(f"a model cannot be exported to {given}: {error}") from error
         except OSError as error:
@@ -49,10 +49,10 @@ class Target:
 
 
 def read_stream(stream: object) -> memoryview:
-    """Read a stream from where it stands to its end.
+    """Read a stream from its position to its end.
 
     Raises:
-        BlobError: it is none, or it cannot be read, or gives no bytes.
+        BlobError: the object is no stream, cannot be read, or returns no bytes.
     """
     read = getattr(stream, "read", None)
     if not callable(read):
@@ -67,10 +67,10 @@ def read_stream(stream: object) -> memoryview:
 
 
 def in_one_piece(content: bytes | bytearray | memoryview) -> memoryview:
-    """See bytes as such, read-only.
+    """View bytes as one read-only buffer.
 
     Raises:
-        BlobError: they are a view that leaves some out, or was released.
+        BlobError: the view has gaps, or was released.
     """
     try:
         return memoryview(content).toreadonly().cast("B")
@@ -79,7 +79,7 @@ def in_one_piece(content: bytes | bytearray | memoryview) -> memoryview:
 
 
 def no_source(given: object) -> BlobError:
-    """Make the error of what is no blob."""
+    """Return the error for a source that is no blob."""
     return BlobError(
         "a blob is a path, a stream of bytes, or bytes, also as an array or a tensor, not "
         f"{_NAMES.repr(given)}"

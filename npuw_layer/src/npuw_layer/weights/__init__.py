@@ -1,4 +1,4 @@
-"""Weights: the bank that holds each once, and the arena that processes share.
+"""Weights: the bank that holds each weight once, and the arena that processes share.
 
 Begin with ``bank``; ``sharing`` has the arena.
 """

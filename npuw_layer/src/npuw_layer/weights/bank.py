@@ -1,4 +1,4 @@
-"""The weights of a model in device memory, once, whatever the number of blobs and conversations."""
+"""Weights bank: a model's weights in device memory, once for all blobs and conversations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuw_layer.weights.stored_weights import StoredWeights
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a weight lies."""
+    """Location of a weight."""
 
     memory: Memory
     offset: int
@@ -30,7 +30,7 @@ class _Place:
 
 @contextmanager
 def _reported() -> Generator[None, None, None]:
-    """Turn what the model's files give rise to into npuw's own error."""
+    """Convert errors about the model's files into npuw's own error."""
     try:
         yield
     except CompilerError as error:
@@ -38,18 +38,18 @@ def _reported() -> Generator[None, None, None]:
 
 
 class WeightsBank:
-    """Lets programs find weights in device memory.
+    """Weights in device memory, which programs bind to.
 
-    A model's file is mapped and used in place, as a whole; what the program reads as another type
-    than the file holds is converted when it is first needed. Weights that a blob has are used in
+    A model's file is mapped as a whole and used in place. A weight that the program reads as
+    another type than the file's is converted at its first use. Weights stored in a blob are used in
     place there.
 
     Args:
-        device: where they lie.
-        folder: where the model's files are.
-        stored: weights that are not looked for in them.
-        check: is given names of files when a weight of theirs is first used; raises a ModelError
-            if one is not what the programs were made of any more.
+        device: device that holds the weights.
+        folder: folder of the model's files.
+        stored: weights to take from a blob instead of the files.
+        check: called with names of files at the first use of one of their weights; raises a
+            ModelError if a file is no longer the one that the programs were compiled from.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class WeightsBank:
         self._folder = folder
         self._stored = stored
         self._mapped_stored: list[Memory | None] = []
-        """The stored weights as the device reaches them, once that was asked for."""
+        """Device memory that maps the stored weights, after its first request."""
         self._files: dict[str, Memory | None] = {}
         self._places: dict[str, _Place] = {}
         self._lock = threading.Lock()
 
     def bind(self, program: Program, inputs: Sequence[TensorInfo]) -> None:
-        """Let the weights that are inputs of a program be found here.
+        """Bind the weights among a program's inputs.
 
         Raises:
             ModelError: a weight cannot be read from the model's files.
@@ -82,14 +82,14 @@ class WeightsBank:
                 program.bind(info.name, place.memory, place.offset)
 
     def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
-        """Give the weights that need memory of their own.
+        """Return the weights that need memory of their own.
 
         Args:
-            inputs: among them, weights.
-            in_place: whether those that the device can read in a mapped file do not.
+            inputs: inputs of programs; weights are among them.
+            in_place: whether to leave out weights that the device can read in a mapped file.
 
         Returns:
-            By name, in the order of the files; the same for any order of ``inputs``.
+            Weights by name, in the order of the files; the same for any order of ``inputs``.
 
         Raises:
             ModelError: a weight cannot be read from the model's files.
@@ -105,10 +105,10 @@ class WeightsBank:
         return {ref.name: found[ref] for ref in order}
 
     def read(self, info: TensorInfo) -> Array:
-        """Give a weight's bytes as the program reads them, u8; mapped if they are the file's own.
+        """Return a weight's bytes as the program reads them, u8; mapped if the file holds them.
 
         Raises:
-            ModelError: it cannot be read from the model's files.
+            ModelError: the weight cannot be read from the model's files.
         """
         if self._stored is not None and info.name in self._stored:
             return self._stored.read(info.name)
@@ -117,28 +117,28 @@ class WeightsBank:
         return np.frombuffer(content, np.uint8)
 
     def drop_pages(self, weights: Iterable[str]) -> None:
-        """Take the files of weights that were read out of this process's memory, if not in use."""
+        """Drop this process's pages of the weights' files, except files that are in use."""
         stored = self._stored or ()
         files = {WeightRef.parse(name).file for name in weights if name not in stored}
         for file in files - self._files.keys():
             drop_pages(mapped_file(str(self._folder / file)))
 
     def place_in(self, memory: Memory, offsets: Mapping[str, int]) -> None:
-        """Let weights be found in memory that already holds them, by name."""
+        """Use memory that already holds the weights, by name."""
         with self._lock:
             for name, offset in offsets.items():
                 self._places[name] = _Place(memory, offset)
 
     @property
     def mapped_files(self) -> list[str]:
-        """The real paths of the files that are used where they are mapped."""
+        """Real paths of the files that are used in place."""
         with self._lock:
             names = [name for name, memory in self._files.items() if memory is not None]
         return [os.path.realpath(self._folder / name) for name in names]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of device memory in use, those of mapped files among them."""
+        """Bytes of device memory in use, including mapped files."""
         with self._lock:
             mapped = (*self._files.values(), *self._mapped_stored)
             files = [memory for memory in mapped if memory is not None]
@@ -163,11 +163,13 @@ class WeightsBank:
             memory.data[:] = content
             place = _Place(memory, 0)
         if self._stored is None or info.name not in self._stored:
-            self._check([ref.file])  # what is mapped now stays, whatever becomes of the name
+            self._check(
+                [ref.file]
+            )  # the mapping stays valid, even if the file's name now belongs to another file
         return place
 
     def _in_place(self, ref: WeightRef, info: TensorInfo) -> _Place | None:
-        """Find a weight that the device reads where it is, in its file or with the blob."""
+        """Find a weight that the device reads in place, in its file or the blob; None if not."""
         if self._stored is not None and info.name in self._stored:
             whole, offset = (
                 self._map_stored(self._stored),
@@ -185,7 +187,7 @@ class WeightsBank:
         return self._mapped_stored[0]
 
     def _map(self, file: str) -> Memory | None:
-        """Let the device reach a file; None if it cannot."""
+        """Map a file into device memory; None if the device cannot."""
         if file not in self._files:
             data = np.frombuffer(mapped_file(str(self._folder / file)), np.uint8)
             self._files[file] = self._device.map_host(data)

@@ -1,4 +1,4 @@
-"""Where each weight lies in the arena, and what tells one arena from all others."""
+"""Layout of weights in an arena, and the arena's identity."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ALIGNMENT = 64
-"""Weights begin at multiples of it: a line of the cache, and what vectors are loaded by."""
+"""Alignment of weights, bytes: a cache line, and the unit of vector loads."""
 
 _FORMAT = 1
-"""Changes whenever the same weights may be stored as other bytes."""
+"""Version of the layout; changes whenever the same weights may be stored as other bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A weight's place, bytes."""
+    """Location of a weight, bytes."""
 
     offset: int
     nbytes: int
@@ -34,7 +34,7 @@ def plan_layout(sizes: Mapping[str, int]) -> Layout:
     """Lay weights side by side, in their order.
 
     Args:
-        sizes: bytes of each weight. There may be none, if all are used where their files are.
+        sizes: bytes of each weight; empty if all weights are used in their files.
     """
     slots: dict[str, Slot] = {}
     end = 0
@@ -45,12 +45,12 @@ def plan_layout(sizes: Mapping[str, int]) -> Layout:
 
 
 def identify(bank: str, model: str, layout: Layout) -> str:
-    """Name an arena, so that two with one name hold the same bytes at the same places.
+    """Name an arena, so that two arenas of one name hold the same bytes at the same places.
 
     Args:
-        bank: NPUW_WEIGHTS_BANK; those who name another share with others.
+        bank: NPUW_WEIGHTS_BANK; processes share only with others of the same bank.
         model: the digest of the model's files.
-        layout: where its weights lie.
+        layout: locations of its weights.
 
     Returns:
         32 hexadecimal digits.

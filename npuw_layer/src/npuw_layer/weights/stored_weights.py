@@ -1,6 +1,6 @@
-"""Weights beside the programs of a blob, as these read them: each once, whatever their number.
+"""Weights beside the programs of a blob, in the form that programs read: each once.
 
-Where they lie follows from the programs' inputs alone, so that a file needs no table of them.
+Their locations follow from the programs' inputs alone, so a file needs no table of them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from npuw_layer.errors import BlobError
 from npuw_layer.weights.layout import Layout, plan_layout
 
 PART = "weights"
-"""What the weights are called among the parts of a file; no program is called so."""
+"""Name of the weights among the parts of a file; no program has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedWeights:
-    """Those that are to be in a file.
+    """Weights to store in a file.
 
     Attributes:
         infos: inputs of programs, by name, in the order of the model's files.
-        layout: where in the file's part they are.
+        layout: locations in the file's part.
     """
 
     infos: Mapping[str, TensorInfo]
@@ -38,10 +38,10 @@ class WantedWeights:
 
     @staticmethod
     def of(inputs: Iterable[TensorInfo]) -> WantedWeights | None:
-        """Take the weights among programs' inputs; None if there are none.
+        """Collect the weights among programs' inputs; None if there are none.
 
         Raises:
-            BlobError: one is not what its name says, or two of one name differ.
+            BlobError: a weight does not match its name, or two of one name differ.
         """
         found: dict[str, tuple[WeightRef, TensorInfo]] = {}
         for info in inputs:
@@ -57,20 +57,20 @@ class WantedWeights:
 
     @property
     def spans(self) -> list[tuple[int, int]]:
-        """Offset and size of each, ascending."""
+        """Offset and size of each weight, ascending."""
         slots = self.layout.slots.values()
         return [(slot.offset, slot.nbytes) for slot in slots if slot.nbytes]
 
     @property
     def digest(self) -> str:
-        """What tells them from others of the same model."""
+        """Digest that tells these weights from others of the same model."""
         return hashlib.sha256("\0".join(map(repr, self.infos.values())).encode()).hexdigest()
 
     def gather(self, read: Callable[[TensorInfo], Array]) -> memoryview:
-        """Read all of them into memory that begins at a page.
+        """Read all weights into page-aligned memory.
 
         Args:
-            read: gives the bytes of one, u8.
+            read: returns the bytes of one weight, u8.
         """
         content = memoryview(mmap.mmap(-1, self.layout.nbytes))
         values = np.frombuffer(content, np.uint8)
@@ -82,12 +82,12 @@ class WantedWeights:
 
 @dataclass(frozen=True, slots=True)
 class StoredWeights:
-    """Those that are in a file.
+    """Weights stored in a file.
 
     Attributes:
         content: the file's part.
-        layout: where in it they are.
-        digest: what tells the content from others, where the model's files do not.
+        layout: locations in the part.
+        digest: digest of the content; empty if the model's files already identify it.
 
     Raises:
         BlobError: the part is too long or too short.
@@ -107,20 +107,20 @@ class StoredWeights:
 
     @property
     def data(self) -> Array:
-        """All bytes, u8."""
+        """Bytes of all weights, u8."""
         return np.frombuffer(self.content, np.uint8)
 
     def read(self, name: str) -> Array:
-        """Give a weight's bytes, u8, where they are."""
+        """Return a weight's bytes, u8, in place."""
         slot = self.layout.slots[name]
         return self.data[slot.offset : slot.offset + slot.nbytes]
 
 
 def _checked(info: TensorInfo) -> WeightRef:
-    """See that an input is the weight that its name says.
+    """Check that an input is the weight that its name says, and return its reference.
 
     Raises:
-        BlobError: it is not.
+        BlobError: it is another.
     """
     try:
         ref = WeightRef.parse(info.name)

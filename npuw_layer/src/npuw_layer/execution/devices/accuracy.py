@@ -1,4 +1,4 @@
-"""NPUW_ACC_CHECK: what a device computes, beside what a reference device does."""
+"""NPUW_ACC_CHECK: comparison of a device's results with a reference device's."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from npuw_layer.tensors.names import MASK, is_transposed
 from npuw_layer.tensors.token_inputs import new_tokens_of
 
 _LEAST_SPAN = 1e-3
-"""Of values that are all nearly zero, errors are not blown up."""
+"""Least range in the division: it bounds the relative error of values near zero."""
 
 
 def nrmse(found: Array, expected: Array) -> float:
-    """Root mean square error over the range of what is expected, 0 included in it.
+    """Return the root mean square error, relative to the range of expected values and 0.
 
-    Where only one of both is no finite number, or both are different ones, the error is infinite.
-    The original also takes the range of what was found, so that one huge wrong value hides itself,
-    and lets NaN pass, as it exceeds no threshold.
+    The error is infinite where only one value is finite, or both are different non-finite values.
+    The original also includes the found values in the range, so that one huge wrong value hides
+    itself, and accepts NaN, which exceeds no threshold.
 
     Args:
         found: floats of any shape.
@@ -47,20 +47,20 @@ def nrmse(found: Array, expected: Array) -> float:
 
 @dataclass(slots=True)
 class Findings:
-    """How far a submodel was off, over all runs of all its users."""
+    """Errors of a submodel, over all runs of all its programs."""
 
     runs: int = 0
     worst: dict[str, float] = field(default_factory=dict[str, float])
     """The largest NRMSE of each output."""
 
     def add(self, errors: Mapping[str, float]) -> None:
-        """Count one more run."""
+        """Record one more run."""
         self.runs += 1
         for name, error in errors.items():
             self.worst[name] = max(error, self.worst.get(name, 0.0))
 
     def copy(self) -> Findings:
-        """Give what was found so far."""
+        """Return a copy of the current findings."""
         return Findings(self.runs, {**self.worst})
 
     def __str__(self) -> str:
@@ -74,9 +74,9 @@ class Reference:
     """A submodel on the reference device, in memory of its own.
 
     Args:
-        device: the reference.
-        loaded: the submodel on it.
-        program: of it, its weights bound.
+        device: the reference device.
+        loaded: the submodel, loaded there.
+        program: a program of the submodel, its weights bound.
 
     Raises:
         DeviceError: there is no memory left.
@@ -93,16 +93,16 @@ class Reference:
             self._bytes[info.name] = memory.data[: nbytes(info)]
 
     def run(self, inputs: Mapping[str, Array]) -> None:
-        """Run on copies of inputs, given as bytes by name: the device may write over its own."""
+        """Run on copies of inputs, given as bytes by name: the device may overwrite its own."""
         for name in self._inputs:
             self._bytes[name][:] = inputs[name]
         self._program.run()
 
     def compare(self, outputs: Mapping[str, Array]) -> Mapping[str, float]:
-        """Give the NRMSE of each output, given as bytes by name; states among them.
+        """Return the NRMSE of each output, given as bytes by name, including states.
 
-        Of what follows tokens (new rows of states, hidden states, logits) real ones count: what is
-        computed of padding is undefined, and nobody reads it.
+        In row-wise outputs (new rows of states, hidden states, logits) only real tokens count:
+        results of padding are undefined, and unused.
         """
         real = self._real_tokens()
         errors: dict[str, float] = {}
@@ -116,7 +116,10 @@ class Reference:
         return errors
 
     def _real_tokens(self) -> Array | None:
-        """Which new tokens are no padding, [sequences, tokens]; None if it takes no tokens."""
+        """Return a mask of the new tokens that are no padding, [sequences, tokens], or None.
+
+        None: the submodel takes no tokens, or no attention mask.
+        """
         width = new_tokens_of({name: info.shape for name, info in self._inputs.items()})
         if width is None or MASK not in self._inputs:
             return None
@@ -124,13 +127,13 @@ class Reference:
         return mask[:, -width:] != 0
 
     def give(self, outputs: Mapping[str, Array]) -> None:
-        """Put its results where those of the device are."""
+        """Copy the reference's results over those of the device."""
         for name in self._outputs:
             outputs[name][:] = self._bytes[name]
 
 
 def tensors(infos: Sequence[TensorInfo]) -> Mapping[str, TensorInfo]:
-    """All but weights, by name."""
+    """Return all tensors but weights, by name."""
     return {info.name: info for info in infos if not info.name.startswith(WEIGHT_PREFIX)}
 
 

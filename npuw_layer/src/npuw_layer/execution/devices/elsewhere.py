@@ -1,4 +1,4 @@
-"""A submodel's graph, compiled for other devices than the one whose program it is."""
+"""A submodel's graph, compiled for other devices than its program's."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ class Place:
     device: str
     loaded: LoadedModel
     bank: WeightsBank | None = None
-    """The weights of a graph that was compiled here; None of a program that came with its own."""
+    """Weights of a graph compiled here; None if no weights are in files, or for a stored
+    program."""
 
 
 class Banks:
-    """Weights for graphs that are compiled for another device, once for all of these.
+    """Weights banks of graphs compiled for another device, shared by all of them.
 
     Args:
-        memory: the device whose memory all can use.
+        memory: device whose memory all the devices can use.
     """
 
     def __init__(self, memory: Device) -> None:
@@ -42,18 +43,18 @@ class Banks:
         self._of: dict[Path, WeightsBank] = {}
 
     def of(self, folder: Path) -> WeightsBank:
-        """Give the weights of the model in a folder."""
+        """Return the bank of the model in a folder."""
         with self._lock:
             return self._of.setdefault(folder, WeightsBank(self._memory, folder))
 
 
 class Elsewhere:
-    """Compiles one submodel for any of some devices.
+    """Compiler of one submodel for other devices.
 
     Args:
         devices: by name.
-        banks: where weights lie.
-        placed: the submodel.
+        banks: weights banks.
+        placed: the submodel's program and graph.
     """
 
     def __init__(self, devices: Mapping[str, Device], banks: Banks, placed: StoredProgram) -> None:
@@ -62,7 +63,7 @@ class Elsewhere:
         self._placed = placed
 
     def device(self, name: str) -> Device:
-        """A device by its name."""
+        """Return a device by its name."""
         return self._devices[name]
 
     def place(self, name: str, like: LoadedModel | None) -> Place:
@@ -70,10 +71,10 @@ class Elsewhere:
 
         Args:
             name: the device.
-            like: what it is to take the place of, with the same tensors.
+            like: loaded model to replace, with the same tensors; None if there is none.
 
         Raises:
-            RuntimeError: the device does not take it; the message says why.
+            RuntimeError: the device rejects the submodel; the message says why.
         """
         from compiler_layer.errors import CompilerError
         from compiler_layer.model import Model
@@ -90,7 +91,7 @@ class Elsewhere:
         return Place(name, loaded, None if folder is None else self._banks.of(folder))
 
     def bind_weights(self, program: Program, place: Place, bound: Collection[str]) -> None:
-        """Let a program that was compiled here find the weights that nobody has bound.
+        """Bind the unbound weights of a program that was compiled here.
 
         Raises:
             ModelError: a weight cannot be read from the model's files.
@@ -105,7 +106,7 @@ class Elsewhere:
 
 
 def _folder(graph: Model) -> Path | None:
-    """The folder of the files that a graph's constants lie in; they must still be there."""
+    """Return the folder of a graph's weight files, which must be unchanged; None without files."""
     from compiler_layer.dialects.ov.constant import Constant
     from compiler_layer.files import FileView
 

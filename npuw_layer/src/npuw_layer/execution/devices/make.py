@@ -1,4 +1,4 @@
-"""The device that the options ask for."""
+"""The device that the options request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = "npuw_layer.devices"
 COMPILERS = "npuw_layer.compilers"
 
 _REFERENCE = "CPU"
-"""NPUW_ACC_DEVICE where none is named."""
+"""Default of NPUW_ACC_DEVICE."""
 
 
 def make_device(
@@ -29,19 +29,19 @@ def make_device(
     contexts: Contexts | None = None,
     kind: str = "",
 ) -> Device:
-    """Make the device, or several as one.
+    """Return the device, or several as one.
 
     Args:
         options: NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_ACC_CHECK and so on.
-        submodels: what there will be to run, in order.
-        compiler: used instead of the one that NPUW_COMPILER names.
-        contexts: shared by the devices of one Core; new ones are made if not given.
-        kind: of the submodels that it is for, if others have devices of their own: then it tells
-            where they run, even if there is one device alone.
+        submodels: names of the submodels, in order.
+        compiler: used instead of the compiler that NPUW_COMPILER names.
+        contexts: shared by the devices of one Core; None makes new ones.
+        kind: kind of the device's submodels, if other kinds have devices of their own; then even a
+            single device reports placements.
 
     Raises:
-        OptionError: an option names what there is not.
-        DeviceError: no device is there.
+        OptionError: an option names something unknown.
+        DeviceError: no device is available.
     """
     names = device_names(options.devices)
     pins = parse_pins(options.submodel_device, submodels, names, kind)
@@ -61,16 +61,16 @@ def make_device(
 
 
 def make_npu(options: Options, compiler: Compiler | None, contexts: Contexts) -> Device:
-    """Make the NPU, whatever NPUW_DEVICES names; arguments as of ``make_device``."""
+    """Return the NPU, whatever NPUW_DEVICES names; arguments as of ``make_device``."""
     factory = cast(DeviceFactory, plugin(DEVICES, "NPUW_DEVICES", "NPU"))
     return factory(compiler or make_compiler(options), options.platform, contexts)
 
 
 def make_compiler(options: Options) -> Compiler:
-    """Make the compiler that NPUW_COMPILER names.
+    """Return the compiler that NPUW_COMPILER names.
 
     Raises:
-        OptionError: there is none of that name.
+        OptionError: no compiler has this name.
     """
     return plugin(COMPILERS, "NPUW_COMPILER", options.compiler)()
 

@@ -1,9 +1,9 @@
-"""NPUW_SUBMODEL_DEVICE: which submodel begins with which device.
+"""NPUW_SUBMODEL_DEVICE: the first device of a submodel.
 
-Submodels are counted in the order in which they are compiled: prefill first, then the generate
-variants by capacity, then the head. So ``0`` is prefill, and ``last`` the head, or, where each
-model has its own, the largest variant. Ours: they may also be called by name (``generate_256``), or
-by kind (``prefill``, ``generate``, ``head``).
+Submodels are numbered in compilation order: prefill first, then the generate variants by capacity,
+then the head. So ``0`` is prefill, and ``last`` the head, or, if each model has its own head, the
+largest variant. Ours: an entry may also have a submodel's name (``generate_256``) or kind
+(``prefill``, ``generate``, ``head``).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def parse_pins(
     Args:
         text: the option, which is well formed.
         submodels: their names, in order.
-        devices: those of NPUW_DEVICES.
-        kind: whose pins are wanted, if not everybody's: others may be on devices of their own.
+        devices: names in NPUW_DEVICES.
+        kind: kind of the submodels to pin; "" pins all. Other kinds may have devices of their own.
 
     Returns:
-        A device's name for each pinned submodel's.
+        Device name of each pinned submodel, by name.
 
     Raises:
-        OptionError: an entry names a submodel or device that there is not.
+        OptionError: an entry names an unknown submodel or device.
     """
     found: dict[str, str] = {}
     for which, device in pins(text):
@@ -60,5 +60,5 @@ def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
 
 
 def kind_of(submodel: str) -> str:
-    """What a submodel is for, by its name (``llm.plan.stages.Stage.name``)."""
+    """Return a submodel's kind, from its name (``llm.plan.stages.Stage.name``)."""
     return "head" if submodel.startswith("lm_head") else submodel.partition("_")[0]

@@ -1,8 +1,8 @@
-"""A submodel on one of several devices, and how it moves to another.
+"""A submodel on one of several devices, and its move to another.
 
-It moves when a device does not load it, fails while running it (NPUW_FALLBACK_EXEC), or is less
-accurate than NPUW_ACC_THRESH allows. It moves for all who use it, and for good: each of their
-programs follows before its next run.
+It moves when a device does not load it, fails in a run (NPUW_FALLBACK_EXEC), or exceeds the error
+NPUW_ACC_THRESH. The move is permanent and for all users: each of their programs follows before its
+next run.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a submodel may move.
+    """Conditions and targets of a submodel's moves.
 
     Attributes:
         after: devices after its first one, in order.
         fallback: whether it moves on when a device fails at run time.
-        reference: the device to compare with; "" compares with none.
-        threshold: the largest NRMSE of an output that is accepted.
+        reference: name of the reference device; "" disables the comparison.
+        threshold: the largest accepted NRMSE of an output.
     """
 
     after: Sequence[str]
@@ -44,10 +44,10 @@ class PlacedModel:
     """A submodel, wherever it runs; satisfies ``protocols.LoadedModel``.
 
     Args:
-        head: whose program it is.
-        first: its program, loaded, or why it could not be.
-        elsewhere: gets it to other devices.
-        rules: when and where to.
+        head: description of its program.
+        first: its loaded program, or the error of loading it.
+        elsewhere: compiles it for other devices.
+        rules: conditions and targets of its moves.
 
     Raises:
         DeviceError: no device loads it, or the reference device cannot run it.
@@ -64,47 +64,47 @@ class PlacedModel:
         self._notes = list(head.notes)
         self.findings = Findings()
         self.refusal = "" if isinstance(first, Place) else str(first)
-        """Why the device that it was compiled for did not load it; see ``protocols.MovesOn``."""
+        """Error of its first device in loading it, "" if none; see ``protocols.MovesOn``."""
         if isinstance(first, Place):
             self._place = first
         else:
             self._note(head.device, "does not load it", first)
             self._place = self._next_place(None)
         self.reference = self._find_reference()
-        """The submodel on the reference device."""
+        """The submodel on the reference device; None without a comparison."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """Its inputs where it runs now; weights may be others elsewhere."""
+        """Inputs on its current device; another device may have other weights."""
         return self._place.loaded.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """Its outputs."""
+        """Outputs of the submodel."""
         return self._place.loaded.outputs
 
     @property
     def place(self) -> Place:
-        """Where it runs now."""
+        """Current device, and the submodel loaded there."""
         return self._place
 
     @property
     def placement(self) -> Placement:
-        """Where it runs now, and why."""
+        """Current device, and the reasons for it."""
         with self._lock:
             checked = self.findings.copy() if self.reference is not None else None
             return Placement(self.name, self._place.device, tuple(self._notes), checked)
 
     def create_program(self) -> PlacedProgram:
-        """Make something to run."""
+        """Create a runnable program."""
         return PlacedProgram(self)
 
     def leave(self, place: Place, error: RuntimeError) -> Place:
-        """Move on from a device that failed; give where it runs now.
+        """Move on from a device that failed; return the current place.
 
         Raises:
-            RuntimeError: the error itself, if it may not move.
-            DeviceError: nobody is left to take it over.
+            RuntimeError: the device's error, if moves are disabled.
+            DeviceError: no device is left.
         """
         if not self.rules.fallback:
             raise error
@@ -116,7 +116,7 @@ class PlacedModel:
             return self._place
 
     def judge(self, place: Place, errors: Mapping[str, float]) -> bool:
-        """Take note of how far a device was off; if that is too far, move to the reference.
+        """Record a device's errors; if one exceeds the threshold, move to the reference device.
 
         Returns:
             Whether the device was accurate enough.
@@ -147,7 +147,7 @@ class PlacedModel:
 
     def _next_place(self, place: Place | None) -> Place:
         while self._left:
-            name = self._left[0]  # it stays while it compiles, which may be interrupted
+            name = self._left[0]  # removed only after compilation, which may be interrupted
             try:
                 found = self.elsewhere.place(name, place.loaded if place else None)
             except RuntimeError as error:
@@ -166,11 +166,7 @@ class PlacedModel:
 
 
 class PlacedProgram:
-    """A program that follows its submodel; satisfies ``protocols.Program``.
-
-    Args:
-        model: the submodel.
-    """
+    """A program that follows its submodel; satisfies ``protocols.Program``."""
 
     def __init__(self, model: PlacedModel) -> None:
         self._model = model
@@ -181,7 +177,7 @@ class PlacedProgram:
         self._program = self._enter(self._place)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory of ``SeveralDevices.allocate``.
+        """Bind an input or output to memory of ``SeveralDevices.allocate``.
 
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
@@ -193,15 +189,15 @@ class PlacedProgram:
         self._bound[name] = memory, offset
 
     def prepare(self) -> None:
-        """Do now what else the first run would do.
+        """Do the remaining preparations of the first run.
 
         Raises:
-            DeviceError: a tensor is not bound, or no device takes the submodel.
+            DeviceError: a tensor is not bound, or no device accepts the submodel.
         """
         self._somewhere(lambda program: program.prepare())
 
     def run(self) -> None:
-        """Execute once, to the end, wherever that succeeds.
+        """Execute once, to the end, on the first device that succeeds.
 
         Raises:
             DeviceError: a tensor is not bound, or no device is left.
@@ -213,12 +209,12 @@ class PlacedProgram:
             self._run_checked(reference)
 
     def _somewhere(self, act: Callable[[Program], None]) -> None:
-        """Do something with the program, on the next device if one fails."""
+        """Call a function with the program, on the next device if one fails."""
         while True:
             place = self._model.place
             try:
                 self._follow(place)
-            except RuntimeError as error:  # there is no memory left, or a weight cannot be read
+            except RuntimeError as error:  # no memory is left, or a weight cannot be read
                 self._model.leave(place, error)
                 continue
             self._check_bound()
@@ -228,7 +224,7 @@ class PlacedProgram:
                 self._model.leave(self._place, error)
 
     def _run_checked(self, place: Place) -> None:
-        """Run the reference first: the device may write over what it reads."""
+        """Run the reference before the device, which may overwrite its inputs; then compare."""
         self._check_bound()
         if self._reference is None:
             elsewhere = self._model.elsewhere
@@ -246,7 +242,7 @@ class PlacedProgram:
             reference.give(outputs)
 
     def _follow(self, place: Place) -> None:
-        """Go where the submodel has gone."""
+        """Move the program to the submodel's device."""
         if place is not self._place:
             self._program, self._place = self._enter(place), place
 
@@ -261,7 +257,7 @@ class PlacedProgram:
 
     def _check_bound(self) -> None:
         place = self._place
-        # Where the submodel was compiled for another device, weights are found without the user.
+        # A submodel compiled for another device finds its weights itself.
         needed = (*self._inputs, *self._outputs) if place.bank else _names(place)
         unbound = [name for name in needed if name not in self._bound]
         if unbound:

@@ -1,4 +1,4 @@
-"""Reports of where static models run, whole or in parts, and how accurately."""
+"""Reports of placement and accuracy of static models, whole or in parts."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from npuw_layer.options.stages import KINDS
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a submodel runs, and how it came there."""
+    """A submodel's device, and the reasons for it."""
 
     submodel: str
     device: str
     notes: tuple[str, ...]
-    """Why it runs on no device before this one, in the order of events."""
+    """Reasons why it left earlier devices, in the order of events."""
     checked: Findings | None = None
-    """What NPUW_ACC_CHECK found; None without it."""
+    """Findings of NPUW_ACC_CHECK; None without it."""
 
     @property
     def accuracy(self) -> str:
-        """The same in words; empty without it."""
+        """Findings in words; empty without them."""
         return "" if self.checked is None else str(self.checked)
 
     def __str__(self) -> str:
@@ -42,33 +42,34 @@ class Placement:
 
 @runtime_checkable
 class ReportsPlacement(Protocol):
-    """A loaded model that can tell on which of several devices it runs."""
+    """Ability of a loaded model: it reports its current device among several."""
 
     @property
     def placement(self) -> Placement:
-        """Where it runs now, and why."""
+        """Current device, and the reasons for it."""
         ...
 
 
 @runtime_checkable
 class MadeOfOthers(Protocol):
-    """A loaded model that runs other ones."""
+    """Ability of a loaded model: it is made of other loaded models."""
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """What it runs, in order, again each time that it does; with its tag, which may be ""."""
+        """Tag (may be "") and model of each member, in order, repeated for each of its runs."""
         ...
 
 
 def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
-    """Tell where static models run.
+    """Describe the placement of static models.
 
     Args:
         models: by name.
 
     Returns:
-        For each model that may be on one of several devices, as ``device of prefill_64``, its
-        device, why it is on none before that, and what NPUW_ACC_CHECK found. Of one in parts the
+        For each model with a choice of devices, as ``device of prefill_64``: its device, the
+            reasons
+        why it is on no earlier one, and the findings of NPUW_ACC_CHECK. For a partitioned model the
         same for each kind of part: ``part ×8: NPU | attn ×7: NPU ×6, CPU ×1; NPU does not …``.
     """
     found = {f"device of {name}": _described(model) for name, model in models.items()}
@@ -76,7 +77,7 @@ def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
 
 
 def placements(model: LoadedModel) -> Sequence[Placement]:
-    """Give where a model runs, or all that it runs; nothing if some of it has one device alone."""
+    """Return the placements of a model, or of all its members; empty if one has no choice."""
     every = {id(each): each for each in _innermost(model)}.values()
     told = [each.placement for each in abilities(every, ReportsPlacement)]
     return told if len(told) == len(every) else []
@@ -104,11 +105,11 @@ def _described(model: LoadedModel) -> str:
 
 
 def _together(models: Sequence[LoadedModel]) -> str:
-    """Where models of a kind run, in short."""
+    """Describe the placement of models of one kind, in short."""
     devices = Counter(_devices(placements(each)) for each in models)
     counted = [f"{name} ×{count}" for name, count in devices.items()]
     where = ", ".join(counted) if len(counted) > 1 else next(iter(devices))
-    # Models that are equal are one, whose runs count once.
+    # Equal models are one object, whose runs count once.
     once = {id(each): each for each in models}.values()
     every = [placement for each in once for placement in placements(each)]
     return "; ".join(filter(None, [where, _notes(every), _accuracy(every)]))
@@ -124,7 +125,7 @@ def _notes(found: Iterable[Placement]) -> str:
 
 
 def _accuracy(found: Iterable[Placement]) -> str:
-    """The runs of all, and the worst of their outputs."""
+    """Describe the runs of all, and the worst of their outputs."""
     checked = [(each.submodel, each.checked) for each in found if each.checked is not None]
     errors = [
         (error, f"{output} of {submodel}")
@@ -138,11 +139,11 @@ def _accuracy(found: Iterable[Placement]) -> str:
 
 
 def execution_devices(models: Mapping[str, LoadedModel], options: Options) -> list[str]:
-    """Give the devices that run static models, in the order of NPUW_DEVICES; others after them.
+    """Return the devices that run static models, in the order of NPUW_DEVICES; others last.
 
     Args:
-        models: all of them, by name; what they are made of may run on several devices.
-        options: NPUW_DEVICES among them, of all or of stages.
+        models: all static models, by name; their members may run on several devices.
+        options: NPUW_DEVICES of all or of single stages.
     """
     by_kind: dict[str, set[str]] = {}
     for name, model in models.items():

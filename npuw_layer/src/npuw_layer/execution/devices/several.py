@@ -1,7 +1,7 @@
-"""Devices in order, as one: each submodel goes to the first that takes it.
+"""Devices in order, as one: each submodel goes to the first that accepts it.
 
-The original says "Failed to compile for all devices in [NPU]"; here every device that was tried
-says why, in the log, in the error, and in ``placements``.
+The original reports "Failed to compile for all devices in [NPU]". Here the log, the error and
+``placements`` have the reason of every device that was tried.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Where submodels may run.
+    """Rules of placement.
 
     Attributes:
-        pins: the device that a submodel begins with, by the submodel's name; others begin with
-            the first.
+        pins: first device of a submodel, by the submodel's name; others begin with the first
+            device.
         fallback: NPUW_FALLBACK_EXEC.
-        reference: NPUW_ACC_DEVICE where NPUW_ACC_CHECK is on; else "".
+        reference: NPUW_ACC_DEVICE if NPUW_ACC_CHECK is on; else "".
         threshold: NPUW_ACC_THRESH.
     """
 
@@ -57,17 +57,17 @@ class Policy:
 class SeveralDevices(DeviceDecorator):
     """Devices in order, as one device.
 
-    A graph may go to any of them, so it is never a folded one. Memory is that of the one device
-    which needs its own; the others compute on the host and use its host view
+    Any of the devices may compile a graph, so graphs are never folded. Memory is that of the one
+    device that needs its own; the others compute on the host and use its host view
     (``protocols.TakesAnyMemory``).
 
     Args:
         makers: make the devices, in order, by name.
-        policy: where submodels may run; its reference may be none of the above.
-        reference: makes the reference device, if it is none of the above.
+        policy: rules of placement; its reference may be none of these devices.
+        reference: makes the reference device, if it is none of these.
 
     Raises:
-        DeviceError: none of them is there, or two need memory of their own.
+        DeviceError: no device is available, or two need memory of their own.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SeveralDevices(DeviceDecorator):
     ) -> None:
         self._policy = policy or Policy()
         self._missing: dict[str, str] = {}
-        """Devices that are not there, and why."""
+        """Reasons why devices are not available, by name."""
         self._devices = self._made(makers)
         self._order = list(self._devices)
         if reference is not None:
@@ -109,26 +109,26 @@ class SeveralDevices(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """Versions of all, and what decides who compiles what."""
+        """Versions of all devices, and the pins, which also decide the compiling device."""
         versions = [f"{name} {self._devices[name].version}" for name in self._order]
         pins = [f"{name}:{device}" for name, device in sorted(self._policy.pins.items())]
         return " | ".join((*versions, *pins))
 
     @property
     def placements(self) -> Sequence[Placement]:
-        """Where the submodels in use run, and why."""
+        """Placements of the submodels in use."""
         found = [model.placement for model in self._placed]
         return sorted(found, key=lambda placement: placement.submodel)
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Compile a submodel for the first device that takes it.
+        """Compile a submodel for the first device that accepts it.
 
         Args:
             model: a static graph.
-            config: as for ``protocols.Compiler``; SUBMODEL says what it is called.
+            config: as for ``protocols.Compiler``; SUBMODEL is the submodel's name.
 
         Raises:
-            ModelError: nobody takes it; the message has the reason of each device.
+            ModelError: no device accepts it; the message has the reason of each device.
         """
         submodel = config.get(SUBMODEL, "the model")
         text = model.text()
@@ -145,7 +145,7 @@ class SeveralDevices(DeviceDecorator):
         raise ModelError(f"no device compiles {submodel}: {'; '.join(notes)}")
 
     def load(self, program: bytes | memoryview) -> PlacedModel:
-        """Load what ``compile`` made, on its device or on one after it.
+        """Load a program of ``compile``, on its device or on a later one.
 
         Raises:
             DeviceError: the bytes are something else, or no device loads them.
@@ -168,10 +168,10 @@ class SeveralDevices(DeviceDecorator):
         return placed
 
     def exported(self, program: bytes | memoryview) -> bytes:
-        """Give a program without its graph; see ``protocols.ExportsPrograms``.
+        """Return a program without its graph; see ``protocols.ExportsPrograms``.
 
         Raises:
-            DeviceError: it is one of a device whose programs name files themselves.
+            DeviceError: the device's programs themselves name files.
         """
         stored = StoredProgram.parse(program)
         self._check_alone(stored.head)
@@ -186,24 +186,24 @@ class SeveralDevices(DeviceDecorator):
         return self.load(program)
 
     def _check_alone(self, head: Head) -> None:
-        """See that a program names no file by its path."""
+        """Check that a program of this device names no file by its path."""
         if ability(self._devices.get(head.device), FindsConstants) is None:
             raise DeviceError(
                 f"{head.submodel} runs on {head.device}, whose programs name files of this machine"
             )
 
     def profile_programs(self) -> None:
-        """Pass it on to the devices that can; see ``protocols.ProfilesPrograms``."""
+        """Enable profiling on the devices that support it; see ``protocols.ProfilesPrograms``."""
         for device in abilities(self._devices.values(), ProfilesPrograms):
             device.profile_programs()
 
     def set_urgency(self, urgency: Urgency) -> bool:
-        """Pass it on to the devices that can; see ``protocols.TakesTurns``."""
+        """Set the urgency on the devices that support it; see ``protocols.TakesTurns``."""
         able = abilities(self._devices.values(), TakesTurns)
         return any([device.set_urgency(urgency) for device in able])
 
     def _candidates(self, submodel: str) -> Sequence[str]:
-        """The devices for a submodel: from its pin on, or all; a pin may be on a missing one."""
-        whole, _, _ = submodel.partition("/")  # parts of a model go where it is pinned
+        """Return the devices for a submodel: all, or from its pin on; a missing pin is ignored."""
+        whole, _, _ = submodel.partition("/")  # parts of a model go to the model's pin
         pin = self._policy.pins.get(whole)
         return self._order[self._order.index(pin) :] if pin in self._order else self._order

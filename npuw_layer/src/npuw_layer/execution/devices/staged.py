@@ -1,4 +1,4 @@
-"""Devices of their own for the kinds of an LLM's static models."""
+"""Devices of their own for the kinds of a language model's static models."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class StagedDevice(DeviceDecorator):
-    """The device of prefill models, and beside it those of other stages.
+    """The device of prefill models, together with those of other stages.
 
-    Memory and weights are those of the one device which needs its own memory; the others use its
-    host view. To compile or load a stage, ask ``of_stage`` for its device.
+    Memory and weights are those of the one device that needs its own memory; the others use its
+    host view. ``of_stage`` returns the device that compiles and loads a stage.
 
     Args:
-        devices: for each kind ("prefill", "generate", "head") what runs it.
+        devices: device of each kind ("prefill", "generate", "head").
 
     Raises:
         DeviceError: two of them need memory of their own.
@@ -42,20 +42,20 @@ class StagedDevice(DeviceDecorator):
         self._devices = devices
 
     def of_stage(self, kind: StageKind) -> Device:
-        """Give what runs the static models of one kind."""
+        """Return the device of one kind of static models."""
         return self._devices[kind]
 
     @property
     def version(self) -> str:
-        """Those of all; where they are alike it is that of a single device."""
+        """Versions of all devices, equal ones once: if all are equal, that of a single device."""
         return " | ".join(dict.fromkeys(device.version for device in self._devices.values()))
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield graphs that stand for a prefill model; see ``protocols.Device``."""
+        """Yield graphs that represent a prefill model; see ``protocols.Device``."""
         return self._device.foldings(model)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Return the spans of a program: each device finds the same, but in one of parts."""
+        """Return the constant spans of a program; none if the devices differ on them."""
         every = [
             [*device.constants(program)]
             for device in abilities(self._devices.values(), FindsConstants)
@@ -77,6 +77,6 @@ def _one_memory(devices: Sequence[Device]) -> Device:
 
 
 def _space(base: Device) -> int:
-    """Tell memories apart: all NPUs of one context have the same."""
+    """Return the identity of a device's memory space: all NPUs of one context share one."""
     imports = ability(base, ImportsMemory)
     return id(base if imports is None else imports.memory_space)

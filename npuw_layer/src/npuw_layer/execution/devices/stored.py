@@ -1,8 +1,8 @@
-"""The bytes of a submodel that several devices may run.
+"""Bytes of a submodel that several devices may run.
 
-First comes the program of the device that took it, as that device made it (so that a mapped file
-serves it in place), then the graph as text, compressed, and a head that says whose program it is.
-An exported one is without its graph, which names files by their paths.
+The program of the accepting device comes first, unchanged, so that a mapped file serves it in
+place. The compressed text of the graph follows, then a head that describes the program. An exported
+submodel has no graph, because the graph names files by their paths.
 """
 
 from __future__ import annotations
@@ -16,52 +16,52 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from npuw_layer.errors import DeviceError
 
 _TAIL = struct.Struct("<QQ8s")
-"""The lengths of graph and head, and the mark."""
+"""Tail of the bytes: lengths of graph and head, and the mark."""
 
 _MAGIC = b"NPUWPLCD"
 _MOST_TEXT = 1 << 30
-"""Bytes of a graph's text; a damaged program must not fill the memory."""
+"""Limit of a graph's text, bytes: a damaged program must not fill the memory."""
 
 
 class Head(BaseModel):
-    """What is known of a submodel besides its program."""
+    """Description of a submodel's program."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     submodel: str
     device: str
     config: dict[str, str]
-    """What the compiler was told."""
+    """Configuration of the compiler."""
     notes: tuple[str, ...] = ()
-    """Why devices before this one did not take it."""
+    """Reasons why earlier devices did not accept it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """A program, whose it is, and the static graph that it was made of."""
+    """A program, its description, and its static graph."""
 
     head: Head
     program: bytes | memoryview
     graph: bytes | memoryview
-    """Compressed; most programs run without anybody looking at it. Exported ones have none."""
+    """Compressed text of the graph, rarely needed; empty in exported programs."""
 
     @staticmethod
     def of(head: Head, program: bytes, graph: str) -> StoredProgram:
-        """Compress the graph."""
+        """Return a stored program, with the graph compressed."""
         return StoredProgram(head, program, zlib.compress(graph.encode(), 1))
 
     def to_bytes(self) -> bytes:
-        """All of it; ``parse`` reads it."""
+        """Return all bytes, which ``parse`` reads."""
         head = self.head.model_dump_json().encode()
         tail = _TAIL.pack(len(self.graph), len(head), _MAGIC)
         return b"".join((self.program, self.graph, head, tail))
 
     @staticmethod
     def parse(data: bytes | memoryview) -> StoredProgram:
-        """Read what ``to_bytes`` made, without copying the program.
+        """Read the bytes of ``to_bytes``, without copying the program.
 
         Raises:
-            DeviceError: it is something else.
+            DeviceError: the bytes are something else.
         """
         whole = memoryview(data)
         try:
@@ -79,10 +79,10 @@ class StoredProgram:
         return StoredProgram(head, whole[:begin], whole[begin:middle])
 
     def graph_text(self) -> str:
-        """The graph, for another device to compile.
+        """Return the graph's text, for another device to compile.
 
         Raises:
-            DeviceError: there is none, or it is damaged.
+            DeviceError: there is no graph, or it is damaged.
         """
         if not self.graph:
             raise DeviceError("an exported program is without the graph that others would compile")

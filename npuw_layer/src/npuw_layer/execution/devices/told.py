@@ -1,4 +1,4 @@
-"""What options tell devices before anything is loaded: PERF_COUNT, and how urgent a model is."""
+"""Options passed to devices before programs are loaded: PERF_COUNT, and a model's urgency."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ D = TypeVar("D", bound=Device)
 
 
 def told(device: D, options: Options) -> D:
-    """Tell a device; give it back.
+    """Pass options to a device, and return the device.
 
     Raises:
-        OptionError: programs are to be more or less urgent than others, and it has no others.
+        OptionError: the options set an urgency, and the device does not schedule programs.
     """
     tell([device], options)
     return device
 
 
 def tell(devices: Iterable[Device], options: Options) -> None:
-    """Tell all devices of a model; errors as ``told``, if none of them can do it."""
+    """Pass options to all devices of a model; errors as ``told``, if none supports them."""
     every = [*devices]
     if options.perf_count:
         for device in abilities(every, ProfilesPrograms):

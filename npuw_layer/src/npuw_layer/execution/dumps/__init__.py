@@ -1,11 +1,11 @@
 """NPUW_DUMP_…: submodels and their tensors as files, which OpenVINO and NumPy read.
 
 ``graphs``    IRs of static models and of their submodels, when they are compiled
-``programs``  programs that write down what goes in and out
+``programs``  programs that dump their inputs and outputs
 ``tensors``   the files of one tensor, and lists of them
 
-Source: fact sheet npuw §b.2 and §f 8; names of files and what is in them are the original's, which
-has all this in builds for its developers alone.
+Source: fact sheet npuw §b.2 and §f 8; names and contents of the files are the original's, which has
+these options only in its developers' builds.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from npuw_layer.options.reports import DumpOptions, selects
 
 
 def dumped(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
-    """Let a static model write down tensors, if NPUW_DUMP_IO says so.
+    """Wrap a static model so that it dumps tensors, if NPUW_DUMP_IO requests it.
 
     Args:
-        model: it may be one in parts.
-        name: the static model's.
-        options: which submodels, and where to.
+        model: a static model, whole or partitioned.
+        name: the static model's name.
+        options: the submodels to dump, and the folder.
 
     Raises:
         NpuwFault: the folder cannot be made.
     """
     if not selects(options.dump_io):
         return model
-    # Imported here: who writes nothing loads nothing of it.
+    # Imported here: without dumps, their modules are not loaded.
     from npuw_layer.execution.dumps.programs import dumping_model
 
     return dumping_model(model, name, options)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class GraphDumps(Listener):
-    """Writes IRs while models are compiled.
+    """Listener that writes IRs while models are compiled.
 
     Args:
-        options: what is to be written, and where.
+        options: the graphs to write, and the folder.
     """
 
     def __init__(self, options: DumpOptions) -> None:
@@ -30,7 +30,8 @@ class GraphDumps(Listener):
     def whole(self, submodel: str, model: Model) -> None:
         """Write a static model (NPUW_DUMP_FULL), its states as inputs and outputs.
 
-        OpenVINO compiles no model that assigns a variable less than it reads, new rows alone.
+        Ports replace states because OpenVINO compiles no model that assigns less than it reads of a
+        variable, as models with new rows do.
 
         Raises:
             NpuwFault: a file cannot be written.
@@ -46,7 +47,7 @@ class GraphDumps(Listener):
             self._write("NPUW_DUMP_SUBS", name, parts[number].model)
 
     def failed(self, submodel: str, parts: Sequence[Part], error: RuntimeError) -> None:
-        """Write submodels of what could not be compiled, and why; errors as ``whole``."""
+        """Write the submodels of a failed compilation, and the error; errors as ``whole``."""
         option = "NPUW_DUMP_SUBS_ON_FAIL"
         chosen = selected(self._options.dump_subs_on_fail, len(parts))
         for number in chosen:
@@ -65,5 +66,5 @@ class GraphDumps(Listener):
         path: Path = folder_of(option, self._options) / f"{name}.xml"
         with reported(option, path):
             written = in_opset(model)
-            lift_state(written)  # of submodels they are lifted already
+            lift_state(written)  # submodels have no states any more
             write_ir(written, path)

@@ -1,4 +1,4 @@
-"""Files of tensors: their bytes, what these are, and lists of them."""
+"""Files of tensors: their bytes, their types, and lists of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npuw_layer.storage.cache.replace import replacing
 
 
 def folder_of(option: str, options: DumpOptions) -> Path:
-    """Make NPUW_DUMP_SUBS_DIR, and give it.
+    """Return NPUW_DUMP_SUBS_DIR; it is made if missing.
 
     Raises:
         NpuwFault: it cannot be made.
@@ -25,15 +25,15 @@ def folder_of(option: str, options: DumpOptions) -> Path:
 
 
 def indexed(name: str, number: int, count: int) -> str:
-    """Name one of several; numbers have as many digits as the largest, so that names sort."""
+    """Return the name of one of several; numbers are zero-padded, so that names sort."""
     return f"{name}_{number:0{len(str(count - 1))}}"
 
 
 def write_tensors(base: Path, side: str, tensors: Sequence[tuple[TensorInfo, Array]]) -> None:
-    """Write tensors, and a list of their files, parted by ";".
+    """Write tensors, and a list of their files, separated by ";".
 
     Args:
-        base: begins the names of all files.
+        base: prefix of all file names.
         side: "input" or "output".
         tensors: their bytes, u8.
 
@@ -57,11 +57,11 @@ def _write(path: Path, content: bytes) -> None:
 
 @contextmanager
 def reported(option: str, path: Path) -> Generator[None]:
-    """Say which option wanted what cannot be written.
+    """Convert errors of writing a file into errors that name the option.
 
     Raises:
-        NpuwFault: the file system refuses it.
-        ModelError: OpenVINO has no such op.
+        NpuwFault: the file cannot be written.
+        ModelError: OpenVINO lacks an op of the graph.
     """
     from compiler_layer.errors import CompilerError
 

@@ -1,4 +1,4 @@
-"""Compiles the experts of a mixture, those that differ in weights alone once."""
+"""Compilation of a mixture's experts; those that differ only in weights are compiled once."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from npuw_layer.errors import ModelError
 from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed
 
 FEWEST = 16
-"""Rows that a program takes at least, if there are as many tokens."""
+"""Minimum rows of a program, if there are as many tokens."""
 
 
 @dataclass(slots=True)
 class CompiledExperts:
-    """The programs of a mixture's experts, and what they read in each of its calls.
+    """The programs of a mixture's experts, and their weights in each of its calls.
 
     Attributes:
-        routed: what the mixture has, with the names of its first call.
-        programs: of the experts.
-        weights: for those names what takes their place in each call, where that differs.
-        literals: for weights that are in no file their bytes in each call.
+        routed: description of the mixture, with the names of its first call.
+        programs: the experts' programs.
+        weights: for a name of the first call the names in each call, if they differ.
+        literals: for a weight that is in no file its bytes in each call.
     """
 
     routed: Routed
@@ -42,14 +42,14 @@ class CompiledExperts:
 
 
 def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
-    """How many rows an expert's program takes.
+    """Return the number of rows of an expert's program.
 
     Args:
         tokens: T.
-        slots: K, how many experts a token goes through.
+        slots: K, number of experts of a token.
         experts: E.
-        asked: NPUW_MOE_TOKEN_CHUNK_SIZE; with 0 it is what an expert gets on average, rounded up to
-            a power of two, and no fewer than FEWEST.
+        asked: NPUW_MOE_TOKEN_CHUNK_SIZE; 0 chooses the average rows of an expert, rounded up to a
+            power of two, and at least FEWEST.
     """
     if asked:
         return min(asked, tokens)
@@ -65,12 +65,12 @@ def compile_experts(
     Args:
         model: static and lowered, with the hidden rows, the router's ids and weights as inputs, and
             the sum as its output; its constants may have a value for each of several calls.
-        device: what the experts run on.
+        device: device of the experts.
         config: as for ``protocols.Compiler.compile``.
         asked: see ``rows_at_once``.
 
     Raises:
-        ModelError: it is something else, or is not supported.
+        ModelError: the model is no single mixture, or is not supported.
     """
     mixture = _the_mixture(model)
     numbers = list(mixture.terms)
@@ -104,10 +104,10 @@ def _the_mixture(model: Model) -> Mixture:
 
 
 class _Programs:
-    """The programs of experts.
+    """Programs of the experts.
 
-    A device that can gives those that are alike one program. Of others each has its own, which
-    keeps its weights: then the mixture has one call.
+    If the device compiles functions, equal experts share one program. Otherwise each expert has its
+    own program, with its own weights: then the mixture has one call.
     """
 
     def __init__(self, device: Device, config: Mapping[str, str], calls: int) -> None:
@@ -120,7 +120,7 @@ class _Programs:
         self.literals: dict[str, tuple[bytes, ...]] = {}
 
     def add(self, numbers: Sequence[int], models: Sequence[Model]) -> None:
-        """Compile experts that are alike.
+        """Compile experts that are equal but for their weights.
 
         Raises:
             RuntimeError: they are not supported, or do not fit.
@@ -140,7 +140,7 @@ class _Programs:
     ) -> None:
         made = device.compile_function(merged, self._config)
         for place, number in enumerate(numbers):
-            # Values are in order of calls, then of experts.
+            # Values are ordered by calls, then by experts.
             of_calls = slice(place, None, len(numbers))
             names: dict[str, str] = {}
             for own, each in made.weights.items():
@@ -157,7 +157,7 @@ class _Programs:
 
 
 def _merged(models: Sequence[Model], calls: int) -> Model:
-    """The first of models that are alike, with the weights of all of them in all calls."""
+    """Return the first of equal models, with the weights of all of them in all calls."""
     merged = models[0].clone()
     rows = zip(*(_constants(one) for one in models), strict=True)
     for op, row in zip(list(_constants(merged)), rows, strict=True):

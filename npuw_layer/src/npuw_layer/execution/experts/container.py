@@ -1,4 +1,4 @@
-"""A mixture in parts as a package: the programs of its experts."""
+"""A partitioned mixture as a package: the programs of its experts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PortEntry(Entry):
 
     @staticmethod
     def of(info: TensorInfo) -> PortEntry:
-        """Take down a port."""
+        """Return the entry of a port."""
         return PortEntry(name=info.name, element=info.element, shape=info.shape)
 
 
@@ -38,19 +38,19 @@ class ExpertEntry(Entry):
     number: int = Field(ge=0)
     program: int = Field(ge=0)
     names: dict[str, str]
-    """For the program's inputs that are weights of this expert what they are in the mixture; those
-    that are called the same are left out."""
+    """Names in the mixture of the program's weight inputs, for this expert; equal names are left
+    out."""
 
 
 class Routed(Entry):
-    """What a mixture has, and which of its experts are run how.
+    """Description of a mixture and its experts.
 
     Attributes:
         rows: T rows of C channels, as [..., C].
-        ids: the experts chosen, [T, K].
-        weights: with what they count, T x K.
+        ids: the chosen experts, [T, K].
+        weights: the chosen experts' router weights, T x K.
         output: the sum, T rows of H channels, as [..., H].
-        count: rows that an expert's program takes.
+        count: rows of an expert's program.
         experts: in the order of the sum.
     """
 
@@ -107,7 +107,7 @@ def write_container(content: RoutedPrograms) -> bytes:
 
 
 def read_container(content: Bytes) -> RoutedPrograms:
-    """Read a mixture's programs; they stay where they are.
+    """Read a mixture's programs; they stay in place.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 TAG = "MOE"
-"""Of the parts of a model that are mixtures of experts."""
+"""Tag of the parts of a model that are mixtures of experts."""
 
 
 class HostRoutedDevice(DeviceDecorator):
     """A device for models that are one mixture each: it runs the chosen experts on another one.
 
     Args:
-        device: what compiles and runs the experts.
+        device: device that compiles and runs the experts.
         chunk: NPUW_MOE_TOKEN_CHUNK_SIZE.
         pool_size: NPUW_MOE_POOL_SIZE.
     """
@@ -45,24 +45,24 @@ class HostRoutedDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The device's; with other rows at once experts are other programs."""
+        """Version of the inner device, and the row count, which changes the experts' programs."""
         return f"{self._device.version} HOST_ROUTED by {self._chunk or 'average'}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile the experts of a mixture.
 
         Raises:
-            ModelError: it is none, or is not supported.
+            ModelError: the model is no single mixture, or is not supported.
         """
         made = self._compiled(model, config)
         literals = {name: values[0] for name, values in made.literals.items()}
         return write_container(RoutedPrograms(made.routed, made.programs, literals))
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
-        """Compile the experts of equal mixtures: one expert stands for those of all layers.
+        """Compile the experts of equal mixtures: one expert represents those of all layers.
 
         Raises:
-            ModelError: they are none, or are not supported.
+            ModelError: the models are no single mixtures, or are not supported.
         """
         from compiler_layer.partition.compiled import CompiledFunction
 
@@ -74,7 +74,7 @@ class HostRoutedDevice(DeviceDecorator):
         """Load the experts of a mixture.
 
         Raises:
-            DeviceError: the bytes are no such mixture, or for another device.
+            DeviceError: the bytes are no partitioned mixture, or for another device.
         """
         found = read_container(program)
         loaded = [self._device.load(each) for each in found.programs]
@@ -82,13 +82,13 @@ class HostRoutedDevice(DeviceDecorator):
         return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
 
     def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, and loads no graphs.
         from npuw_layer.execution.experts.compile import compile_experts
 
         return compile_experts(model, self._device, config, self._chunk)
 
     def _placed(self, literals: Mapping[str, bytes | memoryview]) -> dict[str, WeightPlace]:
-        """Put weights that are in no file into the device's memory."""
+        """Copy weights that are in no file into device memory."""
         if not literals:
             return {}
         memory = self._device.allocate(sum(padded(len(value)) for value in literals.values()))
@@ -102,10 +102,10 @@ class HostRoutedDevice(DeviceDecorator):
 
 
 class RoutedExperts:
-    """Isolates mixtures of experts; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of mixtures of experts; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: what the experts run on.
+        device: device of the experts.
         chunk: NPUW_MOE_TOKEN_CHUNK_SIZE.
         pool_size: NPUW_MOE_POOL_SIZE.
     """

@@ -1,4 +1,4 @@
-"""A mixture whose tokens are brought to their experts by the host."""
+"""A mixture for which the host routes tokens to experts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class LoadedExperts:
     """The programs of a mixture's experts on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
-        device: where they are.
-        routed: what the mixture has.
-        loaded: its experts' programs.
-        literals: weights of its own, where they lie.
+        device: the experts' device.
+        routed: description of the mixture.
+        loaded: the experts' programs.
+        literals: locations of weights that are in no file.
         pool_size: NPUW_MOE_POOL_SIZE.
 
     Raises:
@@ -50,16 +50,16 @@ class LoadedExperts:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The rows, the router's ids and weights, and the weights of all experts, each once."""
+        """Hidden rows, the router's ids and weights, and the weights of all experts, each once."""
         return self._inputs
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The experts' programs; see ``execution.devices.report``."""
+        """Programs of the experts; see ``execution.devices.report``."""
         return [("expert", each) for each in self.loaded]
 
     def _check(self, loaded: LoadedModel) -> None:
-        """See that a program takes and gives rows of this mixture."""
+        """Check that a program's inputs and outputs are rows of this mixture."""
         routed = self.routed
         own = {
             TensorInfo(ROWS, routed.rows.element, (routed.count, routed.rows.shape[-1])),
@@ -84,11 +84,11 @@ class LoadedExperts:
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The sum."""
+        """Sum of the experts' results."""
         return [self.routed.output.info]
 
     def create_program(self) -> ExpertsProgram:
-        """Make something to run.
+        """Create a runnable program.
 
         Raises:
             DeviceError: the device has no memory left.
@@ -99,7 +99,7 @@ class LoadedExperts:
 class ExpertsProgram:
     """One user of a mixture; satisfies ``protocols.Program``.
 
-    An expert's program has its own rows, that are gathered for it; what it gives is added in f32,
+    The rows of an expert are gathered into its program's input. Its results are added in f32,
     expert by expert in the order of the model's own sum, and rounded once.
     """
 
@@ -117,7 +117,7 @@ class ExpertsProgram:
         self._sum = np.zeros((tokens, loaded.routed.output.shape[-1]), np.float32)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie at an offset of a memory of the same device.
+        """Bind an input or output to a memory of the same device, at an offset.
 
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
@@ -127,11 +127,11 @@ class ExpertsProgram:
             return
         place = WeightPlace(memory, offset)
         if self._places.setdefault(name, place) != place:
-            self._pool.clear()  # first: no program is left that reads what was there before
+            self._pool.clear()  # first: no program must keep the old binding
             self._places[name] = place
 
     def prepare(self) -> None:
-        """See that all is there: which experts will run is not known yet.
+        """Check that all tensors are bound; only the run determines the chosen experts.
 
         Raises:
             DeviceError: an input or output is not bound.
@@ -142,7 +142,7 @@ class ExpertsProgram:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
 
     def run(self) -> None:
-        """Run the experts that were chosen, each on the rows of its tokens.
+        """Run the chosen experts, each on the rows of its tokens.
 
         Raises:
             DeviceError: an input or output is not bound, or the device failed.
@@ -166,7 +166,7 @@ class ExpertsProgram:
         output.reshape(total.shape)[...] = convert_values(total, "f32", routed.output.element)
 
     def _fill(self, tokens: Array, slots: Array) -> None:
-        """Bring the rows of tokens together; those behind them stay as they were."""
+        """Gather the rows of tokens; rows after them stay unchanged."""
         routed, used = self._routed, len(tokens)
         rows, weights = self._tensors[routed.rows.name], self._tensors[routed.weights.name]
         self._arena[ROWS][:used] = rows.reshape(-1, rows.shape[-1])[tokens]

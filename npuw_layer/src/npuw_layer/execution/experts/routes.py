@@ -1,4 +1,4 @@
-"""Which tokens go to which expert."""
+"""Routes of tokens to experts."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from npuw_layer.backends.protocols import Array
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The tokens that chose an expert, ascending, and for each the slot in which it did."""
+    """The tokens that chose an expert, ascending, and the slot of each choice."""
 
     expert: int
     tokens: Array
     slots: Array
 
     def parts(self, count: int) -> Iterator[Route]:
-        """At most so many tokens at a time."""
+        """Yield routes of at most ``count`` tokens each."""
         for begin in range(0, len(self.tokens), count):
             some = slice(begin, begin + count)
             yield Route(self.expert, self.tokens[some], self.slots[some])
 
 
 def routes(ids: Array) -> dict[int, Route]:
-    """Turn a router's choice around.
+    """Invert a router's choice.
 
     Args:
         ids: the experts of each token, integers [T, K].
 
     Returns:
-        The chosen experts, by number, ascending; no other.
+        Routes of the chosen experts, by number, ascending.
     """
     flat = ids.reshape(-1)
     order = np.argsort(flat, kind="stable")

@@ -1,18 +1,19 @@
 """Weight offload: a model whose weights do not all fit the device's memory.
 
-The weights of its layers stay in the host's memory. While a layer computes, those of later layers
-are copied into slots of device memory: the block that all layers are instances of is one blob, and
-runs once for each layer, bound to a slot. Weights are only read, so that nothing is ever copied
-back: a slot is simply written over.
+The weights of its layers stay in host memory. While a layer computes, those of later layers are
+copied into slots of device memory. All layers are instances of one block, which is one blob and
+runs once for each layer, bound to a slot. Weights are read-only, so nothing is copied back: a slot
+is simply overwritten.
 
-    container  the pieces of a model as bytes, to be cached as a blob is
-    plan       how many slots a budget gives, and which layer uses which
-    sources    where weights are on the host, and those that stay on the device
-    ring       the slots: who is in them, who comes next
+    container  the pieces of a model as bytes, which a cache stores like a blob
+    plan       number of slots in a budget, and the slot of each layer
+    sources    weights on the host, and those that stay on the device
+    ring       the slots: present and next weights
+    stage      the pieces of one static model, loaded
     model      the pieces as one model
-    device     a device whose models are run so
-    timeline   when layers and copies would run on the simulated device
-    report     what was moved and what that cost
+    device     a device that runs such models
+    timeline   predicted times of layers and copies on the simulated device
+    report     counts and costs of copies
 
 Source: "Asynchronous offload" of the project's seed; behaviour of MindIE-SD's, fact sheet
 simulators_npu §d.

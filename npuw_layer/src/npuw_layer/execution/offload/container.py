@@ -9,15 +9,15 @@ from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size, literal_
 
 
 class _Header(Entry):
-    """What the header says."""
+    """Header of the package."""
 
     count: int = Field(ge=1, le=1 << 16)
     blobs: tuple[Size, Size, Size]
-    """Bytes of each."""
+    """Bytes of each blob."""
     states: dict[str, tuple[str, ...]]
     weights: dict[str, tuple[str, ...]]
     literals: dict[str, Size]
-    """Bytes of each, in one repetition."""
+    """Bytes of each literal, in one repetition."""
 
 
 _KIND = PackageKind(b"NPUWOFF1", _Header, "a model in pieces (NPUW_WEIGHTS_OFFLOAD)")
@@ -37,7 +37,7 @@ def write_container(pieces: CompiledParts) -> bytes:
 
 
 def read_container(content: Bytes) -> CompiledParts:
-    """Read pieces; blobs stay where they are.
+    """Read pieces; blobs stay in place.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.

@@ -15,17 +15,17 @@ from npuw_layer.execution.offload.sources import ResidentWeights
 from npuw_layer.execution.offload.stage import Stage
 
 _INSIDE = (HIDDEN_IN, HIDDEN_OUT, SHARED, WEIGHT_PREFIX, LITERAL_PREFIX)
-"""What nobody outside binds."""
+"""Prefixes of the ports that only this module binds."""
 
 
 class LoadedPieces:
     """Prologue, block and epilogue on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
-        device: where they are.
+        device: the pieces' device.
         stage: the pieces.
-        resident: weights that are not of layers.
-        ring: gives the slots of those that are.
+        resident: weights outside the layers.
+        ring: returns the slots of the layers' weights.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class LoadedPieces:
         self.resident = resident
         self._ring = ring
         self.names = [stage.in_model(layer) for layer in range(stage.layers)]
-        """For each layer what the block's variables are called in the model."""
+        """For each layer the model's names of the block's variables."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The model's own inputs, each once."""
+        """Inputs of the model itself, each once."""
         stage = self.stage
         ports = [*self._outside(stage.prologue.inputs), *self._of_layers(stage.block.inputs)]
         ports += self._outside(stage.epilogue.inputs)
@@ -52,7 +52,7 @@ class LoadedPieces:
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The model's own outputs."""
+        """Outputs of the model itself."""
         stage = self.stage
         ports = [*self._outside(stage.prologue.outputs), *self._of_layers(stage.block.outputs)]
         return [*ports, *self._outside(stage.epilogue.outputs)]
@@ -62,7 +62,7 @@ class LoadedPieces:
         return (info for info in infos if not info.name.startswith(_INSIDE))
 
     def _of_layers(self, infos: Sequence[TensorInfo]) -> Iterator[TensorInfo]:
-        """The ports that the block has for each layer, by their names in the model."""
+        """Yield the block's ports of each layer, by their names in the model."""
         own = list(self._outside(infos))
         for names in self.names:
             for info in own:
@@ -70,7 +70,7 @@ class LoadedPieces:
                 yield TensorInfo(name, info.element, info.shape)
 
     def create_program(self) -> PiecesProgram:
-        """Make something to run.
+        """Create a runnable program.
 
         Raises:
             DeviceError: the device has no memory left.
@@ -82,9 +82,8 @@ class LoadedPieces:
 class PiecesProgram:
     """One user of a model in pieces; satisfies ``protocols.Program``.
 
-    Each layer has a program of the block of its own, always bound to the same slot, K and V: so
-    nothing is bound anew while it runs. Hidden values lie in two places that layers read and write
-    by turns.
+    Each layer has its own program of the block, always bound to the same slot, K and V: so a run
+    changes no binding. Layers read and write hidden values alternately in two places.
 
     Args:
         loaded: the pieces.
@@ -109,15 +108,15 @@ class PiecesProgram:
         self._route(loaded.names)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let one of the model's inputs or outputs lie in memory, for all pieces that have it.
+        """Bind one of the model's inputs or outputs to memory, for all pieces that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or it is not this device's memory.
+            DeviceError: there is no such tensor, or the memory is of another device.
         """
         self._ports.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Get all pieces ready to run.
+        """Prepare all pieces.
 
         Raises:
             DeviceError: a tensor is not bound.
@@ -126,7 +125,7 @@ class PiecesProgram:
             program.prepare()
 
     def run(self) -> None:
-        """Run all layers; the ring brings their weights.
+        """Run all layers; the ring supplies their weights.
 
         Raises:
             DeviceError: a tensor is not bound, or the device failed.
@@ -142,7 +141,7 @@ class PiecesProgram:
             self._epilogue.run()
 
     def _join(self, device: Device) -> Memory:
-        """Bind what goes from piece to piece; give the memory that it lies in."""
+        """Bind the links between pieces; return their memory."""
         outputs = self._users[0][0].outputs
         hidden = [info for info in outputs if info.name.startswith(HIDDEN_OUT)]
         shared = [info for info in outputs if info.name.startswith(SHARED)]
@@ -179,7 +178,7 @@ class PiecesProgram:
                     _bind_all(programs, info.name, place.memory, place.offset)
 
     def _route(self, names_of_layers: Sequence[Mapping[str, str]]) -> None:
-        """Find out which pieces have which of the model's ports."""
+        """Map the model's ports to the pieces' programs."""
         for piece, programs in self._users:
             ports = {info.name for info in (*piece.inputs, *piece.outputs)}
             names = names_of_layers if programs is self._layers else [dict[str, str]()]

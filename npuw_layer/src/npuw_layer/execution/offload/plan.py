@@ -1,14 +1,14 @@
-"""How a budget of device memory is used: integers only, no memory.
+"""Use of a budget of device memory: integers only, no memory.
 
-Some layers keep a slot to themselves; their weights are copied once. The others take turns in a
-ring of ``reserved + 1`` slots: the weights of the next ``reserved`` of them are there, or on their
-way, while one computes. A ring of two moves least, as every other slot of the budget saves a copy;
-more let copies run further ahead. Layers that move are spread evenly, so that each copy has the
+Some layers keep a slot of their own; their weights are copied once. The others share a ring of
+``reserved + 1`` slots: while one computes, the weights of the next ``reserved`` of them are there
+or on their way. A ring of two moves least, as every other slot of the budget saves a copy; a larger
+ring lets copies run further ahead. Moving layers are spread evenly, so that each copy has the
 longest time.
 
-A layer always has the same slot: what it is bound to never changes. Where the slots do not divide
-the layers that move, fewer are ahead between the last layer and the first; there the head, the
-embeddings and the host's choice of a token are what copies run beside.
+A layer always has the same slot, so its bindings never change. If the number of moving layers is no
+multiple of the ring's slots, fewer are ahead between the last layer and the first. There, copies
+overlap with the head, the embeddings and the host's choice of a token.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from npuw_layer.errors import OptionError
 
 @dataclass(frozen=True, slots=True)
 class OffloadPlan:
-    """Which layer uses which slot.
+    """Assignment of slots to layers.
 
     Attributes:
         slot_of: the slot of each layer.
-        next_in_slot: for each layer the one that has its slot next, maybe in the next pass; its own
+        next_in_slot: for each layer the next one in its slot, maybe in the next pass; its own
             number if it keeps the slot.
     """
 
@@ -33,29 +33,29 @@ class OffloadPlan:
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """Number of slots."""
         return max(self.slot_of) + 1
 
     @property
     def moving(self) -> tuple[int, ...]:
-        """The layers whose weights are copied in each pass."""
+        """Layers whose weights are copied in each pass."""
         return tuple(n for n, other in enumerate(self.next_in_slot) if other != n)
 
 
 def plan_offload(
     layers: int, layer_bytes: int, resident_bytes: int, budget: int, reserved: int
 ) -> OffloadPlan:
-    """Use a budget as well as possible.
+    """Plan the best use of a budget.
 
     Args:
-        layers: how many there are.
-        layer_bytes: weights of one.
+        layers: number of layers.
+        layer_bytes: weights of one layer.
         resident_bytes: weights that are always there: embeddings, head.
         budget: bytes of device memory for weights; 0: as little as possible.
-        reserved: layers whose weights are ahead.
+        reserved: number of layers whose weights are ahead.
 
     Raises:
-        OptionError: the budget is too small; it says what is needed.
+        OptionError: the budget is too small; the message has the needed bytes.
     """
     ring = min(reserved + 1, layers)
     least = resident_bytes + ring * layer_bytes
@@ -71,7 +71,7 @@ def plan_offload(
 
 
 def _spread(layers: int, kept: int, ring: int) -> OffloadPlan:
-    """Give the ring's slots to layers by turns, the others to ``kept`` layers among them."""
+    """Spread ``kept`` layers evenly; the other layers take turns in the ring's slots."""
     keeping = {(2 * number + 1) * layers // (2 * kept) for number in range(kept)}
     moving = [layer for layer in range(layers) if layer not in keeping]
     slot_of = dict(zip(moving, (n % ring for n in range(len(moving))), strict=True))

@@ -1,4 +1,4 @@
-"""What an offloaded model is like, and what its copies cost."""
+"""Memory of an offloaded model, and the cost of its copies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class StageTimes:
     """Predicted times of one static model on the simulated device.
 
     Attributes:
-        name: what it takes, e.g. "1 token after 255".
-        resident: if all weights were in device memory.
-        synchronous: if each copy was waited for.
-        asynchronous: with copies beside the layers.
+        name: its tokens, e.g. "1 token after 255".
+        resident: with all weights in device memory.
+        synchronous: with a wait for each copy.
+        asynchronous: with copies during the layers.
     """
 
     name: str
@@ -35,19 +35,19 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True)
 class OffloadReport:
-    """What is where, what was moved, and how long it takes; bytes and seconds.
+    """Memory of weights, copies so far, and predicted times; bytes and seconds.
 
     Attributes:
         mode: SYNC or ASYNC.
-        layers: how many there are; the weights of ``moving`` of them are copied in each pass.
-        moving: see there.
+        layers: number of layers.
+        moving: number of layers whose weights are copied in each pass.
         slots: places for the weights of a layer in device memory.
         layer_bytes: weights of one layer.
-        weight_bytes: all weights, as they would be in device memory.
-        device_bytes: what is in device memory for weights, at most and at any time.
-        copies: weights of a layer that were copied so far.
-        copied_bytes: what they were together.
-        wait_seconds: how long the host had to wait for copies so far.
+        weight_bytes: all weights, if they were in device memory.
+        device_bytes: device memory for weights, at most and at any time.
+        copies: copies of a layer's weights so far.
+        copied_bytes: bytes of these copies.
+        wait_seconds: time that the host waited for copies so far.
         stages: predicted times, one for each static model.
     """
 
@@ -64,7 +64,7 @@ class OffloadReport:
     stages: tuple[StageTimes, ...]
 
     def described(self) -> dict[str, str]:
-        """The report in lines, for people."""
+        """Return the report in lines, for people."""
         simulated = "; ".join(map(str, self.stages))
         return {"weights offload": str(self), "weights offload, simulated": simulated}
 

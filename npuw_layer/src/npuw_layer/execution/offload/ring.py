@@ -1,4 +1,4 @@
-"""The slots of device memory that layers' weights take turns in."""
+"""Slots of device memory that layers' weights share in turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuw_layer.execution.offload.sources import Layout, Place
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerWeights:
-    """The weights of all layers of a model: how they lie in a slot, and where they come from."""
+    """Weights of all layers of a model: layout in a slot, and sources on the host."""
 
     layout: Layout
     sources: Sequence[Sequence[Place]]
@@ -30,17 +30,17 @@ class LayerWeights:
 
 @dataclass(slots=True)
 class Traffic:
-    """What was copied, and what it cost the host."""
+    """Copies so far, and their cost for the host."""
 
     copies: int = 0
     nbytes: int = 0
     wait_seconds: float = 0.0
-    """How long programs had to wait for copies."""
+    """Time that programs waited for copies."""
 
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A piece of device memory, and whose weights are in it or on their way."""
+    """A piece of device memory, and the weights that are in it or on their way."""
 
     memory: Memory
     holds: tuple[LayerWeights, int] | None = None
@@ -48,16 +48,16 @@ class _Slot:
 
 
 class WeightsRing:
-    """Brings weights to slots, and says when they are there.
+    """Copies of weights to slots, and waits for their arrival.
 
-    Who runs a model holds ``turn`` while it does: conversations share the slots.
+    A thread holds ``turn`` while it runs a model: conversations share the slots.
 
     Args:
-        device: it copies.
-        plan: which layer has which slot.
-        nbytes: of a slot.
-        ahead: whether the next layer's weights are copied while one computes (ASYNC); if not, a
-            layer's are copied when it is about to run (SYNC).
+        device: the device that copies.
+        plan: the slot of each layer.
+        nbytes: size of a slot.
+        ahead: whether to copy the next layer's weights while one computes (ASYNC); otherwise a
+            layer's weights are copied when it is about to run (SYNC).
 
     Raises:
         DeviceError: the device has no memory left.
@@ -76,22 +76,22 @@ class WeightsRing:
         self._recorded: dict[tuple[LayerWeights, int], Transfer] = {}
 
     def memory(self, layer: int) -> Memory:
-        """What a layer's weights are in when it runs."""
+        """Return the slot that holds a layer's weights when it runs."""
         return self._slots[self._plan.slot_of[layer]].memory
 
     @property
     def turn(self) -> threading.Lock:
-        """Held by who runs a model."""
+        """Lock to hold during a model's run."""
         if self._process != os.getpid():
-            # A forked process has none of the threads that held it, or would end copies.
+            # A forked process has no thread that could release the lock or complete copies.
             for slot in self._slots:
                 slot.holds = slot.arriving = None
             self._turn = threading.Lock()
-            self._process = os.getpid()  # last: what is interrupted before begins anew
+            self._process = os.getpid()  # last: after an interruption, all this runs again
         return self._turn
 
     def begin(self, weights: LayerWeights) -> None:
-        """A pass over all layers begins: what is not there yet is asked for, in their order."""
+        """Begin a pass over all layers: request missing weights, in the layers' order."""
         if self._ahead:
             for layer, slot in enumerate(self._plan.slot_of):
                 holds = self._slots[slot].holds
@@ -102,7 +102,7 @@ class WeightsRing:
         """Wait until a layer's weights are in its slot.
 
         Raises:
-            DeviceError: they could not be copied.
+            DeviceError: the weights could not be copied.
         """
         slot = self._slots[self._plan.slot_of[layer]]
         began = time.perf_counter()
@@ -112,29 +112,29 @@ class WeightsRing:
             try:
                 slot.arriving.wait()
             except BaseException:
-                slot.holds = None  # and what was interrupted may still arrive
+                slot.holds = None  # an interrupted copy may still arrive
                 raise
             slot.arriving = None
             self.traffic.wait_seconds += time.perf_counter() - began
 
     def release(self, weights: LayerWeights, layer: int) -> None:
-        """A layer has run: its slot is the next one's."""
+        """End a layer's run: with ASYNC, request the weights of the next layer in its slot."""
         following = self._plan.next_in_slot[layer]
         if self._ahead and following != layer:
             self._fetch(weights, following)
 
     def _fetch(self, weights: LayerWeights, layer: int) -> None:
-        """Begin to copy a layer's weights into its slot, over whatever is there."""
+        """Begin to copy a layer's weights into its slot, over the present ones."""
         slot = self._slots[self._plan.slot_of[layer]]
         slot.holds = None
         if slot.arriving is not None:
-            with suppress(DeviceError):  # what is written over may have failed
-                slot.arriving.wait()  # a transfer is not begun again before it has ended
+            with suppress(DeviceError):  # an overwritten copy may have failed
+                slot.arriving.wait()  # a transfer must end before it starts again
             slot.arriving = None
         transfer = self._transfer(weights, layer)
         transfer.start()
         slot.arriving = transfer
-        slot.holds = weights, layer  # last: what is not known to arrive is not there
+        slot.holds = weights, layer  # last: if the start fails, the slot holds nothing
         self.traffic.copies += 1
         self.traffic.nbytes += sum(place.nbytes for place in weights.sources[layer])
 

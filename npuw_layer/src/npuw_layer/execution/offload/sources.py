@@ -1,4 +1,4 @@
-"""Where the weights of a model in pieces are: on the host, or on the device for good."""
+"""Locations of the weights of a model in pieces: on the host, or permanently on the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from npuw_layer.errors import DeviceError, ModelError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where bytes lie."""
+    """Location of bytes."""
 
     memory: Memory
     offset: int
@@ -37,7 +37,7 @@ def weight_bytes(info: TensorInfo) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the weights of one layer lie in a slot: the block's inputs, and where they begin."""
+    """Layout of one layer's weights in a slot: the block's inputs, and their offsets."""
 
     infos: tuple[TensorInfo, ...]
     offsets: tuple[int, ...]
@@ -45,7 +45,7 @@ class Layout:
 
     @staticmethod
     def of(infos: Sequence[TensorInfo]) -> Layout:
-        """Put weights side by side, by name: alike for all blobs of a model."""
+        """Lay weights side by side, by name: the same for all blobs of a model."""
         ordered = tuple(sorted(infos, key=lambda info: info.name))
         offsets: list[int] = []
         end = 0
@@ -56,13 +56,13 @@ class Layout:
 
 
 class HostWeights:
-    """A model's files, where the device can copy from.
+    """A model's files, in memory that the device can copy from.
 
-    What a program reads as another type than the file holds is converted once and kept.
+    A weight that a program reads as another type than the file's is converted once and kept.
 
     Args:
-        device: what is to copy.
-        folder: where the model's files are.
+        device: the device that copies.
+        folder: folder of the model's files.
     """
 
     def __init__(self, device: Device, folder: Path) -> None:
@@ -74,13 +74,13 @@ class HostWeights:
         """Find the weights of one layer.
 
         Args:
-            pieces: what they are called.
-            infos: the block's inputs that they are for.
-            number: of the layer.
+            pieces: the names of the weights.
+            infos: the block's weight inputs.
+            number: the layer's number.
 
         Raises:
             ModelError: a weight cannot be read from the model's files.
-            DeviceError: the device cannot reach the host's memory.
+            DeviceError: the device cannot access the host's memory.
         """
         found: dict[str, Place] = {}
         converted: dict[str, bytes | memoryview] = {}
@@ -101,7 +101,7 @@ class HostWeights:
         return places
 
     def content(self, info: TensorInfo) -> bytes | memoryview:
-        """Give the bytes of a weight that is not of a layer; errors as ``layer``."""
+        """Return the bytes of a weight outside the layers; errors as ``layer``."""
         return self._read(self._ref(info.name, info), info)
 
     def _ref(self, name: str, info: TensorInfo) -> WeightRef:
@@ -125,7 +125,7 @@ class HostWeights:
         return self._files[name]
 
     def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, Place]:
-        """Keep bytes in the host's memory where the device reaches them."""
+        """Keep bytes in host memory that the device can access."""
         if not contents:
             return {}
         sizes = [padded(len(content)) for content in contents.values()]
@@ -147,11 +147,11 @@ def _reached(memory: Memory | None) -> Memory:
 
 
 class ResidentWeights:
-    """Weights that all layers, or what is before and after them, need: once, in device memory.
+    """Weights outside the layers, or shared by all of them: once, in device memory.
 
     Args:
-        device: where they lie.
-        host: where they come from.
+        device: device that holds the weights.
+        host: source of the weights.
     """
 
     def __init__(self, device: Device, host: HostWeights) -> None:
@@ -161,10 +161,10 @@ class ResidentWeights:
         self._lock = threading.Lock()
 
     def place(self, info: TensorInfo) -> Place:
-        """Where a weight lies; it is brought when it is first asked for.
+        """Return a weight's location; the first request copies it.
 
         Raises:
-            ModelError: it cannot be read from the model's files.
+            ModelError: the weight cannot be read from the model's files.
             DeviceError: the device has no memory left.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""One static model in pieces, loaded: what it needs, and what it would take."""
+"""One static model in pieces, loaded: its weights, and its predicted times."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Stage:
         prologue: runs first.
         block: runs once for each layer.
         epilogue: runs last.
-        weights: the layers'.
+        weights: weights of the layers.
         resident: all other weights.
     """
 
@@ -48,12 +48,12 @@ class Stage:
 
     @property
     def layers(self) -> int:
-        """How often the block runs."""
+        """Number of runs of the block."""
         return self.pieces.count
 
     @property
     def name(self) -> str:
-        """What it takes, for people."""
+        """Number of new and of past tokens, as text for people."""
         shapes = {info.name: info.shape for info in self.prologue.inputs}
         tokens = new_tokens_of(shapes)
         if tokens is None or MASK not in shapes:
@@ -61,11 +61,11 @@ class Stage:
         return f"{tokens} tokens after {shapes[MASK][-1] - tokens}"
 
     def in_model(self, layer: int) -> dict[str, str]:
-        """What the block's variables are called in the model, for one of the layers."""
+        """Return the model's names of the block's variables, for one of the layers."""
         return {own: names[layer] for own, names in self.pieces.states.items()}
 
     def costs(self, device: OffloadingDevice) -> PieceCosts:
-        """What the pieces, and the copy of a layer's weights, cost on the simulated device."""
+        """Return the predicted costs of the pieces and of copying a layer's weights."""
         return PieceCosts(
             prologue=device.predict(self.pieces.prologue),
             layer=device.predict(self.pieces.block),
@@ -74,7 +74,7 @@ class Stage:
         )
 
     def times(self, costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
-        """How long a pass takes on the simulated device, by the ways there are."""
+        """Return the predicted times of a pass: resident, synchronous and asynchronous."""
         return StageTimes(
             self.name,
             resident_pass(costs, self.layers),
@@ -92,13 +92,13 @@ def load_stage(
     """Load the pieces of one static model.
 
     Args:
-        device: where they run.
+        device: the pieces' device.
         pieces: the blobs.
-        host: where weights come from.
-        known: the weights of layers by what they are, shared by static models of one LLM.
+        host: source of the weights.
+        known: weights of layers by layout and names, shared by the static models of one LLM.
 
     Raises:
-        DeviceError: a blob is for another device, or asks for weights that nobody names.
+        DeviceError: a blob is for another device, or requires weights without a name.
         ModelError: the model's files lack a weight.
     """
     prologue, block, epilogue = (

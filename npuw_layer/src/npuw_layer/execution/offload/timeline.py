@@ -1,15 +1,15 @@
-"""When layers and copies would run on the simulated device.
+"""Predicted times of layers and copies on the simulated device.
 
 How it works. A pass is prologue, layers, epilogue, one after the other; copies go through one
-engine, in their order. A layer begins when its weights are in its slot; the copy of the layer that
-has the slot next may begin when it ends. Both use the device's memory: together they get what it
-moves, as transfers within a program do (``driver_layer.npu.timeline``). Passes follow each other
-without a gap, and what is measured is one in the middle: a stall is
+engine, in their order. A layer begins when its weights are in its slot; when it ends, the copy of
+the next layer in the slot may begin. Computation and copies share the bandwidth of device memory,
+as transfers within a program do (``driver_layer.npu.timeline``). Passes follow each other without a
+gap, and the measured one is in the middle: a stall is
 
     max(0, time of a copy - time of the layers since it could begin)
 
-of which nothing is left where copies are shorter than layers. What the host does between programs,
-and the queues of a program beside which a copy runs, are not in it.
+which is zero if copies are shorter than layers. The model leaves out the host's work between
+programs, and the queues of a program that runs during a copy.
 
 Source: the law of the stall is that of MindIE-SD's offload, fact sheet simulators_npu §d.
 """
@@ -25,14 +25,14 @@ from npuw_layer.backends.protocols import Cost
 from npuw_layer.execution.offload.plan import OffloadPlan
 
 _PASSES = 4
-"""The last of so many is measured: the first one begins without any weights, as a model does that
-was just loaded. Copies that are slower than layers then never get ahead of them; if all slots were
-full, many passes would live on that."""
+"""Number of passes, of which the last is measured. The first begins without any weights, like a
+model that was just loaded: so copies that are slower than layers never get ahead of them. With full
+slots at the beginning, many passes would profit from these."""
 
 
 @dataclass(frozen=True, slots=True)
 class PieceCosts:
-    """What the pieces and the copy of a layer's weights cost alone."""
+    """Costs of each piece, and of copying a layer's weights, without overlap."""
 
     prologue: Cost
     layer: Cost
@@ -42,30 +42,30 @@ class PieceCosts:
 
 @dataclass(frozen=True, slots=True)
 class PassTime:
-    """How long a pass takes; ``stall_ns`` of that the device waits for weights."""
+    """Time of a pass, including ``stall_ns`` of waiting for weights."""
 
     ns: float
     stall_ns: float
 
 
 def resident_pass(costs: PieceCosts, layers: int) -> PassTime:
-    """A pass if all weights were in device memory."""
+    """Return the time of a pass with all weights in device memory."""
     return PassTime(costs.prologue.ns + layers * costs.layer.ns + costs.epilogue.ns, 0.0)
 
 
 def synchronous_pass(costs: PieceCosts, plan: OffloadPlan) -> PassTime:
-    """A pass that waits for each copy."""
+    """Return the time of a pass that waits for each copy."""
     stall = len(plan.moving) * costs.copy.ns
     return PassTime(resident_pass(costs, len(plan.slot_of)).ns + stall, stall)
 
 
 def asynchronous_pass(costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> PassTime:
-    """A pass beside which the weights of later layers are copied.
+    """Return the time of a pass that overlaps with copies of later layers' weights.
 
     Args:
-        costs: of pieces and copies.
-        plan: which layers' weights move, and where to.
-        ddr_bytes_per_ns: what layers and copies share.
+        costs: costs of pieces and copies.
+        plan: the moving layers, and their slots.
+        ddr_bytes_per_ns: memory bandwidth that layers and copies share.
     """
     engines = _Engines(costs.copy, plan, ddr_bytes_per_ns)
     begins, stalls = [0.0], [0.0]
@@ -82,7 +82,7 @@ def asynchronous_pass(costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: fl
 
 
 class _Engines:
-    """One engine that computes and one that copies, and the memory that they share."""
+    """A compute engine and a copy engine, which share the memory's bandwidth."""
 
     def __init__(self, copy: Cost, plan: OffloadPlan, ddr_bytes_per_ns: float) -> None:
         self.now = 0.0
@@ -91,25 +91,25 @@ class _Engines:
         self._plan = plan
         self._ddr = ddr_bytes_per_ns
         self._queue = deque(sorted(map(plan.slot_of.index, range(plan.slots))))
-        """Layers whose weights are being copied, or are to be; the first one is."""
+        """Layers whose weights are being copied (the first one) or queued."""
         self._left = copy.ns
-        """Of the first one's copy, ns at full speed."""
+        """Remaining time of the first one's copy, ns at full speed."""
 
     def run(self, work: Cost) -> None:
-        """Compute something, while copies go on."""
+        """Compute a piece, while copies go on."""
         left = work.ns
         while left > 0:
             left -= self._step(work, left)
 
     def await_weights(self, layer: int) -> None:
-        """Let copies go on until a layer's weights are there."""
+        """Continue copies until a layer's weights are there."""
         began = self.now
         while layer in self._queue:
             self._step(None, math.inf)
         self.stalled += self.now - began
 
     def free_slot(self, layer: int) -> None:
-        """A layer has run: the next one's weights may come."""
+        """Queue the copy for the next layer in the slot of a finished layer."""
         following = self._plan.next_in_slot[layer]
         if following != layer:
             if not self._queue:
@@ -117,7 +117,7 @@ class _Engines:
             self._queue.append(following)
 
     def _step(self, work: Cost | None, left: float) -> float:
-        """Go on to the next event; give the ns of full speed that were computed."""
+        """Advance to the next event; return the computed ns at full speed."""
         running = [each for each in (work, self._copy if self._queue else None) if each is not None]
         demands = [max(each.ddr_bytes / (each.ns * self._ddr), 1e-12) for each in running]
         rates = fair_rates(demands)

@@ -1,8 +1,8 @@
 """Compiled programs on disk: the second start compiles nothing.
 
-An entry is a container of one program that also says all that the program depends on. Who finds
-none has a lock while it makes one, so that of several processes one compiles and the others wait.
-An entry that is not whole, or not what its name says, is never used but made anew.
+An entry is a container of one program that also lists all the program's dependencies. A process
+that finds no entry holds a lock while it makes one, so that one of several processes compiles and
+the others wait. A damaged entry, or one that does not match its name, is never used but made anew.
 """
 
 from __future__ import annotations
@@ -41,32 +41,32 @@ T = TypeVar("T")
 SUFFIX = ".blob"
 
 _OURS = re.compile(r"[0-9a-f]{12}-[0-9a-f]{40}\.blob|[0-9a-f]{32}\.digest")
-"""The names of entries and digests; the folder may have other files, which are not ours."""
+"""Names of entries and digests; the folder may contain other files, which are not ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """A program, and how it was come by, for people."""
+    """A program and its origin, as text for people."""
 
     program: bytes | memoryview
     compiled: bool
     how: str
     entry: Seen | None = None
-    """The file that it is in, if it was there."""
+    """File of the entry; None if the program was compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An entry that is whole, and that cannot be used all the same."""
+    """An intact entry that still cannot be used."""
 
     entry: Seen | None
-    """The file that it is in."""
+    """File of the entry."""
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a program is compiled, and whether that is worth a warning."""
+    """Reason to compile a program, and whether it deserves a warning."""
 
     text: str
     warn: bool = False
@@ -76,12 +76,12 @@ class BlobCache:
     """Programs in a folder.
 
     Args:
-        folder: made if it is not there.
-        constants: tells what of a program is used in place, and so not to be read.
-        callbacks: encrypt and decrypt entries; then those in clear are not used.
+        folder: made if missing.
+        constants: returns a program's spans that are used in place, and so need not be read.
+        callbacks: encrypt and decrypt entries; with callbacks, unencrypted entries are not used.
 
     Raises:
-        NpuwFault: it cannot be made.
+        NpuwFault: the folder cannot be made.
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class BlobCache:
         make: Callable[[], bytes | memoryview],
         refused: Refused | None = None,
     ) -> Obtained:
-        """Give a program from its entry, or make both; one process does while others wait.
+        """Return a program from its entry, or make both; one process compiles while others wait.
 
         Args:
-            label: what the log calls the program.
-            key: what it depends on.
-            make: compiles it.
-            refused: an entry that is not to be given again, but replaced.
+            label: the program's name in the log.
+            key: the program's dependencies.
+            make: compiles the program.
+            refused: an entry to replace instead of returning it.
         """
         found, _ = self._find(key, refused)
         if found is not None:
@@ -148,17 +148,17 @@ class BlobCache:
         make: Callable[[], bytes | memoryview],
         use: Callable[[bytes | memoryview], T],
     ) -> tuple[Obtained, T]:
-        """Obtain a program and use it; an entry with which that fails is replaced.
+        """Obtain a program and use it; if an entry fails in use, it is replaced.
 
         Args:
-            label: what the log calls the program.
-            key: what it depends on.
-            make: compiles it.
-            use: loads it, say.
+            label: the program's name in the log.
+            key: the program's dependencies.
+            make: compiles the program.
+            use: uses the program, e.g. loads it.
 
         Raises:
-            NpuwUsageError: as ``use``; another program would fare no better.
-            RuntimeError: as ``use`` with a program that was just made, or ``make``.
+            NpuwUsageError: as ``use``; another program would fail as well.
+            RuntimeError: as ``use`` with a program that was just made, or as ``make``.
         """
         obtained = self.obtain(label, key, make)
         try:
@@ -173,7 +173,7 @@ class BlobCache:
         return obtained, use(obtained.program)
 
     def _find(self, key: CacheKey, refused: Refused | None) -> tuple[Obtained | None, _Reason]:
-        """Give a program that is whole and the right one; or say why there is none."""
+        """Return an intact program of this key, or None and the reason."""
         path = self._path(key)
         try:
             with open_regular(path) as file:
@@ -194,10 +194,10 @@ class BlobCache:
     def _check(
         self, path: Path, status: os.stat_result, content: memoryview, key: CacheKey
     ) -> memoryview:
-        """Verify an entry.
+        """Verify an entry and return its program.
 
         Raises:
-            BlobError: it is damaged, or that of another key; or encrypted, or not.
+            BlobError: the entry is damaged or of another key, or its encryption is not as required.
         """
         if self._callbacks and not is_encrypted(content):
             raise BlobError(f"it is not encrypted, as {OPTION} has it")
@@ -219,7 +219,7 @@ class BlobCache:
             self._known.learn(path, status, entry.digest)
 
     def _write(self, label: str, key: CacheKey, program: bytes | memoryview) -> None:
-        """Keep a program; a full or read-only disk is not the caller's problem."""
+        """Store a program; a full or read-only disk only causes a warning."""
         path = self._path(key)
         part = describe(label, program, self._constants(program))
         manifest = EntryManifest(parts=(part,), key=key.parts)
@@ -237,7 +237,7 @@ class BlobCache:
             _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, what)
 
     def _why_missing(self, key: CacheKey) -> _Reason:
-        """Find the entry of this model that is most alike, to say what is different now."""
+        """Find this model's most similar entry, to report the differences."""
         nearest: dict[str, tuple[str, str]] | None = None
         for path in self._folder.glob(f"{key.model}-*{SUFFIX}"):
             try:

@@ -1,7 +1,7 @@
-"""What a program depends on: the name of its entry, and what is compared to tell why one is missed.
+"""Dependencies of a program: they name its cache entry, and explain a missing one.
 
-A key has all that may change a program's bytes and nothing else: an option that only matters when
-the program runs, or that was written in another way, finds the same entry.
+A key has all inputs that may change a program's bytes, and nothing else. An option that only
+matters at run time, or that is spelled differently, leads to the same entry.
 """
 
 from __future__ import annotations
@@ -22,55 +22,55 @@ from npuw_layer.options.partition import choices
 
 MODEL = "model"
 STAGE = "stage."
-"""Begins the parts that tell the static models of one LLM apart."""
+"""Prefix of the parts that tell the static models of one LLM apart."""
 
 VERSIONS = frozenset({"device", "npuw"})
-"""Parts that change with what is installed, not with what is asked for."""
+"""Parts that change with the installation, not with the request."""
 
 
 @dataclass(frozen=True)
 class CacheKey:
-    """All that a program depends on, by name."""
+    """All dependencies of a program, by name."""
 
     parts: dict[str, str]
 
     @cached_property
     def name(self) -> str:
-        """The entry's file, without its suffix; entries of a model begin alike."""
+        """Name of the entry's file, without its suffix; a model's entries share a prefix."""
         text = "\0".join(f"{name}={value}" for name, value in sorted(self.parts.items()))
         return f"{self.model}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
 
     @property
     def model(self) -> str:
-        """What the names of a model's entries begin with."""
+        """Common prefix of the names of a model's entries."""
         return self.parts[MODEL][:12]
 
     def differences(self, other: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """Tell what another program depends on differently: its value, and ours."""
+        """Return the parts that differ from another program's: its value, and ours."""
         names = sorted(self.parts.keys() | other.keys())
         pairs = {name: (other.get(name, ""), self.parts.get(name, "")) for name in names}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def weights_key(model: str, weights: str, versions: Mapping[str, str]) -> CacheKey:
-    """Join what stored weights depend on: the model, which they are, and who converts them."""
+    """Return the key of stored weights: the model, the weights' digest, and versions."""
     return CacheKey({MODEL: model, "weights": weights, **versions})
 
 
 def own_version() -> dict[str, str]:
-    """This package, which knows options and splits models."""
+    """Return this package's version, which defines options and the splitting of models."""
     return {"npuw": package_version("npuw_layer")}
 
 
 def current_versions(device: Device, options: Options) -> dict[str, str]:
-    """What is installed: this package, and the device with its compiler."""
+    """Return the installed versions: this package, and the device with its compiler."""
     return {**own_version(), "device": f"{options.devices} {device.version}"}
 
 
 def compiler_choices(options: Options) -> dict[str, str]:
-    """What the compiler is told, where one meaning has one form."""
+    """Return the compiler's configuration, in one canonical form for each meaning."""
     config = options.compiler_config()
-    # The device's version says which platform it is, whatever its file is called.
+    # The device's version identifies the platform, whatever the platform file's name.
     del config["NPU_PLATFORM"]
     config["NPU_TILES"] = str(max(0, options.tiles))
     quantized = options.dynamic_quantization_group_size != 0
@@ -79,7 +79,7 @@ def compiler_choices(options: Options) -> dict[str, str]:
 
 
 def partition_choices(options: Options) -> dict[str, str]:
-    """How static models are cut, where one meaning has one form."""
+    """Return the options that partition static models, in one canonical form for each meaning."""
     return {
         "NPUW_PLAN": _digest_of(options.plan),
         "NPUW_ONLINE_PIPELINE": _pipeline(options),
@@ -92,7 +92,7 @@ def partition_choices(options: Options) -> dict[str, str]:
 
 
 def _pipeline(options: Options) -> str:
-    """What grows submodels; what it cuts out one by one is said by the choices of ops."""
+    """Return the options that grow submodels; ops isolated one by one are in the other choices."""
     match options.online_pipeline:
         case "REP" | "REG" if options.cuts_layers:
             return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
@@ -105,12 +105,12 @@ def _pipeline(options: Options) -> str:
 
 
 def _spatial(options: Options) -> str:
-    """How blocks are cut into tiles, if they are."""
+    """Return the options that cut blocks into token tiles; empty if they do not."""
     return f"{options.spatial_nway} {options.spatial_dyn}" if options.runs_spatial else ""
 
 
 def _digest_of(path: str) -> str:
-    """Tell what a file says, wherever it is; who reads it says what is wrong with it."""
+    """Return the digest of a file's content; empty if unreadable, which its reader reports."""
     try:
         return hashlib.sha256(read_regular(Path(path).expanduser())).hexdigest() if path else ""
     except OSError:

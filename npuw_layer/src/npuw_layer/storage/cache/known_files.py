@@ -1,10 +1,9 @@
-"""Digests of files that are known already, kept beside the programs.
+"""Digests of known files, kept beside the programs.
 
-Reading a gigabyte takes most of a second, so what was found out about a file is kept together with
-what the file system says of it: when it was changed, how large it is, and which it is. If that is
-as it was, so is the content. A file that was changed just now is read each time, as one more change
-might not be seen by its time. What this cannot see: a disk that gives back other bytes than were
-written, while nobody writes.
+Reading a gigabyte takes most of a second, so a file's digest is kept together with the file
+system's record of the file: change time, size and identity. If the record is unchanged, so is the
+content. A file changed just now is read each time, because its time might not show a further
+change. Undetectable: a disk that returns other bytes than were written, while nobody writes.
 """
 
 from __future__ import annotations
@@ -21,40 +20,40 @@ from driver_layer.support.files import content_digest, read_regular
 from npuw_layer.storage.cache.replace import replacing
 
 _SETTLED_NS = 2_000_000_000
-"""A file system may count time in steps of two seconds."""
+"""Minimum age of a change: a file system may count time in steps of two seconds."""
 
 _SECOND_NS = 1_000_000_000
 
 Seen = tuple[int, int, int, int, int]
-"""What the file system says of a file: device, inode, bytes, and when it was changed, twice."""
+"""File system's record of a file: device, inode, bytes, times of modification and change (ns)."""
 
 
 class _Kept(BaseModel):
-    """A file of the folder."""
+    """Content of a digest file."""
 
     file: Seen
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     check: str
-    """Of both: one that is damaged would give a file the identity of another."""
+    """Check of both: a damaged digest file would give a file the identity of another."""
 
     @property
     def expected(self) -> str:
-        """The check of what is kept now."""
+        """Check of the current fields."""
         return content_digest([repr((self.file, self.sha256)).encode()]).hex()
 
 
 class KnownFiles:
-    """What is known of files.
+    """Digests of known files.
 
     Args:
-        folder: where it is kept; None keeps nothing.
+        folder: folder of the digests; None keeps nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
     def recall(self, file: Path, status: os.stat_result) -> str | None:
-        """Give the digest that is known of a file; None if it may have changed since."""
+        """Return a file's known digest; None if the file may have changed since."""
         place = self._place(file)
         if place is None:
             return None
@@ -66,18 +65,18 @@ class KnownFiles:
         return kept.sha256 if whole and kept.file == seen(status) else None
 
     def learn(self, file: Path, status: os.stat_result, digest: str) -> None:
-        """Keep what was read in a file whose status was this before and after."""
+        """Keep the digest of a file whose status was the same before and after reading."""
         if time.time_ns() - max(seen(status)[-2:]) > _SETTLED_NS:
             self._write(file, status, digest)
 
     def learn_own(self, file: Path, status: os.stat_result, digest: str) -> None:
-        """Keep what was written to a file just now, by us alone."""
-        # Where time is counted in whole seconds, one more change might look the same.
+        """Keep the digest of a file that only we have just written."""
+        # With times in whole seconds, a further change might look the same.
         if status.st_ctime_ns % _SECOND_NS:
             self._write(file, status, digest)
 
     def _write(self, known: Path, status: os.stat_result, digest: str) -> None:
-        """A disk that is full or read-only keeps none."""
+        """Write a digest file; a full or read-only disk is no error."""
         place = self._place(known)
         if place is not None:
             kept = _Kept(file=seen(status), sha256=digest, check="")
@@ -93,7 +92,7 @@ class KnownFiles:
 
 
 def seen(status: os.stat_result) -> Seen:
-    """Take from a file's status what changes with its content."""
+    """Return the fields of a file's status that change with its content."""
     return (
         status.st_dev,
         status.st_ino,

@@ -1,8 +1,8 @@
-"""Locks on files, which the system takes back from an owner that dies, however it dies.
+"""File locks, which the system releases when their owner dies, however it dies.
 
-A lock file exists only while somebody uses it: its owner deletes it before letting go. So whoever
-gets a lock looks whether the file is still the one at that path; if not, it is a deleted one, which
-excludes nobody.
+A lock file exists only during use: its owner deletes it before releasing the lock. So a process
+that gets a lock checks that the path still names this file; the lock of a deleted file excludes
+nobody.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _log = logging.getLogger(__name__)
 
 _OWNER = re.compile(r"(?P<pid>\d{1,10}) (?P<host>[\w.-]{1,64})\n")
 _NEW_FILE = 0o666
-"""Less what the user's umask takes away."""
+"""Mode before the user's umask."""
 
 
 class NoLocks(Exception):
-    """Nothing can be locked there: a read-only folder, or a file system without locks."""
+    """Locking is impossible: a read-only folder, or a file system without locks."""
 
 
 @contextmanager
 def locked(path: Path, on_wait: Callable[[str], None]) -> Generator[bool, None, None]:
-    """Have a lock while the block runs; threads of one process exclude one another, too.
+    """Hold a lock while the block runs; threads of one process exclude one another, too.
 
     Args:
-        path: the lock's file, made if it is not there.
+        path: the lock's file, made if missing.
         on_wait: called with the owner's name before waiting for it.
 
     Yields:
-        Whether there is a lock: False where there can be none. Then nobody is excluded.
+        Whether the lock is held: False where locking is impossible. Then nobody is excluded.
     """
     try:
         handle = _take(path, on_wait)
@@ -48,7 +48,7 @@ def locked(path: Path, on_wait: Callable[[str], None]) -> Generator[bool, None, 
         yield False
         return
     try:
-        with suppress(OSError):  # a full disk: then others wait for "another process"
+        with suppress(OSError):  # a full disk: then waiters name the owner "another process"
             os.truncate(handle, 0)
             os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
         yield True
@@ -59,15 +59,15 @@ def locked(path: Path, on_wait: Callable[[str], None]) -> Generator[bool, None, 
 
 
 def remove_abandoned(path: Path) -> bool:
-    """Delete a file unless somebody has it locked; tell whether it was deleted.
+    """Delete a file unless it is locked; return whether it was deleted.
 
     Raises:
-        NoLocks: nobody can tell.
+        NoLocks: locking is impossible.
         OSError: the file cannot be opened or deleted.
     """
     handle = os.open(path, os.O_RDWR)
     try:
-        # Deleted while it is locked: nobody can have locked it meanwhile and rely on it.
+        # Delete under the lock: so nobody can lock the file meanwhile and rely on it.
         gone = _lock(handle, wait=False) and is_at(handle, path)
         if gone:
             path.unlink()
@@ -77,13 +77,13 @@ def remove_abandoned(path: Path) -> bool:
 
 
 def hold(handle: int) -> None:
-    """Lock an open file until it is closed; does nothing where nothing can be locked."""
+    """Lock an open file until it is closed; do nothing where locking is impossible."""
     with suppress(NoLocks):
         _lock(handle, wait=True)
 
 
 def is_at(handle: int, path: Path) -> bool:
-    """Tell whether an open file is the one that a path names."""
+    """Return whether a path names this open file."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def _take(path: Path, on_wait: Callable[[str], None]) -> int:
     """Open and lock the file at a path.
 
     Raises:
-        NoLocks: as ``locked`` says.
+        NoLocks: locking is impossible; see ``locked``.
     """
     while True:
         try:
@@ -119,7 +119,7 @@ def _take(path: Path, on_wait: Callable[[str], None]) -> int:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Lock an open file; False if another has it.
+    """Lock an open file; return False if another owner has it.
 
     Raises:
         NoLocks: the file system, or the operating system, has no such locks.
@@ -136,7 +136,7 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _owner(handle: int) -> str:
-    """Who says to have the lock, for people; the file may hold anything."""
+    """Return the lock's owner, as text for people; the file may hold anything."""
     with suppress(OSError, UnicodeDecodeError):
         found = _OWNER.fullmatch(os.pread(handle, 128, 0).decode())
         if found is not None:

@@ -1,4 +1,4 @@
-"""What tells a model's content from others'."""
+"""Digest of a model's content."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from npuw_layer.storage.cache.known_files import KnownFiles, seen
 
 
 def digest_model(path: Path, folder: Path | None) -> str:
-    """Hash the files that a model consists of.
+    """Hash the files of a model.
 
     Args:
         path: an IR's ``.xml``, or a Hugging Face folder.
-        folder: where hashes are kept; None keeps none.
+        folder: folder where hashes are kept; None keeps none.
 
     Raises:
-        ModelError: there is none, or one cannot be read.
+        ModelError: there is no model, or a file cannot be read.
     """
     return join_digests(digest_files(model_files(path), KnownFiles(folder)))
 
 
 def digest_files(files: list[Path], known: KnownFiles) -> dict[str, str]:
-    """Give the SHA-256 of files' content by the files' names.
+    """Return the SHA-256 of each file's content, by file name.
 
     Raises:
-        ModelError: one cannot be read.
+        ModelError: a file cannot be read.
     """
     digests: dict[str, str] = {}
     for file in files:
@@ -41,7 +41,7 @@ def digest_files(files: list[Path], known: KnownFiles) -> dict[str, str]:
 
 
 def join_digests(digests: Mapping[str, str]) -> str:
-    """One digest of all."""
+    """Return one digest of several files' names and digests."""
     whole = hashlib.sha256()
     for name, digest in digests.items():
         whole.update(name.encode() + b"\0")
@@ -50,7 +50,7 @@ def join_digests(digests: Mapping[str, str]) -> str:
 
 
 def model_files(path: Path) -> list[Path]:
-    """The files of an IR (given by its ``.xml``) or of a Hugging Face folder.
+    """Return the files of an IR (given by its ``.xml``) or of a Hugging Face folder.
 
     Raises:
         ModelError: the path is neither.

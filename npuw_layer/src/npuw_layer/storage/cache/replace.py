@@ -1,10 +1,10 @@
-"""Files that are there whole, or not at all.
+"""Files that appear whole, or not at all.
 
-A file is written beside its final name and then renamed. While it is written it is locked: what
-lies there unlocked was left by somebody who was killed, and the next start deletes it.
+A file is written beside its final name, then renamed. It is locked during the write: an unlocked
+temporary file was left by a killed process, and the next start deletes it.
 
-As if it had been written in place, a link stays and its target is replaced, a file that is replaced
-keeps its mode and its owner, and what is no file (a pipe, a device) is refused.
+As with writing in place, a link stays and its target is replaced, and a replaced file keeps its
+mode and its owner. A path that is no regular file (a pipe, a device) is rejected.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _TEMPORARY_NAME = re.compile(r"\.(?P<of>.+)-[0-9a-f]{8}\.tmp", re.DOTALL)
 _LOCK_NAME = re.compile(r"(?P<of>.+)\.lock", re.DOTALL)
 
 _NEW_FILE = 0o666
-"""Less what the user's umask takes away."""
+"""Mode before the user's umask."""
 _OWNERS_ALONE = 0o600
-"""Until it is whole: what is replaced may have been private."""
+"""Mode until the file is whole: the replaced file may have been private."""
 
 _FORGOTTEN = 24 * 60 * 60
-"""Seconds after which nobody is still writing, where locks cannot tell."""
+"""Age in seconds at which a temporary file counts as abandoned, where locking is impossible."""
 
 
 @contextmanager
@@ -44,15 +44,15 @@ def replacing(
 ) -> Generator[BinaryIO, None, None]:
     """Write a file that replaces the one at a path when the block ends without an error.
 
-    The bytes are on the disk before the name is: after a power cut there is the old file or the
-    new one, never a name without bytes. That the name itself may be lost does no harm.
+    The bytes reach the disk before the name: after a power cut there is the old file or the new
+    one, never a name without bytes. The rename itself may be lost, which does no harm.
 
     Args:
         path: the final name, in a folder that exists.
-        on_replaced: called with what the file system says of the new file.
+        on_replaced: called with the new file's status.
 
     Raises:
-        OSError: the disk is full, the folder is read-only, or what is there is no regular file.
+        OSError: the disk is full, the folder is read-only, or the path is no regular file.
     """
     path, replaced = place_of(path)
     handle, temporary = _make(path, _NEW_FILE if replaced is None else _OWNERS_ALONE)
@@ -63,7 +63,7 @@ def replacing(
         if replaced is not None:
             _take_over(handle, replaced)
         os.fsync(handle)
-        if sys.platform == "win32":  # where an open file cannot be renamed
+        if sys.platform == "win32":  # Windows cannot rename an open file
             file.close()
         temporary.replace(path)
         if on_replaced is not None:
@@ -73,22 +73,22 @@ def replacing(
             temporary.unlink()
         raise
     finally:
-        with suppress(OSError):  # what could not be flushed: the error is on its way already
+        with suppress(OSError):  # a failed flush: its error is already raised
             file.close()
 
 
 def lock_of(path: Path) -> Path:
-    """Give the file that is locked by whoever makes the one at a path."""
+    """Return the lock file of a path, held by the process that makes the file."""
     return path.with_name(path.name + LOCK)
 
 
 def remove_leftovers(folder: Path, ours: Callable[[str], object], locks: bool = True) -> list[Path]:
-    """Delete what killed processes left in a folder, which may hold files of others; give it.
+    """Delete and return files that killed processes left in a folder, which may hold other files.
 
     Args:
-        folder: where to look.
-        ours: tells the names of the files that we write.
-        locks: whether these have locks.
+        folder: the folder to clean.
+        ours: returns whether we write files of a name.
+        locks: whether lock files are among them.
     """
     removed: list[Path] = []
     for path in folder.iterdir():
@@ -96,25 +96,25 @@ def remove_leftovers(folder: Path, ours: Callable[[str], object], locks: bool = 
         if found is None and locks:
             found = _LOCK_NAME.fullmatch(path.name)
         if found is not None and ours(found["of"]):
-            with suppress(OSError):  # others clean up, too
+            with suppress(OSError):  # others may clean up at the same time
                 if _remove_if_left(path):
                     removed.append(path)
     return removed
 
 
 def _make(path: Path, mode: int) -> tuple[int, Path]:
-    """Make a locked file for the content that a path is to have."""
+    """Make a locked temporary file for a path's new content."""
     while True:
         temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{TEMPORARY}")
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         hold(handle)
-        if is_at(handle, temporary):  # nobody took it for a leftover before it was locked
+        if is_at(handle, temporary):  # no cleanup took it for abandoned before it was locked
             return handle, temporary
         os.close(handle)
 
 
 def _take_over(handle: int, replaced: os.stat_result) -> None:
-    """Give a new file the mode and the owner of the one it replaces, as far as that is allowed."""
+    """Copy mode and owner of the replaced file to the new one, as far as permitted."""
     if sys.platform == "win32":
         return
     mode = replaced.st_mode & 0o777
@@ -122,9 +122,9 @@ def _take_over(handle: int, replaced: os.stat_result) -> None:
         os.fchown(handle, replaced.st_uid, -1)
     try:
         os.fchown(handle, -1, replaced.st_gid)
-    except OSError:  # others than before are its group: they may do what all may
+    except OSError:  # the group differs now: it gets only the rights of all users
         mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
-    with suppress(OSError):  # a file system that has no modes
+    with suppress(OSError):  # a file system without modes
         os.fchmod(handle, mode)
 
 

@@ -1,4 +1,4 @@
-"""What can be exported, and where to; said before anything is compiled."""
+"""Checks of an export's content and target, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from npuw_layer.options.base import written
 from npuw_layer.options.stages import MAPS, fixed_part
 
 DEFAULT_PATH = "openvino_model.blob"
-"""Where EXPORT_BLOB writes without a BLOB_PATH, as in openvino_genai."""
+"""Path that EXPORT_BLOB writes to without a BLOB_PATH, as in openvino_genai."""
 
 
 def check_target(path: Path) -> None:
-    """See before a long compilation that its result can be written.
+    """Check before a long compilation that its result can be written.
 
     Raises:
         OptionError: it cannot.
@@ -40,10 +40,10 @@ def check_target(path: Path) -> None:
 
 
 def check_device(device: Device, options: Options) -> None:
-    """See that a device's programs mean the same elsewhere.
+    """Check that a device's programs can be used on other machines.
 
     Raises:
-        OptionError: they do not.
+        OptionError: they cannot.
     """
     check_options(options)
     if not (ability(device, FindsConstants) or ability(device, ExportsPrograms)):
@@ -55,10 +55,10 @@ def check_device(device: Device, options: Options) -> None:
 
 
 def exported(device: Device, options: Options, program: bytes | memoryview) -> bytes | memoryview:
-    """Give what of a program is exported.
+    """Return the exported form of a program.
 
     Raises:
-        OptionError: it means nothing elsewhere.
+        OptionError: the program cannot be used on other machines.
     """
     exporting = ability(device, ExportsPrograms)
     if exporting is None:
@@ -73,10 +73,10 @@ def exported(device: Device, options: Options, program: bytes | memoryview) -> b
 
 
 def check_options(options: Options) -> None:
-    """See that nothing is asked for that takes more than programs.
+    """Check that no option requires more than programs.
 
     Raises:
-        OptionError: something is.
+        OptionError: an option does.
     """
     if options.weights_offload != "NO":
         raise OptionError(
@@ -96,10 +96,10 @@ def check_options(options: Options) -> None:
 
 
 def check_compatibility(options: Options) -> None:
-    """See that whoever has this version can import what is exported, if that is asked for.
+    """Check that every machine with this version can import the export, if this is requested.
 
     Raises:
-        OptionError: they cannot.
+        OptionError: it cannot.
     """
     if not options.ensure_compatibility:
         return
@@ -125,19 +125,19 @@ def check_compatibility(options: Options) -> None:
 
 
 def fixed_options(options: Options) -> dict[str, str]:
-    """Give what a compiled model cannot be without, as texts that ``parse_options`` reads.
+    """Return the options that a compiled model depends on, as texts that ``parse_options`` reads.
 
-    What was not set stays so: some options count only if they are, and the versions tell defaults.
+    Unset options stay unset: some take effect only when set, and the versions identify defaults.
     """
     names = [name for name, field in NAMES.items() if field in options.model_fields_set]
     values = {name: getattr(options, NAMES[name]) for name in names if name not in RUN_TIME}
     values |= {name: fixed_part(values[name]) for name in MAPS if name in values}
     if is_own_platform(values):
-        # A file of this machine; the device's version says what was in it.
+        # A file of this machine; the device's version identifies its content.
         del values["NPU_PLATFORM"]
     return {name: written(value) for name, value in values.items() if value is not None}
 
 
 def is_own_platform(fixed: Mapping[str, object]) -> bool:
-    """Tell whether NPU_PLATFORM is a file, not a name."""
+    """Return whether NPU_PLATFORM is a file, not a name."""
     return not str(fixed.get("NPU_PLATFORM", "0")).isalnum()

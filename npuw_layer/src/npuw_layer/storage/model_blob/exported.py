@@ -1,4 +1,4 @@
-"""Programs, weights and what they were made of, as one file."""
+"""Export of programs, weights and their origin to one file."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from npuw_layer.weights.stored_weights import PART, WantedWeights
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What of a compiled model goes into a file.
+    """Content of a compiled model's file.
 
     Attributes:
-        device: what its programs are for.
-        options: what it was compiled with.
-        programs: by name, in the order in which whoever imports it expects them.
+        device: device of the programs.
+        options: options of the compilation.
+        programs: by name, in the order that the import expects.
         loaded: the programs among them that read weights.
-        weights: those that are to be in the file.
-        bank: where these are.
-        sources: the files that they came from, as these were when the model was compiled.
+        weights: weights to store in the file; None if there are none.
+        bank: the bank of these weights.
+        sources: the weights' files, as they were when the model was compiled.
     """
 
     device: Device
@@ -53,15 +53,15 @@ class Exported:
 def export_to(
     target: str | os.PathLike[str] | BinaryIO | None, write: Callable[[BinaryIO], None]
 ) -> bytes | None:
-    """Write a model to a file or a stream; give its bytes if there is neither.
+    """Write a model to a file or a stream; return its bytes if there is neither.
 
     Args:
-        target: a path, whose file is replaced when all is written; or a stream.
+        target: a path, whose file is replaced once everything is written; or a stream.
         write: writes the model.
 
     Raises:
-        NpuwUsageError: it is neither, or a stream that takes no bytes.
-        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
+        NpuwUsageError: the target is neither, or a stream that takes no bytes.
+        NpuwFault: the disk is full, the folder is read-only, or the path is no regular file.
     """
     if isinstance(target, str | os.PathLike):
         _write_file(Path(os.fsdecode(target)), write)
@@ -75,10 +75,10 @@ def export_to(
 
 
 def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write a file, which replaces another only when it is whole.
+    """Write a file that replaces another only when it is whole.
 
     Raises:
-        NpuwFault: the disk is full, the folder is read-only, or what is there is no regular file.
+        NpuwFault: the disk is full, the folder is read-only, or the path is no regular file.
     """
     with looking_at(path, NpuwFault):
         place, _ = place_of(path)
@@ -91,8 +91,8 @@ def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
     """Write a compiled model to a stream, as a blob of NPUW.
 
     Args:
-        kind: of ``storage.container``.
-        model: what is written.
+        kind: a kind of ``storage.container``.
+        model: the model's content.
         file: the stream.
 
     Raises:
@@ -105,7 +105,7 @@ def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:
 
 
 def describe_model(model: Exported) -> tuple[ModelManifest, list[bytes | memoryview]]:
-    """Say what is to be known of a model, and give its parts: its programs, and weights.
+    """Return a model's manifest and its parts: its programs, and weights.
 
     Raises:
         OptionError: the device's programs cannot be exported.
@@ -134,7 +134,7 @@ def describe_model(model: Exported) -> tuple[ModelManifest, list[bytes | memoryv
 
 
 def _gather(model: Exported, weights: WantedWeights) -> memoryview:
-    """Give the weights as one part, those of the files as these were.
+    """Return the weights as one part, from unchanged files.
 
     Raises:
         ModelError: the files have changed since the model was compiled.

@@ -1,4 +1,4 @@
-"""What every imported model has in common; its file may come from anywhere and is not believed.
+"""Import of models of every kind, from files that are not trusted.
 
 Source: fact sheet npuw §d, §f 23 and 27 to 29; genai §c.2.
 """
@@ -40,9 +40,9 @@ class BlobBytes:
 
     Attributes:
         content: all of its bytes.
-        path: the file that they are all of, if they are one.
+        path: the file with just these bytes; None if there is none.
         config: the options of this run.
-        model: the model that it was made of, if that is at hand.
+        model: the blob's source model; None if it is not available.
     """
 
     content: memoryview
@@ -52,7 +52,7 @@ class BlobBytes:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """Name of the blob in errors."""
         return str(self.path or "the blob")
 
     @staticmethod
@@ -62,19 +62,19 @@ class BlobBytes:
         Args:
             source: a path, a stream or bytes; a file is mapped, not copied.
             config: the options of this run.
-            model: the model that it was made of, if that is at hand.
+            model: the blob's source model; None if it is not available.
 
         Raises:
-            BlobError: it cannot be read.
+            BlobError: the source cannot be read.
         """
         content, path = open_blob(source)
         return BlobBytes(content, path, config, model)
 
     def in_clear(self) -> BlobBytes:
-        """Give a blob of NPUW, decrypted if it is encrypted.
+        """Return a blob of NPUW, decrypted if it is encrypted.
 
         Raises:
-            BlobError: it cannot be decrypted.
+            BlobError: the blob cannot be decrypted.
             OptionError: options are wrong, or do not allow such blobs.
         """
         given = parse_options(self.config)
@@ -87,7 +87,7 @@ class BlobBytes:
 
     @contextmanager
     def named(self) -> Generator[None, None, None]:
-        """Let errors say which blob they are about."""
+        """Add the blob's name to errors."""
         try:
             yield
         except (BlobVersionError, DamagedBlob) as error:
@@ -100,13 +100,13 @@ class BlobBytes:
 
 @dataclass(frozen=True, slots=True)
 class ImportedBlob:
-    """A blob whose programs are whole, and fit what is installed and asked for.
+    """A verified blob, whose programs fit the installation and the request.
 
     Attributes:
-        blob: its manifest and programs.
-        options: those of the blob, and of this run.
-        device: what they ask for.
-        files: those that hold its weights.
+        blob: manifest and programs.
+        options: options of the blob, joined with those of this run.
+        device: the device that the options name.
+        files: the files of the blob's weights.
     """
 
     blob: Container[ModelManifest]
@@ -117,15 +117,15 @@ class ImportedBlob:
     def load(
         self, name: str, program: bytes | memoryview, device: Device | None = None
     ) -> LoadedModel:
-        """Load a program, which there is nothing to make anew from.
+        """Load a program; there is no source to compile it anew from.
 
         Args:
-            name: what errors call it.
+            name: the program's name in errors.
             program: its bytes.
-            device: what runs it, if others run other programs of the blob.
+            device: the program's device, if it is not that of all programs.
 
         Raises:
-            DeviceError: the device refuses it.
+            DeviceError: the device rejects the program.
         """
         taking = device or self.device
         try:
@@ -136,10 +136,10 @@ class ImportedBlob:
             raise DeviceError(what) from error
 
     def stored(self, wanted: WantedWeights | None) -> StoredWeights | None:
-        """Take the weights that are in the blob.
+        """Return the weights stored in the blob; None if programs read none.
 
         Raises:
-            BlobError: they are not those that should be.
+            BlobError: the blob lacks weights, or has weights that no program reads.
         """
         part = self.blob.manifest.parts[-1]
         there = part.name == PART
@@ -151,10 +151,10 @@ class ImportedBlob:
         return StoredWeights(self.blob.programs[-1], wanted.layout, digest)
 
     def check_files(self, loaded: Sequence[LoadedModel], stored: StoredWeights | None) -> None:
-        """See that the manifest names all files that programs read.
+        """Check that the manifest names all files that programs read.
 
         Raises:
-            BlobError: one is missing.
+            BlobError: a file is missing.
         """
         if not needed_files(loaded, stored or ()) <= self.files.statuses.keys():
             raise BlobError("a program needs files that the manifest does not name")
@@ -170,9 +170,9 @@ def read_model_blob(
 
     Args:
         opened: its bytes.
-        kind: of ``storage.container``.
-        parts_of: the programs that there should be, by options; weights may follow them.
-        make_device: gives the device that options name.
+        kind: a kind of ``storage.container``.
+        parts_of: returns the expected programs, by options; weights may follow them.
+        make_device: returns the device that options name.
 
     Raises:
         BlobVersionError, BlobError, OptionError, ModelError: as ``verify_model``.
@@ -188,20 +188,20 @@ def verify_model(
     make_device: Callable[[Options], Device],
     check_versions: Callable[[Mapping[str, str], Mapping[str, str]], object],
 ) -> ImportedBlob:
-    """Verify a blob against what is installed and asked for.
+    """Verify a blob against the installation and the request.
 
     Args:
         opened: its bytes.
-        blob: what was found in them.
-        parts_of: the programs that there should be, by options; weights may follow them.
-        make_device: gives the device that options name.
-        check_versions: compares the blob's versions with those that are installed.
+        blob: the container in these bytes.
+        parts_of: returns the expected programs, by options; weights may follow them.
+        make_device: returns the device that options name.
+        check_versions: compares the blob's versions with the installed ones.
 
     Raises:
-        BlobVersionError: other versions, or another device, made it.
-        BlobError: it is damaged, or not what it should be.
-        OptionError: an option contradicts it, or its weights are nowhere.
-        ModelError: the weights at hand are not those that it was made of.
+        BlobVersionError: other versions, or another device, made the blob.
+        BlobError: the blob is damaged, or has other programs than expected.
+        OptionError: an option contradicts the blob, or no option locates its weights.
+        ModelError: the available weights are not those of the blob's model.
     """
     check_versions(blob.manifest.versions, own_version())
     options = _join_options(blob.manifest.options, opened.config)
@@ -218,11 +218,11 @@ def verify_model(
 
 
 def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Options:
-    """Read the blob's options, and what is given for this run.
+    """Join the blob's options with those of this run.
 
     Raises:
-        BlobError: the blob's are wrong.
-        OptionError: those given are, or contradict the blob's.
+        BlobError: the blob's options are wrong.
+        OptionError: this run's options are wrong, or contradict the blob's.
     """
     given = parse_options(config)
     check_options(given)
@@ -257,16 +257,16 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
 
 
 def _contradicts(name: str, given: Options, options: Options) -> bool:
-    """Whether an option is said to be another than the blob's."""
+    """Return whether an option of this run contradicts the blob's."""
     mine, theirs = (getattr(each, NAMES[name]) for each in (given, options))
     if name not in MAPS:
         return mine != theirs
-    fixed = fixed_part(mine)  # a map may say nothing but what counts for this run
+    fixed = fixed_part(mine)  # a map may have only settings of this run
     return bool(fixed) and fixed != fixed_part(theirs)
 
 
 def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
-    """Compare a blob's versions with those that are installed.
+    """Compare a blob's versions with the installed ones.
 
     Raises:
         BlobVersionError: one of them differs.
@@ -277,7 +277,7 @@ def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
 
 
 def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles) -> None:
-    """Verify all that loading reads; constants, too, unless they are known to be whole."""
+    """Verify all bytes that loading reads; constants, too, unless they are known to be intact."""
     blob.check_programs()
     if not blob.has_constants:
         return
@@ -292,11 +292,11 @@ def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles
 def _names(
     parts_of: Callable[[Options], Sequence[str]], options: Options, fixed: Mapping[str, str]
 ) -> Sequence[str]:
-    """The programs that there should be.
+    """Return the names of the expected programs.
 
     Raises:
         BlobError: the blob's options contradict one another.
-        OptionError: they do not, but what is given for this run contradicts them.
+        OptionError: this run's options contradict the blob's.
     """
     try:
         return parts_of(options)
@@ -309,7 +309,7 @@ def _names(
 
 
 def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> None:
-    """A blob has just the programs that there should be, and maybe weights behind them.
+    """Check that a blob has just the expected programs, optionally followed by weights.
 
     Raises:
         BlobError: it has others.

@@ -1,4 +1,4 @@
-"""Where a blob without weights finds them: in files of the model that it was made of."""
+"""Weight files of a blob without weights: files of the blob's source model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from npuw_layer.storage.model_files import ModelFiles
 def verified_weights(
     digests: Mapping[str, str], options: Options, model: Path | None
 ) -> ModelFiles:
-    """Find the files that hold the weights, and see that they are the ones.
+    """Find the weight files, and verify their digests.
 
     Args:
-        digests: SHA-256 by their names.
-        options: those that say where they are.
-        model: the model, if it is at hand.
+        digests: SHA-256 of each file, by name.
+        options: options that locate the files.
+        model: the source model; None if it is not available.
 
     Raises:
-        OptionError: nobody says where they are.
-        ModelError: they are not there, or others.
+        OptionError: no option locates the files.
+        ModelError: files are missing, or have other digests.
     """
     files = named_weights(digests, options, model)
     paths = [files.folder / name for name in digests]
@@ -36,11 +36,11 @@ def verified_weights(
 
 
 def named_weights(names: Iterable[str], options: Options, model: Path | None) -> ModelFiles:
-    """The same by their names alone.
+    """Find the weight files by name, without a check of their content.
 
     Raises:
-        OptionError: nobody says where they are.
-        ModelError: they are not there.
+        OptionError: no option locates the files.
+        ModelError: files are missing.
     """
     wanted = list(names)
     if not wanted:
@@ -61,5 +61,5 @@ def named_weights(names: Iterable[str], options: Options, model: Path | None) ->
 
 
 def known_files(options: Options) -> KnownFiles:
-    """Where digests are kept; the folder may not be there yet, and then nothing is."""
+    """Return the known digests in the cache's folder; without a folder none are kept."""
     return KnownFiles(options.cache_folder)

@@ -1,4 +1,4 @@
-"""Payload, metadata and footer: where each of them is, as sizes in the file say."""
+"""Locations of payload, metadata and footer, from the sizes in the file."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from npuw_layer.storage.native_blob.cursor import Cursor
 from npuw_layer.storage.native_blob.metadata import Metadata, read_metadata
 
 MAGIC = b"OVNPU"
-"""Ends a native blob."""
+"""Last bytes of a native blob."""
 
 ELF = b"\x7fELF"
-"""Begins a payload that is not encrypted."""
+"""First bytes of an unencrypted payload."""
 
 _FOOTER = struct.Struct("<Q5s")
 _LEAST = 4 + _FOOTER.size
-"""Bytes of a version and a footer."""
+"""Bytes of a version and a footer: the least of a native blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class NativeBlob:
-    """A native blob, whose sizes add up; what they are sizes of is not verified yet.
+    """A native blob with consistent sizes; its contents are not verified yet.
 
     Attributes:
-        payload: what the compiler made.
-        metadata: what is said of it; None if nobody knows that version.
+        payload: the compiler's output.
+        metadata: the original's fields; None if their version is unknown.
         described: the bytes that the metadata was read from.
-        behind: what lies between the metadata and the footer.
+        behind: the bytes between the metadata and the footer.
     """
 
     payload: Place
@@ -39,25 +39,25 @@ class NativeBlob:
 
 
 def looks_native(content: memoryview) -> bool:
-    """Whether bytes begin as a payload, or end as a native blob."""
+    """Return whether bytes begin as a payload, or end as a native blob."""
     return bytes(content[: len(ELF)]) == ELF or ends_natively(content)
 
 
 def ends_natively(content: memoryview) -> bool:
-    """Whether bytes end as a native blob, not as a payload alone."""
+    """Return whether bytes end as a native blob, not as a payload alone."""
     return bytes(content[-len(MAGIC) :]) == MAGIC
 
 
 def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
-    """Find what a native blob is made of.
+    """Find the pieces of a native blob.
 
     Args:
         content: all of its bytes.
-        any_version: also if its metadata has a version that is not known.
+        any_version: whether to accept metadata of an unknown version.
 
     Raises:
-        BlobVersionError: that has.
-        BlobError: it is no native blob, cut off or damaged.
+        BlobVersionError: the metadata's version is unknown.
+        BlobError: the bytes are no native blob, truncated or damaged.
     """
     if len(content) < _LEAST:
         raise DamagedBlob(f"{len(content)} bytes are too few for a native blob's {_LEAST}")
@@ -82,10 +82,10 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
 
 
 def pad(payload: bytes | memoryview) -> bytes:
-    """Give the zeros that fill a payload's last page: the original's can be mapped, too."""
+    """Return the zeros that fill a payload's last page, so that the original can map it, too."""
     return bytes(-len(payload) % PAGE)
 
 
 def footer(payload_size: int) -> bytes:
-    """Give what ends a native blob."""
+    """Return the footer of a native blob."""
     return _FOOTER.pack(payload_size, MAGIC)

@@ -1,4 +1,4 @@
-"""Reads numbers and texts one after the other from bytes that may be damaged."""
+"""Reader of numbers and texts from bytes that may be damaged."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from npuw_layer.errors import DamagedBlob
 
 
 class Cursor:
-    """A place in bytes; what is read lies behind it.
+    """A position in bytes, from which the next read begins.
 
     Args:
-        data: the bytes, none of which is believed.
+        data: the bytes, which are not trusted.
     """
 
     def __init__(self, data: memoryview) -> None:
@@ -20,15 +20,15 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes that were not read yet."""
+        """Bytes that are not read yet."""
         return len(self._data) - self.position
 
     def number(self, code: str, what: str) -> int:
         """Read a little-endian number.
 
         Args:
-            code: its type, as ``struct`` calls it.
-            what: what errors call it.
+            code: format character of ``struct``.
+            what: the number's name in errors.
 
         Raises:
             DamagedBlob: there are too few bytes.
@@ -38,14 +38,14 @@ class Cursor:
         return found
 
     def count(self, what: str, size: int) -> int:
-        """Read how many things follow, a u64.
+        """Read the number of items that follow, a u64.
 
         Args:
-            what: what errors call them.
-            size: bytes that one of them has at least.
+            what: the items' name in errors.
+            size: minimum bytes of an item.
 
         Raises:
-            DamagedBlob: there is no room for so many.
+            DamagedBlob: the remaining bytes cannot hold so many.
         """
         found = self.number("Q", f"the number of {what}")
         if found > self.remaining // size:
@@ -56,7 +56,7 @@ class Cursor:
         """Read bytes.
 
         Raises:
-            DamagedBlob: there are too few.
+            DamagedBlob: too few bytes remain.
         """
         if size > self.remaining:
             raise DamagedBlob(

@@ -1,11 +1,11 @@
-"""What a native blob says of its payload, in the original's versions 2.0 to 2.7.
+"""Metadata of a native blob's payload, in the original's versions 2.0 to 2.7.
 
-Each minor version adds fields behind those of the one before, so that a reader knows what there is
-by the number alone; another major version would be another order. So fields are a table here, a row
-for each version, and reading or writing a version is going through its first rows.
+Each minor version appends fields to those of the previous one, so the number alone determines the
+fields; another major version would be another order. So fields are a table here, a row for each
+version. Reading or writing a version goes through the table's first rows.
 
-Source: metadata.cpp and metadata.hpp of the original's plugin (layouts, and what an absent value is
-written as); the release 2026.4.1 has the same eight versions.
+Source: metadata.cpp and metadata.hpp of the original's plugin (layouts, and the encoding of absent
+values); the release 2026.4.1 has the same eight versions.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ from npuw_layer.errors import BlobVersionError, DamagedBlob
 from npuw_layer.storage.native_blob.cursor import Cursor
 
 MAJOR = 2
-"""Of all versions that are read and written."""
+"""Major version of all metadata read and written here."""
 
 ANY_BATCH = -1
-"""A batch that inferences decide, in the original's field."""
+"""Batch chosen by each inference, in the original's field."""
 
 OPENVINO = (2026, 4, 1)
-"""The release whose format this is; it stands where the original says what it is itself."""
+"""OpenVINO release of this format, written in place of the original's own version."""
 
 IGNORE_VERSION = "export it anew, or set NPU_DISABLE_VERSION_CHECK to YES to try what is in it"
-"""What can be done about another version."""
+"""Advice in errors about another version."""
 
 
 class BlobType(IntEnum):
-    """What a payload is."""
+    """Type of a payload."""
 
     ELF = 0
-    """For the NPU."""
+    """Program for the NPU."""
     LLVM = 1
-    """Code for the host, which calls the NPU; no such thing is loaded here."""
+    """Host code that calls the NPU; it is never loaded here."""
     BYTECODE = 2
-    """The same for an interpreter."""
+    """Host code for an interpreter; it is never loaded here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The fields of all versions; those that a version has not are as they are by default.
+    """Fields of all versions; fields that a version lacks keep their defaults.
 
     Attributes:
         minor: the version, of major 2.
-        openvino: 2.0: major, minor and patch of the release that wrote it.
-        init_sizes: 2.1: bytes of programs at the payload's end that prepare the first one's
-            weights; none if that has them.
-        batch: 2.2: what the plugin takes one by one; None if the payload has its batch itself.
-        input_layouts, output_layouts: 2.3: as ``ov::Layout`` writes them; bytes that are no UTF-8
-            are surrogates.
-        compiler: 2.4: major version in the upper 16 bits, minor in the lower; None if not known.
-        encrypted: 2.5: whether the payload is what the owner's function made of it.
-        compatibility: 2.6: the compiler's words for what the payload needs; nobody else reads them.
-        blob_type: 2.7: what the payload is.
+        openvino: 2.0: major, minor and patch of the release that wrote the blob.
+        init_sizes: 2.1: bytes of each init schedule at the payload's end, which prepares the main
+            program's weights; empty if the main program has its weights.
+        batch: 2.2: batch that the plugin runs one by one; None if the payload has the batch itself.
+        input_layouts, output_layouts: 2.3: as ``ov::Layout`` writes them; bytes that are not UTF-8
+            become surrogates.
+        compiler: 2.4: major version in the upper 16 bits, minor in the lower; None if unknown.
+        encrypted: 2.5: whether the owner's function encrypted the payload.
+        compatibility: 2.6: the compiler's own description of the payload's requirements.
+        blob_type: 2.7: the payload's type.
     """
 
     minor: int = 7
@@ -74,20 +74,20 @@ class Metadata:
 
     @property
     def version(self) -> str:
-        """The version, as people write it."""
+        """Version as text."""
         return f"{MAJOR}.{self.minor}"
 
     def write(self) -> bytes:
-        """Give the bytes of its version, from the version's number on."""
+        """Return the bytes of this version, from the version's number on."""
         number = struct.pack("<I", MAJOR << 16 | self.minor)
         return number + b"".join(added.write(self) for added in ADDED[: self.minor + 1])
 
 
 class Added(NamedTuple):
-    """What a minor version added."""
+    """Fields that a minor version added."""
 
     read: Callable[[Cursor], dict[str, Any]]
-    """Gives fields of Metadata."""
+    """Reads the version's fields of Metadata."""
     write: Callable[[Metadata], bytes]
 
 
@@ -96,12 +96,12 @@ def read_metadata(cursor: Cursor, any_minor: bool = False) -> Metadata | None:
 
     Args:
         cursor: at the number; its bytes end at the footer.
-        any_minor: take what is known of versions that are not: the first fields of a later minor
-            one, and of another major one nothing, which gives None.
+        any_minor: whether to accept unknown versions: a later minor version yields its known first
+            fields, another major version None.
 
     Raises:
-        BlobVersionError: the version is not known.
-        BlobError: it is cut off, or says more than there is.
+        BlobVersionError: the version is unknown.
+        BlobError: the metadata is truncated, or its sizes exceed the bytes.
     """
     number = cursor.number("I", "the metadata's version")
     major, minor = number >> 16, number & 0xFFFF
@@ -211,4 +211,4 @@ ADDED: tuple[Added, ...] = (
     Added(_read_compatibility, _write_compatibility),
     Added(_read_blob_type, _write_blob_type),
 )
-"""By minor version."""
+"""Added fields, by minor version."""

@@ -1,4 +1,4 @@
-"""What of a native blob runs: one ELF, in clear, and what is said of it."""
+"""The part of a native blob that runs: one ELF, decrypted, and its descriptions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from npuw_layer.storage.native_blob.section import Section, read_section
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What was found in a native blob, or all of a raw one.
+    """Content of a native blob, or all bytes of a raw one.
 
     Attributes:
-        place: the ELF, and what it was filled up with.
-        metadata: what the original's fields say of it; None if there are none, or unknown ones.
-        section: what ours says.
+        place: the ELF and its padding.
+        metadata: the original's fields; None if they are missing or of an unknown version.
+        section: our section; None if it is missing.
     """
 
     place: Place
@@ -31,22 +31,22 @@ class Payload:
 
 
 def open_payload(content: memoryview, options: Options) -> Payload:
-    """Find what runs.
+    """Find the payload of a blob, and decrypt it.
 
     Args:
         content: all bytes of the blob.
-        options: whether it is raw, any version is taken, and who decrypts it.
+        options: whether the blob is raw, whether any version is accepted, and the callbacks.
 
     Raises:
-        BlobVersionError: its metadata has a version that is not known.
-        BlobError: it is damaged, nobody decrypts it, or no such payload runs here.
+        BlobVersionError: the metadata's version is unknown.
+        BlobError: the blob is damaged, cannot be decrypted, or its payload does not run here.
     """
     if not content:
         raise BlobError("it is empty")
     callbacks = options.encryption
-    # The original takes all of a file for the payload if versions do not count, footer or not.
+    # Without version checks, the original treats a file without a footer as a payload.
     if options.import_raw_blob or (options.disable_version_check and not ends_natively(content)):
-        # As the original does: nothing says whether it is encrypted, but that there is a key.
+        # As in the original: only the presence of a key indicates encryption.
         content = decrypted(content, callbacks) if callbacks else content
         return Payload(Place(content, 0, len(content)))
     blob = read_blob(content, options.disable_version_check)
@@ -62,10 +62,10 @@ def open_payload(content: memoryview, options: Options) -> Payload:
 
 
 def _check_runs(metadata: Metadata) -> None:
-    """See that the payload is one program for the NPU.
+    """Check that the payload is one program for the NPU.
 
     Raises:
-        BlobError: it is something else that the original knows.
+        BlobError: the payload is of another kind, which only the original supports.
     """
     problem = ""
     if metadata.blob_type is not BlobType.ELF:
@@ -85,7 +85,7 @@ def _check_runs(metadata: Metadata) -> None:
 
 
 def check_payload(payload: memoryview) -> None:
-    """Verify an ELF, and zeros up to a page; those of other compilers have no digest.
+    """Verify an ELF, and zeros up to a page; ELFs of other compilers have no digest.
 
     Raises:
         DamagedBlob: it is damaged, or bytes were appended to it.
@@ -94,7 +94,7 @@ def check_payload(payload: memoryview) -> None:
         end = check_content(payload)
     except LoaderError as error:
         raise DamagedBlob(f"its payload cannot be used: {error}") from error
-    if end is None or ends_natively(payload):  # all of a native blob may be given as a payload
+    if end is None or ends_natively(payload):  # a whole native blob may be passed as a payload
         return
     behind = payload[end:]
     if len(behind) not in (0, -end % PAGE) or any(behind):

@@ -1,16 +1,16 @@
-"""Our own section of a native blob: what the original's fields have no room for.
+"""Our own section of a native blob: data without a field in the original's metadata.
 
     8 bytes    "NPUWMORE"
     u16, u16   its version, 1.0
     u64        bytes of the manifest
     32 bytes   SHA-256 of the manifest
     32 bytes   SHA-256 of the blob's metadata
-    manifest   JSON, that of every exported model (``storage.manifest``): digests of ELF and initial
+    manifest   JSON, as of every exported model (``storage.manifest``): digests of ELF and initial
                values, versions, options, the files that have the weights
-    values     what variables start as (``kinds.static.initial_values``)
+    values     initial values of variables (``kinds.static.initial_values``)
 
-With the digests whatever is damaged is seen, be it in the payload or in the metadata. Where the
-payload is encrypted all of this is, too, in the form of ``storage.encryption``.
+The digests reveal any damage, in the payload and in the metadata. If the payload is encrypted, the
+whole section is encrypted, too, in the form of ``storage.encryption``.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _HEADER = HeaderFormat(b"NPUWMORE", (1, 0), "Q32s32s", "section")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What the section says; parts are not verified yet.
+    """Content of the section; parts are not verified yet.
 
     Attributes:
-        manifest: of a program and its initial values.
-        digest: the manifest's.
+        manifest: manifest of a program and its initial values.
+        digest: the manifest's digest.
         values: the initial values, packed.
     """
 
@@ -47,10 +47,10 @@ class Section:
 def write_section(
     manifest: ModelManifest, described: bytes, values: bytes | memoryview, callbacks: Callbacks
 ) -> bytes:
-    """Make a section.
+    """Return the bytes of a section.
 
     Args:
-        manifest: of a program and its initial values.
+        manifest: manifest of a program and its initial values.
         described: the metadata's bytes.
         values: the initial values.
         callbacks: the owner's functions, if the payload is encrypted.
@@ -67,17 +67,17 @@ def write_section(
 def read_section(
     behind: memoryview, described: memoryview, encrypted: bool, callbacks: Callbacks
 ) -> Section | None:
-    """Read what lies between metadata and footer; None if that is nothing, or zeros.
+    """Read the section between metadata and footer; None if nothing or only zeros are there.
 
     Args:
         behind: the bytes.
-        described: the metadata's.
-        encrypted: whether the metadata says so of the payload.
+        described: the metadata's bytes.
+        encrypted: whether the metadata marks the payload as encrypted.
         callbacks: the owner's functions.
 
     Raises:
         BlobVersionError: the section has another version.
-        DamagedBlob: it is damaged, or something else; or the metadata is not what it was.
+        DamagedBlob: the section is damaged or unknown, or the metadata has another digest.
     """
     if not np.frombuffer(behind, np.uint8).any():
         return None

@@ -1,24 +1,24 @@
 """Weights in one piece of device memory, used by several processes at once.
 
 Processes that name the same bank, of the same model, meet in a private folder. The first one adds
-up what the weights need, allocates one arena, copies them once, and seals the arena: from then on
-the kernel lets nobody write to it, and only now it is handed out, as a descriptor with offsets,
-over a Unix socket. Every process that has it hands it on to later ones, so any of them may die:
+up the weights' sizes, allocates one arena, copies them once, and seals the arena: from then on the
+kernel rejects every write. Only the sealed arena is handed out, as a descriptor with offsets, over
+a Unix socket. Every process that has the arena hands it on to later ones, so any of them may die:
 
-- in the middle of the copy: the arena was handed to nobody, and goes with its process; the lock
-  that it held goes too, and the next process begins anew;
-- later: the others hold the memory by their own descriptors, and serve who comes;
-- the last one: the memory goes with it. What stays is a file, which who comes next removes.
+- during the copy: nobody else has the arena, so it is freed with its process; the lock is released
+  too, and the next process begins anew;
+- later: the others hold the memory by their own descriptors, and serve newcomers;
+- the last one: the memory is freed with it. A socket file stays, which the next process removes.
 
 =============== =======================================================
-module          is about
+module          content
 =============== =======================================================
-``layout``      sizes, offsets, and what tells one arena from others
 ``meeting``     the folder, its lock, and the sockets in it
 ``wire``        messages, which are not trusted
-``server``      answering newcomers
+``server``      answers to newcomers
 ``arena``       making an arena, attaching to one
-``usage``       what it saves, counted by the kernel
-``weights``     the arena of a bank of weights
+``usage``       memory that sharing saves, counted by the kernel
+``weights``     the arena of a weights bank
+``bank``        sharing on request of the options
 =============== =======================================================
 """

@@ -1,8 +1,8 @@
-"""An arena that processes share: made by the first one, attached to by all others.
+"""An arena that processes share: made by the first process, attached to by all others.
 
-That it is complete is what the kernel says of it and not a flag of ours: it is sealed against
-writing, which succeeds only when nobody can write to it any more, and cannot be undone. Memory that
-is not sealed is never handed out, and never taken.
+The kernel, not a flag of ours, states that the arena is complete: it is sealed against writing.
+Sealing succeeds only when nobody can write to the memory any more, and cannot be undone. Memory
+without the seal is never handed out, and never accepted.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from npuw_layer.weights.sharing.wire import (
 _log = logging.getLogger(__name__)
 
 _ANSWER_SECONDS = 5.0
-"""How long a process may take to answer before the next one is asked."""
+"""Seconds to wait for a process's answer before asking the next process."""
 
 Fill = Callable[[Array], None]
 
 
 class SharedArena:
-    """Weights that other processes use too; only to be read.
+    """Read-only weights that other processes use too.
 
     Args:
-        memory: of this process's device.
-        layout: where each weight lies.
-        server: hands it on.
-        meeting: where its other holders are.
-        identity: its name.
-        file_bytes: of files with further weights.
+        memory: memory of this process's device.
+        layout: locations of the weights.
+        server: server that hands the arena on.
+        meeting: folder of the arena's other holders.
+        identity: the arena's name.
+        file_bytes: bytes of files with further weights.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class SharedArena:
         self._leave = weakref.finalize(self, server.stop)
 
     def report(self) -> SharingReport:
-        """Ask all processes that hold the arena what they have mapped of it.
+        """Ask all processes that hold the arena for their mapped bytes.
 
         Raises:
-            SharingError: this process has left it, or was forked from one that has it.
+            SharingError: this process has left the arena, or was forked from a holder.
         """
         asked = _ask_all(self._meeting, self.identity)
         return SharingReport(self._arena_bytes, self._file_bytes, dict(asked))
 
     def close(self) -> None:
-        """Hand the arena to nobody any more, and give the memory back."""
+        """Stop handing out the arena, and free the memory."""
         self._leave()
         self._server.join()
         self.memory.free()
@@ -95,16 +95,16 @@ def join_arena(
     """Attach to an arena, or make it if no process has it.
 
     Args:
-        device: where this process uses it.
-        identity: its name; see ``layout.identify``.
-        layout: where weights lie.
-        fill: writes all weights into u8 [layout.nbytes]; called if nobody else has done so. What
-            it raises is passed on, and then there is no arena.
+        device: this process's device.
+        identity: the arena's name; see ``layout.identify``.
+        layout: locations of the weights.
+        fill: writes all weights into u8 [layout.nbytes]; called if no other process has done so.
+            Its errors are passed on, and then there is no arena.
         files: real paths of files with further weights, to be counted too.
-        seconds: how long to wait for another process that makes it.
+        seconds: how long to wait for another process that makes the arena.
 
     Raises:
-        SharingError: the folder, its lock or a socket cannot be had.
+        SharingError: the folder, its lock or a socket is not available.
         DeviceError: the device has no memory left.
     """
     file_bytes = _file_bytes(files)
@@ -113,7 +113,7 @@ def join_arena(
         memory, descriptor = found or _make(device, layout, fill)
         server = Server(meeting, _offer(identity, layout), descriptor, files)
     arena = SharedArena(memory, layout, server, meeting, identity, file_bytes)
-    if _log.isEnabledFor(logging.INFO):  # a process that hangs takes its time to not answer
+    if _log.isEnabledFor(logging.INFO):  # the report waits for every process that hangs
         _log.info("%s: %s", "attached" if found else "made", arena.report())
     return arena
 
@@ -134,7 +134,7 @@ def _offer(identity: str, layout: Layout) -> Offer:
 
 
 def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, int]:
-    """Make an arena, and give it as all others will have it: sealed, and to be read."""
+    """Make an arena; return it as all others will have it: sealed and read-only."""
     descriptor = _filled(device, layout, fill)
     try:
         _seal(descriptor)
@@ -145,7 +145,7 @@ def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, in
 
 
 def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
-    """Write all weights; give a descriptor of memory that nobody here can write to any more."""
+    """Write all weights; return a descriptor of memory that nobody here can write to any more."""
     memory = device.allocate_shared(layout.nbytes)
     try:
         descriptor = device.export(memory)
@@ -162,12 +162,12 @@ def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
 def _attach(
     device: SharingDevice, meeting: Meeting, identity: str, layout: Layout
 ) -> tuple[Memory, int] | None:
-    """Take the arena from any process that serves it; None if there is none."""
+    """Take the arena from any process that serves it; None if no process does."""
     for name in meeting.sockets():
         try:
             return _take(device, meeting, name, identity, layout)
         except (ConnectionRefusedError, FileNotFoundError):
-            meeting.remove(name)  # its process was killed, or has left just now
+            meeting.remove(name)  # its process was killed, or has just left
         except SharingError as error:
             _log.warning("%s; another process is asked", error)
     return None
@@ -192,14 +192,14 @@ def _take(
 
 
 def _is_wanted(offer: Offer, identity: str, layout: Layout) -> bool:
-    """Tell whether what is offered is what is wanted."""
+    """Return whether an offer has the identity and the layout of the wanted arena."""
     offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
     wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
     return (offer.identity, offer.nbytes, offered) == (identity, layout.nbytes, wanted)
 
 
 def _ask_all(meeting: Meeting, identity: str) -> Iterator[tuple[int, Usage]]:
-    """Ask all processes, by number; those that do not answer do not count."""
+    """Ask all processes, and yield their ids and usage; skip those that do not answer."""
     for name in meeting.sockets():
         with contextlib.suppress(ConnectionRefusedError, FileNotFoundError, SharingError):
             with _asked(meeting, name, Request(want="usage", identity=identity)) as connection:
@@ -214,7 +214,7 @@ def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connectio
     Raises:
         ConnectionRefusedError: nobody listens there.
         FileNotFoundError: the socket is gone.
-        SharingError: it does not take the request.
+        SharingError: the process does not take the request.
     """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
@@ -230,10 +230,10 @@ def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connectio
 
 
 def _seal(descriptor: int) -> None:
-    """Let nobody ever write to memory again.
+    """Seal memory against all further writing.
 
     Raises:
-        SharingError: somebody still can, or the memory is of another make.
+        SharingError: somebody can still write, or the memory cannot be sealed.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)

@@ -1,4 +1,4 @@
-"""Lets the weights bank of a model share with other processes, if that is asked for."""
+"""Sharing of a model's weights bank with other processes, on request."""
 
 from __future__ import annotations
 
@@ -20,19 +20,22 @@ def share_bank(
     device: Device,
     options: Options,
 ) -> SharedArena | None:
-    """Let a bank share its weights with other processes, if NPUW_WEIGHTS_BANK… say so.
+    """Share a bank's weights with other processes, if NPUW_WEIGHTS_BANK… request it.
 
     Args:
-        bank: of a model.
+        bank: the bank of a model.
         loaded: the model's programs.
-        digest: hashes its weights.
-        device: where they will be.
-        options: what was asked for.
+        digest: hashes the model's files.
+        device: device that holds the weights.
+        options: the requested options.
+
+    Returns:
+        The arena; None if sharing is not requested or not possible.
     """
     if not options.shares_weights:
         return None
     from npuw_layer.weights.sharing.weights import (
-        share_weights,  # who does not share loads no sockets
+        share_weights,  # without sharing, no sockets are loaded
     )
 
     inputs = [info for model in loaded for info in model.inputs]

@@ -1,8 +1,8 @@
 """The folder where processes that share an arena meet.
 
-It is private to the user, and has a folder for each arena, with a socket for each process that
-serves it. Who looks for the arena, makes it or leaves it holds the folder's lock, which the kernel
-takes back from whoever dies.
+It is private to the user. Each arena has a folder in it, with a socket for each process that serves
+the arena. A process that looks for the arena, makes it or leaves it holds the folder's lock, which
+the kernel releases when the process dies.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from pathlib import Path
 from npuw_layer.errors import SharingError
 
 LOCK_SECONDS = 120.0
-"""How long to wait for another process that copies weights."""
+"""Seconds to wait for another process that copies weights."""
 
 _POLL_SECONDS = 0.02
 
 
 def private_folder() -> Path:
-    """Give the folder of this user's sockets, made if it is not there.
+    """Return the folder of this user's sockets; it is made if missing.
 
     Raises:
-        SharingError: it cannot be made, is removed just now, or others can reach it; or there is no
-            place for it.
+        SharingError: the folder cannot be made, was just removed, or is open to others; or no place
+            for it exists.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and os.path.isdir(runtime):  # which raises nothing, whoever closed it to us
+    if runtime and os.path.isdir(runtime):  # isdir raises nothing, even without access
         folder = Path(runtime) / "npuw"
     else:
         try:
@@ -49,14 +49,14 @@ def private_folder() -> Path:
 
 
 class Meeting:
-    """The folder of one arena, open; ``path`` names what is in it.
+    """The open folder of one arena; ``path`` names files in it.
 
     Args:
-        folder: where it is made if it is not there.
+        folder: the folder's path; it is made if missing.
 
     Raises:
-        FileNotFoundError: who left last has removed it just now; it is to be made anew.
-        SharingError: it cannot be made or opened.
+        FileNotFoundError: the last process to leave has just removed it; make it anew.
+        SharingError: the folder cannot be made or opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -72,18 +72,18 @@ class Meeting:
         _open.add(self)
 
     def path(self, name: str) -> str:
-        """Name a file in the folder, by a path that is short enough for a socket."""
+        """Return a path of a file in the folder that is short enough for a socket."""
         return f"/proc/self/fd/{self._descriptor}/{name}"
 
     def new_name(self) -> str:
-        """Give a name that no other socket has, not even one of a process with our number."""
+        """Return a name that no other socket has, not even one of a process with the same id."""
         return f"{os.getpid()}-{secrets.token_hex(4)}.sock"
 
     def sockets(self) -> list[str]:
-        """Give the names of all sockets, those that nobody listens at among them.
+        """Return the names of all sockets, including those without a listener.
 
         Raises:
-            SharingError: the folder was closed: the arena was left, or is a parent process's.
+            SharingError: the folder is closed: this process left the arena, or its parent holds it.
         """
         if self._descriptor < 0:
             raise SharingError(f"{self._folder}: this process serves no weights there any more")
@@ -93,25 +93,25 @@ class Meeting:
             raise SharingError(f"{self._folder}: {error.strerror}") from None
 
     def remove(self, name: str) -> None:
-        """Remove a socket; it may be gone, and what cannot be removed stays."""
+        """Remove a socket; a missing one is no error, and neither is one that cannot be removed."""
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=self._descriptor)
 
     def remove_if_empty(self) -> None:
-        """Remove the folder if nobody serves here; the lock is held."""
+        """Remove the folder if no process serves in it; the lock must be held."""
         if self.is_there():
-            with contextlib.suppress(OSError):  # it is not empty
+            with contextlib.suppress(OSError):  # not empty
                 self._folder.rmdir()
 
     def is_there(self) -> bool:
-        """Whether the open folder is still the one of its name."""
+        """Return whether the folder's path still names the open folder."""
         mine = os.fstat(self._descriptor)
         with contextlib.suppress(OSError):
             return os.path.samestat(mine, os.lstat(self._folder))
         return False
 
     def try_lock(self) -> bool:
-        """Take the lock if nobody has it.
+        """Take the lock if nobody has it; return whether this succeeded.
 
         Raises:
             SharingError: the file system has no locks.
@@ -125,11 +125,11 @@ class Meeting:
         return True
 
     def unlock(self) -> None:
-        """Give the lock to who waits."""
+        """Release the lock."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the folder, and with it give back the lock; a second call does nothing."""
+        """Close the folder, which also releases the lock; a second call does nothing."""
         self._descriptor = -1
         self._closing()
 
@@ -138,7 +138,7 @@ _open: weakref.WeakSet[Meeting] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:
-    """A forked child would keep its parent's lock beyond the parent's death."""
+    """Close all folders: a forked child would keep its parent's lock beyond the parent's death."""
     for meeting in list(_open):
         meeting.close()
 
@@ -150,7 +150,7 @@ os.register_at_fork(after_in_child=_close_in_child)
 def locked_meeting(identity: str, seconds: float = LOCK_SECONDS) -> Generator[Meeting, None, None]:
     """Hold the lock of an arena's folder.
 
-    The folder is closed by whoever it is handed to; if by nobody, when nobody refers to it.
+    The receiver of the folder closes it; otherwise it closes when nobody refers to it.
 
     Raises:
         SharingError: others hold the lock for longer than ``seconds``.
@@ -161,11 +161,11 @@ def locked_meeting(identity: str, seconds: float = LOCK_SECONDS) -> Generator[Me
         try:
             meeting = Meeting(folder)
         except FileNotFoundError:
-            continue  # others came and left between two lines of ours: so it goes on somewhere
+            continue  # another process removed it between two lines of ours: others make progress
         _wait(meeting, folder, deadline)
         if meeting.is_there():
             break
-        meeting.close()  # who left last has removed it
+        meeting.close()  # the last process to leave has removed it
     try:
         yield meeting
     except BaseException:
@@ -184,11 +184,11 @@ def _wait(meeting: Meeting, folder: Path, deadline: float) -> None:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that nobody else can look into.
+    """Make a folder that only this user can access.
 
     Raises:
-        FileNotFoundError: somebody has removed it just now.
-        SharingError: it cannot be made, or is another user's, or open to others.
+        FileNotFoundError: the folder was just removed.
+        SharingError: it cannot be made, belongs to another user, or is open to others.
     """
     try:
         with contextlib.suppress(FileExistsError):

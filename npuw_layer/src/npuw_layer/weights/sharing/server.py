@@ -1,6 +1,6 @@
-"""Hands an arena to processes that come later.
+"""Server that hands an arena to later processes.
 
-Every process that has the arena serves it, from a thread that sleeps until somebody asks.
+Every process that has the arena serves it, from a thread that sleeps until a request comes.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from npuw_layer.weights.sharing.wire import REQUEST_BYTES, Connection, Offer, Re
 _log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 1.0
-"""Who has not asked by then, or not taken the answer, is left."""
+"""Seconds until a client that has not sent its request, or not taken the answer, is dropped."""
 _PAUSE_SECONDS = 0.1
-"""How long to wait for descriptors when the process has none left to accept with."""
+"""Seconds to wait for descriptors when the process has none left to accept a connection."""
 _BACKLOG = 64
 
 
 class Server:
-    """Answers requests at a socket until it is stopped.
+    """Server that answers requests at a socket until it is stopped.
 
     Args:
-        meeting: where; its lock is held. It becomes this object's own.
-        offer: what is handed out.
-        descriptor: of the arena's memory; becomes this object's own.
-        files: what else this process uses of the weights, by path.
+        meeting: the arena's folder, whose lock is held; the server takes ownership.
+        offer: the arena's description, sent to clients.
+        descriptor: descriptor of the arena's memory; the server takes ownership.
+        files: paths of further files whose weights this process uses.
 
     Raises:
-        SharingError: there can be no socket.
+        SharingError: the socket cannot be made.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class Server:
             os.chmod(meeting.path(self.name), 0o600)
             self._socket.listen(_BACKLOG)
             self._thread.start()
-        except (OSError, RuntimeError) as error:  # there are no more threads
+        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can start
             meeting.remove(self.name)
             self.let_go()
             raise SharingError(f"no socket to share weights: {error}") from None
 
     def stop(self) -> None:
-        """Answer nobody any more; what others hold stays theirs.
+        """Stop answering; memory that others hold stays theirs.
 
-        It waits for nothing and takes no lock, as garbage is collected in any thread, whatever that
-        holds: the thread that answers lets go of the memory when it wakes.
+        It neither waits nor takes a lock: the garbage collector may call it in any thread, which
+        may hold locks. The answering thread releases the memory when it wakes.
         """
         if self._process != os.getpid() or self._socket is None:
-            return  # a forked child: all this is its parent's
+            return  # a forked child: all this belongs to its parent
         self._meeting.remove(self.name)
         self._stopping = True
         with contextlib.suppress(OSError):
@@ -83,7 +83,7 @@ class Server:
         self._meeting.close()
 
     def join(self) -> None:
-        """Wait until the thread of a server that was stopped has ended."""
+        """Wait until the thread of a stopped server has ended."""
         if self._process == os.getpid():
             self._thread.join()
 
@@ -96,7 +96,7 @@ class Server:
             os.close(descriptor)
 
     def _serve(self) -> None:
-        assert self._socket is not None  # the thread begins when it listens
+        assert self._socket is not None  # the thread starts after listen
         try:
             while not self._stopping:
                 self._serve_next(self._socket)
@@ -115,7 +115,7 @@ class Server:
             self._answer_safely(link)
 
     def _answer_safely(self, link: socket.socket) -> None:
-        """Answer, and go on whatever happens: if this thread ends, who comes waits in vain."""
+        """Answer one request, and survive any error: newcomers depend on this thread."""
         try:
             self._answer(Connection(link, _REQUEST_SECONDS))
         except SharingError as error:
@@ -139,7 +139,7 @@ _running: weakref.WeakSet[Server] = weakref.WeakSet()
 
 def _leave_to_parent() -> None:
     for server in list(_running):
-        server.let_go()  # there is no thread here that answers
+        server.let_go()  # the child has no answering thread
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

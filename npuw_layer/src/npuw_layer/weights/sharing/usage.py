@@ -1,4 +1,4 @@
-"""What sharing saves, as the kernel counts it."""
+"""Memory that sharing saves, as counted by the kernel."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ class SharingReport:
     """The weights of a bank, and all processes that use them."""
 
     arena_bytes: int
-    """Bytes of weights that were copied to the arena."""
+    """Bytes of weights copied to the arena."""
     file_bytes: int
-    """Bytes of the files that are used where they are mapped."""
+    """Bytes of the files used in place."""
     processes: Mapping[int, Usage]
-    """What each process, by its number, has mapped of both just now, by the kernel's count."""
+    """Memory of both that each process, by its id, has mapped now, as counted by the kernel."""
 
     @property
     def resident_bytes(self) -> int:
-        """What all processes together hold: the sum of their proportional shares (PSS)."""
+        """Bytes that all processes hold together: the sum of their proportional shares (PSS)."""
         return sum(one.proportional for one in self.processes.values())
 
     @property
     def unshared_bytes(self) -> int:
-        """What they would hold if each had pages of its own: the sum of resident sizes (RSS)."""
+        """Bytes that they would hold with pages of their own: the sum of resident sizes (RSS)."""
         return sum(one.resident for one in self.processes.values())
 
     def __str__(self) -> str:
@@ -41,16 +41,16 @@ class SharingReport:
 
 
 def measure(descriptor: int, files: Collection[str]) -> Usage:
-    """Count what this process has mapped of a descriptor's memory, and of files.
+    """Count this process's mapped bytes of a descriptor's memory, and of files.
 
     Args:
-        descriptor: of the arena.
-        files: their real paths.
+        descriptor: descriptor of the arena.
+        files: real paths of the files.
     """
     inode = str(os.fstat(descriptor).st_ino)
     resident = proportional = 0
     counts = False
-    # Paths are bytes of any kind, and have blanks of any kind but the end of a line.
+    # A path may contain any bytes, and any blanks but a newline.
     smaps = Path("/proc/self/smaps").read_bytes().decode(errors="surrogateescape")
     for line in smaps.rstrip("\n").split("\n"):
         name, *values = line.split(maxsplit=5)

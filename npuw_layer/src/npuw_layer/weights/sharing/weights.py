@@ -1,4 +1,4 @@
-"""The arena of a bank of weights."""
+"""The arena of a weights bank."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where an arena's bytes come from."""
+    """Source of an arena's bytes."""
 
     bank: WeightsBank
     weights: Mapping[str, TensorInfo]
@@ -38,7 +38,7 @@ class _Source:
         """Write all weights.
 
         Raises:
-            ModelError: they cannot be read, or changed while they were.
+            ModelError: a weight cannot be read, or the files changed meanwhile.
         """
         for name, info in self.weights.items():
             slot = self.layout.slots[name]
@@ -55,20 +55,20 @@ def share_weights(
     name: str,
     digest: Callable[[], str],
 ) -> SharedArena | None:
-    """Let a bank have its weights in an arena that all processes of the user share.
+    """Move a bank's weights to an arena that all processes of the user share.
 
-    Further weights are used where their file is mapped: the system has that once for all. If
-    sharing is not possible here, the bank keeps its own, and a warning says why.
+    Other weights are used in their mapped files, which the system keeps once for all processes. If
+    sharing is not possible here, the bank keeps its own copies, and a warning says why.
 
     Args:
-        device: the bank's.
-        bank: new.
-        weights: what is to be in the arena, from ``bank.to_allocate``.
-        name: of the bank.
+        device: the bank's device.
+        bank: a bank that no program uses yet.
+        weights: weights to put in the arena, from ``bank.to_allocate``.
+        name: the bank's name.
         digest: hashes the model's files.
 
     Returns:
-        The arena, which serves others as long as it is referred to; None if there is none.
+        The arena, which serves others as long as it is referenced; None if sharing is not possible.
 
     Raises:
         ModelError: a weight cannot be read from the model's files.

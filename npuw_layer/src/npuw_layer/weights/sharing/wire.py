@@ -1,8 +1,8 @@
-"""Messages between processes that share weights: length, then JSON, and nothing is trusted.
+"""Messages between processes that share weights, without trust in the sender.
 
-A message is the mark, four bytes of length (little-endian), and as many bytes of JSON. Memory goes
-with it as a descriptor. Both sides check that the other is the same user, that lengths are
-reasonable before anything is read, and that all is there before a deadline.
+A message is the mark, four bytes of length (little-endian), and as many bytes of JSON. A message
+may carry memory as a descriptor. Both sides check that the other is the same user, that a length is
+reasonable before reading on, and that everything arrives before a deadline.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ _INT = struct.Struct("i")
 _CREDENTIALS = struct.Struct("3i")
 
 REQUEST_BYTES = 1024
-"""The longest request."""
+"""Limit of a request's length."""
 REPLY_BYTES = 1 << 24
-"""The longest reply: a model of a hundred layers needs a hundredth of it."""
+"""Limit of a reply's length: a model of a hundred layers needs a hundredth of it."""
 
 _Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
 class Message(BaseModel):
-    """What all messages have in common: no field is unknown, and no type is guessed."""
+    """Base of all messages: unknown fields are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Request(Message):
-    """Asks for the arena, or for what the process uses of it."""
+    """Request for the arena, or for the process's usage of it."""
 
     want: Literal["arena", "usage"]
     identity: str = Field(pattern="^[0-9a-f]{32}$")
 
 
 class OfferedSlot(Message):
-    """A weight: name, and bytes from where to where."""
+    """A weight's name and location, bytes."""
 
     name: str
     offset: _Count
@@ -52,7 +52,7 @@ class OfferedSlot(Message):
 
 
 class Offer(Message):
-    """An arena; its descriptor comes along."""
+    """An arena; its descriptor is sent with it."""
 
     identity: str
     nbytes: _Count
@@ -60,7 +60,7 @@ class Offer(Message):
 
 
 class Usage(Message):
-    """What a process has mapped of the arena, bytes: RSS, and PSS, where shared pages count less.
+    """A process's mapped bytes of the arena: RSS, and PSS, where shared pages count less.
 
     A page that n processes have mapped counts 1/n in the PSS of each.
     """
@@ -73,7 +73,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Connection:
-    """A connected socket, with a time by which all must be done.
+    """A connected socket with a deadline for the whole exchange.
 
     Args:
         link: connected; its owner closes it.
@@ -92,7 +92,7 @@ class Connection:
             raise SharingError(f"process {self.pid} is of another user")
 
     def send(self, message: Message, descriptor: int | None = None) -> None:
-        """Send a message, and a descriptor with it.
+        """Send a message, optionally with a descriptor.
 
         Raises:
             SharingError: the other side is gone or too slow.
@@ -114,12 +114,12 @@ class Connection:
         """Receive a message of at most ``limit`` bytes.
 
         Raises:
-            SharingError: it is none of its kind, or not there in time.
+            SharingError: the message is of another kind, or late.
         """
         return self._content(kind, self._read(_HEAD.size), limit)
 
     def receive_with_descriptor(self, kind: type[M], limit: int) -> tuple[M, int]:
-        """Receive a message and the descriptor that comes with it, which is the caller's to close.
+        """Receive a message and its descriptor, which the caller closes.
 
         Raises:
             SharingError: as ``receive``, or there is no descriptor, or more than one.
