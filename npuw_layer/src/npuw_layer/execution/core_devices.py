@@ -1,4 +1,4 @@
-"""The devices of one Core, as options name them; models run in parts where options ask for it."""
+"""The devices of one Core, as options name them; options may request that models run in parts."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 class CoreDevices:
-    """Makes devices; all of them share memory.
+    """Factory of devices that share memory.
 
     Args:
-        compiler: used instead of the one that NPUW_COMPILER names.
-        device: used instead of those that NPUW_DEVICES names.
+        compiler: used instead of the compiler that NPUW_COMPILER names.
+        device: used instead of the devices that NPUW_DEVICES names.
     """
 
     def __init__(self, compiler: Compiler | None = None, device: Device | None = None) -> None:
@@ -50,15 +50,15 @@ class CoreDevices:
         self._contexts = Contexts()
 
     def of_stages(self, options: Options, names: Sequence[str]) -> Device:
-        """Make the device of a split model, or a device for each kind of its stages.
+        """Return the device of a split model, or a device of several, one for each kind of stage.
 
         Args:
-            options: NPUW_DEVICES and what else decides where stages run, of all or of one stage.
-            names: the stages in the order in which they are compiled.
+            options: NPUW_DEVICES and the other options that place stages, for all or for one stage.
+            names: the stages in compilation order.
 
         Raises:
-            OptionError: options name what there is not, or contradict one another.
-            DeviceError: a device is not there.
+            OptionError: options name something unknown, or contradict one another.
+            DeviceError: a device is not available.
         """
         own: dict[StageKind, Options] = {kind: options.of_stage(kind) for kind in KINDS}
         if _alike(own, WHERE):
@@ -72,13 +72,13 @@ class CoreDevices:
         cut: str = STATIC_MODEL,
         apart: Mapping[str, Isolation] | None = None,
     ) -> Device:
-        """Make the device of a static model: the NPU itself, or with NPUW those of its submodels.
+        """Return the device of a static model: the NPU itself, or with NPUW its submodels' devices.
 
         Args:
-            options: NPU_USE_NPUW and NPUW_DEVICES, and what is to run apart.
-            submodels: the static models that a model consists of.
-            cut: the kind of submodel that is cut as options say; others run whole.
-            apart: in place of these cuts, the parts of such a submodel that run apart, by tag.
+            options: NPU_USE_NPUW, NPUW_DEVICES, and options that isolate groups of ops.
+            submodels: names of the model's submodels.
+            cut: kind of submodel that options cut; others run whole.
+            apart: isolations of such a submodel, by tag, which replace those of the options.
 
         Raises:
             OptionError, DeviceError: as ``of_stages``.
@@ -91,26 +91,26 @@ class CoreDevices:
         return self._in_parts(options, whole, static=cut, apart=apart)
 
     def npu_of(self, device: Device, options: Options) -> ImportsMemory:
-        """The NPU whose memory a device uses; devices that compute on the host use any.
+        """Return the NPU whose memory a device uses; devices that compute on the host use any.
 
         Raises:
-            OptionError: a device in its place imports no memory.
+            OptionError: the device in place of the NPU imports no memory.
         """
         return ability(device, ImportsMemory) or self.remote(options)
 
     def remote(self, options: Options) -> ImportsMemory:
-        """The NPU as what remote tensors are made by; errors as ``npu_of``."""
+        """Return the NPU as a factory of remote tensors; errors as ``npu_of``."""
         return required(self.npu(options), ImportsMemory, _NEED_MEMORY)
 
     def npu(self, options: Options) -> Device:
-        """The NPU itself, or the device that was given in its place."""
+        """Return the NPU itself, or the device that replaces it."""
         device = self._device or make_npu(options, self._compiler, self._contexts)
         return told(device, options)
 
     def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
-        """Make a device for each kind; where they run apart, each tells where that is.
+        """Return a device with one for each kind of stage; apart, each reports its placements.
 
-        Where they differ in what counts when they run alone, programs are those of one device.
+        If the kinds differ only in run-time options, all programs are those of one device.
         """
         made: list[Device] = []
         apart, same = not _alike(stages, RUNS), _alike(stages, WHERE - RUN_TIME)
@@ -146,7 +146,7 @@ class CoreDevices:
         return self._device or make_device(options, submodels, self._compiler, self._contexts, kind)
 
     def _without(self, options: Options, whole: Callable[[Options], Device], name: str) -> Device:
-        """Make the devices of NPUW_DEVICES but one."""
+        """Return the devices of NPUW_DEVICES without one."""
         every = device_names(options.devices)
         names = [each for each in every if each != name]
         if not names or names == every or self._device is not None:
@@ -156,13 +156,13 @@ class CoreDevices:
             )
         others = {"devices": ",".join(names), "submodel_device": ""}
         rest = whole(options.model_copy(update=others))
-        # Even one is taken as several are, whose models tell where they run.
+        # A single device is wrapped, too, so that its models report their placements.
         return (
             rest if isinstance(rest, SeveralDevices) else SeveralDevices({names[0]: lambda: rest})
         )
 
 
 def _alike(stages: Mapping[StageKind, Options], names: frozenset[str]) -> bool:
-    """Whether some options are the same in all stages."""
+    """Return whether some options are the same in all stages."""
     found = [[getattr(own, NAMES[name]) for name in sorted(names)] for own in stages.values()]
     return all(each == found[0] for each in found)

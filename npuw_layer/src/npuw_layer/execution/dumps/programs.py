@@ -1,4 +1,4 @@
-"""Programs that write down what goes in and out (NPUW_DUMP_IO)."""
+"""Programs that dump their inputs and outputs (NPUW_DUMP_IO)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from npuw_layer.tensors.names import VOCABULARY
 
 
 def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
-    """Let the chosen submodels of a static model write down tensors; see ``dumped``."""
+    """Wrap the chosen submodels of a static model so that they dump tensors; see ``dumped``."""
     calls = list(model.calls()) if isinstance(model, LoadedParts) else []
     places = len(calls) or 1
     chosen = selected(options.dump_io, places)
@@ -49,27 +49,27 @@ def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> Loaded
 
 
 class _Files:
-    """Where the tensors of a submodel go, run by run, whoever runs it."""
+    """File names for a submodel's tensors, run by run, shared by all its programs."""
 
     def __init__(self, base: Path, keeps_all: bool) -> None:
         self._base = base
         self._runs = count() if keeps_all else None
 
     def next_run(self) -> Path:
-        """What the names of the next run's files begin with."""
+        """Return the common prefix of the next run's file names."""
         if self._runs is None:
             return self._base
         return self._base.with_name(f"{self._base.name}_iter_{next(self._runs):04}")
 
 
 class DumpedProgram:
-    """A program that writes down its tensors, weights aside; satisfies ``protocols.Program``.
+    """A program that dumps its tensors, except weights; satisfies ``protocols.Program``.
 
     Args:
-        model: whose it is.
-        program: to run.
-        files: where they go.
-        names: what inputs and outputs are called in the files, where that is something else.
+        model: the program's model.
+        program: the program to run.
+        files: file names of the dumps.
+        names: names of inputs and outputs in the files, where they differ.
     """
 
     def __init__(
@@ -82,19 +82,19 @@ class DumpedProgram:
         self._program = program
         self._files = files
         self._names = names or {}
-        # Graphs are written without what no op reads.
+        # Dumped graphs lack inputs that no op reads.
         read = [info for info in model.inputs if not info.name.startswith(VOCABULARY)]
         self._inputs, self._outputs = tensors(read), tensors(model.outputs)
         self._bound: dict[str, tuple[Memory, int]] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory; see ``protocols.Program``."""
+        """Bind an input or output to memory; see ``protocols.Program``."""
         self._program.bind(name, memory, offset)
         if name in self._inputs or name in self._outputs:
             self._bound[name] = memory, offset
 
     def prepare(self) -> None:
-        """Do now what else the first run would do."""
+        """Do the remaining preparations of the first run."""
         self._program.prepare()
 
     def run(self) -> None:
@@ -105,13 +105,13 @@ class DumpedProgram:
             NpuwFault: a file cannot be written.
         """
         base = self._files.next_run()
-        # Before the run: a state may be written where it was read.
+        # Before the run: a state may be written in place.
         write_tensors(base, "input", self._seen(self._inputs))
         self._program.run()
         write_tensors(base, "output", self._seen(self._outputs))
 
     def _seen(self, infos: Mapping[str, TensorInfo]) -> Sequence[tuple[TensorInfo, Array]]:
-        """What the host may see of tensors, as bytes; literals are constants of the graph."""
+        """Return the host-visible tensors as bytes, without literals, which are constants."""
         found: list[tuple[TensorInfo, Array]] = []
         for own, info in infos.items():
             if own not in self._bound or own.startswith(LITERAL_PREFIX):

@@ -1,4 +1,4 @@
-"""Programs that are bound to experts' weights, kept as long as they are used."""
+"""Programs bound to experts' weights, kept while they are in use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from npuw_layer.backends.protocols import LoadedModel, Memory, Program, TensorIn
 from npuw_layer.execution.experts.container import ExpertEntry
 
 WEIGHTS = (WEIGHT_PREFIX, LITERAL_PREFIX)
-"""What the names of inputs that are weights begin with."""
+"""Prefixes of the names of weight inputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightPlace:
-    """Where a weight lies."""
+    """Location of a weight."""
 
     memory: Memory
     offset: int
@@ -26,22 +26,22 @@ class WeightPlace:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A program, and the number of what it was made of."""
+    """A program, and the index of its loaded model."""
 
     number: int
     program: Program
 
 
 class ProgramPool:
-    """Programs for the experts that were run last.
+    """Programs of the experts that ran last.
 
-    The one that was not used for longest is bound to another expert's weights: that takes less
-    than to make one, and more than to run one that is bound already.
+    The least recently used program is bound to another expert's weights. This costs less than a new
+    program, and more than a run of a program that is already bound.
 
     Args:
-        limit: programs that are kept (NPUW_MOE_POOL_SIZE); one at least.
-        loaded: what programs are made of.
-        arena: the rows that all of them work on.
+        limit: number of programs to keep (NPUW_MOE_POOL_SIZE); at least one.
+        loaded: loaded models of the programs.
+        arena: the rows, shared by all programs.
     """
 
     def __init__(self, limit: int, loaded: Sequence[LoadedModel], arena: Arena) -> None:
@@ -51,11 +51,11 @@ class ProgramPool:
         self._bound: OrderedDict[int, _Bound] = OrderedDict()
 
     def take(self, expert: ExpertEntry, places: Mapping[str, WeightPlace]) -> Program:
-        """Give the program of an expert.
+        """Return the program of an expert, bound to its weights.
 
         Args:
-            expert: which.
-            places: where all weights are.
+            expert: the expert.
+            places: locations of all weights, by name.
         """
         held = self._bound.get(expert.number)
         if held is None:
@@ -67,11 +67,11 @@ class ProgramPool:
         return held.program
 
     def clear(self) -> None:
-        """Forget all programs: a weight lies elsewhere."""
+        """Forget all programs, because a weight has moved."""
         self._bound.clear()
 
     def _free(self, number: int) -> Program:
-        """A program that is not used any more, or a new one."""
+        """Return a program to bind: at the limit the least recently used one, else a new one."""
         if len(self._bound) >= self._limit:
             _, oldest = self._bound.popitem(last=False)
             if oldest.number == number:
@@ -82,7 +82,7 @@ class ProgramPool:
 
 
 def weight_names(loaded: LoadedModel, expert: ExpertEntry) -> Iterator[tuple[TensorInfo, str]]:
-    """A program's inputs that are weights, and what they are called in the mixture."""
+    """Yield a program's weight inputs, and their names in the mixture."""
     for info in loaded.inputs:
         if info.name.startswith(WEIGHTS):
             yield info, expert.names.get(info.name, info.name)

@@ -1,27 +1,26 @@
-"""Attention by itself: what NPUW_LLM_PREFILL_ATTENTION_HINT and its sister ask for.
+"""Attention as submodels, as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister request.
 
-A static model attends over all positions that its cache may ever hold. Here each attention of it is
-a submodel of its own (a group of ops that ``execution.partition`` cuts out), which the host runs
-as far as the conversation reaches.
+A static model attends over all positions that its cache may ever hold. Here each of its attentions
+is a submodel of its own (a group of ops that ``execution.partition`` cuts out). The host runs it
+only over the conversation's positions.
 
-HFA, host flash attention: the stored rows go through a program in tiles, of which the host runs
-those that somebody attends to, and then the new rows through a last one. Between them lies what
-softmax needs to be found online: a weighted sum of values, the largest score, and the sum of
-weights.
+HFA, host flash attention: a program reads the stored rows in tiles, of which the host runs only
+visible ones; a last program reads the new rows. The tiles carry the intermediate values of online
+softmax: a weighted sum of values, the largest score, and the sum of weights.
 
-DYNAMIC: the graph is run on the host with as many stored rows as there are.
+DYNAMIC: the graph runs on the host, with the current number of stored rows.
 
-    isolate        puts the devices below where options ask for them
-    groups         which ops belong to an attention
-    pattern        what they compute, if it is attention over a cache and new rows
-    shapes         what such an attention takes and gives
-    tiles          how stored rows are cut
+    isolate        use of the devices below where options request them
+    groups         the ops of each attention
+    pattern        recognition of attention over a cache and new rows
+    shapes         inputs, outputs and sizes of such an attention
+    tiles          cutting of stored rows into tiles
     tile_graphs    the programs of HFA, as graphs
     tile_ports     their inputs and outputs
     container      these programs as bytes
-    masks          who is attended to
-    workspace      what programs are bound to, and what lies between tiles
-    flash_model    runs tiles
+    masks          visible positions, and the masks of tiles
+    workspace      bindings of programs, and values carried between tiles
+    flash_model    execution of tiles
     flash_device   a device for HFA
     dynamic_device a device for DYNAMIC
 

@@ -1,4 +1,4 @@
-"""The programs of an attention as a package: that of a tile, and that of the new rows."""
+"""The programs of an attention as a package: one for a tile, one for the new rows."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
 
 
 class _Header(Entry):
-    """What the header says."""
+    """Header of the package."""
 
     attention: CachedAttention
     rows: int = Field(ge=1)
     blobs: tuple[Size, Size]
-    """Bytes of each."""
+    """Bytes of each program."""
 
 
 @dataclass(frozen=True, slots=True)
 class TilePrograms:
-    """What an attention is computed by.
+    """The programs of an attention.
 
     Attributes:
-        attention: what it is.
-        rows: of a tile.
-        tile: the program of one.
+        attention: names and sizes of the attention.
+        rows: rows of a tile.
+        tile: the program of a tile.
         last: the program of the new rows.
     """
 
@@ -47,7 +47,7 @@ def write_container(programs: TilePrograms) -> bytes:
 
 
 def read_container(content: Bytes) -> TilePrograms:
-    """Read programs; blobs stay where they are.
+    """Read programs; blobs stay in place.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.

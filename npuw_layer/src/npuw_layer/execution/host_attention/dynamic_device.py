@@ -1,4 +1,4 @@
-"""A device whose attention runs on the host, over as many stored rows as there are (DYNAMIC)."""
+"""A device that runs attention on the host, over the current number of stored rows (DYNAMIC)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from npuw_layer.execution.host_attention.shapes import CachedAttention
 _log = logging.getLogger(__name__)
 
 _OPEN = -1
-"""A dimension that differs from run to run."""
+"""Dimension that varies between runs."""
 
 
 class DynamicAttentionDevice(DeviceDecorator):
     """A device for models that are a single attention.
 
-    They are interpreted, as no program has open shapes. What is no attention over a cache, token by
-    token, is interpreted as it is.
+    They are interpreted, because programs have no dynamic shapes. A model that is no attention over
+    a cache, token by token, is interpreted unchanged.
 
     Args:
-        device: whose memory it uses.
+        device: device that owns the memory.
     """
 
     def __init__(self, device: Device) -> None:
@@ -46,14 +46,14 @@ class DynamicAttentionDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The interpreter's."""
+        """Version of the interpreter."""
         return f"{self._host.version} dynamic"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Give the graph as text.
+        """Return the graph as text.
 
         Raises:
-            ModelError: it is not valid.
+            ModelError: the graph is not valid.
         """
         if find_attention(model) is None:
             _log.warning("%s: attention to all of a cache", config.get(SUBMODEL, "a model"))
@@ -75,7 +75,7 @@ class DynamicAttentionDevice(DeviceDecorator):
 
 
 _PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
-"""By the name that NPUW_DEVICES has for the interpreter; see ``execution.devices.placed``."""
+"""Placement, with NPUW_DEVICES' name of the interpreter; see ``execution.devices.placed``."""
 
 
 class LoadedWhole(LoadedGraph):
@@ -85,11 +85,11 @@ class LoadedWhole(LoadedGraph):
 
 
 class LoadedDynamic:
-    """An attention with an open number of stored rows; satisfies ``protocols.LoadedModel``.
+    """An attention with a dynamic number of stored rows; satisfies ``protocols.LoadedModel``.
 
     Args:
-        whole: the graph with as many as there may be.
-        attention: what it computes.
+        whole: the graph with the largest number of stored rows.
+        attention: names and sizes of the attention.
     """
 
     placement = _PLACEMENT
@@ -98,21 +98,21 @@ class LoadedDynamic:
         self.attention = attention
         self.graph = _opened(whole.model, attention)
         self.rows = 0
-        """Stored rows that were attended to so far, in all runs."""
+        """Stored rows attended to so far, in all runs."""
         self._whole = whole
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """Those of the whole graph."""
+        """Inputs of the whole graph."""
         return self._whole.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """Those of the whole graph."""
+        """Outputs of the whole graph."""
         return self._whole.outputs
 
     def create_program(self) -> DynamicProgram:
-        """Make something to run."""
+        """Create a runnable program."""
         return DynamicProgram(self)
 
 
@@ -129,7 +129,7 @@ class DynamicProgram:
         self._interpreter = Interpreter(loaded.graph)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory.
+        """Bind an input or output to memory.
 
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
@@ -137,15 +137,15 @@ class DynamicProgram:
         self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Check that all is bound.
+        """Check that all tensors are bound.
 
         Raises:
-            DeviceError: a tensor is not.
+            DeviceError: a tensor is not bound.
         """
         self._tensors.check_bound()
 
     def run(self) -> None:
-        """Attend to the stored rows up to the last one that counts, and to the new ones.
+        """Attend to the stored rows up to the last visible one, and to the new rows.
 
         Raises:
             DeviceError: a tensor is not bound, or an op fails.
@@ -167,18 +167,18 @@ class DynamicProgram:
 
 
 def _placed(pieces: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where each piece of a cache begins, and how many rows it has."""
+    """Yield the beginning and the number of rows of each piece of a cache."""
     return zip(accumulate((0, *pieces)), pieces, strict=False)
 
 
 def _opened(model: Model, attention: CachedAttention) -> Model:
-    """A graph that takes any number of stored rows."""
+    """Return a graph that takes any number of stored rows."""
     opened = model.clone()
     infos = {info.name: info.shape for info in attention.inputs}
     shapes = {name: (1, _OPEN, *infos[name][2:]) for name in attention.stored}
     opened.set_input_shapes({**shapes, attention.mask: (*infos[attention.mask][:-1], _OPEN)})
     for op in opened.ops:
-        if isinstance(op, Reshape):  # of a single head's rows: what it means for any number
+        if isinstance(op, Reshape):  # used for a single head's rows; a Transpose fits any number
             order = GraphBuilder(opened, op).ints(0, 2, 1, 3)
             replace(op, Transpose.make([op.x, order]))
     return opened

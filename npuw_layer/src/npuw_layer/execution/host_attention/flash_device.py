@@ -1,4 +1,4 @@
-"""A device whose attention runs tile by tile, driven from the host (HFA)."""
+"""A device that runs attention tile by tile, driven from the host (HFA)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 class FlashAttentionDevice(DeviceDecorator):
     """A device for models that are a single attention.
 
-    What is no attention over a cache, token by token, is compiled as it is.
+    A model that is no attention over a cache, token by token, is compiled unchanged.
 
     Args:
-        device: computes the tiles.
-        longest: rows of a tile at most: a chunk. So a prompt's chunk runs a tile for each chunk
-            before it, and a token's attention, whose tiles cost mostly the call, few of them.
+        device: inner device, which runs the tiles.
+        longest: maximum rows of a tile: a chunk. So a prompt's chunk runs a tile for each earlier
+            chunk. A token's attention runs few tiles, whose cost is mostly the call.
     """
 
     def __init__(self, device: Device, longest: int) -> None:
@@ -40,16 +40,16 @@ class FlashAttentionDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The device's, and how long tiles are."""
+        """Version of the inner device, and the tiles' maximum length."""
         return f"{self._device.version} HFA 2 {self._longest}"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile the programs of an attention.
 
         Raises:
-            ModelError: the device does not take them.
+            ModelError: the device rejects them.
         """
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, and loads no graphs.
         from npuw_layer.execution.host_attention.pattern import find_attention
         from npuw_layer.execution.host_attention.tile_graphs import last_graph, tile_graph
 
@@ -64,14 +64,14 @@ class FlashAttentionDevice(DeviceDecorator):
         return write_container(TilePrograms(attention, rows, tile, last))
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield what the device yields."""
+        """Yield the graphs of the inner device."""
         return self._device.foldings(model)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``compile`` made.
+        """Load a program of ``compile``.
 
         Raises:
-            DeviceError: the bytes are something else, or the device does not take them.
+            DeviceError: the bytes are something else, or the device rejects them.
         """
         if not KIND.begins(program):
             return self._device.load(program)
@@ -88,4 +88,4 @@ _AS_WRITTEN = {
     "ENABLE_WEIGHTLESS": "NO",
     "NPUW_FOLD": "NO",
 }
-"""How a compiler leaves element types as they are in the graph; there are no weights in it."""
+"""Compiler options that keep the graph's element types; the graph has no weights."""

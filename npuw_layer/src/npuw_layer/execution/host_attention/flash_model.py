@@ -1,4 +1,4 @@
-"""An attention in tiles, loaded, as one model and its programs."""
+"""An attention in tiles, loaded as one model, and its programs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class LoadedFlash:
     """The programs of an attention on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
-        device: where they run.
-        programs: the tile's, and that of the new rows.
+        device: the programs' device.
+        programs: the program of a tile, and that of the new rows.
 
     Raises:
-        DeviceError: the device does not take them, or has no memory left; or they are those of
+        DeviceError: the device rejects the programs, or has no memory left; or they are those of
             another attention.
     """
 
@@ -48,7 +48,7 @@ class LoadedFlash:
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
         self.members = [("tile", self._tile), ("last", last)]
-        """What runs; see ``execution.devices.report``."""
+        """Loaded programs, by tag; see ``execution.devices.report``."""
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)
@@ -56,32 +56,32 @@ class LoadedFlash:
         self.workspace = Workspace(device, self._tile, last, copies)
         self._infos = {info.name: info for info in self.inputs}
         self.turn = threading.Lock()
-        """Who holds it computes."""
+        """Lock to hold while the shared workspace is in use."""
         self.runs = 0
-        """Tiles that were run so far."""
+        """Tiles run so far."""
         self._bound: weakref.WeakValueDictionary[object, BoundTile] = weakref.WeakValueDictionary()
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """What the attention takes."""
+        """Inputs of the attention."""
         return self.attention.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """What it gives."""
+        """Output of the attention."""
         return self.attention.outputs
 
     def create_program(self) -> FlashProgram:
-        """Make something to run."""
+        """Create a runnable program."""
         return FlashProgram(self)
 
     def tile_program(self, number: int, places: Mapping[str, Place], known: KnownTiles) -> Program:
-        """Give the program of a tile, ready to read its rows.
+        """Return the program of a tile, ready to read its rows.
 
         Args:
-            number: of the tile.
-            places: where the pieces of the cache begin, by ``CachedAttention.stored``.
-            known: the tiles that were asked for before, with this cache.
+            number: the tile's number.
+            places: locations of the cache's pieces, by ``CachedAttention.stored``.
+            known: bound tiles of this cache, by number; new ones are added.
         """
         tile = self.tiles[number]
         stored = [
@@ -94,14 +94,14 @@ class LoadedFlash:
         return known[number].program
 
     def _rows(self, tile: Tile, stored: Sequence[tuple[str, Place]]) -> Mapping[str, Array]:
-        """The rows of a tile where they lie."""
+        """Return views of a tile's rows, in place."""
         return {
             own: view(self._infos[name], *place)[:, tile.begin : tile.begin + self._length]
             for own, (name, place) in zip(self._own_stored, stored, strict=True)
         }
 
     def _bound_tile(self, number: int, stored: Sequence[tuple[str, Place]]) -> BoundTile:
-        """The program of a tile, bound to its rows; those that use the same cache share it."""
+        """Return the program of a tile, bound to its rows; users of one cache share it."""
         key = (number, *((id(memory), offset) for _, (memory, offset) in stored))
         bound = self._bound.get(key)
         if bound is None:
@@ -117,14 +117,14 @@ class LoadedFlash:
 
     @property
     def _own_stored(self) -> Sequence[str]:
-        """What a tile calls ``CachedAttention.stored``."""
+        """Names of a tile's ports for the inputs ``CachedAttention.stored``."""
         return STORED if self.attention.shape.scaled else (KEYS, VALUES)
 
 
 def _check(
     loaded: LoadedModel, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
 ) -> None:
-    """See that a program takes and gives what it should: a container may hold any."""
+    """Check a program's inputs and outputs: a container may hold any program."""
     if {*loaded.inputs} != {*inputs} or {*loaded.outputs} != {*outputs}:
         raise DeviceError(
             "an attention in tiles (HFA) has the program of another one; compile it anew"
@@ -132,10 +132,10 @@ def _check(
 
 
 def _copies(shape: AttentionShape) -> bool:
-    """Whether a tile's rows are copied for its program, or there is a program for each tile.
+    """Return whether rows are copied for one shared program, instead of a program for each tile.
 
-    Each program has memory of its own for what it computes, most of which are scores. Those of a
-    prompt's chunk are far larger than the rows, those of a token smaller.
+    Each program has its own memory for intermediate values, mostly scores. The scores of a prompt's
+    chunk are far larger than the rows, those of a token smaller.
     """
     scores = 4 * shape.group * shape.tokens  # bytes for each row of a head
     return scores > ELEMENT_TYPES[shape.stored_element].itemsize * (shape.width + shape.value_width)
@@ -143,21 +143,21 @@ def _copies(shape: AttentionShape) -> bool:
 
 @dataclass(frozen=True, weakref_slot=True, slots=True)
 class BoundTile:
-    """The program of a tile, and the memory that it is known by."""
+    """The program of a tile, and the bound memory, kept alive while the memory's id is a key."""
 
     program: Program
     memory: tuple[Memory, ...]
 
 
 KnownTiles = dict[int, BoundTile]
-"""By number."""
+"""Bound tiles, by number."""
 
 
 class FlashProgram:
     """One user of an attention in tiles; satisfies ``protocols.Program``.
 
-    Only tiles run that somebody attends to. A program that is bound to rows in the cache is made
-    when they are first attended to, as that costs a part of a run.
+    Only visible tiles run. A program bound to rows in the cache is made when they first become
+    visible, as its making costs a part of a run.
 
     Args:
         loaded: the attention.
@@ -169,19 +169,19 @@ class FlashProgram:
         self._tiles: KnownTiles = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or the output lie in memory.
+        """Bind an input or the output to memory.
 
         Raises:
             DeviceError: there is no such tensor, or it does not fit.
         """
         piece = self._loaded.attention.stored.get(name)
-        if piece is not None:  # first: no tile is left that reads what was bound before
+        if piece is not None:  # first: no tile must keep the old binding
             tiles = self._loaded.tiles
             self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].piece != piece}
         self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Get ready what runs each time; tiles are got ready when they are attended to.
+        """Prepare the programs that every run needs; tiles are prepared when they become visible.
 
         Raises:
             DeviceError: a tensor is not bound.
@@ -191,7 +191,7 @@ class FlashProgram:
             self._loaded.workspace.prepare()
 
     def run(self) -> None:
-        """Run the tiles that somebody attends to, and the new rows.
+        """Run the visible tiles, and the new rows.
 
         Raises:
             DeviceError: a tensor is not bound, or the device failed.

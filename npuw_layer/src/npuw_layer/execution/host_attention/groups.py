@@ -1,4 +1,4 @@
-"""Which ops of a static model belong to each of its attentions."""
+"""The ops of each attention in a static model."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from npuw_layer.backends.protocols import READ_PREFIX
 def attention_groups(model: Model, tag: str) -> list[PartOps]:
     """Find the ops of each attention over a cache.
 
-    They are the ScaledDotProductAttention and all that is made of stored rows on their way to it.
-    So such a group takes q, K and V as they lie in the cache, the new rows, and the mask; what it
-    gives out is the attention alone.
+    A group has the ScaledDotProductAttention and all ops that convert stored rows for it. So its
+    inputs are q, K and V as they lie in the cache, the new rows, and the mask; its output is the
+    attention alone.
 
     Args:
         model: pure (its variables are inputs); it is not changed.
-        tag: of the groups.
+        tag: tag of the groups.
 
     Returns:
-        A group for each attention over stored rows; none for one whose rows somebody else reads,
-        too, as that could not stand alone.
+        A group for each attention over stored rows. An attention whose converted rows have other
+        users has none, as it cannot run apart.
     """
     stored = _made_of_variables(model)
     groups = (_group(op, stored) for op in _attentions(model))
@@ -37,7 +37,7 @@ def _attentions(model: Model) -> Iterator[ScaledDotProductAttention]:
 
 
 def _made_of_variables(model: Model) -> set[Operation]:
-    """The ops that depend on variables, but not through an attention: that is of later layers."""
+    """Return the ops that depend on variables, except through an attention of an earlier layer."""
     variables = {port.value for port in model.inputs if port.name.startswith(READ_PREFIX)}
     found: set[Operation] = set()
     for op in model.body.ops:
@@ -49,7 +49,7 @@ def _made_of_variables(model: Model) -> set[Operation]:
 
 
 def _group(attention: ScaledDotProductAttention, stored: set[Operation]) -> frozenset[Operation]:
-    """An attention, and what its stored rows go through."""
+    """Return an attention, and the ops that convert its stored rows."""
     found: set[Operation] = {attention}
     pending: list[SSAValue] = [attention.k, attention.v]
     while pending:
@@ -63,7 +63,7 @@ def _group(attention: ScaledDotProductAttention, stored: set[Operation]) -> froz
 
 
 def _stands_alone(group: frozenset[Operation]) -> bool:
-    """Whether nobody else uses what is made on the way to an attention."""
+    """Return whether no op outside the group uses its intermediate values."""
     inside: Sequence[Operation] = [
         op for op in group if not isinstance(op, ScaledDotProductAttention)
     ]

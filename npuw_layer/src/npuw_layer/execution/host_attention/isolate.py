@@ -1,4 +1,4 @@
-"""Lets each attention of a model be a submodel of its own, where options ask for that."""
+"""Isolation of a model's attentions as submodels, where options request it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LONGEST = 1024
-"""Rows of a tile where prompts are not read in chunks: a chunk, if nothing else is said."""
+"""Maximum rows of a tile if prompts are read whole: the default chunk."""
 
 
 class IsolatedAttention:
-    """Finds attentions and runs them; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of attentions; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        hint: how they run, which tells them from others.
+        hint: the attention hint, used as the groups' tag.
         device: runs models that are an attention.
     """
 
@@ -44,15 +44,15 @@ class IsolatedAttention:
 def attention_isolations(
     device: Device, options: Options, kinds: Container[StageKind] = KINDS
 ) -> Mapping[StageKind, Mapping[str, IsolatedAttention]]:
-    """Give how attention runs as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister say.
+    """Return the isolations that the attention hints of prefill and generate request.
 
     Args:
-        device: computes all else.
-        options: what was asked for.
-        kinds: those of models that it runs.
+        device: runs all other parts.
+        options: the requested options.
+        kinds: kinds of models that the device runs.
 
     Returns:
-        For each kind of model whose attention is to stand alone the way, by its hint.
+        For each kind of model with isolated attention, the isolation by its hint.
 
     Raises:
         OptionError: lengths contradict one another.

@@ -1,4 +1,4 @@
-"""Who is attended to, as a mask says, and what of it a tile needs."""
+"""Visible positions in a mask, and the masks of tiles."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from npuw_layer.execution.host_attention.tile_ports import LOWEST
 Numbers = npt.NDArray[np.float32]
 
 ATTENDED = -3e4
-"""Where a mask adds more than this, a position is attended to; exporters forbid by the lowest f16
-or f32 (as in ``compiler_layer.passes.lower_attention.mask_reach``)."""
+"""Threshold of visibility: a position with a larger mask value is visible. Exporters mask with the
+lowest f16 or f32 (as in ``compiler_layer.passes.lower_attention.mask_reach``)."""
 
 
 def additive(mask: Array, element: str) -> Numbers:
-    """Give a mask, or a part of one, as finite numbers to add.
+    """Return a mask, or a part of one, as finite numbers to add.
 
     Args:
-        mask: booleans, true where a position may be attended to, or numbers; bf16 as raw bits.
+        mask: booleans, true for visible positions, or numbers; bf16 as raw bits.
         element: its element type by OpenVINO's name.
     """
     if element == "boolean":
@@ -30,11 +30,11 @@ def additive(mask: Array, element: str) -> Numbers:
 
 
 def attended(mask: Numbers) -> bool:
-    """Whether anybody attends to any of the positions of an additive mask."""
+    """Return whether any row attends to any of the positions of an additive mask."""
     return bool(mask.max(initial=-np.inf) > ATTENDED)
 
 
 def live_positions(mask: Numbers) -> int:
-    """Behind the last position that anybody attends to; mask [..., positions] is additive."""
+    """Return the end of the visible positions; mask [..., positions] is additive."""
     anybody = np.flatnonzero(mask.reshape(-1, mask.shape[-1]).max(0) > ATTENDED)
     return int(anybody[-1]) + 1 if len(anybody) else 0

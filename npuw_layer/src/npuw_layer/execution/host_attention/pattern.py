@@ -1,4 +1,4 @@
-"""Recognises attention to stored rows and to new ones behind them."""
+"""Recognition of attention to stored rows, followed by new ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from npuw_layer.execution.host_attention.shapes import (
 
 _TOKEN_MAJOR = [0, 2, 1, 3]
 _ROWS = 2
-"""Where keys and values [1, heads, rows, width] have their rows."""
+"""Axis of rows in keys and values [1, heads, rows, width]."""
 
 _RANK = 4
 
@@ -36,7 +36,7 @@ Names = Mapping[SSAValue, str]
 
 
 def find_attention(model: Model) -> CachedAttention | None:
-    """Tell what a model computes that is a single attention; None if it is anything else.
+    """Return the attention that is all a model computes; None for any other model.
 
     Args:
         model: the ops of an attention group, and constants; it is not changed.
@@ -68,12 +68,12 @@ def find_attention(model: Model) -> CachedAttention | None:
 
 
 def _pieces(rows: Rows, inputs: Mapping[str, SSAValue]) -> tuple[int, ...]:
-    """How many stored rows each piece of a cache has at most."""
+    """Return the maximum number of stored rows in each piece of a cache."""
     return tuple(shape_of(inputs[name])[1] for name in rows.stored)
 
 
 def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> AttentionShape | None:
-    """The sizes of an attention; None if no tile can be made for them."""
+    """Return the sizes of an attention; None if it cannot run in tiles."""
     _, query_heads, tokens, width = shape_of(op.q)
     _, heads, positions, value_width = shape_of(op.v)
     scale = 1 / math.sqrt(width) if op.scale is None else scalar_of(op.scale)
@@ -99,7 +99,7 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> Attent
 
 
 def _rows(value: SSAValue, names: Names) -> Rows | None:
-    """What K or V is joined from."""
+    """Return the inputs that K or V is concatenated from; None if it is not."""
     join = producer(value, Concat)
     if join is None or join.known_axis() != _ROWS or len(join.parts) < 2:
         return None
@@ -120,7 +120,7 @@ def _rows(value: SSAValue, names: Names) -> Rows | None:
 
 
 def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | None:
-    """The rows that a part of K or V is, as they are stored, and their scales if there are any."""
+    """Return the stored rows of a part of K or V, and their scales, if any; None if unknown."""
     lying = _token_major(part)
     if lying is None:
         return None
@@ -135,11 +135,11 @@ def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | 
 
 
 def _token_major(value: SSAValue) -> SSAValue | None:
-    """Rows [1, rows, heads, width] that are seen as [1, heads, rows, width]."""
+    """Return the rows [1, rows, heads, width] of a value [1, heads, rows, width]; None if none."""
     turned = producer(value, Transpose)
     if turned is not None:
         return turned.x if turned.permutation() == _TOKEN_MAJOR else None
-    reshaped = producer(value, Reshape)  # with a single head, nothing changes its place
+    reshaped = producer(value, Reshape)  # with a single head, a Reshape moves no element
     if reshaped is None:
         return None
     _, heads, rows, width = shape_of(value)

@@ -1,4 +1,4 @@
-"""What an attention takes and gives, and its sizes; nothing here loads graphs."""
+"""Inputs, outputs and sizes of an attention; this module loads no graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from npuw_layer.backends.protocols import TensorInfo
 
 STORED_ELEMENT, SCALE_ELEMENT = "i8", "f16"
-"""Of rows that are integers, and of their scales (``llm.graph.stored_rows``)."""
+"""Element types of integer rows and of their scales (``llm.graph.stored_rows``)."""
 
 _Size = Field(ge=1, le=1 << 24)
 
@@ -19,18 +19,19 @@ class AttentionShape(BaseModel):
     """Attention of new tokens to stored rows and to one another.
 
     Attributes:
-        heads: of keys and values.
+        heads: heads of keys and values.
         group: query heads for each of them.
-        tokens: new ones.
-        past: rows that are stored at most.
+        tokens: new tokens.
+        past: maximum number of stored rows.
         width: channels of a query and a key.
         value_width: channels of a value.
-        element: of q, K and V.
-        mask_element: booleans, or numbers to add.
-        mask: the dimensions of a mask, without that of positions.
-        scale: what scores are multiplied with.
+        element: element type of q, K and V.
+        mask_element: element type of the mask: boolean, or a type of numbers to add.
+        mask: dimensions of the mask, without that of positions.
+        scale: factor of the scores.
         scaled: whether stored rows are integers of 8 bits, with a scale for each row of a head.
-        floats: the type of stored rows that are floats of another type than K and V; else empty.
+        floats: element type of stored rows that are floats of another type than K and V; else
+            empty.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,12 +51,12 @@ class AttentionShape(BaseModel):
 
     @property
     def stored_element(self) -> str:
-        """Of stored rows."""
+        """Element type of stored rows."""
         return STORED_ELEMENT if self.scaled else self.floats or self.element
 
     @property
     def query_heads(self) -> int:
-        """Of all groups."""
+        """Query heads of all groups."""
         return self.heads * self.group
 
     @model_validator(mode="after")
@@ -67,18 +68,18 @@ class AttentionShape(BaseModel):
 
     @property
     def mask_dims(self) -> tuple[int, int, int]:
-        """Those of a mask for heads of keys, their query heads, and tokens; 1 where it is alike."""
+        """Dimensions of a mask: key heads, their query heads, tokens; 1 where it is equal."""
         _, heads, tokens = (1, 1, *self.mask)[-3:]
         whole = heads == self.query_heads
         return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
 
 
 class Rows(BaseModel):
-    """K or V: the inputs that hold stored rows, and new ones.
+    """K or V: the inputs of stored rows, and of new ones.
 
     Attributes:
         stored: [1, rows, heads, width] of each piece of the cache, rows token by token.
-        scales: [1, rows, heads, 1] of each, if rows have 8 bits; else none.
+        scales: [1, rows, heads, 1] of each piece, if rows have 8 bits; else empty.
         new: [1, heads, tokens, width].
     """
 
@@ -90,14 +91,17 @@ class Rows(BaseModel):
 
 
 class CachedAttention(BaseModel):
-    """softmax(q kᵀ · scale + mask) v over stored rows and new ones; tensors go by their names.
+    """softmax(q kᵀ · scale + mask) v over stored and new rows; tensors are given by name.
 
     Attributes:
         q: [1, query heads, tokens, width].
+        k: keys.
+        v: values.
         mask: [..., past + tokens].
         output: [1, query heads, tokens, width of V].
-        pieces: stored rows at most in each piece of the cache, one after the other; a cache that is
-            not stored in blocks is one piece.
+        pieces: maximum number of stored rows in each piece of the cache, in order; only a cache in
+            blocks has several pieces.
+        shape: the sizes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -120,13 +124,13 @@ class CachedAttention(BaseModel):
 
     @property
     def by_kind(self) -> Sequence[tuple[str, ...]]:
-        """The inputs of the pieces of K and of V; behind each those of scales, if there are any."""
+        """Inputs of the pieces of K and of V, each followed by its scales, if any."""
         kinds = [self.k.stored, self.k.scales, self.v.stored, self.v.scales]
         return kinds if self.shape.scaled else kinds[::2]
 
     @property
     def stored(self) -> Mapping[str, int]:
-        """The inputs that have a row for each stored token, as dimension 1, with their pieces."""
+        """Inputs with a row for each stored token, as dimension 1, and their pieces' numbers."""
         return {name: piece for names in self.by_kind for piece, name in enumerate(names)}
 
     @property

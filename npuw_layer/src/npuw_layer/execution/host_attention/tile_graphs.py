@@ -1,21 +1,21 @@
 """The programs of host flash attention, as graphs.
 
 How it works. For a query row, softmax over all positions needs the largest score and the sum of all
-weights, which are known only at the end. What is carried from tile to tile is right for the
-positions so far (m: largest score, l: sum of weights, a: weighted sum of values). A tile finds the
-same for its own positions, and both are scaled to the larger of the two scores:
+weights, which are known only at the end. The values carried from tile to tile are correct for the
+positions so far (m: largest score, l: sum of weights, a: weighted sum of values). A tile computes
+the same for its own positions, and both are scaled to the larger of the two scores:
 
     mt = max(s)        p = exp(s - mt)        lt = sum(p)         at = p v
     m' = max(m, mt)    c = exp(m - m')        d = exp(mt - m')
     l' = l c + lt d    a' = a c + at d
 
-and behind the last tile the result is a / l. All of it is f32; only products take q, K, V and p in
-the type of the graph, as the attention of a whole program does. What is computed of scores, much
-the largest tensor, is a single kernel.
+After the last tile the result is a / l. All values are f32; only matmuls read q, K, V and p in the
+type of the graph, as the attention of a whole program does. All ops on scores, by far the largest
+tensor, are a single kernel.
 
-Where a row attends to nothing in a tile, its scores are about LOWEST, and its p worth something. If
-a real score was found before, d is exactly 0; if one is found later, its c is. As all numbers are
-finite, so are the results, even of rows that attend to nothing at all, as padding does.
+If a row attends to nothing in a tile, its scores are about LOWEST, and its p is meaningless. If an
+earlier tile had a real score, d is exactly 0; if a later one has, that tile's c is 0. As all
+numbers are finite, so are the results, even of rows that attend to nothing at all, such as padding.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from npuw_layer.execution.host_attention.tile_ports import (
 
 
 def tile_graph(shape: AttentionShape, rows: int) -> Model:
-    """Build the program that takes stored rows, [1, rows, heads, width], as a cache holds them.
+    """Build the program of a tile of stored rows, [1, rows, heads, width], as a cache holds them.
 
     Args:
-        shape: of the attention.
-        rows: of a tile.
+        shape: sizes of the attention.
+        rows: rows of a tile.
 
     Returns:
-        A graph of q, rows of K and V, the mask of their positions, and what is carried; it gives
-        what is carried on.
+        A graph of q, rows of K and V, the mask of their positions, and the carried values. Its
+        outputs are the new carried values.
     """
     tile = _Graph(shape, rows, tile_inputs(shape, rows))
     keys, values = tile.stored(KEYS, KEYS_SCALES), tile.stored(VALUES, VALUES_SCALES)
@@ -67,10 +67,14 @@ def tile_graph(shape: AttentionShape, rows: int) -> Model:
 
 
 def last_graph(shape: AttentionShape) -> Model:
-    """Build the program that takes the new rows, [1, heads, tokens, width], and finishes.
+    """Build the program of the new rows, [1, heads, tokens, width], which finishes.
+
+    Args:
+        shape: sizes of the attention.
 
     Returns:
-        A graph with inputs as those of ``tile_graph``; it gives [1, query heads, tokens, width].
+        A graph with inputs like those of ``tile_graph``, and output [1, query heads, tokens,
+        width].
     """
     last = _Graph(shape, shape.tokens, last_inputs(shape))
     g, heads = last.g, shape.heads * shape.group
@@ -81,14 +85,14 @@ def last_graph(shape: AttentionShape) -> Model:
 
 
 class _Graph:
-    """A graph of some rows of K and V.
+    """A graph over some rows of K and V.
 
-    Heads of keys are a batch of products; the query heads of a group are rows of one.
+    Key heads are the batch of a matmul; the query heads of a group are its rows.
 
     Args:
-        shape: of the attention.
-        rows: how many there are.
-        inputs: what it takes.
+        shape: sizes of the attention.
+        rows: number of rows.
+        inputs: inputs of the graph.
     """
 
     def __init__(self, shape: AttentionShape, rows: int, inputs: Sequence[TensorInfo]) -> None:
@@ -100,7 +104,7 @@ class _Graph:
         self._inputs = {info.name: value for info, value in zip(inputs, arguments, strict=True)}
 
     def stored(self, name: str, scales: str) -> SSAValue:
-        """Rows of a cache as [heads, rows, width]."""
+        """Return rows of a cache as [heads, rows, width]."""
         g, rows = self.g, self._inputs[name]
         if self._shape.scaled:
             kind = StringAttr(self._shape.element)
@@ -109,11 +113,11 @@ class _Graph:
         return self._by_head(g.transpose(rows, 0, 2, 1, 3))
 
     def new(self, name: str) -> SSAValue:
-        """New rows as [heads, rows, width]."""
+        """Return new rows as [heads, rows, width]."""
         return self._by_head(self._inputs[name])
 
     def carry_on(self, keys: SSAValue, values: SSAValue) -> Sequence[SSAValue]:
-        """Take rows into account; give weights, total and highest."""
+        """Add the rows to the carried values; return weights, total and highest."""
         g, shape = self.g, self._shape
         weights, total, highest = (self._inputs[name] for name in CARRIED)
         queries = shape.group * shape.tokens
@@ -138,7 +142,7 @@ class _Graph:
         return joined(own_weights, weights), joined(own_total, total), found
 
     def narrowed(self, value: SSAValue) -> SSAValue:
-        """A value in the type of the graph."""
+        """Convert a value to the graph's element type."""
         return self._as(value, self._shape.element)
 
     def _by_head(self, rows: SSAValue) -> SSAValue:
@@ -146,7 +150,7 @@ class _Graph:
         return self.g.reshape(rows, heads, count, width)
 
     def _wide(self, value: SSAValue) -> SSAValue:
-        """An operand of a product that is summed in f32; the DPU widens it by itself."""
+        """Convert an operand of a matmul that is summed in f32; the DPU itself widens operands."""
         return self._as(value, "f32")
 
     def _as(self, value: SSAValue, element: str) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the programs of an attention in tiles; nothing here loads graphs."""
+"""Inputs and outputs of the programs of an attention in tiles; this module loads no graphs."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ QUERY, KEYS, VALUES, MASK = "q", "k", "v", "mask"
 KEYS_SCALES, VALUES_SCALES = "k_scales", "v_scales"
 
 STORED = (KEYS, KEYS_SCALES, VALUES, VALUES_SCALES)
-"""What a tile reads of a cache; scales only if rows have 8 bits."""
+"""Inputs of a tile from the cache; scales only if rows have 8 bits."""
 
 CARRIED = ("weights_in", "total_in", "highest_in")
-"""What comes from the tile before, all f32: by row, [heads, group, tokens, 1], the sum of weights;
-the weighted sum of values [heads, group, tokens, width]; and by row the largest score."""
+"""Values carried from the previous tile, all f32: by row, [heads, group, tokens, 1], the sum of
+weights; the weighted sum of values [heads, group, tokens, width]; and by row the largest score."""
 
 RESULT = ("weights", "total", "highest")
-"""The same for the next tile; in this order, what is made of scores becomes one kernel."""
+"""Values carried to the next tile; in this order, the ops on scores fuse into one kernel."""
 
 OUTPUT = "output"
-"""What the last program gives."""
+"""Output of the last program."""
 
 LOWEST = -1e30
-"""What masks add to scores of positions that are not attended to: no score counts beside it, and no
-sum with a score leaves f32."""
+"""Mask value of invisible positions: against it every score is negligible, and its sum with a score
+stays in f32."""
 
 NOTHING = -2e30
-"""The largest score where none was found yet; e to the power of its distance to any is 0."""
+"""Largest score before any score: e to the power of its distance to any score is 0."""
 
 
 def tile_inputs(shape: AttentionShape, rows: int) -> Sequence[TensorInfo]:
-    """What the program of stored rows takes: K and V are [1, rows, heads, width].
+    """Return the inputs of a tile's program: K and V are [1, rows, heads, width].
 
     Args:
-        shape: of the attention.
-        rows: of a tile.
+        shape: sizes of the attention.
+        rows: rows of a tile.
     """
     stored: list[TensorInfo] = []
     for name, scales, width in (
@@ -50,12 +50,12 @@ def tile_inputs(shape: AttentionShape, rows: int) -> Sequence[TensorInfo]:
 
 
 def tile_outputs(shape: AttentionShape) -> Sequence[TensorInfo]:
-    """What the program of stored rows gives: what is carried on."""
+    """Return the outputs of a tile's program: the carried values."""
     return _carried(shape, RESULT)
 
 
 def last_inputs(shape: AttentionShape) -> Sequence[TensorInfo]:
-    """What the program of new rows takes: K and V are [1, heads, tokens, width]."""
+    """Return the inputs of the last program: K and V are [1, heads, tokens, width]."""
     new = [
         TensorInfo(name, shape.element, (1, shape.heads, shape.tokens, width))
         for name, width in ((KEYS, shape.width), (VALUES, shape.value_width))
@@ -64,7 +64,7 @@ def last_inputs(shape: AttentionShape) -> Sequence[TensorInfo]:
 
 
 def last_outputs(shape: AttentionShape) -> Sequence[TensorInfo]:
-    """What the program of new rows gives: the attention's result."""
+    """Return the output of the last program: the attention's result."""
     dims = (1, shape.query_heads, shape.tokens, shape.value_width)
     return [TensorInfo(OUTPUT, shape.element, dims)]
 
@@ -72,7 +72,7 @@ def last_outputs(shape: AttentionShape) -> Sequence[TensorInfo]:
 def _around(
     shape: AttentionShape, rows: int, keys_and_values: Sequence[TensorInfo]
 ) -> Sequence[TensorInfo]:
-    """The inputs of a program of some rows."""
+    """Return all inputs of a program, given its keys and values."""
     query = (1, shape.query_heads, shape.tokens, shape.width)
     return [
         TensorInfo(QUERY, shape.element, query),

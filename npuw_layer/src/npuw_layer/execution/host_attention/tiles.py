@@ -1,4 +1,4 @@
-"""How stored rows are cut into tiles of one length."""
+"""Cutting of stored rows into tiles of one length."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ROW_STEP = 16
-"""Tiles have a multiple of so many rows, if that many are stored: what computes them is wide."""
+"""Divisor of a tile's rows, if so many are stored: the hardware computes wide vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +14,12 @@ class Tile:
     """Some stored rows, all of one piece of the cache.
 
     Attributes:
-        piece: which.
-        begin: the first one, in the piece.
-        first: the same in the whole cache.
-        own: the first one that no tile before has: the last tile of a piece ends with it, and may
-            begin inside of the tile before.
-        end: behind the last one. A piece shorter than a tile has fewer rows than that.
+        piece: number of the piece.
+        begin: the first row, in the piece.
+        first: the first row, in the whole cache.
+        own: the first row that no earlier tile has: the last tile of a piece ends with the piece,
+            and may begin inside the previous tile.
+        end: behind the last row. In a piece shorter than a tile, the tile ends with the piece.
     """
 
     piece: int
@@ -30,11 +30,11 @@ class Tile:
 
 
 def tile_length(pieces: Sequence[int], longest: int) -> int:
-    """Give the rows of a tile: as few tiles as possible, and these as short as possible.
+    """Return the rows of a tile, for as few tiles as possible, each as short as possible.
 
     Args:
-        pieces: rows that are stored at most in each piece of the cache.
-        longest: what no tile exceeds by more than ``ROW_STEP``.
+        pieces: maximum number of stored rows in each piece of the cache.
+        longest: length that no tile exceeds by more than ``ROW_STEP``.
     """
     rows = max(pieces)
     count = -(-rows // longest)
@@ -42,7 +42,7 @@ def tile_length(pieces: Sequence[int], longest: int) -> int:
 
 
 def cut_tiles(pieces: Sequence[int], length: int) -> Sequence[Tile]:
-    """Cut stored rows into tiles of one length; every row is some tile's own."""
+    """Cut stored rows into tiles of one length; every row is in one tile's own range."""
     tiles: list[Tile] = []
     before = 0
     for piece, rows in enumerate(pieces):

@@ -1,4 +1,4 @@
-"""What the programs of an attention in tiles are bound to, besides stored rows; there once."""
+"""Shared bindings of the programs of an attention in tiles, except stored rows."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from npuw_layer.execution.host_attention.tile_ports import (
 
 
 class Workspace:
-    """Query, new rows and result of the attention that is being computed; what tiles carry; masks.
+    """Query, new rows, result, carried values and masks of the attention being computed.
 
-    The host copies the former in and out: that takes less than to bind programs for each place
-    where they may lie, and so layers share programs. What is carried is there twice, as a tile
+    The host copies query, new rows and result in and out. This costs less than programs bound to
+    each of their locations, and so layers share programs. Carried values exist twice, as a tile
     reads one side and writes the other.
 
     Args:
-        device: where it lies.
-        tile: the program of stored rows.
-        last: that of new rows.
+        device: device that owns the memory.
+        tile: the program of a tile.
+        last: the program of the new rows.
         copies: whether stored rows are copied here as well, a tile's at a time.
     """
 
@@ -49,16 +49,16 @@ class Workspace:
 
     @property
     def tile_mask(self) -> Array:
-        """The mask of the next tile."""
+        """Mask of the next tile."""
         return self._tile_mask[MASK]
 
     @property
     def last_mask(self) -> Array:
-        """The mask of the new rows."""
+        """Mask of the new rows."""
         return self._new[MASK]
 
     def begin(self, tensors: Mapping[str, Array]) -> None:
-        """Take query and new rows; nothing is attended to yet."""
+        """Copy query and new rows, and reset the carried values."""
         self._query[QUERY][...] = tensors[QUERY]
         for name in (KEYS, VALUES):
             self._new[name][...] = tensors[name]
@@ -69,7 +69,7 @@ class Workspace:
         highest[...] = NOTHING
 
     def bind_tile(self, program: Program, number: int) -> None:
-        """Bind the program of a tile, but for its rows; the tiles' sides alternate."""
+        """Bind the program of a tile, except its rows; the tiles' sides alternate."""
         self._query.bind(program)
         self._tile_mask.bind(program)
         reads, writes = self._sides[number % 2], self._sides[1 - number % 2]
@@ -79,9 +79,9 @@ class Workspace:
             program.bind(result, place.memory, place.offset)
 
     def take_rows(self, rows: Mapping[str, Array], number: int) -> Program:
-        """Copy a tile's rows, and give the program that reads them here.
+        """Copy a tile's rows, and return the program that reads them here.
 
-        Where there are fewer than a tile has, others stay behind them, which no mask lets count.
+        In a tile with fewer rows, old rows remain behind them, which the mask makes invisible.
         """
         for name, values in rows.items():
             self._rows[name][:, : values.shape[1]] = values
@@ -93,14 +93,14 @@ class Workspace:
         Raises:
             DeviceError: the device failed.
         """
-        if self._side != number % 2:  # a tile was left out
+        if self._side != number % 2:  # a tile was skipped
             for name in CARRIED:
                 self._sides[1 - self._side][name][...] = self._sides[self._side][name]
         program.run()
         self._side = 1 - number % 2
 
     def finish(self) -> Array:
-        """Run the program of the new rows; give the result, which the next run overwrites.
+        """Run the program of the new rows; return the result, which the next run overwrites.
 
         Raises:
             DeviceError: the device failed.
@@ -109,13 +109,13 @@ class Workspace:
         return self._output[OUTPUT]
 
     def prepare(self) -> None:
-        """Do now what the first ``finish`` would do."""
+        """Do the remaining preparations of the first ``finish``."""
         for program in self._lasts:
             program.prepare()
 
     @cached_property
     def _tiles(self) -> tuple[Program, Program]:
-        """The programs of rows that are copied here, by the side that they read."""
+        """Programs of copied rows, by the side that they read."""
         programs = (self._tile.create_program(), self._tile.create_program())
         for side, program in enumerate(programs):
             self._rows.bind(program)
@@ -124,7 +124,7 @@ class Workspace:
 
     @cached_property
     def _lasts(self) -> tuple[Program, Program]:
-        """The programs of the new rows, by the side that they read."""
+        """Programs of the new rows, by the side that they read."""
         programs = (self._last.create_program(), self._last.create_program())
         for program, side in zip(programs, self._sides, strict=True):
             for arena in (self._query, self._new, self._output, side):

@@ -1,4 +1,4 @@
-"""A device whose models need not fit its memory."""
+"""A device for models that exceed its memory."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class OffloadDevice(DeviceDecorator):
     The static models of one LLM share its slots, and conversations take turns.
 
     Args:
-        device: what compiles, computes and copies.
-        folder: where the model's files are.
+        device: inner device, which compiles, computes and copies.
+        folder: folder of the model's files.
         options: NPUW_WEIGHTS_OFFLOAD, NPUW_WEIGHTS_BUDGET and NPUW_WEIGHTS_RESERVED count.
     """
 
@@ -49,14 +49,14 @@ class OffloadDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The device's; models in pieces are other programs than whole ones."""
+        """Version of the inner device, marked: pieces are other programs than whole models."""
         return f"{self._device.version} in pieces"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Cut and compile a graph.
 
         Raises:
-            ModelError: it repeats no block, or is not supported.
+            ModelError: the graph repeats no block, or is not supported.
         """
         try:
             return write_container(self._copying.compile_parts(model, config))
@@ -65,7 +65,7 @@ class OffloadDevice(DeviceDecorator):
             raise ModelError(f"{option}: {error}; set it to NO") from error
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Give the model with its first two and its last layer, from which it is cut."""
+        """Yield the model with its first two and its last layer, enough to cut it; then whole."""
         from compiler_layer.partition.repeated.fold import folded
 
         smaller = folded(model, both_first=True)
@@ -78,9 +78,9 @@ class OffloadDevice(DeviceDecorator):
 
         Raises:
             DeviceError: the bytes are no model in pieces, or for another device; or a conversation
-                has begun, and the slots are as earlier models need them.
+                has begun, so that the slots' sizes are fixed.
             ModelError: the model's files lack a weight.
-            OptionError: the budget is too small for it.
+            OptionError: the budget is too small for the model.
         """
         pieces = read_container(program)
         stage = load_stage(self._copying, pieces, self._host, self._weights)
@@ -96,7 +96,7 @@ class OffloadDevice(DeviceDecorator):
         return ()
 
     def offload_report(self) -> OffloadReport:
-        """Say what is where, what was copied, and what the simulated device would take.
+        """Report the memory of weights, the copies so far, and predicted times.
 
         Raises:
             OptionError: as ``load``.
@@ -120,7 +120,7 @@ class OffloadDevice(DeviceDecorator):
         )
 
     def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
-        with self._lock:  # blobs are priced when somebody asks, once
+        with self._lock:  # blobs are priced once, on request
             stages = self._stages
             self._costs += [stage.costs(self._copying) for stage in stages[len(self._costs) :]]
             costs = list(self._costs)
@@ -139,7 +139,7 @@ class OffloadDevice(DeviceDecorator):
         return sum(sizes.values())
 
     def _plan(self) -> OffloadPlan:
-        """Use the budget for all static models that are loaded."""
+        """Distribute the budget over all loaded static models."""
         options, layers = self._options, max(stage.layers for stage in self._stages)
         return plan_offload(
             layers,
@@ -150,7 +150,7 @@ class OffloadDevice(DeviceDecorator):
         )
 
     def _slots(self) -> WeightsRing:
-        """The slots; made when the first conversation begins."""
+        """Return the slots, which the first conversation makes."""
         with self._lock:
             if self._ring is None:
                 ahead = self._options.weights_offload == "ASYNC"
@@ -159,15 +159,15 @@ class OffloadDevice(DeviceDecorator):
 
 
 def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
-    """Let a device run models whose weights stay on the host.
+    """Return a device that runs models whose weights stay on the host.
 
     Args:
-        device: computes and copies.
-        folder: where the model's files are.
-        options: what was asked for.
+        device: inner device, which computes and copies.
+        folder: folder of the model's files.
+        options: the requested options.
 
     Raises:
-        OptionError: the device cannot, or weights are to be in the blobs, or shared.
+        OptionError: the device cannot copy during computation, or other options contradict offload.
     """
     asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
     if any(own.acc_check for own in options.of_stages):

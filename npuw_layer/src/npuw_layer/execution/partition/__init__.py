@@ -1,19 +1,20 @@
-"""Models in parts: groups of ops that stand alone, each run in its own way.
+"""Partitioned models: groups of ops as parts of their own, each run in its own way.
 
-A static graph is cut around such groups (attention, say): what lies between them is compiled as
-ever, parts that are equal but for weights once. A group's parts go to a device of their own, which
-may drive several programs from the host where a single one could only do all there is.
+A static graph is cut around such groups (attention, say). The parts between them are compiled as
+usual, parts that are equal but for weights once. A group's parts go to a device of their own. It
+may drive several programs from the host, where a single program would have to do all the work.
 
-    rules      what options let stand alone
-    patterns   how that is found in a graph
+    rules      isolations that options request
+    patterns   search for their ops in a graph
     planned    groups that a file names
-    plan_file  what went where, for people and for NPUW_PLAN
-    ports      interface of a way of running groups, and of listeners
-    container  the programs of a model's parts as bytes, to be cached as a blob is
-    links      where what goes from part to part lies
+    plan_file  partitions as a file, for people and for NPUW_PLAN
+    ports      interfaces of isolations and listeners
+    row_blocks isolation of row-wise blocks that run in token tiles
+    container  the programs of a model's parts as bytes, which a cache stores like a blob
+    links      memory of tensors between parts
     compile    the parts of one model, as programs
     model      the parts as one model
-    device     a device whose models are run so
+    device     a device that runs partitioned models
 
 Source: the original's partitioning and its function calls, fact sheet npuw §d.
 """

@@ -1,4 +1,4 @@
-"""The parts of one model, as programs."""
+"""Compilation of one model's parts to programs."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def compile_parts(
     inputs: Sequence[TensorInfo] = (),
     outputs: Sequence[str] = (),
 ) -> Parts:
-    """Compile the parts of a model, those that are equal once.
+    """Compile the parts of a model, equal ones once.
 
     Args:
-        parts: in the order in which they run.
-        device_of: where parts of each tag run.
-        config: what the compiler is told; with NPUW_FOLD = NO each part is compiled by itself.
+        parts: in execution order.
+        device_of: device of each tag's parts.
+        config: compiler configuration; with NPUW_FOLD = NO each part is compiled by itself.
         no_fold: tags whose parts are compiled by themselves anyway.
-        inputs: the model's, in its order.
-        outputs: the model's by name, in its order.
+        inputs: inputs of the model, in its order.
+        outputs: names of the model's outputs, in its order.
 
     Raises:
         RuntimeError: a part is not supported, or does not fit.
@@ -47,7 +47,7 @@ def compile_parts(
     compiled: list[FunctionProgram] = []
     calls: dict[int, Call] = {}
     name = config.get(SUBMODEL, "model")
-    alone = {**config, "NPUW_FOLD": "NO"}  # what is equal was found before
+    alone = {**config, "NPUW_FOLD": "NO"}  # equal parts are already found
     one_by_one = {*device_of} if config.get("NPUW_FOLD") == "NO" else {*no_fold}
     for function in _functions(parts, device_of, one_by_one):
         number = len(compiled)
@@ -73,7 +73,7 @@ def compile_parts(
 def _functions(
     parts: Sequence[Part], device_of: Mapping[str, Device], one_by_one: Collection[str]
 ) -> Iterator[Function]:
-    """What to compile: a device that cannot give a program other weights gets parts one by one."""
+    """Yield the functions; without CompilesFunctions, parts with own weights come one by one."""
     for function in find_functions(parts):
         functions = ability(device_of[function.tag], CompilesFunctions)
         separate = function.has_weights_of_calls and functions is None
@@ -87,7 +87,7 @@ def _functions(
 def _compile(
     function: Function, device: Device, config: Mapping[str, str]
 ) -> tuple[FunctionProgram, Mapping[str, Sequence[str]]]:
-    """Compile a function; give it, and what its weights are in each call."""
+    """Compile a function; return its program, and its weights in each call."""
     functions = ability(device, CompilesFunctions)
     if function.has_weights_of_calls and functions is not None:
         made = functions.compile_function(function.merged(), config)
@@ -97,7 +97,7 @@ def _compile(
 
 
 def _names(function: Model, call: Model) -> dict[str, str]:
-    """What a function's ports are in one of its calls."""
+    """Return the names of a function's ports in one of its calls."""
     own = (*function.inputs, *function.outputs)
     its = (*call.inputs, *call.outputs)
     return {a.name: b.name for a, b in zip(own, its, strict=True)}

@@ -1,4 +1,4 @@
-"""The programs of a model's parts as a package: of functions, which calls share."""
+"""The programs of a model's parts as a package: programs of functions, shared by calls."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from npuw_layer.storage.package import Bytes, Dim, Entry, Literals, PackageKind,
 
 
 class Call(Entry):
-    """A part of the model: a function, and what its inputs and outputs are."""
+    """A part of the model: a call of a function, with names for its inputs and outputs."""
 
     function: int = Field(ge=0)
     names: dict[str, str]
-    """For ports of the function what they are in the model: its own ports, weights, or links; those
-    that are called the same are left out."""
+    """Names in the model of the function's ports: the model's ports, weights, or links; equal
+    names are left out."""
 
 
 class _Function(Entry):
     tag: str
     size: Size
     literals: dict[str, Size]
-    """Bytes of each, in one call."""
+    """Bytes of each literal, in one call."""
 
 
 class _Link(Entry):
@@ -57,16 +57,16 @@ class FunctionProgram:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The programs of a model's parts, and how they follow one another."""
+    """The programs of a model's parts, and their calls."""
 
     functions: Sequence[FunctionProgram]
     calls: Sequence[Call]
-    """In the order in which they run."""
+    """Calls in execution order."""
     links: Mapping[str, TensorInfo]
-    """What goes from part to part."""
+    """Tensors passed from part to part."""
     ports: Sequence[str]
-    """The model's own inputs and outputs by name, in the model's order; what is not among them
-    (weights, variables) comes behind."""
+    """Names of the model's own inputs and outputs, in the model's order; other ports (weights,
+    variables) follow."""
     unread: Mapping[str, TensorInfo]
     """Inputs of the model that no part reads."""
 
@@ -92,7 +92,7 @@ def write_container(parts: Parts) -> bytes:
 
 
 def read_container(content: Bytes) -> Parts:
-    """Read parts; programs stay where they are.
+    """Read parts; programs stay in place.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.

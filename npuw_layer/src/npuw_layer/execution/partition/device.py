@@ -1,4 +1,4 @@
-"""A device whose models run in parts."""
+"""A device that runs partitioned models."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from compiler_layer.partition.parts import Part
 
 Isolations = Mapping[str, Mapping[str, Isolation]]
-"""For each kind of submodel ("prefill", "generate", "head") the ways of running groups, by tag."""
+"""Isolations by tag, for each kind of submodel ("prefill", "generate", "head")."""
 
 
 class PartitioningDevice(DeviceDecorator):
     """A device that cuts models around groups of ops, and runs the parts.
 
-    Models without such groups run as they are.
+    Models without such groups run whole.
 
     Args:
-        device: runs what lies between groups; all parts share its memory.
-        isolations: run the groups.
+        device: runs the parts between groups; all parts share its memory.
+        isolations: find and run the groups.
         no_fold: tags whose parts are compiled one by one, even if they are equal.
-        listeners: are told what is cut, and what cannot be compiled.
+        listeners: receive the parts of each model, and failures of compilation.
     """
 
     LIKE_INNER = (FindsConstants,)
@@ -63,7 +63,7 @@ class PartitioningDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The device's, and those of what runs groups."""
+        """Versions of the inner device, and of the groups' devices."""
         groups = [
             f"{kind} {tag} {each.device.version}"
             for kind, by_tag in sorted(self._isolations.items())
@@ -102,23 +102,23 @@ class PartitioningDevice(DeviceDecorator):
         isolations: Mapping[str, Isolation],
         config: Mapping[str, str],
     ) -> tuple[bytes, Sequence[Call]]:
-        """Compile what a model was cut into; give its program, and the calls of the parts."""
+        """Compile the parts of a model; return its program, and the calls of the parts."""
         if len(parts) == 1 and not parts[0].tag:
             return self._device.compile(model, config), [Call(function=0, names={})]
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        # Imported here: a warm start compiles nothing, and loads no graphs.
         from npuw_layer.execution.partition.compile import compile_parts
 
         inputs = _infos(model)
         groups = {tag: _within(each.device, inputs) for tag, each in isolations.items()}
         devices = {"": self._device} | groups
-        # Element types are chosen: who did it again would widen what links parts to f32.
+        # Lowering has chosen element types: a second choice would widen links to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
         outputs = [port.name for port in model.outputs]
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
         return write_container(compiled), compiled.calls
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``compile`` made.
+        """Load a program of ``compile``.
 
         Raises:
             DeviceError: the bytes are something else, or for another device.
@@ -130,7 +130,7 @@ class PartitioningDevice(DeviceDecorator):
         return LoadedParts(self._device, parts, loaded)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Return the device's; of a model in parts none, as its weights are in files."""
+        """Return the inner device's; none for a partitioned model, as its weights are in files."""
         finds = ability(self._device, FindsConstants)
         return () if finds is None or KIND.begins(program) else finds.constants(program)
 
@@ -149,20 +149,20 @@ def partitioning(
     no_fold: Collection[str] = (),
     listeners: Sequence[Listener] = (),
 ) -> Device:
-    """Let a device run models in parts; the device itself if there is nothing to do."""
+    """Return a device that runs partitioned models; the device itself if there is nothing to do."""
     if not any(isolations.values()) and not listeners:
         return device
     return PartitioningDevice(device, isolations, no_fold, listeners)
 
 
 def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:
-    """Tell a device that runs groups of which model they are, if it has the ability."""
+    """Pass a model's inputs to a device that runs its groups, if the device reads them."""
     reads = ability(device, ReadsModelInputs)
     return device if reads is None else reads.within(inputs)
 
 
 def _infos(model: Model) -> list[TensorInfo]:
-    """A model's inputs, variables aside."""
+    """Return a model's inputs, without variables."""
     from compiler_layer.dialects.ov.types import element_of, shape_of
 
     return [
@@ -173,10 +173,10 @@ def _infos(model: Model) -> list[TensorInfo]:
 def _cut(
     model: Model, isolations: Mapping[str, Isolation], config: Mapping[str, str]
 ) -> Sequence[Part]:
-    """Cut a model; the whole of it is one part if it has no groups.
+    """Cut a model; without groups, the whole model is one part.
 
     Raises:
-        ModelError: groups overlap, or cannot stand alone.
+        ModelError: groups overlap, or cannot run apart.
     """
     from compiler_layer.errors import CompilerError
     from compiler_layer.partition.parts import cut_parts

@@ -1,4 +1,4 @@
-"""Where what goes from part to part lies: memory is used again when nobody reads it any more."""
+"""Memory of links between parts, reused after the last read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A link: its bytes, the call that makes it, and the last one that reads it."""
+    """A link: its bytes, the call that writes it, and the last one that reads it."""
 
     nbytes: int
     made: int
@@ -24,9 +24,9 @@ class Layout:
 
 
 def place_links(links: Mapping[str, Lifetime]) -> Layout:
-    """Give links places such that those that are needed at the same time do not overlap.
+    """Place links so that those with overlapping lifetimes do not overlap in memory.
 
-    The largest come first, each to the lowest place that is free as long as it lives.
+    The largest come first, each at the lowest offset that is free during its lifetime.
     """
     placed: list[tuple[int, Lifetime]] = []
     offsets: dict[str, int] = {}
@@ -38,7 +38,7 @@ def place_links(links: Mapping[str, Lifetime]) -> Layout:
 
 
 def _lowest(link: Lifetime, placed: Sequence[tuple[int, Lifetime]]) -> int:
-    """The lowest offset at which a link is alone while it lives."""
+    """Return the lowest offset that is free during a link's lifetime."""
     at = 0
     together = (
         (begin, begin + other.nbytes)

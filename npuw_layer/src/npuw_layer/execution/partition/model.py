@@ -1,4 +1,4 @@
-"""The parts of a model as one: they satisfy ``protocols.LoadedModel`` and ``protocols.Program``."""
+"""The parts of a model as one ``protocols.LoadedModel`` and ``protocols.Program``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from npuw_layer.execution.partition.container import Call, Parts
 from npuw_layer.execution.partition.links import Layout, Lifetime, place_links
 
 _INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
-"""What nobody outside binds."""
+"""Prefixes of the ports that only this module binds."""
 
 WrapsPrograms = Callable[[int, Program], Program]
-"""Gives what runs in place of the program of a call, whose number it is given."""
+"""Wrapper of a call's program, given the call's number."""
 
 
 class LoadedParts:
     """The parts of a model on their devices; satisfies ``protocols.LoadedModel``.
 
     Args:
-        device: whose memory they share.
-        parts: how they follow one another.
-        loaded: their functions.
+        device: device that owns the memory.
+        parts: the calls, links and ports.
+        loaded: the loaded functions.
 
     Raises:
         DeviceError: a call names ports that its function does not have, or links that do not fit.
@@ -44,19 +44,19 @@ class LoadedParts:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """The model's own inputs, weights included, each once.
+        """Inputs of the model itself, including weights, each once.
 
-        Where parts run now: one that has moved to another device reads its weights as that does.
+        A part that moved to another device reads its weights in that device's form.
         """
         return self._own(lambda loaded: loaded.inputs, self.unread)
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """The model's own outputs."""
+        """Outputs of the model itself."""
         return self._own(lambda loaded: loaded.outputs, {})
 
     def create_program(self) -> PartsProgram:
-        """Make something to run.
+        """Create a runnable program.
 
         Raises:
             DeviceError: the device has no memory left.
@@ -65,24 +65,24 @@ class LoadedParts:
         return PartsProgram(self, [self._around(*each) for each in enumerate(programs)])
 
     def around(self, wrap: WrapsPrograms) -> LoadedParts:
-        """Give the same model, where something more stands around the program of each call."""
+        """Return the same model, with one more wrapper around the program of each call."""
         other, inside = copy(self), self._around
         other._around = lambda number, program: wrap(number, inside(number, program))
         return other
 
     def calls(self) -> Iterator[tuple[Call, LoadedModel]]:
-        """The parts in the order in which they run."""
+        """Yield the calls and their functions, in execution order."""
         for call in self._parts.calls:
             yield call, self._loaded[call.function]
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The programs of the calls with their groups' tags; see ``execution.devices.report``."""
+        """Programs of the calls, with their groups' tags; see ``execution.devices.report``."""
         functions = self._parts.functions
         return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
 
     def bind_literals(self, programs: Sequence[Program]) -> None:
-        """Let the programs of all calls find those weights that are in no file."""
+        """Bind the weights that are in no file, for the programs of all calls."""
         memory, places = self._literals
         read = [{info.name for info in loaded.inputs} for _, loaded in self.calls()]
         for number, name, offset in places:
@@ -91,7 +91,7 @@ class LoadedParts:
 
     @property
     def unread(self) -> Mapping[str, TensorInfo]:
-        """Inputs that no part reads: they may be bound to anything."""
+        """Inputs that no part reads: any binding is accepted."""
         return self._parts.unread
 
     def _own(
@@ -109,7 +109,7 @@ class LoadedParts:
         return sorted(own.values(), key=lambda info: order.get(info.name, len(order)))
 
     def _place(self) -> Layout:
-        """Find out from where to where each link is needed, and where it lies."""
+        """Find each link's lifetime and location."""
         made: dict[str, int] = {}
         read: dict[str, int] = {}
         for number, (call, loaded) in enumerate(self.calls()):
@@ -122,7 +122,7 @@ class LoadedParts:
         missing = [name for name in read if made.get(name, len(read)) >= read[name]]
         if missing:
             raise DeviceError(f"a model in parts reads {missing[0]} before it is made")
-        # They never touch: so calls of a function differ in where links lie, and in nothing else.
+        # Links never touch: so calls of a function differ only in their links' locations.
         sizes = {name: padded(nbytes(self._parts.links[name]) + 1) for name in made}
         return place_links(
             {name: Lifetime(sizes[name], at, read.get(name, at)) for name, at in made.items()}
@@ -137,7 +137,7 @@ class LoadedParts:
             )
 
     def _fill_literals(self) -> tuple[Memory, Sequence[tuple[int, str, int]]]:
-        """Put literals of all calls into memory; give it, and what lies where."""
+        """Copy the literals of all calls to memory; return the memory, and their locations."""
         places: list[tuple[int, str, int]] = []
         content = bytearray()
         turns = [0] * len(self._parts.functions)
@@ -154,11 +154,11 @@ class LoadedParts:
 
 
 class PartsProgram:
-    """One user of a model in parts; satisfies ``protocols.Program``.
+    """One user of a partitioned model; satisfies ``protocols.Program``.
 
     Args:
         loaded: the parts.
-        programs: of the calls.
+        programs: the programs of the calls.
     """
 
     def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
@@ -178,15 +178,15 @@ class PartsProgram:
                     self._ports.add(name, program, own)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let one of the model's inputs or outputs lie in memory, for all parts that have it.
+        """Bind one of the model's inputs or outputs to memory, for all parts that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or it is not this device's memory.
+            DeviceError: there is no such tensor, or the memory is of another device.
         """
         self._ports.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Get all parts ready to run.
+        """Prepare all parts.
 
         Raises:
             DeviceError: a tensor is not bound.

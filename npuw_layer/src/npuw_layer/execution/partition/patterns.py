@@ -1,4 +1,4 @@
-"""Finds ops that are to be submodels of their own: by their type, or by a pattern."""
+"""Search for ops to isolate as submodels: by their type, or by a pattern."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 def _compressed_weight(op: Operation) -> Dequantize | None:
-    """What a product's weight is made of, if it is compressed."""
+    """Return the decompression of a matmul's weight; None if the op has none."""
     if not isinstance(op, MatMul):
         return None
     for value in (op.b, op.a):
@@ -36,12 +36,12 @@ def _compressed_weight(op: Operation) -> Dequantize | None:
 
 
 def _is_product_of(element: str, grouped: bool, op: Operation) -> bool:
-    """Whether a product's weight is compressed in one way.
+    """Return whether an op is a matmul with a weight of one compression.
 
     Args:
-        element: what is stored.
-        grouped: several scales in each row of weights, or one.
-        op: maybe a product.
+        element: stored element type.
+        grouped: whether each row of the weight has several scales.
+        op: any op.
     """
     weight = _compressed_weight(op)
     if weight is None or element_of(weight.stored) != element:
@@ -60,11 +60,11 @@ _PATTERNS: dict[str, Callable[[Operation], bool]] = {
     "DQMatMulCWu4": partial(_is_product_of, "u4", False),
     "DQMatMulCWi4": partial(_is_product_of, "i4", False),
 }
-"""By the names in ``options.partition.PATTERNS``."""
+"""Patterns, by the names in ``options.partition.PATTERNS``."""
 
 
 def chosen(model: Model, kind: str, name: str) -> Iterator[Operation]:
-    """Give the ops of a type ("Op") or of a pattern ("P")."""
+    """Yield the ops of a type ("Op") or of a pattern ("P")."""
     pattern = _PATTERNS.get(name) if kind == "P" else None
     for op in model.body.ops:
         if pattern(op) if pattern is not None else op.name == f"ov.{name}":
@@ -72,28 +72,28 @@ def chosen(model: Model, kind: str, name: str) -> Iterator[Operation]:
 
 
 def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> list[PartOps]:
-    """Let each op that is chosen stand alone.
+    """Return a group for each chosen op.
 
     Args:
         model: lowered.
-        tag: of the groups.
-        choices: kind and name of each.
+        tag: tag of the groups.
+        choices: kind and name of each choice.
     """
     found = [op for kind, name in choices for op in chosen(model, kind, name)]
     if not found:
         names = ", ".join(f"{kind}:{name}" for kind, name in choices)
-        _log.info("%s: a static model has no %s", tag, names)  # a head has no attention, say
+        _log.info("%s: a static model has no %s", tag, names)  # e.g. a head has no attention
     return [PartOps(tag, frozenset([op])) for op in dict.fromkeys(found)]
 
 
 def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[PartOps]:
-    """Let each repetition of the model's repeated block stand alone.
+    """Return a group for each repetition of the model's repeated block.
 
     Args:
         model: lowered.
-        tag: of the groups.
-        least_times: how often the block must be there,
-        least_ops: and how many ops it must have; else there are no groups.
+        tag: tag of the groups.
+        least_times: minimum repetitions of the block.
+        least_ops: minimum ops of the block; below either minimum there are no groups.
     """
     order = visiting_order(model)
     found = find_repetitions(order)

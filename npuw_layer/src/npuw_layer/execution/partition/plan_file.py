@@ -1,12 +1,12 @@
-"""Writes which ops went to which submodel (NPUW_ONLINE_DUMP_PLAN).
+"""Writing of partitions to a file (NPUW_ONLINE_DUMP_PLAN).
 
     <!--sha256 …-->
     <ensemble>
       <partitioning>
         <group id="1" tag="attn" function="1"> <layer name="…" type="…"/> … </group>
 
-The comment has the digest of all else, so that a damaged plan is told from a whole one. Plans of
-others have none; who edits a plan takes it out.
+The comment has the digest of the rest, so that damage is detected. Plans of other tools have no
+digest; remove the comment after an edit.
 
 Source: the names of elements are the original's.
 """
@@ -34,7 +34,7 @@ _DIGEST = re.compile(rb"<!--sha256 ([0-9a-f]{64})-->\n")
 
 
 class PlanFile(Listener):
-    """Writes the plan of each static model that is compiled.
+    """Listener that writes the plan of each compiled static model.
 
     Args:
         target: the option's file.
@@ -44,18 +44,18 @@ class PlanFile(Listener):
         self._target = target
 
     def cut(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
-        """Write which ops went where; errors as ``write_plan``."""
+        """Write the parts and their ops; errors as ``write_plan``."""
         write_plan(self._target, submodel, parts, calls)
 
 
 def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> Path:
-    """Write the parts of a static model beside those of others; give the file.
+    """Write the parts of a static model beside those of others; return the file.
 
     Args:
-        target: the option's; the submodel's name comes before its suffix.
+        target: the option's file; the submodel's name comes before its suffix.
         submodel: the static model.
-        parts: in the order in which they run.
-        calls: of the same; equal parts have one function.
+        parts: in execution order.
+        calls: calls of the parts; equal parts have one function.
 
     Raises:
         NpuwFault: the file cannot be written.
@@ -74,7 +74,7 @@ def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequen
             for port in ports:
                 ET.SubElement(group, side, name=port.name)
         for op in part.model.body.ops:
-            if isinstance(op, OvOp) and op.friendly_name:  # what passes made has none
+            if isinstance(op, OvOp) and op.friendly_name:  # ops made by passes have no name
                 kind = op.name.removeprefix("ov.")
                 ET.SubElement(group, "layer", name=op.friendly_name, type=kind)
     ET.indent(root)
@@ -91,7 +91,7 @@ def check_digest(content: bytes) -> None:
     """Verify a plan that has a digest.
 
     Raises:
-        ValueError: it is not as it was written.
+        ValueError: the content does not match the digest.
     """
     found = _DIGEST.search(content)
     if found is None:

@@ -4,8 +4,8 @@
       <partitioning>
         <group id="0" avoid="NPU"> <layer name="…" type="…"/> … </group>
 
-Only groups and their layers count; inputs and outputs follow from them. Layers that the lowered
-graph has not (constants, what passes fused) are passed over: a plan may be of another version.
+Only groups and their layers count; inputs and outputs follow from them. Layers that are missing in
+the lowered graph (constants, fused ops) are ignored: a plan may be of another version.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 PLANNED = "planned"
-"""The tag of groups that run where all else does."""
+"""Tag of groups that avoid no device."""
 
 _OPTION = "NPUW_PLAN"
 _MOST_BYTES = 256 << 20
@@ -42,11 +42,11 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(slots=True)
 class PlannedGroup:
-    """A group as the file has it.
+    """A group of the file.
 
     Attributes:
-        avoid: the device that it is not to run on; "" for none.
-        layers: names and types of its ops; "" where the type is not said.
+        avoid: the device to avoid; "" for none.
+        layers: names and types of its ops; "" for a missing type.
     """
 
     avoid: str
@@ -54,12 +54,12 @@ class PlannedGroup:
 
 
 class PlannedOps:
-    """Lets a plan's groups stand alone; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of a plan's groups; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs them.
-        plan: all groups: what one encloses must be no other's.
-        avoid: tells those that are meant from the others.
+        device: runs the groups.
+        plan: all groups: ops enclosed by one group must not be in another.
+        avoid: device that this isolation's groups avoid; "" for groups that avoid none.
     """
 
     def __init__(self, device: Device, plan: Sequence[PlannedGroup], avoid: str) -> None:
@@ -68,7 +68,7 @@ class PlannedOps:
         self._tag = _tag(avoid)
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the ops of each group; what lies between them is of it, too."""
+        """Find the ops of each group, including the ops between them."""
         from compiler_layer.dialects.ov.op import OvOp
         from compiler_layer.partition.enclosed import add_enclosed
         from compiler_layer.partition.parts import PartOps, fixed_ops
@@ -91,9 +91,10 @@ def _tag(avoid: str) -> str:
 
 
 def _numbers(plan: Sequence[PlannedGroup], ops: Iterable[OvOp]) -> dict[Operation, int]:
-    """The number of each op's group, if it has one; of two that name it the first counts.
+    """Return the number of each op's group; if two groups name an op, the first counts.
 
-    What passes made has no name: it stays with what it is made from, or else with what uses it.
+    Ops made by passes have no name: they join the group of their operands, or else that of their
+    users.
     """
     from xdsl.ir import OpResult
 
@@ -125,16 +126,15 @@ def _numbers(plan: Sequence[PlannedGroup], ops: Iterable[OvOp]) -> dict[Operatio
 def planned_rules(
     device: Device, options: Options, without: Callable[[str], Device]
 ) -> Mapping[str, Isolation]:
-    """Give the groups of NPUW_PLAN, by where they run.
+    """Return the isolations of NPUW_PLAN, by tag.
 
     Args:
-        device: runs those that avoid nothing.
+        device: runs the groups that avoid no device.
         options: NPUW_PLAN.
-        without: gives the devices of NPUW_DEVICES but one.
+        without: returns the devices of NPUW_DEVICES without one.
 
     Raises:
-        OptionError: the file cannot be read; or a device that a group avoids is not there, or the
-            only one.
+        OptionError: the file cannot be read; or a device to avoid is missing, or the only one.
     """
     plan = read_plan(Path(options.plan).expanduser())
     return {
@@ -174,7 +174,7 @@ def read_plan(path: Path) -> list[PlannedGroup]:
 
 
 class _Reader:
-    """Takes groups out of XML; what refers to other files or defines names is refused."""
+    """XML reader of groups; a document type, which may refer to other files, is rejected."""
 
     def __init__(self) -> None:
         self.groups: list[PlannedGroup] = []

@@ -1,4 +1,4 @@
-"""Interface of a way of running groups of ops, and of listeners to partitioning."""
+"""Interfaces of isolations of groups of ops, and of listeners to partitioning."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 AVOIDS = "not "
-"""Begins the tag of groups that do not run on a device; its name follows."""
+"""Prefix of the tag of groups that avoid a device, whose name follows."""
 
 
 class Isolation(Protocol):
-    """Finds groups of ops in models, and runs them."""
+    """Way of finding groups of ops in models, and of running them."""
 
     @property
     def device(self) -> Device:
-        """Runs models that are one of the groups, on memory of the device that runs the rest."""
+        """Device of models that are one of the groups, with memory of the device of the rest."""
         ...
 
     def groups(self, model: Model) -> Sequence[PartOps]:
@@ -36,27 +36,27 @@ class Isolation(Protocol):
 
 
 class Listener:
-    """Hears what becomes of static models that are compiled; it changes nothing of them.
+    """Listener to the compilation of static models, which must not change them.
 
-    Who only wants to hear of some of it leaves the rest out.
+    A subclass overrides only the events that it needs.
     """
 
     def whole(self, submodel: str, model: Model) -> None:
-        """Hear of a model before it is cut.
+        """Receive a model before it is cut.
 
         Args:
-            submodel: what the static model is called.
-            model: not to be changed.
+            submodel: name of the static model.
+            model: the model, not to be changed.
         """
 
     def cut(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
-        """Hear of a model that is compiled.
+        """Receive the parts of a compiled model.
 
         Args:
-            submodel: as above.
-            parts: of it, in the order in which they run; one if it is not cut.
-            calls: of the same; equal parts have one function.
+            submodel: name of the static model.
+            parts: its parts, in execution order; one if it is not cut.
+            calls: calls of the parts; equal parts have one function.
         """
 
     def failed(self, submodel: str, parts: Sequence[Part], error: RuntimeError) -> None:
-        """Hear of a model that nobody compiles; parameters as above."""
+        """Receive the parts and the error of a failed compilation; arguments as ``cut``."""

@@ -1,4 +1,4 @@
-"""Lets compute blocks be submodels of their own that run in tiles, where options ask for that."""
+"""Isolation of compute blocks as submodels that run in token tiles, where options request it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class RowBlocks:
-    """Finds blocks of what works row by row; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of row-wise blocks; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs them.
-        tag: what they are called.
+        device: runs the blocks.
+        tag: tag of the blocks.
         wanted: kind and name of each choice of ops that blocks grow around.
-        others: those of ops that are isolated otherwise.
+        others: kind and name of ops that other isolations have.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class RowBlocks:
         self._others = others
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them; what mixes rows, but is chosen, stands alone."""
+        """Find the blocks; a chosen op that mixes rows is a group of its own."""
         # Imported here: a warm start loads no graphs.
         from compiler_layer.partition.row_parts import row_parts
         from npuw_layer.execution.partition.patterns import chosen, single_ops

@@ -1,4 +1,4 @@
-"""What options let stand alone: ops of a type or a pattern, layers, stretches, a plan's groups."""
+"""Isolations that options request: ops of a type or pattern, layers, stretches, a plan's groups."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from compiler_layer.partition.parts import PartOps
 
 LAYER, STRETCH = "layer", "stretch"
-"""The tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
+"""Tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
 
 
 class SingleOps:
-    """Lets ops stand alone; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of single ops; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs them.
-        tag: what they are called.
+        device: runs the ops.
+        tag: tag of the groups.
         wanted: kind and name of each choice.
     """
 
@@ -36,7 +36,7 @@ class SingleOps:
         self._wanted = wanted
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them."""
+        """Find the chosen ops."""
         # Imported here: a warm start loads no graphs.
         from npuw_layer.execution.partition.patterns import single_ops
 
@@ -44,10 +44,10 @@ class SingleOps:
 
 
 class Layers:
-    """Lets repeated layers stand alone; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of repeated layers; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs them.
+        device: runs the layers.
         least_times: NPUW_ONLINE_KEEP_BLOCKS.
         least_ops: NPUW_ONLINE_KEEP_BLOCK_SIZE.
     """
@@ -57,18 +57,18 @@ class Layers:
         self._least = least_times, least_ops
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them."""
+        """Find the repeated layers."""
         from npuw_layer.execution.partition.patterns import layers
 
         return layers(model, LAYER, *self._least)
 
 
 class Stretches:
-    """Lets stretches of ops stand alone; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of stretches of ops; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs them.
-        most: how many there may be; None makes one of each op.
+        device: runs the stretches.
+        most: maximum number of stretches; None makes one of each op.
     """
 
     def __init__(self, device: Device, most: int | None) -> None:
@@ -76,7 +76,7 @@ class Stretches:
         self._most = most
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find them."""
+        """Find the stretches."""
         from compiler_layer.partition.even import even_parts
 
         return even_parts(model, STRETCH, self._most)
@@ -85,15 +85,15 @@ class Stretches:
 def rules(
     device: Device, options: Options, without: Callable[[str], Device]
 ) -> Mapping[str, Isolation]:
-    """Give what options let stand alone, by tag.
+    """Return the isolations that options request, by tag.
 
     Args:
-        device: runs what is only isolated.
+        device: runs groups that avoid no device.
         options: NPUW_PLAN, or NPUW_ONLINE_PIPELINE, or NPUW_ONLINE_ISOLATE and NPUW_ONLINE_AVOID.
-        without: gives the devices of NPUW_DEVICES but one.
+        without: returns the devices of NPUW_DEVICES without one.
 
     Raises:
-        OptionError: a device that is to be avoided is not there, or the only one.
+        OptionError: a device to avoid is missing, or the only one.
     """
     if options.plan:
         return planned_rules(device, options, without)

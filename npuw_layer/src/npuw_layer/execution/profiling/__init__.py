@@ -1,12 +1,12 @@
-"""PERF_COUNT: what the programs of an inference take on the device.
+"""PERF_COUNT: times of an inference's programs on the device.
 
-``backends.recording`` has the times of layers, and who listens to them.
+``backends.recording`` has the times of layers, and their listeners.
 
-``labels``     programs that say whose they are
-``profile``    what a request keeps of its inferences, and tells: NPU_PROFILING_TYPE
+``labels``     programs labelled with their submodel
+``profile``    a request's record of its inferences: NPU_PROFILING_TYPE
 ``info``       OpenVINO's ``ProfilingInfo``
 
-Source: fact sheet npuw §e.5; names and rules are those of OpenVINO's NPU plugin and of NPUW. What
-is ours: times are those of the simulated device, and a split language model tells of its static
-models, where NPUW says nothing.
+Source: fact sheet npuw §e.5; names and rules are those of OpenVINO's NPU plugin and of NPUW. Ours:
+times are those of the simulated device, and a split language model reports its static models, where
+NPUW reports nothing.
 """

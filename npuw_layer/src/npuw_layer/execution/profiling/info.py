@@ -1,4 +1,4 @@
-"""What OpenVINO's requests tell of a node."""
+"""Profiling record of a node, as OpenVINO's requests return it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npuw_layer.backends.recording import LayerTime, ProgramRun
 
 
 class Status(Enum):
-    """What became of a node."""
+    """Outcome of a node."""
 
     NOT_RUN = 0
     OPTIMIZED_OUT = 1
@@ -22,31 +22,31 @@ class Status(Enum):
 class ProfilingInfo:
     """A node of an inference, with the names of ``openvino.ProfilingInfo``.
 
-    Times are whole microseconds, as there; those of the simulated device.
+    Times are those of the simulated device, in whole microseconds, as in OpenVINO.
     """
 
     Status: ClassVar[type[Status]] = Status
 
     status: Status
     real_time: timedelta
-    """From its begin to its end."""
+    """Time from its begin to its end."""
     cpu_time: timedelta
-    """What it kept engines busy, all together."""
+    """Busy time of all engines together."""
     node_name: str
     exec_type: str
-    """"Shave" if SHAVEs had a part in it, else "DPU" if that had, else "DMA"."""
+    """Engine: "Shave" if SHAVEs took part, else "DPU" if the DPU did, else "DMA"."""
     node_type: str
-    """What it computes."""
+    """Kind of the layer."""
 
 
 def node_infos(run: ProgramRun) -> list[ProfilingInfo]:
-    """Give the layers of a run; their names begin with whose they are, as in NPUW."""
+    """Return the layers of a run; names begin with the run's labels, as in NPUW."""
     prefix = "".join(f"{label}: " for label in run.labels)
     return [_layer_info(prefix, layer) for layer in run.layers]
 
 
 def statistic(name: str, nanoseconds: int) -> ProfilingInfo:
-    """Give a time of whole inferences."""
+    """Return a statistic of whole inferences as a node."""
     time = _time(nanoseconds)
     return ProfilingInfo(Status.EXECUTED, time, time, name, name, name)
 

@@ -1,4 +1,4 @@
-"""Programs that say whose they are while they run."""
+"""Programs labelled with their submodel while they run."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from npuw_layer.options import Options
 
 
 def labelled(model: LoadedModel, name: str, options: Options) -> LoadedModel:
-    """Let the programs of a static model say whose they are, if PERF_COUNT asks for their times.
+    """Label the programs of a static model, if PERF_COUNT requests their times.
 
-    Submodels of what goes through NPUW are called subgraph0, subgraph1 … as there.
+    Submodels of models that use NPUW are named subgraph0, subgraph1 … as there.
 
     Args:
-        model: it may be one in parts.
-        name: of the whole, if it is one of several.
-        options: PERF_COUNT, and which way the model goes.
+        model: a static model, whole or partitioned.
+        name: the static model's name, if it is one of several; else "".
+        options: PERF_COUNT, and whether the model uses NPUW.
     """
     if not options.perf_count:
         return model
-    # Imported here: who measures nothing loads nothing of it.
+    # Imported here: without profiling, its modules are not loaded.
     from npuw_layer.execution.decorator import ModelDecorator
     from npuw_layer.execution.partition.model import LoadedParts
 
@@ -37,18 +37,18 @@ def _subgraph(number: int) -> str:
 
 
 class LabelledProgram:
-    """A program that says whose it is; satisfies ``protocols.Program``."""
+    """A program with a label; satisfies ``protocols.Program``."""
 
     def __init__(self, program: Program, label: str) -> None:
         self._program = program
         self._label = label
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output lie in memory; see ``protocols.Program``."""
+        """Bind an input or output to memory; see ``protocols.Program``."""
         self._program.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Do now what else the first run would do."""
+        """Do the remaining preparations of the first run."""
         self._program.prepare()
 
     def run(self) -> None:

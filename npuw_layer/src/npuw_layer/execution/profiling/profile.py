@@ -1,4 +1,4 @@
-"""What a request keeps of its inferences, and tells: by PERF_COUNT and NPU_PROFILING_TYPE."""
+"""A request's record of its inferences, for PERF_COUNT and NPU_PROFILING_TYPE."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from npuw_layer.options import Options
 
 
 def make_profile(options: Options) -> Profile:
-    """Make what the options ask for."""
+    """Return the profile that the options request."""
     if not options.perf_count:
         return Profile()
     return LastInference() if options.profiling_type == "MODEL" else InferenceTimes()
 
 
 class Profile:
-    """Keeps nothing: PERF_COUNT = NO."""
+    """Profile without records: PERF_COUNT = NO."""
 
     def __init__(self) -> None:
         self._begun = False
 
     @contextmanager
     def inference(self) -> Generator[None]:
-        """Stand around an inference."""
+        """Record an inference: a context around it."""
         self._begun = True
         yield
 
     def info(self) -> list[ProfilingInfo]:
-        """Tell what is known.
+        """Return the recorded nodes.
 
         Raises:
             NpuwUsageError: there was no inference yet.
@@ -53,7 +53,7 @@ class LastInference(Profile):
 
     @contextmanager
     def inference(self) -> Generator[None]:
-        """Keep what runs; of an inference that fails, what ran before."""
+        """Record the programs of an inference; of a failed one, those before the failure."""
         with super().inference(), recording() as self._runs:
             yield
 
@@ -62,7 +62,7 @@ class LastInference(Profile):
 
 
 class InferenceTimes(Profile):
-    """INFER: how long the device was busy with inferences, those that failed aside."""
+    """INFER: busy time of the device in inferences, without failed ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class InferenceTimes(Profile):
 
     @contextmanager
     def inference(self) -> Generator[None]:
-        """Count an inference."""
+        """Record the time of an inference."""
         with super().inference(), recording() as runs:
             yield
         took = sum(run.total_ns for run in runs)

@@ -1,18 +1,17 @@
-"""Runs what works row by row in tiles of rows (NPUW_SPATIAL).
+"""Row-wise ops in token tiles (NPUW_SPATIAL).
 
-Of a prompt's static model much computes each token by itself: products, norms, the MLP. Such a
-block is compiled for NPUW_SPATIAL_NWAY tokens instead of a whole prompt's, and run tile by tile. So
-its program is small, and tiles in which there is no token are left out (NPUW_SPATIAL_DYN): a prompt
-of 20 tokens pays for one tile of a model that takes 1,024.
+Much of a prompt's static model computes each token by itself: matmuls, norms, the MLP. Such a block
+is compiled for NPUW_SPATIAL_NWAY tokens instead of a whole prompt's, and runs tile by tile. So its
+program is small, and tiles without tokens are skipped (NPUW_SPATIAL_DYN): a prompt of 20 tokens
+pays for one tile of a model that takes 1,024.
 
-    isolate    which ops are blocks
-    device     compiles and loads blocks
-    tokens     which rows hold tokens: the model's own mask says it
-    container  a tile's program as bytes, to be cached as a blob is
+    device     compilation and loading of blocks
+    tokens     rows that hold tokens, according to the model's own mask
+    container  a tile's program as bytes, which a cache stores like a blob
     program    a block in tiles, as if it were whole
 
-What a block may have, and what a tile of it is, ``compiler_layer.partition`` knows
-(``row_wise``, ``row_parts``, ``row_tiles``).
+``execution.partition.row_blocks`` isolates the blocks. ``compiler_layer.partition`` defines a
+block's ops and its tiles (``row_wise``, ``row_parts``, ``row_tiles``).
 
 Source: the original's spatial execution; fact sheet npuw §b.2.
 """

@@ -14,25 +14,25 @@ from npuw_layer.tensors.names import MASK
 
 
 class MaskEntry(Entry):
-    """The mask that tells which rows hold tokens."""
+    """The model's mask, which marks the rows that hold tokens."""
 
     element: str
     columns: Dim
 
     @property
     def info(self) -> TensorInfo:
-        """The input."""
+        """Port of the mask."""
         return TensorInfo(MASK, self.element, (1, self.columns))
 
 
 class Tiling(Entry):
-    """How a block is cut into tiles.
+    """Tiling of a block.
 
     Attributes:
-        rows: of the block.
+        rows: rows of the block.
         size: rows of a tile.
         ports: inputs and outputs that have rows; all others are the same for each tile.
-        mask: what tells which rows hold tokens; without it all tiles run.
+        mask: mask of the rows that hold tokens; without a mask, all tiles run.
     """
 
     rows: int = Field(ge=1, le=1 << 32)
@@ -58,7 +58,7 @@ class _Header(Entry):
 
 @dataclass(frozen=True, slots=True)
 class TileProgram:
-    """How a block is cut, and the program of a tile."""
+    """A block's tiling, and the program of a tile."""
 
     tiling: Tiling
     program: Bytes
@@ -74,7 +74,7 @@ def write_container(content: TileProgram) -> bytes:
 
 
 def read_container(content: Bytes) -> TileProgram:
-    """Read a tile's program; it stays where it is.
+    """Read a tile's program; it stays in place.
 
     Raises:
         DeviceError: the bytes are no such container, or damaged.

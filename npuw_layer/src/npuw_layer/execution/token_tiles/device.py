@@ -1,4 +1,4 @@
-"""A device whose models run in tiles of rows, if they compute each row by itself."""
+"""A device that runs row-wise models in token tiles."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _log = logging.getLogger(__name__)
 class RowTilesDevice(DeviceDecorator):
     """A device for models that are one block each.
 
-    What mixes rows, or has no more of them than a tile, is compiled as it is.
+    A model that mixes rows, or has no more rows than a tile, is compiled unchanged.
 
     Args:
-        device: runs the tiles.
+        device: inner device, which runs the tiles.
         size: rows of a tile (NPUW_SPATIAL_NWAY).
-        leaves_out: whether tiles without tokens are not run (NPUW_SPATIAL_DYN).
-        inputs: of the model that the blocks are parts of: which of them is its mask.
+        leaves_out: whether to skip tiles without tokens (NPUW_SPATIAL_DYN).
+        inputs: inputs of the blocks' whole model, among them its mask.
     """
 
     LIKE_INNER = (CompilesFunctions,)
@@ -57,18 +57,18 @@ class RowTilesDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """The device's, and how blocks are cut."""
+        """Version of the inner device, and the tiling."""
         return f"{self._device.version} SPATIAL 1 {self._size} {self._leaves_out}"
 
     def within(self, inputs: Sequence[TensorInfo]) -> Device:
-        """Return the same for parts of a model; see ``protocols.ReadsModelInputs``."""
+        """Return this device for the parts of a model; see ``protocols.ReadsModelInputs``."""
         return RowTilesDevice(self._device, self._size, self._leaves_out, inputs)
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile the program of a tile.
 
         Raises:
-            ModelError: the device does not take it.
+            ModelError: the device rejects it.
         """
         found = self._tile(model, config)
         if found is None:
@@ -77,10 +77,10 @@ class RowTilesDevice(DeviceDecorator):
         return write_container(TileProgram(tiling, self._device.compile(tile, config)))
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
-        """Load what ``compile`` made.
+        """Load a program of ``compile``.
 
         Raises:
-            DeviceError: the bytes are something else, or the device does not take them.
+            DeviceError: the bytes are something else, or the device rejects them.
         """
         if not KIND.begins(program):
             return self._device.load(program)
@@ -91,12 +91,12 @@ class RowTilesDevice(DeviceDecorator):
         """Compile the program of a tile of equal blocks.
 
         Raises:
-            ModelError: the device does not take it.
+            ModelError: the device rejects it.
         """
         from compiler_layer.partition.compiled import CompiledFunction
 
         device = ability(self._device, CompilesFunctions)
-        assert device is not None  # LIKE_INNER
+        assert device is not None  # implied by LIKE_INNER
         found = self._tile(model, config)
         if found is None:
             return device.compile_function(model, config)
@@ -106,8 +106,8 @@ class RowTilesDevice(DeviceDecorator):
         return CompiledFunction(program, made.weights, made.literals)
 
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
-        """Cut a block; None if that is not possible, or needless."""
-        # Imported here: a warm start, which compiles nothing, loads no graphs.
+        """Cut a block; None if this is not possible, or not needed."""
+        # Imported here: a warm start compiles nothing, and loads no graphs.
         from compiler_layer.partition.row_tiles import tile_model
         from compiler_layer.partition.row_wise import find_rows
 

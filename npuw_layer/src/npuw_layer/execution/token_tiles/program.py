@@ -1,4 +1,4 @@
-"""A block in tiles of rows as one loaded model, and its programs."""
+"""A block in tiles as one loaded model, and its programs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from npuw_layer.tensors.names import MASK
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A tile: rows that it has to give, and the row from which on its program computes.
+    """A tile: its own rows, and the first row of its program.
 
-    Only the last one begins to compute earlier than it has to: a program's rows are always as many.
+    Only the last tile's program may begin before the own rows: all programs have the same row
+    count.
     """
 
     own: range
@@ -26,11 +27,11 @@ class Tile:
 
 
 class LoadedRowTiles:
-    """The program of a tile on a device, as that of the block; satisfies ``protocols.LoadedModel``.
+    """A tile's program in the form of the block's; satisfies ``protocols.LoadedModel``.
 
     Args:
         tile: the program.
-        tiling: how the block is cut.
+        tiling: tiling of the block.
 
     Raises:
         DeviceError: it is the program of another block.
@@ -40,7 +41,7 @@ class LoadedRowTiles:
         self.tile = tile
         self.tiling = tiling
         self.runs = 0
-        """Tiles that were run so far."""
+        """Tiles run so far."""
         ports = (*tile.inputs, *tile.outputs)
         names = {info.name for info in ports}
         outputs = {info.name for info in tile.outputs}
@@ -52,37 +53,37 @@ class LoadedRowTiles:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """What the block takes, and the mask of the model that it is a part of."""
+        """Inputs of the block, and the mask of its whole model."""
         return self._inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
-        """What the block gives: rows, all of them."""
+        """Outputs of the block, with all rows."""
         return self._outputs
 
     @property
     def members(self) -> Sequence[tuple[str, LoadedModel]]:
-        """The tile's program; see ``execution.devices.report``."""
+        """Program of the tile; see ``execution.devices.report``."""
         return [("tile", self.tile)]
 
     @property
     def placed(self) -> Sequence[TensorInfo]:
-        """Inputs and outputs whose place the host must know: rows, and the mask."""
+        """Inputs and outputs whose location the host must know: rows, and the mask."""
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self._inputs, *self._outputs) if info.name in names]
 
     def tiles(self) -> Iterator[Tile]:
-        """The tiles, in order."""
+        """Yield the tiles, in order."""
         rows, size = self.tiling.rows, self.tiling.size
         for begin in range(0, rows, size):
             yield Tile(range(begin, min(begin + size, rows)), min(begin, rows - size))
 
     def create_program(self) -> RowTilesProgram:
-        """Make something to run."""
+        """Create a runnable program."""
         return RowTilesProgram(self)
 
     def _whole(self, info: TensorInfo) -> TensorInfo:
-        """A port of the tile as the block has it."""
+        """Return the block's form of a tile's port."""
         if info.name not in self.tiling.ports:
             return info
         if len(info.shape) < 2 or info.shape[-2] != self.tiling.size or {*info.shape[:-2]} - {1}:
@@ -100,8 +101,8 @@ def _another() -> DeviceError:
 class RowTilesProgram:
     """One user of a block in tiles; satisfies ``protocols.Program``.
 
-    The tile's program is bound to the rows of each tile in turn; where few tokens come again and
-    again, one tile runs and stays bound.
+    The tile's program is bound to the rows of each tile in turn. For few tokens, a single tile runs
+    and stays bound.
 
     Args:
         loaded: the block.
@@ -113,22 +114,22 @@ class RowTilesProgram:
         self._infos = {info.name: info for info in loaded.placed}
         self._places: dict[str, Place] = {}
         self._bound: int | None = None
-        """The row from which on the program computes now."""
+        """First row of the program's current binding; None if it is not bound."""
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Let an input or output of the block lie in memory.
+        """Bind an input or output of the block to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it is not this device's memory.
+            DeviceError: there is no such tensor, or the memory is of another device.
         """
         if name in self._infos:
-            self._bound = None  # first: what is bound is never taken for what it was before
+            self._bound = None  # first: an old binding must not count as the new one
             self._places[name] = memory, offset
         else:
             self._program.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Get ready to run the first tile.
+        """Prepare the first tile.
 
         Raises:
             DeviceError: a tensor is not bound.
@@ -138,7 +139,7 @@ class RowTilesProgram:
         self._program.prepare()
 
     def run(self) -> None:
-        """Run the tiles in which there are tokens; rows of others are zeros, as padding may be.
+        """Run the tiles with tokens; rows of the others become zeros, as padding may be.
 
         Raises:
             DeviceError: a tensor is not bound or does not fit, or the device failed.
@@ -159,7 +160,7 @@ class RowTilesProgram:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
 
     def _used(self) -> range:
-        """The rows that are to be computed: all, if the host cannot read which, or clear others."""
+        """Return the rows to compute: all, if the host cannot read the mask or clear outputs."""
         tiling = self._loaded.tiling
         by_host = [MASK, *(info.name for info in self._loaded.outputs)]
         if tiling.mask is None or not all(is_seen(self._places[name][0]) for name in by_host):
@@ -167,10 +168,10 @@ class RowTilesProgram:
         return used_rows(self._values(MASK), tiling.rows)
 
     def _move(self, begin: int) -> None:
-        """Bind the program to the rows from one on."""
+        """Bind the program to rows from ``begin`` on."""
         if begin == self._bound:
             return
-        self._bound = None  # until all of it is bound
+        self._bound = None  # until all ports are bound
         for name in self._loaded.tiling.ports:
             info, (memory, offset) = self._infos[name], self._places[name]
             row = ELEMENT_TYPES[info.element].itemsize * info.shape[-1]
@@ -178,7 +179,7 @@ class RowTilesProgram:
         self._bound = begin
 
     def _clear(self, own: range) -> None:
-        """Let rows that nobody computes be finite: attention weighs padding by zero."""
+        """Set rows that are not computed to zero: attention needs finite padding."""
         for info in self._loaded.outputs:
             self._values(info.name)[..., own.start : own.stop, :] = 0
 

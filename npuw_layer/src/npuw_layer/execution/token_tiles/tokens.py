@@ -1,9 +1,8 @@
-"""Which rows of a static model hold tokens, and not padding.
+"""Rows of a static model that hold tokens, not padding.
 
-The attention mask tells, as in the original: no one needs to be told anything else. Its last
-columns are those of the model's new tokens, wherever these stand among them: padding may be on
-either side. The original compares rows with columns from the first one on, so of chunks, whose
-masks are longer, it leaves out tiles with tokens.
+The attention mask marks them, as in the original, so no other input is needed. Its last columns are
+those of the model's new tokens, with padding on either side. The original compares rows with
+columns from the first one on; so in chunks, whose masks are longer, it skips tiles with tokens.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ _NO_ROWS = (READ_PREFIX, WEIGHT_PREFIX, VOCABULARY)
 
 
 def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:
-    """Find the input that tells which of so many rows hold tokens.
+    """Find the mask of a model's rows that hold tokens.
 
     Args:
-        inputs: of a whole static model.
-        rows: of a part of it.
+        inputs: inputs of a whole static model.
+        rows: rows of a part of it.
 
     Returns:
-        The mask [1, columns], or None: there is none, or the rows may be those of something else
-        than the new tokens.
+        The mask [1, columns], or None: there is none, or the rows may be other than those of the
+        new tokens.
     """
     by_name = {info.name: info for info in inputs}
     mask = by_name.get(MASK)
@@ -51,11 +50,11 @@ def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:
 
 
 def used_rows(mask: Array, rows: int) -> range:
-    """Tell from which row to which there are tokens; a mask of zeros tells nothing.
+    """Return the range of rows from the first token to the last; all rows if the mask is zero.
 
     Args:
         mask: [1, columns].
-        rows: as many as its last columns.
+        rows: number of rows, which are the mask's last columns.
     """
     used = np.flatnonzero(mask[0, mask.shape[1] - rows :])
     return range(int(used[0]), int(used[-1]) + 1) if used.size else range(rows)
