@@ -62,13 +62,13 @@ _LOWERINGS: dict[type[OvOp], Refusal] = {
     ScatterElementsUpdate: scatter_refusal,
     **dict.fromkeys(VIEWS, view_refusal),
 }
-"""Who refuses an op, for each op that is no kernel."""
+"""Refusal function of each op that is not lowered to a kernel."""
 
 _CODEBOOK_REMEDY = "export the model with --weight-format int4 or int8"
 
 
 def refusal(op: OvOp) -> str | None:
-    """Tell what of an op the device cannot do, "" if nothing at all; None if it can do it."""
+    """Return why the device cannot run an op; "" without a reason, None if it can."""
     if isinstance(op, GroupQueryAttention):
         return gqa_refusal(op)  # operands that are not given have no elements
     # What makes a scalar has a pattern without elements.

@@ -20,7 +20,7 @@ Read = Callable[[], tuple[Program, Order]]
 """Decode the program, and find the order in which its tasks run."""
 
 _MOST_PREPARED = 4
-"""A program that alternates between buffers is prepared once for each, up to so many."""
+"""Most prepared programs of one inference, which may alternate between sets of buffers."""
 
 _MOST_REBASABLE = 4
 """Keep at most so many rebasable programs per blob. A blob needs several if its inferences differ
@@ -44,7 +44,7 @@ class _Prepared:
     frees: int
 
     def in_place(self, space: AddressSpace) -> bool:
-        """Whether the space still holds all allocations of the program."""
+        """Return whether the space still holds all allocations of the program."""
         frees = space.frees  # before any allocation is looked at
         if self.frees != frees:
             read = (allocation for allocation, _ in self.sources)
@@ -54,7 +54,7 @@ class _Prepared:
         return True
 
     def changed(self) -> bool:
-        """Whether an allocation that the program was decoded from has been written since."""
+        """Return whether an allocation was written after the program was decoded from it."""
         return any(allocation.generation != seen for allocation, seen in self.sources)
 
 

@@ -116,7 +116,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _may_be_a_name(path: str | os.PathLike[str]) -> bool:
-    """Whether the system accepts the text as a name: a null character, for one, it does not."""
+    """Return whether a text can be a file name, e.g. has no null character."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:

@@ -164,7 +164,7 @@ class Core(Uncopied):
             model: as for ``compile_model``.
             device_name: "NPU".
             config: as for ``compile_model``; BLOB_PATH is the file to export to.
-            adapters: A, alpha and B (``traits.lora.adaptation.LowRank``) of each matmul, by the
+            adapters: A, alpha and B (``traits.lora.low_rank.LowRank``) of each matmul, by the
                 names of ``adaptable_products``.
             mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set;
                 STATIC_RANK, states of at most the adapters' rank; STATIC, constants beside the

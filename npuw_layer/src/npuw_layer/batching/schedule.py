@@ -18,8 +18,7 @@ class Work:
     order: int
     """Order of submission: smaller is earlier."""
     reads_prompt: bool
-    """Whether prefill can take the tokens; otherwise they are read one by one, like a single
-    token."""
+    """True if prefill reads the tokens; False reads them one by one, like a single token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class SlotModel:
 
     Args:
         device: the device that runs the program.
-        loaded: the program, made by ``split_slots``.
+        loaded: the program, of a stage with several slots.
         bank: the model's weights.
         like: a cache of the model; it defines which variables are alike.
         head: LM head that maps hidden states to logits; None if the program does.

@@ -100,7 +100,7 @@ class CompilerOptions(OptionGroup):
     compiler: str = Field("npuc", alias="NPUW_COMPILER", json_schema_extra=OURS)
     """The compiler, by its name among the entry points."""
     fold: bool = Field(True, alias="NPUW_FOLD")
-    """Whether equal layers are compiled once and instantiated for each, as NPUW does for LLMs."""
+    """Compile equal layers once, and instantiate the program for each, as NPUW does for LLMs."""
 
 
 class TurnOptions(OptionGroup):
@@ -113,8 +113,8 @@ class TurnOptions(OptionGroup):
     title: ClassVar[str] = "Turns"
 
     model_priority: Literal["LOW", "MEDIUM", "HIGH"] = Field("MEDIUM", alias="MODEL_PRIORITY")
-    """How urgent the model is beside others of the process: where programs wait for the NPU, the
-    most urgent begins, and among equals who came first."""
+    """Urgency of the model beside others of the process: of the programs that wait for the NPU, the
+    most urgent runs first, and among equals the one that came first."""
     workload_type: Literal["DEFAULT", "EFFICIENT"] = Field("DEFAULT", alias="WORKLOAD_TYPE")
     """EFFICIENT lets the model work in the background: its programs begin when no others wait,
     whatever their MODEL_PRIORITY is."""

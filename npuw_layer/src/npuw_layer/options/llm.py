@@ -17,7 +17,7 @@ class LengthOptions(OptionGroup):
     max_prompt_len: int = Field(1024, alias="NPUW_LLM_MAX_PROMPT_LEN", ge=1, le=MANY)
     """The longest prompt, in tokens; rounded up to 64, and to the chunk."""
     min_response_len: int = Field(128, alias="NPUW_LLM_MIN_RESPONSE_LEN", ge=0, le=MANY)
-    """What can at least be generated after a full prompt; rounded up to 64."""
+    """Least number of tokens that can be generated after a full prompt; rounded up to 64."""
     max_generation_token_len: int = Field(
         1, alias="NPUW_LLM_MAX_GENERATION_TOKEN_LEN", ge=1, le=1024
     )
@@ -34,10 +34,10 @@ class LengthOptions(OptionGroup):
     on_full: Literal["ERROR", "TRUNCATE", "SLIDE"] = Field(
         "ERROR", alias="NPUW_LLM_ON_FULL", json_schema_extra=OURS
     )
-    """When the cache is full: ERROR ends the conversation; TRUNCATE forgets the middle, and reads
-    the first tokens and the newest, half a prompt, again; SLIDE forgets the oldest tokens but the
-    first ones at each step, and reads nothing again. A later turn that prefill has no room for is
-    read by steps then."""
+    """Behaviour of a full cache: ERROR ends the conversation; TRUNCATE forgets the middle, and
+    reads the first tokens and the newest, half a prompt, again; SLIDE forgets the oldest tokens but
+    the first ones at each step, and reads nothing again. A later turn that prefill has no room for
+    is read by steps then."""
     sink_tokens: int = Field(4, alias="NPUW_LLM_SINK_TOKENS", ge=0, le=MANY, json_schema_extra=OURS)
     """First tokens that SLIDE and TRUNCATE keep, at most a quarter of the longest prompt: attention
     needs somewhere to rest."""
@@ -82,8 +82,8 @@ class PrefillOptions(OptionGroup):
             "experts of a prompt take as many tokens as the host brings them; use HOST_ROUTED",
         ),
     ] = Field("DENSE", alias="NPUW_LLM_PREFILL_MOE_HINT")
-    """Which experts of a mixture a prompt's tokens go through: DENSE through all, in one program;
-    HOST_ROUTED through those that the router chose, which the host brings them to. Models without
+    """Experts of a mixture that a prompt's tokens pass: DENSE, all of them, in one program;
+    HOST_ROUTED, those that the router chose, each run by the host. Models without
     experts are the same."""
     enable_prefix_caching: bool = Field(False, alias="NPUW_LLM_ENABLE_PREFIX_CACHING")
     """Keep K and V of prompts that begin a conversation by blocks of tokens: what a prompt begins
@@ -126,8 +126,8 @@ class GenerateOptions(OptionGroup):
     batch_slots: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         (1,), alias="NPUW_LLM_BATCH_SLOTS", json_schema_extra=OURS
     )
-    """How many conversations generate in one inference, e.g. "1,4,8": for each number above 1 the
-    generate models are compiled once more; a step takes the smallest that holds all who speak."""
+    """Conversations that generate in one inference, e.g. "1,4,8". For each number above 1 the
+    generate models are compiled once more; a step runs the smallest that has room for all."""
     eagle: bool = Field(False, alias="NPUW_EAGLE")
     """The model is the target or the draft of speculative decoding by Eagle 3: beside logits it
     gives last_hidden_state of each new token, and a draft takes hidden_states. With eagle_tree_mask
@@ -145,9 +145,9 @@ class GenerateOptions(OptionGroup):
     NPUW_LLM_GENERATE_PYRAMID says. HFA and DYNAMIC are as for NPUW_LLM_PREFILL_ATTENTION_HINT; they
     need NPUW_LLM_BATCH_SLOTS = 1, too."""
     generate_moe_hint: MoeHint = Field("DENSE", alias="NPUW_LLM_GENERATE_MOE_HINT")
-    """Which experts of a mixture a token goes through: DENSE through all, in one program;
-    HOST_ROUTED through those that the router chose: their weights alone are read, but the host
-    stands between the layers. DEVICE_ROUTED likewise, in one program that looks their weights up by
+    """Experts of a mixture that a generated token passes: DENSE, all of them, in one program;
+    HOST_ROUTED, those that the router chose: only their weights are read, but the host runs
+    between layers. DEVICE_ROUTED, the same experts, in one program that looks their weights up by
     itself; it takes models whose experts' weights lie in one tensor (Qwen3-MoE). Models without
     experts are the same."""
     shared_head: bool = Field(True, alias="NPUW_LLM_SHARED_HEAD")

@@ -88,8 +88,8 @@ class ProfilingOptions(OptionGroup):
     Blobs are the same with it and without. What runs on other devices than the NPU is left out, and
     so are conversations that share a batch (NPUW_LLM_BATCH_SLOTS)."""
     profiling_type: Literal["MODEL", "INFER"] = Field("MODEL", alias="NPU_PROFILING_TYPE")
-    """What is told with PERF_COUNT: MODEL, each layer of the last inference; INFER, how long
-    inferences took on average, at least and at most."""
+    """Times reported with PERF_COUNT: MODEL, each layer of the last inference; INFER, the average,
+    shortest and longest time of all inferences."""
 
 
 _LEVELS = {
@@ -110,8 +110,8 @@ class LogOptions(OptionGroup):
     log_level: Literal[
         "", "LOG_NONE", "LOG_ERROR", "LOG_WARNING", "LOG_INFO", "LOG_DEBUG", "LOG_TRACE"
     ] = Field("", alias="LOG_LEVEL")
-    """What the logger npuw_layer tells, of all models of this process, from when it is set;
-    empty leaves it to whoever configures logging. Unless somebody does, it goes to stderr."""
+    """Level of the logger npuw_layer, for all models of this process, from when it is set. Empty
+    leaves it to the application's logging; without any, messages go to stderr."""
 
     def set_log_level(self) -> None:
         """Set the logger's level, if the option is set."""

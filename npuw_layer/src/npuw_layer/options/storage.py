@@ -38,16 +38,16 @@ class WeightOptions(OptionGroup):
     weights_bank_alloc: Literal["", "CPU", "NPU", "SHARED"] = Field(
         "", alias="NPUW_WEIGHTS_BANK_ALLOC"
     )
-    """Where the bank's weights are. Empty uses them where their file is mapped, and allocates what
-    must be converted; so do the original's names of a device, as all devices see the host's memory
-    here. SHARED (ours) copies all of them, once for all processes, to memory that does not
-    depend on the file any more; a bank without a name is then that of all who have none."""
+    """Memory of the bank's weights. Empty uses weights where their file is mapped, and allocates
+    converted ones; so do the original's device names, as all devices read the host's memory here.
+    SHARED (ours) copies all weights, once for all processes, to memory that no longer depends on
+    the file; banks without a name are then one bank."""
     weights_offload: Literal["NO", "SYNC", "ASYNC"] = Field(
         "NO", alias="NPUW_WEIGHTS_OFFLOAD", json_schema_extra=OURS
     )
-    """Whether the weights of layers stay in the host's memory and come when they are needed: ASYNC
-    copies those of the next layer while one computes, SYNC waits for each copy (to compare). The
-    head is then part of each model. It takes models with at least four equal layers in a row."""
+    """Weights of layers stay in the host's memory, and are copied when a layer needs them: ASYNC
+    copies the next layer's while one computes, SYNC waits for each copy (to compare). The LM head
+    is then part of each model. The model must have at least four equal layers in a row."""
     weights_budget: int = Field(
         0, alias="NPUW_WEIGHTS_BUDGET", ge=0, le=1 << 50, json_schema_extra=OURS
     )
@@ -56,7 +56,7 @@ class WeightOptions(OptionGroup):
     weights_reserved: int = Field(
         1, alias="NPUW_WEIGHTS_RESERVED", ge=1, le=64, json_schema_extra=OURS
     )
-    """How many layers ahead weights are copied."""
+    """Layers whose weights are copied ahead."""
 
     @field_validator("weights_budget", mode="before")
     @classmethod
@@ -89,7 +89,7 @@ class CacheOptions(OptionGroup):
     """Write what was compiled to BLOB_PATH; if that is empty, to openvino_model.blob in the current
     folder. CACHE_MODE says whether the weights are in it."""
     weights_path: str = Field("", alias="WEIGHTS_PATH")
-    """Where an imported blob finds the weights that it is without: the model's .bin, or the folder
+    """File or folder with the weights that an imported blob lacks: the model's .bin, or the folder
     of its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
     """The same, by the model: its .xml or folder, where OpenVINO takes a model's object."""
@@ -102,8 +102,8 @@ class CacheOptions(OptionGroup):
     """Export only what any NPU of this platform and version can import: a blob that is encrypted,
     for a platform of your own, or with programs of other devices than the NPU is refused."""
     untrusted_source: bool = Field(False, alias="NPU_UNTRUSTED_SOURCE")
-    """Whether blobs may come from somebody who is not trusted: then none of NPUW is imported. Those
-    of static models for the NPU itself are: the driver verifies what they run."""
+    """Blobs may come from an untrusted source. Then no blob of NPUW is imported; those of static
+    models for the NPU itself are, as the driver verifies what they run."""
 
     @field_validator("encryption")
     @classmethod

@@ -29,14 +29,14 @@ _GROUP_SIZE = 128
 
 @dataclass(frozen=True, slots=True)
 class Quantisation:
-    """How weights, and activations, are to be stored.
+    """Storage formats of weights and activations.
 
     Attributes:
-        weight_format: a name; ``npuc export`` has formats of floats as well.
-        group_size: of int4: weights with a scale in common.
+        weight_format: name of the format; ``npuc export`` also has float formats.
+        group_size: int4 weights that share a scale.
         sym: signed numbers without a zero point.
-        quant_mode: int8, if activations are quantised, too.
-        dataset: sequences of tokens that their ranges are found on.
+        quant_mode: int8 quantises activations, too; None leaves them.
+        dataset: token sequences for calibrating the ranges of activations.
     """
 
     weight_format: str

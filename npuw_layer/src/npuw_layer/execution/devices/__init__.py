@@ -1,6 +1,5 @@
 """Several devices as one: NPUW_DEVICES and the other options that place submodels.
 
-``core_devices``  the devices of one Core, which share memory
 ``make``       the device that the options request
 ``pins``       NPUW_SUBMODEL_DEVICE: a submodel's first device
 ``several``    devices in order: each submodel is compiled for the first that accepts it

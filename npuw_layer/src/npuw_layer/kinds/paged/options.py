@@ -31,7 +31,7 @@ class PagedOptions(KindOptions):
     file says how many. Such a model is not exported; CACHE_DIR keeps what is compiled. OpenVINO
     2026.4 gives it to the CPU whole; the NPU has its part there in later ones."""
     paged_device: Literal["CPU"] = Field("CPU", alias="NPUW_PA_DEVICE")
-    """What computes paged attention: no NPU does, as it has to follow tables."""
+    """Device that computes paged attention. No NPU does, as attention follows tables."""
 
     def excluded(self) -> Mapping[str, object]:
         """Exclude cuts other than around attention, and types that caches do not support."""

@@ -159,23 +159,23 @@ class Scan:
         b.position_at_end(done)
 
     def has(self, access: Value, kind: int) -> Value:
-        """Whether an access is of a kind."""
+        """Return whether an access is of a kind."""
         return self.b.icmp_signed("!=", self.b.and_(self.kinds[access], I64(kind)), I64(0))
 
     def exists(self, number: Value) -> Value:
-        """Whether a number is an index: neither READ_ONLY nor NONE."""
+        """Return whether a number is an index: neither READ_ONLY nor NONE."""
         return self.b.icmp_signed(">=", number, I64(0))
 
     def less(self, left: Value, right: Value) -> Value:
-        """Whether one number is less than another."""
+        """Return whether one number is less than another."""
         return self.b.icmp_signed("<", left, right)
 
     def equal(self, left: Value, right: Value) -> Value:
-        """Whether two numbers are equal."""
+        """Return whether two numbers are equal."""
         return self.b.icmp_signed("==", left, right)
 
     def is_set(self, value: Value) -> Value:
-        """Whether a flag is set."""
+        """Return whether a flag is set."""
         return self.b.icmp_signed("!=", value, I64(0))
 
     def maximum(self, left: Value, right: Value) -> Value:

@@ -84,7 +84,7 @@ class _Overreads:
         return begins, np.append(spans.sizes, self.size)
 
     def fit(self, spans: Spans) -> bool:
-        """Whether allocations of other spans have as many bytes to read."""
+        """Return whether the allocations of other spans have room for the overreads."""
         return bool((self.offset + self.size <= spans.rooms[self.span]).all())
 
 

@@ -129,7 +129,7 @@ class _Issue:
         b.position_at_end(done)
 
     def ready(self, queue: Value) -> Value:
-        """Whether a queue has a head, and its barriers are open."""
+        """Return whether a queue has a head task whose barriers are open."""
         b = self.b
         task = self.heads[queue]
         last = self.begins[b.add(queue, I64(1))]
@@ -142,7 +142,7 @@ class _Issue:
         return ready.get()
 
     def is_open(self, real: Value) -> Value:
-        """Whether a physical barrier is programmed and has seen its producers."""
+        """Return whether a physical barrier is programmed and all its producers are done."""
         b = self.b
         virtual = self.current[real]
         known = b.icmp_signed(">=", virtual, I64(0))

@@ -23,7 +23,7 @@ class Write(NamedTuple):
     pitch: int
     width: int
     by_copy: bool
-    """Whether a copy wrote them, whose source may be read instead."""
+    """True if a copy wrote the bytes; readers may read its source instead."""
 
 
 def choose_split(

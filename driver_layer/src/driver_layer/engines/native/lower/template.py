@@ -92,11 +92,11 @@ class Axis(NamedTuple):
     """The place of a split dimension in an operand."""
 
     slot: int
-    """The number of the operand."""
+    """Index of the operand."""
     dim: int
-    """The number of the dimension in the operand."""
+    """Index of the dimension in the operand."""
     step: int
-    """How much of the split dimension's size a step along it is."""
+    """Elements of the split dimension in one step along ``dim``."""
 
 
 @dataclass(frozen=True, slots=True)
