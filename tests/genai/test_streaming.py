@@ -130,7 +130,7 @@ def test_a_text_streamer_works_alone_and_in_a_pipeline(folder, speaks) -> None:
 
 
 @given(st.text(max_size=30).filter(is_plain), st.integers(1, 5))
-@settings(max_examples=9, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_text_streamer_joins_to_the_text_for_any_chunking(tmp_path_factory, text, size) -> None:
     tokenizer = Tokenizer(write_toy_folder(tmp_path_factory.mktemp("toy")))
     pieces: list[str] = []

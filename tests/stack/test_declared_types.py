@@ -60,7 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory):
     return write
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(models, precisions)
 def test_a_blob_of_npuc_has_the_types_of_the_model(written, ports, precision) -> None:
     path = written(converting(ports))
@@ -75,7 +75,7 @@ def test_a_blob_of_npuc_has_the_types_of_the_model(written, ports, precision) ->
     ]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(models, precisions, st.sampled_from(["YES", "NO"]))
 def test_ports_and_tensors_have_the_types_of_the_model(written, ports, precision, npuw) -> None:
     """Through NPUW, or for the NPU alone; compiled, or imported from the native blob."""

@@ -96,7 +96,7 @@ def predicted_ns(text: str) -> tuple[float, int]:
 _SIZE = st.integers(1, 3000)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data(), platform=st.sampled_from(list(PLATFORMS)))
 def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
     data: st.DataObject, platform: str

@@ -40,7 +40,7 @@ def order_of(turns: Turns, ranks: Sequence[int]) -> list[int]:
     return served
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(ranks=st.lists(st.integers(-1, 4), min_size=1, max_size=6))
 def test_the_most_urgent_come_first_then_the_earliest(ranks: list[int]) -> None:
     turns = Turns()

@@ -115,7 +115,7 @@ def test_every_view_survives_damage(capsys, tmp_path) -> None:
     headers = 64 + int(np.frombuffer(good, EHDR, 1)["e_shnum"][0]) * SHDR.itemsize
     draw = np.random.default_rng(5)
     path = tmp_path / "damaged.blob"
-    for _ in range(100):
+    for _ in range(300):
         data = bytearray(good)
         at = int(draw.integers(64, headers if draw.random() < 0.3 else len(data)))
         data[at] = int(draw.integers(256))

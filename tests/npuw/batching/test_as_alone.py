@@ -20,7 +20,7 @@ joining = st.lists(st.tuples(turns, st.integers(0, 6)), min_size=1, max_size=7)
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(conversations=joining, places=st.integers(1, 6))
 def test_each_conversation_goes_as_it_would_alone(
     talks, crowd, options: str, conversations: list[Any], places: int

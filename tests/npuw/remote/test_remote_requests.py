@@ -342,7 +342,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plan=steps)
 def test_any_mixture_gives_the_same_logits(models, plan) -> None:
     """Two conversations take turns, each bound to something else each time."""

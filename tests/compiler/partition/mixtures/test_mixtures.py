@@ -42,7 +42,7 @@ def numbers(model: Model, seed: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", MODELS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 999))
 def test_the_sum_of_what_experts_make_of_their_tokens_is_the_mixture(kind: str, seed: int) -> None:
     model = MODELS[kind]()

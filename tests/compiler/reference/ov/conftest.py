@@ -38,7 +38,7 @@ F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 HALF = 2e-3
 """The tolerance for f16: the last bit, and one more."""
 
-settings.register_profile("oracle", max_examples=2, deadline=None, derandomize=True)
+settings.register_profile("oracle", max_examples=8, deadline=None, derandomize=True)
 settings.load_profile("oracle")
 
 

@@ -113,7 +113,7 @@ def check_in_any_blocks(
 
 
 @pytest.mark.long
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_what_no_row_may_reach_takes_no_part(unroll: Any, data: st.DataObject) -> None:
     """Positions beyond the reach of all rows are poison, and yet the rest is as it should be."""

@@ -39,7 +39,7 @@ def _named(kinds: Kinds) -> str:
 
 @needs_bf16
 @pytest.mark.parametrize("kinds", NIBBLES, ids=_named)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_a_row_of_4_bit_weights_gives_what_the_reference_gives(
     dpu: Any, kinds: Kinds, data: st.DataObject
@@ -55,7 +55,7 @@ def test_a_row_of_4_bit_weights_gives_what_the_reference_gives(
 
 
 @needs_bf16
-@settings(max_examples=9, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, seed: int) -> None:
     fixed = NIBBLES[0][3] | {"layout": "k", "m": 1, "alpha": 1.0}
@@ -67,7 +67,7 @@ def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", QUADS, ids=_named)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_few_rows_of_integers_give_what_the_reference_gives(
     dpu: Any, kinds: Kinds, data: st.DataObject

@@ -45,7 +45,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_many_rows_give_what_the_reference_gives(
     dpu: Any, kinds: Kinds, data: st.DataObject
@@ -56,7 +56,7 @@ def test_many_rows_give_what_the_reference_gives(
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4], KINDS[8]], ids=_named)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_other_processors_give_it_too(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject

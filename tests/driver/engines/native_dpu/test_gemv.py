@@ -40,7 +40,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_few_rows_give_what_the_reference_gives(
     dpu: Any, kinds: Kinds, data: st.DataObject
@@ -51,7 +51,7 @@ def test_few_rows_give_what_the_reference_gives(
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[2], KINDS[5]], ids=_named)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_other_processors_give_it_too(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject

@@ -45,7 +45,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=9, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_a_row_of_4_bit_weights_give_what_the_reference_gives(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
@@ -54,7 +54,7 @@ def test_a_row_of_4_bit_weights_give_what_the_reference_gives(
 
 
 @pytest.mark.parametrize("large", [1e-30, 1e-3, 1e2, 1e4, 1e6])
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_a_large_number_that_no_weight_counts_hides_none_of_the_others(
     dpu: Any, large: float, data: st.DataObject

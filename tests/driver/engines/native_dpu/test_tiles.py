@@ -33,7 +33,7 @@ def _named(kinds: Kinds) -> str:
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_many_rows_give_what_the_reference_gives(
     dpu: Any, kinds: Kinds, data: st.DataObject

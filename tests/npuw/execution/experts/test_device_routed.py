@@ -207,7 +207,7 @@ def in_both_ways(model: Model) -> tuple[Running, Running]:
 
 
 @pytest.mark.matrix
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.permutations(range(EXPERT_COUNT)), min_size=3, max_size=3), st.integers(0, 99))
 def test_any_choice_gives_what_all_experts_give(both, order, seed):
     x = np.random.default_rng(seed).standard_normal((3, CHANNELS)).astype(np.float32)

@@ -132,14 +132,14 @@ def chosen(data: st.DataObject, case: Case) -> np.ndarray:
 
 
 @pytest.mark.matrix
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
 def test_any_choice_gives_on_the_npu_what_all_experts_give(on_npu, data, seed):
     on_npu.check(chosen(data, on_npu), seed)
 
 
 @pytest.mark.matrix
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
 def test_any_choice_gives_on_the_host_what_all_experts_give(on_host, data, seed):
     on_host.check(chosen(data, on_host), seed)

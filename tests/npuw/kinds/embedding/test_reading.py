@@ -94,7 +94,7 @@ def whole(text_model: Callable[[str], Path]) -> Callable[[str, np.ndarray], np.n
     return run
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(chunks=st.integers(0, 3), beyond=st.integers(-1, 1), seed=st.integers(0, 99))
 def test_chunks_are_the_whole_around_all_their_borders(
     compiled: Callable[..., Any],
@@ -109,7 +109,7 @@ def test_chunks_are_the_whole_around_all_their_borders(
     np.testing.assert_allclose(found["last_hidden_state"], whole("qwen3", ids), **CLOSE)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(n=st.integers(1, 256), seed=st.integers(0, 99))
 def test_a_text_pays_for_the_smallest_model_that_holds_it(
     compiled: Callable[..., Any], n: int, seed: int

@@ -72,7 +72,7 @@ def both(text_model: Callable[[str], Path]) -> Callable[[str], tuple[Interpreter
 
 
 @pytest.mark.matrix
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", ["qwen3", "llama"])
 def test_any_pieces_give_what_the_whole_gives(

@@ -63,7 +63,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps, places=st.permutations(range(SEQUENCES * BLOCKS_EACH)), seed=st.integers(0, 9))
 def test_pages_say_what_one_piece_says(
     pages: tuple[Any, Any],

@@ -190,7 +190,7 @@ def mixture(kinds: tuple[str, str], size: int) -> Model:
     return model
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(kinds=st.tuples(*[st.sampled_from(sorted(MIXTURES))] * 2))
 def test_no_old_value_is_written_over_before_it_is_read(compile_static, kinds) -> None:
     static = compile_static(mixture(kinds, N))

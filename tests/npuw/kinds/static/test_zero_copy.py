@@ -252,7 +252,7 @@ def test_any_mixture_of_tensors_gives_the_same_results(classify, plan) -> None:
             np.testing.assert_allclose(found, expected[port.any_name], rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=9, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     moves=st.lists(
         st.tuples(st.integers(0, 2), st.sampled_from(["infer", "reset", *sorted(MAKERS)])),

@@ -13,7 +13,7 @@ from interleaved.machine import Ids, Interleaved
 from interleaved.pool import FEW, GROUPS, pool
 
 PROFILE = settings(
-    max_examples=3,
+    max_examples=6,
     stateful_step_count=25,
     deadline=None,
     database=None,

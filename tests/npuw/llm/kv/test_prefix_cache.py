@@ -17,7 +17,7 @@ CACHING = {
     "NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 6,
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 16,
 }
-few = settings(max_examples=5, deadline=None)
+few = settings(max_examples=15, deadline=None)
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:

@@ -107,7 +107,7 @@ said = st.lists(st.integers(0, 96), min_size=1, max_size=40)
 turn = st.tuples(st.integers(0, 1), st.floats(0, 1), said, st.integers(0, 5))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(turns=st.lists(turn, min_size=1, max_size=6), chunk=st.sampled_from([0, 16, 32]))
 def test_any_proposals_equal_unchunked_runs(talks, unchunked, turns, chunk) -> None:
     """Two conversations take turns; each keeps a part, reads a prompt, and generates greedily."""

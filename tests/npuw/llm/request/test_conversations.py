@@ -18,7 +18,7 @@ from npuw_layer.backends.protocols import READ_PREFIX
 from npuw_layer.errors import CapacityError, ModelError, OptionError, PromptTooLong, TensorError
 
 tokens = st.lists(st.integers(0, 96), min_size=1, max_size=90)
-few = settings(max_examples=4, deadline=None)
+few = settings(max_examples=12, deadline=None)
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:

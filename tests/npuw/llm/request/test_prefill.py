@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from npuw_layer.llm.plan.stages import Kind, choose_prefill, plan
 from npuw_layer.options import parse_options
 
-few = settings(max_examples=3, deadline=None)
+few = settings(max_examples=10, deadline=None)
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:

@@ -142,7 +142,7 @@ def begin(grouped: Path) -> Callable[..., Talk]:
 
 
 @pytest.mark.long
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(kind=st.sampled_from(["window", "sinks"]), data=st.data())
 def test_tokens_may_be_cut_anywhere_and_taken_back(
     begin: Callable[..., Talk], kind: str, data: st.DataObject

@@ -59,7 +59,7 @@ def check(talk: Talk, said: Any, bound: float) -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_tokens_may_be_cut_anywhere_and_taken_back(begin: Any, data: st.DataObject) -> None:
     """Each story ends with the logits of the same tokens in one piece."""

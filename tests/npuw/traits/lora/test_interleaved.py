@@ -25,7 +25,7 @@ turns = st.tuples(
 
 
 @pytest.mark.long
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(turns, min_size=2, max_size=8))
 def test_two_requests_say_what_two_simple_ones_say(talks, llama, script) -> None:
     """Prefix cache, chunks and variants, shared by two requests, beside requests without these."""

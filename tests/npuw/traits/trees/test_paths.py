@@ -57,7 +57,7 @@ def rounds(draw: st.DrawFn) -> Round:
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=3, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.integers(1, 64), st.lists(rounds(), min_size=1, max_size=5), st.integers(0, 1 << 32))
 def test_what_follows_an_accepted_path_never_saw_the_others(
     begin: Callable[..., Talk], way: str, prompt: int, told: list[Round], seed: int
