@@ -1,8 +1,7 @@
 """Pipeline of graph preparation: all passes in order, the table of contents of ``llm.graph``.
 
 The passes turn a stateful language model into the static graph of one stage. State beside K and V
-is
-no part of this list: each trait of the model inserts its passes before those named here.
+is no part of this list: each trait of the model inserts its passes before those named here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
         idle      the state npuw_stored_tokens_state is the number of tokens in the conversation
         pending   the state was set: it is the granted number, where the next inference must
-        continue
+                  continue
         done      that inference passed checks, and has begun to change the conversation: idle again
 
 A rejected inference changes nothing, and the proposal stays. An inference that fails later leaves
