@@ -17,6 +17,7 @@ import numpy as np
 import openvino
 import pytest
 from hypothesis import settings
+from tests.signal_stack import use_own_signal_stack
 
 from compiler_layer import compile as to_blob
 from compiler_layer.emit.blob import Program, emit_blob
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """Let signals find a stack, whichever cores of OpenVINO have ended before this test."""
+    use_own_signal_stack()
 
 
 @pytest.fixture(scope="session")
