@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import gc
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -63,6 +64,7 @@ class _Interruption:
     def ends(self, act: Callable[[], object]) -> bool:
         """Run the act; tell whether it finished before the boundary."""
         before = sys.gettrace()
+        gc.disable()  # its callbacks are others' (hypothesis has one), and must not raise
         sys.settrace(self._trace)
         try:
             act()
@@ -70,6 +72,7 @@ class _Interruption:
             return False
         finally:
             sys.settrace(before)
+            gc.enable()
             self._before.clear()  # frames keep alive what they know
         return True
 
