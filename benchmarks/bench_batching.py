@@ -57,9 +57,11 @@ class _TimedProgram(RecordedProgram):
         super().__init__(blob)
         self._blob = blob
 
-    def run(self) -> None:
-        super().run()
-        self._blob.device.seconds += self._blob.seconds
+    def _execute(self, *behind: RecordedProgram) -> None:
+        super()._execute(*behind)  # the program, and the LM head that is submitted with it
+        for each in (self, *behind):
+            assert isinstance(each, _TimedProgram)
+            each._blob.device.seconds += each._blob.seconds
 
 
 def measure(
