@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call() -> None:
-    """Let signals find a stack, whichever cores of OpenVINO have ended before this test."""
+    """Restore the signal stack, which earlier tests may have unmapped with OpenVINO's cores."""
     use_own_signal_stack()
 
 

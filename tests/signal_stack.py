@@ -1,8 +1,8 @@
-"""A stack for signals that stays mapped while OpenVINO's cores come and go.
+"""Alternate signal stack of the tests, unaffected by OpenVINO.
 
-OpenVINO's CPU plugin sets a stack of its own in the thread that loads it, and unmaps it with its
-core. When two cores end in the order in which they began, the second sets back the stack of the
-first, which is gone: the next signal ends the process without a word.
+OpenVINO's CPU plugin sets an alternate signal stack in the thread that loads it, and unmaps it
+with its core. If two cores end in the order in which they began, the second restores the stack of
+the first, which is no longer mapped. The next signal then kills the process silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STACK = _Stack(ctypes.addressof(ctypes.c_char.from_buffer(_MEMORY)), 0, len(_ME
 
 
 def use_own_signal_stack() -> None:
-    """Handle signals of this thread on a stack that is never unmapped; only Linux needs it."""
+    """Set a signal stack for this thread that stays mapped until Python exits; Linux only."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.sigaltstack(ctypes.byref(_STACK), None) == 0

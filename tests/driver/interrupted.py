@@ -64,7 +64,7 @@ class _Interruption:
     def ends(self, act: Callable[[], object]) -> bool:
         """Run the act; tell whether it finished before the boundary."""
         before = sys.gettrace()
-        gc.disable()  # its callbacks are others' (hypothesis has one), and must not raise
+        gc.disable()  # callbacks of the collector, such as hypothesis's, are no part of the act
         sys.settrace(self._trace)
         try:
             act()

@@ -1,8 +1,8 @@
 """Continuous prefill: the caller proposes a number of tokens to keep, and reads the granted number.
 
         idle      the state npuw_stored_tokens_state is the number of tokens in the conversation
-        pending   the state was set: it is the granted number, where the next inference must
-                  continue
+        pending   the state was set: it is the granted number, and the next inference must
+                  continue there
         done      that inference passed checks, and has begun to change the conversation: idle again
 
 A rejected inference changes nothing, and the proposal stays. An inference that fails later leaves
