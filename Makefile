@@ -39,11 +39,12 @@ test: $(VENV)/dev.stamp  ## run the tests: of a matrix its first case, and nothi
 test-all: $(VENV)/dev.stamp  ## run every test but those that ask OpenVINO
 	$(PYTEST) -m "not oracle"
 
-check: $(VENV)/dev.stamp  ## format, lint, types, and the direction of imports
+check: $(VENV)/dev.stamp  ## format, lint, types, direction of imports, and words
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/pyright
 	$(RUN)/lint-imports
+	$(RUN)/python tools/check_words.py
 
 format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 	$(RUN)/ruff check --fix .
