@@ -67,9 +67,7 @@ def test_every_relative_link_of_a_page_resolves(name: str) -> None:
 @pytest.mark.parametrize("name", REFERENCE)
 def test_every_section_of_the_reference_names_a_source(name: str) -> None:
     _, *sections = re.split(r"^#{2,} ", read(name), flags=re.MULTILINE)
-    without = [
-        section.partition("\n")[0] for section in sections if "\nSource: " not in section
-    ]
+    without = [section.partition("\n")[0] for section in sections if "\nSource: " not in section]
     assert sections
     assert without == []
 
