@@ -210,7 +210,7 @@ def test_a_gather_whose_list_is_read_where_it_was_copied_from_names_the_row() ->
     records[1]["src_dim2"] = 5
     program = Program((free_queue("q", DmaWork(records), 3),), np.zeros(0, BARRIER_CONFIG), ())
     run = NativeExecutor().prepare(program, Order([0] * 3, [0, 1, 2]), machine.bus)
-    with pytest.raises(DeviceFault, match="q, task 1: a gather of row -1 of 5"):
+    with pytest.raises(DeviceFault, match="q, task 1: a gather reads row -1 of a table of 5"):
         run()
 
 

@@ -173,6 +173,6 @@ def test_what_fails_elsewhere_is_explained_there() -> None:
     assert isinstance(run, Rebasable)
     elsewhere = run.rebased(there.spans(), say)
     assert elsewhere is not None
-    with pytest.raises(DeviceFault, match="q, task 0: a gather of row 99"):
+    with pytest.raises(DeviceFault, match="q, task 0: a gather reads row 99 of a table"):
         elsewhere()
     run()
