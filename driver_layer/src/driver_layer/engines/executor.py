@@ -2,7 +2,7 @@
 
 ``TaskByTask`` turns any engines into an executor. An executor that sees all tasks may reorder or
 merge them if memory ends up with the same bytes as after running them in order. CMX is undefined
-when a program begins: a program must write what it reads there.
+when a program begins: a program must write CMX before it reads it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Rebasable(Protocol):
 
 
 class Executor(Protocol):
-    """An engine for whole programs."""
+    """An executor of whole programs."""
 
     def order(self, program: Program, physical_barriers: int) -> Order:
         """Return the order in which the barriers let tasks run, as ``npu.order.issue_order`` does.

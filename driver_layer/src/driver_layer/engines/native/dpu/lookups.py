@@ -241,7 +241,7 @@ class Lookups:
         return [self.e.variable(self.e.zero(_LANES)) for _ in range(_SUMS[self.rows_at_once])]
 
     def _table(self, at: Value) -> Value:
-        """Return the values of the 16 bit patterns in a group; ``at`` is the offset of its numbers."""
+        """Return a group's values of the 16 bit patterns; ``at`` is its offset in the tables."""
         e, b, problem = self.e, self.b, self.problem
         signed = problem.weight is DType.I4
         numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
