@@ -68,7 +68,7 @@ def test_values_in_two_parts_are_split_in_both_parts(team: Team) -> None:
 def test_interleaved_keys_of_several_heads_are_read_in_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With two heads, whose keys alternate by token, blocks of both alternate."""
+    """Blocks of two heads alternate, as the heads' keys alternate by token."""
     team = Team(host_kernels(detect()), 2)
     seen: list[work_units.WorkUnits] = []
     real = table.make_work_units

@@ -187,7 +187,7 @@ class _Lowering:
         self._shave_kernels: set[str] = set()
 
     def lower(self, threads: int) -> tuple[LoweredProgram, Accesses]:
-        """Build the table; return the lowered program, and its operations before copy propagation.
+        """Build the table; return the lowered program, and its accesses before copy propagation.
 
         Raises:
             DeviceFault: a task is malformed, or accesses unmapped memory.

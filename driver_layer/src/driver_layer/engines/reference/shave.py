@@ -153,7 +153,7 @@ def _store(kind: DType, values: npt.NDArray[Any], result: F32) -> None:
         values[...] = narrowed(kind, result)
     else:
         limits = np.iinfo(values.dtype)
-        # The largest f32 below 2**63 is the last that i64 can take.
+        # The largest f32 below 2**63, so that conversion to i64 does not overflow.
         high = min(limits.max, (1 << 63) - (1 << 39))
         values[...] = np.clip(np.trunc(result.astype(np.float64)), limits.min, high)
 

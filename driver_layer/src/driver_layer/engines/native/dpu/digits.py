@@ -118,7 +118,7 @@ class _Digits:
         tile = Tile(self.sums, self.pitch, scales=self.scales if scaled else None)
         finish(problem, task, tile, batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> tuple[Value, list[Value]]:
         """Convert rows to digits in scratch; missing rows are zeros.
@@ -191,7 +191,7 @@ class _Digits:
         return sums_of_rows(e, joined)
 
     def _multiply(self, weight: Value, k: Value, sums: list[_Sums]) -> None:
-        """Add the products of a vector of a column's weights."""
+        """Add the products of one vector of a column's weights with each row's digits."""
         e, b = self.e, self.b
         if self.signed:
             weight = b.xor(weight, e.splat(I8(-128), _VECTOR))
@@ -200,7 +200,7 @@ class _Digits:
                 total.set(self._dot(total.get(), weight, digit))
 
     def _zero(self, column: Value) -> Value | None:
-        """Return the offset of a column's stored weights, an i32; None if it is 0."""
+        """Return the offset to subtract from a column's weights, an i32; None if it is 0."""
         e, b = self.e, self.b
         moved = I32(128 if self.signed else 0)
         if self.problem.zero is DType.UNSET:

@@ -143,7 +143,7 @@ class Gemv:
                 e.store(total, e.at(self.sums, place))
         finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_tables(self) -> None:
         """Convert scales and zero points to f32 in scratch, one row for each column."""

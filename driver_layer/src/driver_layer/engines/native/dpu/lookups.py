@@ -134,7 +134,7 @@ class Lookups:
             self._add_lanes(n)
         finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> None:
         """Convert rows to f32 in scratch; missing rows, and elements beyond k, are zeros."""

@@ -78,7 +78,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 def _moved(problem: Problem) -> float | None:
-    """Return the offset of stored weights, without zero points; None if there is none at all."""
+    """Return the offset to add to stored weights, without zero points; None to add nothing."""
     if problem.weight is DType.I4:
         return -8.0
     return None if problem.zero is DType.UNSET else 0.0
@@ -120,7 +120,7 @@ class _NibbleDigits:
         self.factors = place(self.group_bytes, _BLOCK)
         """Scales times units, by column of a block."""
         self.taken = place(self.group_bytes, _BLOCK)
-        """Factors times the offset of the weights, less than 0."""
+        """Factors times the offset to add to stored weights."""
         self.scales = place(self.group_bytes, _BLOCK)
         self.zeros = place(self.group_bytes, _BLOCK)
         self.totals = place(I64(_VECTOR * _BLOCK))
@@ -154,7 +154,7 @@ class _NibbleDigits:
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         finish(self.problem, task, Tile(self.sums, I64(0)), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> Value:
         """Convert the row to digits in scratch; return whether it suits fixed point."""
@@ -226,7 +226,7 @@ class _NibbleDigits:
                 e.store(nothing, e.at(self._of_column(self.taken, column), groups))
 
     def _taken(self, at: Value) -> Value:
-        """Return the offsets of the stored weights of 16 groups."""
+        """Return the offsets to add to the stored weights of 16 groups."""
         e, b = self.e, self.b
         moved = e.constant(self.moved or 0.0, _LANES)
         if self.problem.zero is DType.UNSET:

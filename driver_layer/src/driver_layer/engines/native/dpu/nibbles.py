@@ -116,7 +116,7 @@ class _Nibbles:
                 e.store(self._block(batch, n), e.at(self.sums, b.mul(n, I64(4))))
             finish(problem, task, Tile(self.sums, I64(0)), batch, every)
 
-    # What is made once
+    # Preparation of tables and activations
 
     def _write_tables(self) -> None:
         """Write a table for each zero point that a byte can hold."""
@@ -241,7 +241,7 @@ class _Nibbles:
         return sums_of(e, [total.get() for total in totals])
 
     def _acts(self, k: Value) -> list[list[Value]]:
-        """Load a chunk of activations: the bf16 parts of each part of the words."""
+        """Load a chunk of activations: one or two vectors of bf16 for each nibble of the words."""
         e = self.e
         first = e.at(e.scratch, self.b.mul(k, I64(2 * self.halves)))
         halves = range(self.halves)

@@ -40,7 +40,7 @@ def head_vectors(problem: Problem, flavour: Flavour) -> int:
 
 
 def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
-    """Return the 32-bit words of a column in a square, and the number of weights in them.
+    """Return the number of 32-bit words of a column in a square, and of weights in them.
 
     Blocks are padded to that number of k; without squares, to 8.
     """
@@ -157,7 +157,7 @@ class Packer:
                 e.store(self._splat(0), e.at(units, place))
 
     def _unit_offset(self, k: Value) -> Value:
-        """Return the byte offset of a k of the block in a run's units."""
+        """Return the byte offset of the units of a block's k, from the run's first unit."""
         return self.b.mul(self.b.sdiv(k, I64(self.flavour.per_unit)), I64(4 * self.lanes))
 
     # Weights along k

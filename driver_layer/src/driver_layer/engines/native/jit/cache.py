@@ -67,7 +67,7 @@ class ObjectCache:
         self._make_room()
 
     def _make_room(self) -> None:
-        """If the files exceed the limit, delete the oldest until half of the limit is used."""
+        """Evict the oldest files down to half of the limit, if all files exceed it."""
         assert self._folder is not None
         with suppress(OSError):
             found = [(path, path.stat()) for path in self._folder.iterdir()]

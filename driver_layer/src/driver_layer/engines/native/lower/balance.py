@@ -105,7 +105,7 @@ def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple
 
 
 def _each_part(template: Template, dim: ParallelDim) -> Iterator[ParallelDim]:
-    """Yield the dimension for the words of each part of split operands."""
+    """Yield the dimension with the argument numbers of each part of split operands."""
     count = len(template.split.bounds) - 1 if template.split is not None else 1
     for first in range(0, len(template.words), len(template.words) // count):
         pointers = tuple((first + pointer, first + stride) for pointer, stride in dim.pointers)

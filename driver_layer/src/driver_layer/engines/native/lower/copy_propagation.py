@@ -169,7 +169,7 @@ _READS = scan_kernel("propagate sources", 7, _scan_reads)
 
 
 def _scan_writes(scan: Scan) -> None:
-    """Count the uses of each write, and find the copy whose destination it could write."""
+    """Count the uses of each write; find copies whose destination a write could store to."""
     regions, effective, out_of_cmx, _, _, _, uses, written_by, writer, last_access, *_ = scan.state
     written = ReachingWrites(written_by, writer)
     with scan.operations() as operation:

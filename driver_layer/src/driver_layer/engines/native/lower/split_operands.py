@@ -74,7 +74,7 @@ def _splittable(accesses: Accesses) -> Flags:
 def _reaching_writes(regions: Regions, graph: AccessGraph, wanted: Ints, kernels: Kernels) -> Ints:
     """Return the writes that reach some reads, the newest first, [wanted, _MOST_WRITES].
 
-    Only the last of several writes to one region reaches. Entries are accesses or NONE.
+    Of several writes to one region, only the last reaches. Entries are accesses or NONE.
     """
     found = np.full((len(wanted), _MOST_WRITES), NONE, np.int64)
     rows = np.full(len(regions.numbers), NONE, np.int64)

@@ -149,7 +149,7 @@ def split_calls(calls: Calls) -> Calls:
 
 
 _PartCalls = tuple[Ints, Ints, Ints]
-"""For each new call: the call that it is a part of, its arguments, and its cost."""
+"""Number of the split call, arguments and cost of each new call."""
 
 
 def _part_calls(calls: Calls, members: Ints, whole: Template, split: Split) -> _PartCalls:

@@ -51,7 +51,7 @@ class Pass:
     needed: list[int] = field(default_factory=list[int])
     """Values with columns that the pass computes or loads, in order."""
     recalled: set[int] = field(default_factory=set[int])
-    """Those of ``needed`` that are loaded from their slots."""
+    """Values among ``needed`` that are loaded from their slots."""
     cost: int = 0
 
 
@@ -60,7 +60,7 @@ class Plan:
     """Order of a row's computation."""
 
     levels: list[int]
-    """For each value, the first pass that can compute it; a single value precedes that pass."""
+    """First pass that can compute each value; a single value precedes that pass."""
     passes: list[Pass]
     slots: dict[int, int]
     """Slot of each kept value."""

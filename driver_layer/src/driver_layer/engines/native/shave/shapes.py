@@ -32,7 +32,7 @@ class WindowShape:
     columns: Columns
     width: int
     varies: tuple[bool, ...]
-    """For each grid dimension, whether the window moves in it."""
+    """True for each grid dimension in which the window moves."""
 
     @property
     def itemsize(self) -> int:

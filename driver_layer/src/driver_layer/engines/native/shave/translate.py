@@ -110,7 +110,7 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
 def _laid_out(
     program: tuple[Instruction, ...], args: bytes
 ) -> tuple[Translated, tuple[tuple[int, int], ...]] | None:
-    """Return a kernel with windows' numbers in the block instead of their host addresses.
+    """Return a kernel whose arguments hold windows' numbers in the block, not their addresses.
 
     The second result is the device addresses and sizes of all windows of the block.
     """
