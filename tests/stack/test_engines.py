@@ -96,9 +96,9 @@ def test_other_precisions_give_the_same_words(precision: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("NPU_ENGINE", "quantum", "no such engine; there are native, reference"),
-        ("NPU_NATIVE_ISA", "mmx", "no such level; there are scalar, portable, avx2, avx512"),
-        ("NPU_ENGINE_THREADS", "many", "not a positive number"),
+        ("NPU_ENGINE", "quantum", "unknown engine; use native or reference"),
+        ("NPU_NATIVE_ISA", "mmx", "unknown level; use one of scalar, portable, avx2, avx512"),
+        ("NPU_ENGINE_THREADS", "many", "not a positive number; correct or unset it"),
     ],
 )
 def test_a_wrong_choice_is_one_line_that_lists_the_right_ones(

@@ -1,4 +1,4 @@
-"""The reference engines keep the contract of engines."""
+"""Conformance of the reference engines to the contract of engines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from driver_layer.testing.check_engines import CHECKS, Bench, check_engines, one
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_contract(check: Callable[[Bench], None]) -> None:
+def test_engine_contract(check: Callable[[Bench], None]) -> None:
     check(Bench.make(ReferenceEngines()))
 
 
-def test_the_suite_fails_engines_that_do_nothing() -> None:
+def test_the_contract_suite_fails_for_engines_that_do_nothing() -> None:
     class Idle:
         def dma(self, *_: object) -> Callable[[], None]:
             return lambda: None
@@ -33,7 +33,7 @@ def test_the_suite_fails_engines_that_do_nothing() -> None:
 @settings(max_examples=18, deadline=None)
 @given(data=st.data(), itemsize=st.sampled_from([1, 2, 4, 8]))
 def test_any_strided_copy_equals_numpys(data: st.DataObject, itemsize: int) -> None:
-    """Up to five dimensions, cut from a larger array on one side and dense on the other."""
+    """Copies of up to five dimensions, from a slice of a larger array to a dense one."""
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
     margin = [d + data.draw(st.integers(0, 2)) for d in shape]
     kind = f"<u{itemsize}"

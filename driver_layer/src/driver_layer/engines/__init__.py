@@ -1,4 +1,4 @@
-"""Engines, which execute tasks: ``native`` in machine code, ``reference`` in numpy.
+"""Engines that execute tasks: ``native`` in machine code, ``reference`` in numpy.
 
-Begin with ``contract`` (single tasks) and ``executor`` (whole programs); ``choose`` picks one.
+Begin with ``contract`` (single tasks) and ``executor`` (whole programs); ``choose`` selects one.
 """

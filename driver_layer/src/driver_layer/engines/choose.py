@@ -1,4 +1,4 @@
-"""The choice of an engine: native code, or the reference engines in numpy."""
+"""Choice of an engine: native code, or the reference engines in numpy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ ENGINES = ("native", "reference")
 
 
 def choose_executor(name: str | None = None) -> Executor:
-    """Make the executor of programs.
+    """Create the executor that a name selects.
 
     Args:
-        name: one of ``ENGINES``; the environment's ``NPU_ENGINE`` if not given, else native.
+        name: one of ``ENGINES``; by default the environment's ``NPU_ENGINE``, else native.
 
     Raises:
-        EngineError: there is no such engine.
+        EngineError: no engine has this name.
     """
     chosen = name or os.environ.get(ENGINE_VARIABLE) or ENGINES[0]
-    # Imported when they are wanted: numpy alone, or a compiler.
+    # Imported on demand: the reference engines need no compiler.
     if chosen == "reference":
         from driver_layer.engines.reference import ReferenceEngines
         from driver_layer.engines.task_by_task import TaskByTask
@@ -31,4 +31,4 @@ def choose_executor(name: str | None = None) -> Executor:
         from driver_layer.engines.native import NativeExecutor
 
         return NativeExecutor()
-    raise EngineError(f"{ENGINE_VARIABLE}={chosen}: no such engine; there are {', '.join(ENGINES)}")
+    raise EngineError(f"{ENGINE_VARIABLE}={chosen}: unknown engine; use {' or '.join(ENGINES)}")

@@ -1,8 +1,8 @@
-"""The contract of executors: whole programs at once.
+"""Contract of executors, which prepare whole programs.
 
-``TaskByTask`` makes an executor of any engines. An executor that sees all tasks may run them in any
-way that leaves the same bytes as running them in order. What CMX holds when a program begins is not
-defined: a program reads there what it wrote itself.
+``TaskByTask`` turns any engines into an executor. An executor that sees all tasks may reorder or
+merge them if memory ends up with the same bytes as after running them in order. CMX is undefined
+when a program begins: a program must write CMX before it reads it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from driver_layer.npu.program import Program
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Pieces of the host's memory in some order; they may overlap.
+    """Address ranges of the host's memory, which may overlap.
 
     Attributes:
         begins: addresses.
         sizes: bytes.
-        rooms: bytes from there to the end of the allocation, which a gather may read.
-        writable: which of them a program may write.
+        rooms: bytes from the address to the end of the allocation, which a gather may read.
+        writable: True for the ranges that a program may write.
     """
 
     begins: npt.NDArray[np.int64]
@@ -39,10 +39,10 @@ class Spans:
 
 @runtime_checkable
 class Rebasable(Protocol):
-    """A prepared program that can be rebased: the same tasks on other memory."""
+    """A prepared program that can be rebased to other memory."""
 
     def __call__(self) -> None:
-        """Execute the program once, as any ``Run``."""
+        """Execute the program once."""
         ...
 
     def rebased(self, spans: Spans, explain: Callable[[int], NoReturn]) -> Run | None:
@@ -50,43 +50,43 @@ class Rebasable(Protocol):
 
         Args:
             spans: the other memory, in the order of the spans that the program was prepared with.
-            explain: says why a step of the order failed; raises.
+            explain: raises the fault of a step of the order.
 
         Returns:
-            None if the program has to be prepared anew: a relation between addresses that it
-            relies on would not hold.
+            The program; None if it must be prepared again, because the other addresses break a
+            relation that it relies on.
         """
         ...
 
 
 class Executor(Protocol):
-    """Prepares whole programs."""
+    """An executor of whole programs."""
 
     def order(self, program: Program, physical_barriers: int) -> Order:
-        """Find the order in which the barriers let tasks run, as ``npu.order.issue_order`` does.
+        """Return the order in which the barriers let tasks run, as ``npu.order.issue_order`` does.
 
         Raises:
-            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+            DeviceFault: a deadlock, a wrongly used barrier, or a barrier that never completes.
         """
         ...
 
     def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
-        """Prepare all tasks of a program, to be run in an order.
+        """Prepare all tasks of a program.
 
         Args:
-            program: decoded.
-            order: of its tasks.
-            bus: where they access memory.
-            spans: all of the program's memory, if other inferences may want the program rebased;
-                then the program returned may be ``Rebasable``.
+            program: the decoded program.
+            order: order of its tasks.
+            bus: memory that the tasks access.
+            spans: all memory of the program, if other inferences may rebase it; then the returned
+                program may be ``Rebasable``.
 
         Raises:
-            DeviceFault: a task is malformed, or touches memory that is not there; it says which.
+            DeviceFault: a task is malformed, or accesses unmapped memory; the fault names the task.
         """
         ...
 
     def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Say why a step of the order failed.
+        """Raise the fault of a step of the order.
 
         Raises:
             DeviceFault: always.

@@ -1,4 +1,4 @@
-"""Runs a program's tasks one after the other, with any engines."""
+"""An executor that runs a program's tasks one after the other, with any engines."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from driver_layer.npu.program import Program, prepare_queue
 
 
 class TaskByTask:
-    """Satisfies ``engines.executor.Executor``.
+    """An executor from engines; satisfies ``engines.executor.Executor``.
 
     Args:
-        engines: what prepares and runs single tasks.
+        engines: engines that prepare and run single tasks.
     """
 
     def __init__(self, engines: Engines[Run]) -> None:
         self._engines = engines
 
     def order(self, program: Program, physical_barriers: int) -> Order:
-        """Simulate the barriers."""
+        """Simulate the barriers and return the order of tasks."""
         return issue_order(program, physical_barriers)
 
     def prepare(self, program: Program, order: Order, bus: Bus, spans: Spans | None = None) -> Run:
-        """Prepare queue by queue, to be run in an order; for other memory, all of it anew."""
+        """Prepare queue by queue; the result is never rebasable."""
         del spans
         prepared = [prepare_queue(queue, self._engines, bus) for queue in program.queues]
         steps = [
@@ -45,7 +45,7 @@ class TaskByTask:
         return run
 
     def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Run a task once more.
+        """Run a task again to raise its fault.
 
         Raises:
             DeviceFault: always.

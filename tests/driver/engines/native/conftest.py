@@ -1,4 +1,4 @@
-"""Small programs to draw: tasks of all kinds, and operands that several copies bring together."""
+"""Strategies for small programs: tasks of all kinds, and operands assembled by several copies."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _WAYS = [
 
 @st.composite
 def sides(draw: st.DrawFn, memory: str, size: int) -> Side:
-    """Runs of bytes that come to a size, in one of the shapes that compilers use, or any."""
+    """Draw a side of ``size`` bytes, in a shape that compilers use, or any."""
     width = draw(st.sampled_from([w for w in (4, 8, 16, 32, size) if size % w == 0]))
     return draw(rows(memory, size // width, width))
 
 
 @st.composite
 def rows(draw: st.DrawFn, memory: str, count: int, width: int) -> Side:
-    """Some rows anywhere in a memory, side by side or with gaps."""
+    """Draw rows anywhere in a memory, contiguous or with gaps."""
     dims: list[tuple[int, int]] = []
     reach = width
     if count > 1:
@@ -63,7 +63,7 @@ def copies(draw: st.DrawFn) -> Copy:
 
 
 def places(size: int) -> st.SearchStrategy[int]:
-    """Offsets in a tile; few, so that tasks meet."""
+    """Draw offsets in a tile; few, so that tasks alias."""
     return st.integers(0, (BYTES - size) // 16).map(lambda n: 16 * n)
 
 
@@ -110,10 +110,10 @@ steps = st.one_of(
 
 @st.composite
 def assembled(draw: st.DrawFn) -> list[Step]:
-    """A product whose weights several copies bring, in any order, with gaps and overlaps.
+    """Draw a matmul whose weights several copies load, in any order, with gaps and overlaps.
 
-    Like keys, the parts are ranges of n, or like values, of k; sometimes both lie in half rows.
-    Other tasks may come between, and change what was copied, or whence. What it gives is stored.
+    Like keys, the parts are ranges of n, or like values, ranges of k; sometimes both are half rows.
+    Other tasks in between may change copied bytes or their source. The output is stored.
     """
     made = draw(st.one_of(products(), mixes()))
     count, width = (made.n, made.k) if isinstance(made, Product) else (made.k, made.n)
@@ -139,7 +139,7 @@ def assembled(draw: st.DrawFn) -> list[Step]:
 
 @st.composite
 def parts(draw: st.DrawFn, tile: int, place: int, shape: tuple[int, int]) -> list[Step]:
-    """Copies of ranges of an operand's rows, or of half of all rows, to where it lies."""
+    """Draw copies of ranges of an operand's rows, or of halves of all rows, to the operand."""
     count, width = shape
     sources = st.sampled_from(["ddr", "ddr", "fixed", f"cmx{1 - tile}"])
     if width % 2 == 0 and draw(st.integers(0, 5)) == 0:
@@ -165,9 +165,9 @@ def parts(draw: st.DrawFn, tile: int, place: int, shape: tuple[int, int]) -> lis
 
 @st.composite
 def chained(draw: st.DrawFn) -> list[Step]:
-    """A product in pieces of k that go on with each other's sums.
+    """Draw a matmul split along k into workloads that continue one another's sums.
 
-    Tasks may come between: they take the sums or change them, or change what was multiplied.
+    Tasks in between may read or change the sums, or change an operand.
     """
     m, n, depth = draw(st.sampled_from([(1, 4, 16), (2, 4, 12), (4, 2, 16), (9, 2, 8)]))
     pitch = 4 * n + draw(st.sampled_from([0, 16]))
@@ -182,7 +182,7 @@ def chained(draw: st.DrawFn) -> list[Step]:
         inputs.map(lambda at: Fill(Side(f"cmx{tile}", min(at, BYTES - 4), 4, ()), 1)),
         steps,
     )
-    # What is multiplied first may be made late.
+    # Operands of the first workload may be written late.
     made: list[Step] = [Add(tile, act, act, 1, 4, 4, 4)] * draw(st.integers(0, 2))
     ready = len(made)
     inner = draw(st.lists(st.integers(1, depth - 1), min_size=1, max_size=3))
@@ -194,7 +194,7 @@ def chained(draw: st.DrawFn) -> list[Step]:
         later = len(made) > ready
         if later:
             made += draw(st.lists(between, max_size=1))
-        at = begin - (later and rarely())  # not where the one before stopped
+        at = begin - (later and rarely())  # not where the previous workload stopped
         width = n - (later and rarely())
         goes_on = later and not rarely()
         pieces = act + at, weight + at
@@ -204,7 +204,7 @@ def chained(draw: st.DrawFn) -> list[Step]:
 
 @pytest.fixture
 def shape_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Step]], tuple[int, int]]:
-    """How many rows and phases the table of a program has; it must leave the reference's bytes."""
+    """Return a function of a program: rows and phases of its table, after checking its bytes."""
     tables: list[Any] = []
     real = executor.build_table
 
@@ -225,7 +225,7 @@ def shape_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Step]], tuple[in
 
 @pytest.fixture(scope="session")
 def programs() -> st.SearchStrategy[list[Step]]:
-    """Tasks of any kind in any order, or what brings operands or sums together and uses them."""
+    """Programs of any tasks in any order, and programs that assemble operands or chain sums."""
     together = st.lists(st.one_of(assembled(), chained()), min_size=1, max_size=2)
     return st.one_of(
         st.lists(steps, min_size=1, max_size=12),

@@ -1,4 +1,4 @@
-"""Calls are cut, and units shared out, so that threads end together; nobody can tell otherwise."""
+"""Load balancing: splitting calls and sharing units over threads leaves results unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def team() -> Team:
 
 @pytest.fixture(scope="module")
 def everything_is_large() -> Iterator[None]:
-    """Cuts and fetches what would be too small to be worth it."""
+    """Set limits such that every call is split, and every operand prefetched."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(balance, "_MIN_COST", 1)
         patch.setattr(balance, "_COLUMN_MULTIPLE", 2)
@@ -43,7 +43,7 @@ def everything_is_large() -> Iterator[None]:
 @pytest.mark.usefixtures("everything_is_large")
 @settings(max_examples=70, deadline=None)
 @given(data=st.data())
-def test_any_program_that_is_cut_leaves_what_the_reference_leaves(
+def test_any_program_with_split_calls_leaves_the_same_bytes_as_the_reference(
     programs: st.SearchStrategy[list[Step]], team: Team, data: st.DataObject
 ) -> None:
     made = data.draw(programs)
@@ -52,7 +52,7 @@ def test_any_program_that_is_cut_leaves_what_the_reference_leaves(
 
 
 @pytest.mark.usefixtures("everything_is_large")
-def test_values_that_lie_in_two_parts_are_cut_in_both(team: Team) -> None:
+def test_values_in_two_parts_are_split_in_both_parts(team: Team) -> None:
     values = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True, group=1)
     made: list[Step] = [
         Copy(Side("ddr", 0, 20, ((4, 24),)), Side("cmx0", 128, 80, ())),
@@ -65,10 +65,10 @@ def test_values_that_lie_in_two_parts_are_cut_in_both(team: Team) -> None:
 
 
 @pytest.mark.usefixtures("everything_is_large")
-def test_keys_of_heads_that_lie_side_by_side_are_read_in_blocks(
+def test_interleaved_keys_of_several_heads_are_read_in_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of two heads, whose keys of a token are neighbours, a block each in turn."""
+    """Blocks of two heads alternate, as the heads' keys alternate by token."""
     team = Team(host_kernels(detect()), 2)
     seen: list[work_units.WorkUnits] = []
     real = table.make_work_units
@@ -99,7 +99,7 @@ costs = st.lists(st.lists(st.sampled_from([1, 3, 10]), min_size=1, max_size=9), 
 
 
 @given(levels=costs, queues=st.integers(1, 4))
-def test_queues_get_equal_shares_of_neighbours(levels: list[list[int]], queues: int) -> None:
+def test_queues_get_equal_shares_of_consecutive_units(levels: list[list[int]], queues: int) -> None:
     ordered = [sorted(level, reverse=True) for level in levels]
     level = np.repeat(np.arange(len(ordered)), [len(one) for one in ordered])
     cost = np.array([cost for one in ordered for cost in one], np.int64)
@@ -110,5 +110,5 @@ def test_queues_get_equal_shares_of_neighbours(levels: list[list[int]], queues: 
         for size in {*ordered[number]}:
             owners = queue[(level == number) & (cost == size)].tolist()
             assert np.ptp(np.bincount(owners, minlength=queues)) <= 1
-            # Of neighbours, a queue has all that it has side by side.
+            # The units of a queue are consecutive.
             assert sum(a != b for a, b in pairwise(owners)) == len(set(owners)) - 1

@@ -1,4 +1,4 @@
-"""Threads run every row of a table once, and phases one after the other."""
+"""Dispatch: threads run every row of a table once, and phases one after the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from driver_layer.engines.native.jit.kernels import Kernels, KernelSpec
 
 
 def _write_count(host: Host) -> str:
-    """Adds to a number one more than another is; fails if that is negative."""
+    """Write a kernel that adds another number plus one to a number; negative ones fail."""
     e = Emitter(host)
     mine, before = e.pointer(0), e.pointer(1)
     seen = e.load(before, I64)
@@ -35,7 +35,7 @@ TEAMS = {threads: Team(KERNELS, threads) for threads in (1, 2, 3)}
 
 
 class Counting:
-    """A table whose rows say in which phase they ran: each looks at one of the phase before.
+    """A table whose rows record their phase: each row reads a result of the previous phase.
 
     Args:
         shape: the rows of each unit, by queue and phase.
@@ -49,7 +49,7 @@ class Counting:
         self.phase = np.repeat(
             np.arange(len(shape)), [sum(sum(queue) for queue in phase) for phase in shape]
         )
-        self.numbers = np.zeros(total + 1, np.int64)  # the last is before all
+        self.numbers = np.zeros(total + 1, np.int64)  # the last one stands for "before phase 0"
         first = np.searchsorted(self.phase, self.phase) - 1
         self.words = np.zeros((total, 2), np.int64)
         self.words[:, 0] = self.numbers.ctypes.data + 8 * np.arange(total)
@@ -61,7 +61,7 @@ class Counting:
         index = queues * np.arange(len(shape))[:, None] + np.arange(queues + 1)
         bounds = inner[index].astype(np.int64)
         begins = np.cumsum([0, *units]).astype(np.int64)
-        # Whatever is fetched ahead changes nothing, even where there is no memory.
+        # Prefetching has no effect on results, even for unmapped addresses.
         spans = np.array([[self.numbers.ctypes.data, 100], [1 << 40, 5000]], np.int64)
         ahead = np.zeros((len(shape), queues, 2), np.int64)
         ahead[..., 1] = 2
@@ -83,7 +83,7 @@ shapes = st.integers(1, 3).flatmap(
 
 @settings(max_examples=18, deadline=None)
 @given(shape=shapes, threads=st.sampled_from(sorted(TEAMS)))
-def test_every_row_runs_once_and_behind_all_of_the_phase_before(
+def test_every_row_runs_once_and_after_all_rows_of_the_previous_phase(
     shape: list[list[list[int]]], threads: int
 ) -> None:
     counting = Counting(shape)
@@ -95,7 +95,7 @@ def test_every_row_runs_once_and_behind_all_of_the_phase_before(
 
 
 @pytest.mark.parametrize("threads", sorted(TEAMS))
-def test_helpers_come_to_runs_that_follow_at_once_and_to_those_that_follow_late(
+def test_helpers_join_runs_that_follow_immediately_or_after_a_pause(
     threads: int,
 ) -> None:
     tables = [Counting([[[1, 2], [1]]] * phases) for phases in (1, 5)]
@@ -104,12 +104,12 @@ def test_helpers_come_to_runs_that_follow_at_once_and_to_those_that_follow_late(
         counting.numbers[:] = 0
         TEAMS[threads].run(counting.table)
         assert np.array_equal(counting.numbers[:-1], counting.phase + 1)
-        if number % 50 == 0:  # longer than helpers look for another run
+        if number % 50 == 0:  # longer than a helper spins
             time.sleep(0.02)
 
 
 def _busy(row_seconds: float) -> tuple[Table, np.ndarray]:
-    """A table of four units that take their time, and the threads that ran them."""
+    """Return a table of four slow units, and the array that records their threads."""
     threads = np.zeros(4, np.int64)
 
     def note(number: int) -> int:
@@ -137,9 +137,9 @@ def test_threads_share_a_table() -> None:
 
 
 @pytest.mark.parametrize("threads", sorted(TEAMS))
-def test_a_row_that_fails_ends_the_run_behind_its_phase(threads: int) -> None:
+def test_a_failing_row_ends_the_run_after_its_phase(threads: int) -> None:
     counting = Counting([[[1], [2]], [[1], []], [[3], [1]]])
-    counting.words[3, 1] = counting.numbers.ctypes.data + 8 * 3  # looks at itself
+    counting.words[3, 1] = counting.numbers.ctypes.data + 8 * 3  # row 3 reads its own number
     counting.numbers[3] = -5
     TEAMS[threads].run(counting.table)
     assert counting.table.failure == 3

@@ -43,29 +43,29 @@ from driver_layer.testing.small_programs import (
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_contract(check: Callable[[Bench], None]) -> None:
+def test_engine_contract(check: Callable[[Bench], None]) -> None:
     check(Bench.make(OneTask(NativeExecutor())))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_contract_of_an_executor_that_runs_task_by_task(check: Callable[[Bench], None]) -> None:
+def test_engine_contract_of_the_task_by_task_executor(check: Callable[[Bench], None]) -> None:
     check(Bench.make(OneTask(TaskByTask(ReferenceEngines()))))
 
 
 @pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
-def test_any_program_leaves_what_the_reference_leaves(
+def test_any_program_leaves_the_same_bytes_as_the_reference(
     programs: st.SearchStrategy[list[Step]], data: st.DataObject
 ) -> None:
-    """Copies are left out, and tasks run side by side, only where nobody can tell."""
+    """Eliminated copies and concurrent tasks have no observable effect."""
     made = data.draw(programs)
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))
     assert Machine().run(made, NativeExecutor()) == expected
 
 
-def test_what_lies_between_rows_is_not_taken_for_theirs() -> None:
-    """A copy goes between two rows of a product; a later copy takes a piece of both."""
+def test_bytes_between_rows_do_not_belong_to_the_rows() -> None:
+    """A copy writes between two rows of a matmul's output; a later copy reads parts of both."""
     made: list[Step] = [
         Copy(Side("ddr", 0, 16, ()), Side("cmx1", 32, 16, ())),
         Product(1, act=0, weight=0, out=16, m=2, n=4, k=8, pitch=32),
@@ -80,7 +80,7 @@ STORE = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 0, 64, ()))
 
 
 def eliminated(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Which steps the native executor leaves out."""
+    """Return which steps the native executor eliminates."""
     from driver_layer.engines.native import executor
 
     seen: list[bool] = []
@@ -96,12 +96,12 @@ def eliminated(made: list[Step], monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
-def test_copies_in_and_out_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_into_and_out_of_cmx_are_eliminated(monkeypatch: pytest.MonkeyPatch) -> None:
     add = Add(0, 0, 64, 4, 16, 16, 16)
     assert eliminated([LOAD, add, STORE], monkeypatch) == [True, False, True]
 
 
-def test_a_copy_whose_source_changes_before_it_is_read_is_made(
+def test_a_copy_whose_source_changes_before_it_is_read_is_executed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     load = Copy(Side("ddr", 0, 64, ()), Side("cmx0", 0, 64, ()))
@@ -111,7 +111,7 @@ def test_a_copy_whose_source_changes_before_it_is_read_is_made(
     assert eliminated(made, monkeypatch) == [False, False, False, True]
 
 
-def test_what_two_copies_take_stays_in_cmx(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_with_two_uses_stays_in_cmx(monkeypatch: pytest.MonkeyPatch) -> None:
     add = Add(0, 0, 64, 4, 16, 16, 16)
     again = Copy(Side("cmx0", 64, 64, ()), Side("ddr", 256, 64, ()))
     assert eliminated([LOAD, add, STORE, again], monkeypatch) == [True, False, False, False]
@@ -123,7 +123,7 @@ def test_a_fault_names_the_task_and_the_address() -> None:
         Machine().run([LOAD, stray], NativeExecutor())
 
 
-def test_a_product_is_written_where_a_copy_would_spread_its_rows(
+def test_a_matmul_writes_directly_to_the_spread_rows_of_its_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
@@ -131,7 +131,7 @@ def test_a_product_is_written_where_a_copy_would_spread_its_rows(
     assert eliminated([LOAD, product, spread], monkeypatch) == [True, False, True]
 
 
-def test_a_program_of_too_many_kernels_is_left_to_the_reference_engine(
+def test_the_reference_engine_runs_kernels_beyond_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each may take a second to compile: a hostile program must not take hours to load."""
@@ -157,8 +157,8 @@ def test_a_task_without_operands_does_nothing() -> None:
     NativeExecutor().prepare(program, Order([0], [0]), machine.bus)()
 
 
-def test_a_copy_to_no_tile_is_a_fault_beside_one_to_two_tiles() -> None:
-    """Both are alike but for their addresses."""
+def test_a_copy_to_no_tile_faults_next_to_one_to_two_tiles() -> None:
+    """Both copies differ only in their addresses."""
     machine = Machine()
     records = np.zeros(2, DMA_DESCRIPTOR)
     records["src"] = machine.ddr.address
@@ -169,12 +169,12 @@ def test_a_copy_to_no_tile_is_a_fault_beside_one_to_two_tiles() -> None:
         NativeExecutor().prepare(program, Order([0, 0], [0, 1]), machine.bus)
 
 
-def test_a_gather_to_two_tiles_reaches_both() -> None:
+def test_a_gather_to_two_tiles_writes_both() -> None:
     machine = Machine()
     machine.ddr.data[:16].view("<i8")[:] = 3, 1
     tiles = [tile_base(tile) + CMX for tile in (0, 1)]
     records = np.zeros(4, DMA_DESCRIPTOR)
-    # The list goes to tile 0, the rows to both, and both of them out again.
+    # The list is copied to tile 0, the rows are gathered to both tiles, and copied out of both.
     records["src"] = machine.ddr.address, machine.fixed.address, *(tile + 64 for tile in tiles)
     records["dst"] = (
         tiles[0],
@@ -194,8 +194,8 @@ def test_a_gather_to_two_tiles_reaches_both() -> None:
         assert np.array_equal(machine.ddr.data[offset : offset + 32], rows)
 
 
-def test_a_gather_whose_list_is_read_where_it_was_copied_from_names_the_row() -> None:
-    """CMX, where the reference engine looks, never had the list: its copy was left out."""
+def test_a_failing_gather_names_the_row_if_the_copy_of_its_list_was_eliminated() -> None:
+    """CMX, where the reference engine reads, never had the list."""
     machine = Machine()
     machine.bus.cmx.tiles[0][:].view("<i8")[:] = 1 << 40
     machine.ddr.data[:16].view("<i8")[:] = 3, -1
@@ -210,12 +210,12 @@ def test_a_gather_whose_list_is_read_where_it_was_copied_from_names_the_row() ->
     records[1]["src_dim2"] = 5
     program = Program((free_queue("q", DmaWork(records), 3),), np.zeros(0, BARRIER_CONFIG), ())
     run = NativeExecutor().prepare(program, Order([0] * 3, [0, 1, 2]), machine.bus)
-    with pytest.raises(DeviceFault, match="q, task 1: a gather of row -1 of 5"):
+    with pytest.raises(DeviceFault, match="q, task 1: a gather reads row -1 of a table of 5"):
         run()
 
 
 @pytest.mark.parametrize("pitch", [0, 8, 12])
-def test_an_output_that_overlaps_itself_is_what_the_reference_makes_of_it(pitch: int) -> None:
+def test_an_output_that_overlaps_itself_equals_the_references(pitch: int) -> None:
     made: list[Step] = [
         Product(0, act=0, weight=64, out=128, m=4, n=4, k=8, pitch=pitch),
         Copy(Side("cmx0", 128, 64, ()), Side("ddr", 0, 64, ())),
@@ -228,7 +228,7 @@ def test_an_output_that_overlaps_itself_is_what_the_reference_makes_of_it(pitch:
 def test_a_reader_that_overwrites_the_source_reads_the_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Bytes that are shifted within DDR by way of CMX."""
+    """A shift of bytes within DDR, by way of CMX."""
     load = Copy(Side("ddr", 0, 64, ()), Side("cmx0", 0, 64, ()))
     shifted = Copy(Side("cmx0", 0, 64, ()), Side("ddr", 4, 64, ()))
     assert eliminated([load, shifted], monkeypatch) == [False, False]

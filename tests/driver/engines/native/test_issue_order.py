@@ -1,4 +1,4 @@
-"""The native order of issue is that of ``npu.order``."""
+"""Equality of the native issue order and ``npu.order``'s."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ PHYSICAL = 70
 
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
-    """Tasks in an order that respects all barriers, in a few queues; sometimes with a flaw."""
+    """Draw tasks in an order that respects all barriers, in a few queues; sometimes with a flaw."""
     count = draw(st.integers(1, 10))
     queue_of_task = draw(st.lists(st.sampled_from("abc"), min_size=count, max_size=count))
-    # Barriers one after the other, each between tasks before and behind a border.
+    # Successive barriers, each between tasks before and after a border.
     borders = sorted(draw(st.lists(st.integers(1, count), max_size=5)))
     configs = np.zeros(len(borders), BARRIER_CONFIG)
     waits, posts = [0] * count, [0] * count
@@ -55,7 +55,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 def found(order, program: Program) -> object:
-    """Steps, or what is said to be wrong."""
+    """Return the order's steps, or the fault's message."""
     try:
         return list(order(program, PHYSICAL).steps())
     except DeviceFault as fault:
@@ -64,5 +64,5 @@ def found(order, program: Program) -> object:
 
 @settings(max_examples=100, deadline=None)
 @given(programs())
-def test_the_native_order_is_the_same(program: Program) -> None:
+def test_the_native_issue_order_equals_the_reference_order(program: Program) -> None:
     assert found(NativeExecutor().order, program) == found(issue_order, program)

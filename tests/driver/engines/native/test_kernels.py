@@ -1,4 +1,4 @@
-"""Kernels are compiled once, and nothing that others wrote is loaded as code."""
+"""Kernel cache: kernels are compiled once, and files that others may write are never loaded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from driver_layer.errors import EngineError
 
 
 def double(host: Host) -> str:
-    """Doubles the number that its argument leads to."""
+    """Write a kernel that doubles the number at its argument's address."""
     e = Emitter(host)
     place = e.pointer(0)
     e.store(e.b.mul(e.load(place, I64), I64(2)), place)
@@ -43,13 +43,13 @@ def test_a_warm_start_compiles_nothing(tmp_path: Path) -> None:
     assert (run(warm), warm.compiled) == (42, 0)
 
 
-def test_other_instructions_are_other_kernels(tmp_path: Path) -> None:
+def test_each_instruction_set_has_its_own_kernels(tmp_path: Path) -> None:
     for isa in (isa for isa in Isa if isa <= native_isa()):
         kernels = Kernels(detect(isa), ObjectCache(tmp_path / "kernels"))
         assert (run(kernels), kernels.compiled) == (42, 1)
 
 
-def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_damaged_object_file_is_compiled_again(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     run(Kernels(detect(), ObjectCache(folder)))
     (file,) = folder.iterdir()
@@ -61,7 +61,7 @@ def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_other_users_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "kernels"
     folder.mkdir()
     folder.chmod(mode)
@@ -69,12 +69,12 @@ def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -
     assert not list(folder.iterdir())
 
 
-def test_a_place_where_nothing_can_be_kept_is_no_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_disables_the_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     assert run(Kernels(detect(), ObjectCache(tmp_path / "file" / "kernels"))) == 42
 
 
-def test_kernels_that_were_not_read_for_long_make_room(
+def test_the_least_recently_read_kernels_are_evicted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "MOST_BYTES", 5000)
@@ -84,15 +84,15 @@ def test_kernels_that_were_not_read_for_long_make_room(
         objects.write(str(number), bytes(1000))
     for path in (tmp_path / "kernels").iterdir():
         os.utime(path, (ago, ago))
-    assert objects.read("1") == bytes(1000)  # now it is wanted again
+    assert objects.read("1") == bytes(1000)  # marks it as recently read
     objects.write("4", bytes(1000))
     kept = [number for number in range(5) if objects.read(str(number)) is not None]
     assert kept == [1, 4]
 
 
-def test_a_level_above_the_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_above_the_machines_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     highest = max(Isa)
     if native_isa() is highest:
         pytest.skip("the machine has the highest level")
-    with pytest.raises(EngineError, match="its highest level is"):
+    with pytest.raises(EngineError, match=r"this machine has no \w+; use \w+ or a lower level"):
         detect(highest)

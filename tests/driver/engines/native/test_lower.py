@@ -1,4 +1,4 @@
-"""The steps from tasks to a table, each by itself."""
+"""Steps of the lowering, each by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bytes = set[int]
 
 
 def bytes_of_side(side: Side) -> list[int]:
-    """Addresses, in the order in which a transfer goes through them."""
+    """Return the addresses in the order in which a transfer accesses them."""
     starts = itertools.product(*(range(length) for length, _ in side.dims))
     strides = [stride for _, stride in side.dims]
     return [
@@ -31,7 +31,7 @@ def bytes_of_side(side: Side) -> list[int]:
 
 @st.composite
 def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
-    """Two ways to cut the same number of bytes."""
+    """Draw two sides with the same number of bytes."""
     factors = draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=2, max_size=4))
 
     def side() -> Side:
@@ -49,7 +49,9 @@ def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
 
 @settings(max_examples=70, deadline=None)
 @given(two_sides())
-def test_joint_dimensions_go_the_way_of_both_sides(sides: tuple[Side, Side]) -> None:
+def test_joint_dimensions_address_the_bytes_of_both_sides_in_order(
+    sides: tuple[Side, Side],
+) -> None:
     joint = joint_dims(*sides)
     assert joint is not None
     width, dims = joint
@@ -58,12 +60,12 @@ def test_joint_dimensions_go_the_way_of_both_sides(sides: tuple[Side, Side]) -> 
         assert bytes_of_side(same) == bytes_of_side(side)
 
 
-def test_sides_that_cannot_be_cut_at_the_same_places_have_no_joint_dimensions() -> None:
+def test_sides_without_a_common_split_have_no_joint_dimensions() -> None:
     assert joint_dims(Side(3, ((4, 8),)), Side(4, ((3, 8),))) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
-def test_equal_rows_are_grouped_in_the_order_of_their_first(rows: list[tuple[int, int]]) -> None:
+def test_equal_rows_are_grouped_in_order_of_first_occurrence(rows: list[tuple[int, int]]) -> None:
     table = np.array(rows, np.int64)
     first, group = equal_rows(table)
     assert [rows[i] for i in first] == list(dict.fromkeys(rows))
@@ -72,7 +74,7 @@ def test_equal_rows_are_grouped_in_the_order_of_their_first(rows: list[tuple[int
 
 @st.composite
 def regions(draw: st.DrawFn) -> np.ndarray:
-    """Begin, rows, pitch and width of some places in a small memory."""
+    """Draw begin, rows, pitch and width of some regions in a small memory."""
     pitch = draw(st.sampled_from([7, 16]))
     drawn: list[tuple[int, int, int, int]] = []
     for _ in range(draw(st.integers(1, 10))):
@@ -90,8 +92,8 @@ def bytes_of_region(region: list[int]) -> Bytes:
 
 @settings(max_examples=50, deadline=None)
 @given(regions())
-def test_overlaps_are_those_of_bytes(table: np.ndarray) -> None:
-    """Rows of different pitches may be taken to overlap though they do not; nothing else may."""
+def test_regions_alias_if_their_bytes_overlap(table: np.ndarray) -> None:
+    """Only regions with different pitches may be reported as aliases without an overlap."""
     aliases = find_aliases(table)
     assert aliases is not None
     sets = [bytes_of_region(region) for region in table.tolist()]
@@ -109,7 +111,7 @@ def test_overlaps_are_those_of_bytes(table: np.ndarray) -> None:
                 assert sets[two] <= sets[one]
 
 
-def test_bytes_that_nobody_writes_have_no_region() -> None:
+def test_bytes_that_are_never_written_have_no_region() -> None:
     begins = np.array([0, 100, 100, 50], np.int64)
     shapes = np.array([[1, 10, 10]] * 4, np.int64)
     writes = np.array([False, True, False, False])
@@ -124,8 +126,8 @@ def addresses_of(dims: list[tuple[int, int]], element: int) -> list[int]:
 
 @settings(max_examples=70, deadline=None)
 @given(st.data())
-def test_an_operand_finds_the_same_bytes_on_the_other_side_of_a_copy(data: st.DataObject) -> None:
-    """Copies of rows, in order on the near side and anywhere on the far one."""
+def test_a_remapped_operand_has_the_same_bytes_on_the_other_side(data: st.DataObject) -> None:
+    """Copies of rows, ascending on the near side and in any order on the far side."""
     draw = data.draw
     element = draw(st.sampled_from([1, 2, 4]))
     width = element * draw(st.sampled_from([1, 2, 4, 6]))
@@ -173,7 +175,7 @@ def test_an_operand_finds_the_same_bytes_on_the_other_side_of_a_copy(data: st.Da
     assert [moved.offset + byte for byte in addresses_of(there, element)] == expected
 
 
-def test_an_operand_whose_strides_are_fixed_stays_where_they_would_change() -> None:
+def test_an_operand_with_fixed_strides_is_not_remapped_to_other_strides() -> None:
     near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     rows = slot(5, Access.READ, [Dim(4, 8, NO_WORD)], 4)
@@ -185,7 +187,7 @@ def test_an_operand_whose_strides_are_fixed_stays_where_they_would_change() -> N
 
 
 @pytest.mark.parametrize("length", [3, 4])
-def test_an_operand_that_leaves_a_row_has_no_strides_there(length: int) -> None:
+def test_an_operand_that_crosses_rows_is_not_remapped(length: int) -> None:
     near = slot(0, Access.WRITE, [Dim(4, 8, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     crossing = slot(5, Access.READ, [Dim(length, 4, 6)], 4)
@@ -193,15 +195,15 @@ def test_an_operand_that_leaves_a_row_has_no_strides_there(length: int) -> None:
 
 
 @pytest.mark.parametrize("outer", [8, 24, 48])
-def test_a_side_whose_rows_go_back_and_forth_is_not_gone_through(outer: int) -> None:
-    """Four rows 16 bytes apart, then four others between or behind the first of them."""
+def test_operands_are_not_remapped_through_a_side_with_interleaved_rows(outer: int) -> None:
+    """Four rows 16 bytes apart, and four others between them or after the first of them."""
     near = slot(0, Access.WRITE, [Dim(2, outer, 1), Dim(4, 16, 2)], 8)
     far = slot(0, Access.READ, [Dim(2, 64, 1), Dim(4, 8, 2)], 8)
     steps = slot(5, Access.READ, [Dim(3, outer, 6)], 8)
     assert remap_operand(steps, 0, near, far) is None
 
 
-def test_rows_with_gaps_between_them_are_gone_through() -> None:
+def test_operands_are_remapped_through_rows_with_gaps() -> None:
     near = slot(0, Access.WRITE, [Dim(4, 12, 1)], 8)
     far = slot(0, Access.READ, [Dim(4, 32, 1)], 8)
     rows = slot(5, Access.READ, [Dim(4, 12, 6), Dim(4, 2, NO_WORD)], 2)

@@ -1,4 +1,4 @@
-"""Workloads that continue each other become one product, cut anew for the kernel."""
+"""Merging of adjoining workloads into one matmul, which is tiled again for the kernel."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from driver_layer.testing.check_engines.one_task import free_queue
 from driver_layer.testing.small_programs import CMX, Product, product
 
 THREADS = 2
-"""That share a product of this size."""
+"""Number of threads that share the matmul."""
 
 
 def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> tuple[Any, ...]:
-    """A product of i8 [m, k] and [n, k] to f32 [m, n], cut into workloads as compilers do."""
+    """Return a matmul of i8 [m, k] and [n, k] to f32 [m, n], tiled as compilers do."""
     m, n, k = shape
     random = np.random.default_rng(1)
     act = random.integers(-128, 128, (m, k), np.int8)
@@ -78,12 +78,12 @@ def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> 
 @pytest.mark.parametrize(
     ("shape", "rows", "columns", "calls"),
     [
-        ((48, 96, 64), 16, 24, 2),  # a part of 64 columns for one thread, 32 for the other
+        ((48, 96, 64), 16, 24, 2),  # 64 columns for one thread, 32 for the other
         ((33, 50, 48), 33, 50, 2),
         ((9, 30, 20), 9, 7, 1),
     ],
 )
-def test_the_workloads_of_a_product_are_merged_and_cut_anew(
+def test_workloads_of_a_matmul_are_merged_and_tiled_again(
     shape: tuple[int, int, int],
     rows: int,
     columns: int,
@@ -93,10 +93,10 @@ def test_the_workloads_of_a_product_are_merged_and_cut_anew(
     assert calls_of_a_product(shape, rows, columns, monkeypatch) == calls
 
 
-def test_a_wide_product_is_cut_into_parts_that_suit_the_kernel(
+def test_a_wide_matmul_is_tiled_to_the_kernels_width(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """How wide that is depends on the processor: on its tile registers, or its vectors."""
+    """The width depends on the processor's tile registers or vectors."""
     suits: list[int] = []
     real = merge._tile
 
@@ -108,13 +108,13 @@ def test_a_wide_product_is_cut_into_parts_that_suit_the_kernel(
     calls = calls_of_a_product((64, 2800, 32), 32, 700, monkeypatch)
     (part,) = suits
     fewest = -(-2800 // part)
-    assert fewest <= calls < fewest + THREADS, "no wider, and as many for each thread"
+    assert fewest <= calls < fewest + THREADS, "no wider, and a multiple of the threads"
 
 
 def calls_of_a_product(
     shape: tuple[int, int, int], rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> int:
-    """Run a product that is right, and give how many calls it took."""
+    """Run a matmul, check its output, and return the number of calls."""
     program, order, bus, out, expected = tiles_of_a_product(shape, rows, columns)
     tables: list[Any] = []
     real = executor.build_table

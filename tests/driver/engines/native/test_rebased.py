@@ -1,4 +1,4 @@
-"""A program that was prepared once is rebased when its memory is elsewhere."""
+"""Rebasing of prepared programs to other memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rebased(run: Run, spans: Spans) -> Run | None:
 @pytest.mark.long
 @settings(max_examples=70, deadline=None)
 @given(data=st.data(), before=st.sampled_from([0, 4, 64, 4096]))
-def test_any_program_leaves_elsewhere_what_it_leaves_if_it_is_prepared_there(
+def test_any_rebased_program_leaves_the_same_bytes_as_a_newly_prepared_one(
     programs: st.SearchStrategy[list[Step]], data: st.DataObject, before: int
 ) -> None:
     made = data.draw(programs)
@@ -58,7 +58,7 @@ def test_any_program_leaves_elsewhere_what_it_leaves_if_it_is_prepared_there(
         assert there.contents == Machine().run(made, TaskByTask(ReferenceEngines()))
 
 
-def test_it_is_not_prepared_again_and_nothing_of_the_first_memory_is_touched() -> None:
+def test_a_rebased_program_does_not_touch_the_first_memory() -> None:
     here, there = Machine(), Machine(64)
     before = here.contents
     run = rebased(prepared(here, STEPS), there.spans())
@@ -69,7 +69,7 @@ def test_it_is_not_prepared_again_and_nothing_of_the_first_memory_is_touched() -
 
 
 def split(spans: Spans, gap: int) -> Spans:
-    """DDR as two spans, the second of which lies some bytes farther than where the first ends."""
+    """Return DDR as two spans with a gap of some bytes between them."""
     number = 2
     begin, size = int(spans.begins[number]), int(spans.sizes[number]) // 2
     return Spans(
@@ -80,8 +80,8 @@ def split(spans: Spans, gap: int) -> Spans:
     )
 
 
-def test_what_touched_must_stay_together() -> None:
-    """A call may have been made of two that continue each other."""
+def test_adjoining_spans_must_stay_adjoining() -> None:
+    """A call may have been merged from two that adjoin."""
     here, there = Machine(), Machine(4096)
     run = prepared(here, STEPS, split(here.spans(), 0))
     assert rebased(run, split(there.spans(), 0)) is not None
@@ -89,7 +89,7 @@ def test_what_touched_must_stay_together() -> None:
 
 
 def changed(spans: Spans, number: int, **columns: int) -> Spans:
-    """Spans of which one is different."""
+    """Return the spans with changed columns of one span."""
     made = {}
     for name, value in columns.items():
         column = getattr(spans, name).copy()
@@ -110,14 +110,14 @@ DDR, FIXED = 2, 3
     ],
     ids=["read-only", "the same as another", "within another"],
 )
-def test_where_it_would_not_be_the_same_it_is_prepared_anew(number, columns) -> None:
+def test_programs_are_not_rebased_if_relations_of_their_memory_change(number, columns) -> None:
     run, spans = prepared(Machine(), STEPS), Machine(4096).spans()
     assert rebased(run, spans) is not None
     assert rebased(run, changed(spans, number, **columns(spans))) is None
 
 
-def test_who_only_reads_may_read_the_same() -> None:
-    """Two tensors that are read lie in one place, as weights that are equal."""
+def test_spans_that_are_only_read_may_become_one() -> None:
+    """Two inputs, such as equal weights, may share memory."""
     made: list[Step] = [
         Copy(Side("fixed", 0, 64, ()), Side("cmx0", 0, 64, ())),
         Copy(Side("ddr", 0, 64, ()), Side("cmx0", 64, 64, ())),
@@ -126,15 +126,15 @@ def test_who_only_reads_may_read_the_same() -> None:
     assert rebased(run, changed(spans, DDR, begins=int(spans.begins[FIXED]))) is not None
 
 
-def test_what_reaches_beyond_its_memory_is_not_rebased() -> None:
-    """A span says less than the program does: nobody knows where the rest of it would be."""
+def test_a_program_that_accesses_memory_beyond_its_spans_is_not_rebased() -> None:
+    """The span is smaller than the accessed memory, so that the rest cannot be relocated."""
     machine = Machine()
     run = prepared(machine, STEPS, changed(machine.spans(), DDR, sizes=32))
     assert rebased(run, changed(Machine(64).spans(), DDR, sizes=32)) is None
 
 
 def gathering(machine: Machine, row: int) -> tuple[Program, Order]:
-    """Rows of the fixed memory, by a list in CMX, to DDR; the table has no end of its own."""
+    """Gather rows of the fixed memory, by a list in CMX, to DDR; the table has no row count."""
     machine.bus.cmx.tiles[0][CMX : CMX + 16].view("<i8")[:] = row, 1
     record = np.zeros(1, DMA_DESCRIPTOR)
     record["src"], record["dst"] = machine.fixed.address, machine.ddr.address
@@ -145,9 +145,9 @@ def gathering(machine: Machine, row: int) -> tuple[Program, Order]:
     return program, Order([0], [0])
 
 
-def test_a_gather_moves_where_its_table_is_as_long() -> None:
+def test_a_gather_is_rebased_if_the_other_allocation_has_room_for_its_table() -> None:
     here, there = Machine(), Machine()
-    # The tensor is the first half of the memory; the table goes on to its end.
+    # The tensor is the first half of the memory; the table extends to its end.
     run = NativeExecutor().prepare(
         *gathering(here, 3), here.bus, changed(here.spans(), FIXED, sizes=256)
     )
@@ -161,7 +161,7 @@ def test_a_gather_moves_where_its_table_is_as_long() -> None:
     assert there.contents[:32] == rows
 
 
-def test_what_fails_elsewhere_is_explained_there() -> None:
+def test_a_fault_of_a_rebased_program_is_explained_with_its_own_memory() -> None:
     here, there = Machine(), Machine()
     executor = NativeExecutor()
     run = executor.prepare(*gathering(here, 3), here.bus, here.spans())
@@ -173,6 +173,6 @@ def test_what_fails_elsewhere_is_explained_there() -> None:
     assert isinstance(run, Rebasable)
     elsewhere = run.rebased(there.spans(), say)
     assert elsewhere is not None
-    with pytest.raises(DeviceFault, match="q, task 0: a gather of row 99"):
+    with pytest.raises(DeviceFault, match="q, task 0: a gather reads row 99 of a table"):
         elsewhere()
     run()

@@ -1,4 +1,4 @@
-"""Workloads that go on with each other's sums become one product."""
+"""Fusion of workloads that continue one another's sums into one matmul."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORE = Copy(SUMS, Side("ddr", 0, 32, ()))
 
 
 def pieces(*lengths: int) -> list[Product]:
-    """A product of [2, 16] and [4, 16] in pieces of k."""
+    """Return a matmul of [2, 16] and [4, 16], split along k into workloads of these lengths."""
     made: list[Product] = []
     at = 0
     for length in lengths:
@@ -37,50 +37,52 @@ def pieces(*lengths: int) -> list[Product]:
 
 
 @pytest.mark.parametrize("lengths", [(8, 8), (4, 8, 4), (1, 2, 3, 10)])
-def test_pieces_of_k_are_one_product(shape_of: Shape, lengths: tuple[int, ...]) -> None:
+def test_a_chain_along_k_is_fused_into_one_matmul(
+    shape_of: Shape, lengths: tuple[int, ...]
+) -> None:
     assert shape_of([*pieces(*lengths), STORE]) == (2, 2)
 
 
-def test_what_adds_to_sums_that_were_there_does_so_piece_by_piece(shape_of: Shape) -> None:
-    """Numbers may be so far apart that the order of additions shows."""
+def test_a_chain_that_adds_to_earlier_sums_is_not_fused(shape_of: Shape) -> None:
+    """Numbers may differ so much in magnitude that the order of additions matters."""
     first, *others = pieces(2, 6, 8)
     zeros = Fill(SUMS, 0)
     assert shape_of([zeros, *others, STORE]) == (4, 4)
     assert shape_of([first, zeros, *others, STORE]) == (5, 5)
 
 
-def test_sums_that_are_taken_between_are_made(shape_of: Shape) -> None:
+def test_sums_read_in_between_are_computed(shape_of: Shape) -> None:
     first, second, third = pieces(4, 8, 4)
     taken = Copy(SUMS, Side("ddr", 128, 32, ()))
     rows, _ = shape_of([first, second, taken, third, STORE])
-    assert rows == 4  # two pieces together, and what follows
+    assert rows == 4  # the first two workloads fused, and the other tasks
 
 
-def test_a_piece_whose_operand_changes_is_made_before(shape_of: Shape) -> None:
+def test_a_workload_whose_operand_changes_later_is_not_fused(shape_of: Shape) -> None:
     first, second, third = pieces(4, 8, 4)
     change = Fill(Side("cmx0", 0, 4, ()), 3)
     rows, _ = shape_of([first, change, second, third, STORE])
-    assert rows == 5  # the others cannot go on with it
+    assert rows == 5  # the later workloads cannot be fused with it
 
 
-def test_a_piece_that_begins_elsewhere_is_made_alone(shape_of: Shape) -> None:
+def test_a_workload_that_does_not_continue_the_previous_one_is_not_fused(shape_of: Shape) -> None:
     first, second = pieces(8, 8)
     again = Product(0, 0, 64, 256, 2, 4, 8, 16, 16, accumulate=True)
     assert shape_of([first, again, STORE]) == (3, 3)
     assert shape_of([first, second, STORE]) == (2, 2)
 
 
-def test_integers_whose_sums_would_not_fit_are_not_one_product(
+def test_integer_workloads_whose_sums_might_overflow_are_not_fused(
     shape_of: Shape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dpu, "MOST_INTEGERS", 15)
     assert shape_of([*pieces(8, 8), STORE]) == (3, 3)
-    # A workload is none too long by itself.
+    # A single workload is never too long.
     assert shape_of([*pieces(16), STORE]) == (1, 1)
 
 
-def test_the_largest_products_of_bytes_do_not_wrap_around() -> None:
-    """Activations of 0 less 255, times weights of 255: i32 holds no more than 33,025 of them."""
+def test_the_largest_matmuls_of_bytes_do_not_overflow() -> None:
+    """Activations of 0 - 255 times weights of 255: i32 holds at most 33,025 of these products."""
     length, count = DPU_MAX_DIM, 5
     bus = Bus(Cmx(PLATFORMS["4000"]), AddressSpace())
     out = bus.space.allocate(4, MemoryKind.DMA)
@@ -94,7 +96,7 @@ def test_the_largest_products_of_bytes_do_not_wrap_around() -> None:
         work = product(piece)
         work.registers["act_type"] = work.registers["weight_type"] = DType.U8
         work.registers["act_zero"] = 255
-        for operand in ("act", "weight", "out"):  # those of small programs lie further behind
+        for operand in ("act", "weight", "out"):  # addresses of small programs have an offset
             work.registers[f"{operand}_address"] -= CMX
         works.append(work)
     store = np.zeros(1, DMA_DESCRIPTOR)

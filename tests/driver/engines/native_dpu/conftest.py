@@ -1,6 +1,7 @@
 """Workloads for DPU kernels: drawn, run by the reference engine, and run by native code.
 
-Every operand of native code ends where memory ends: one byte more is a segmentation fault.
+Every operand of native code ends at an inaccessible page: an access beyond it is a segmentation
+fault.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FILL = 0xA5
 
 
 class Guarded:
-    """Memory that ends before a page which nobody may touch."""
+    """Memory that ends before an inaccessible page."""
 
     def __init__(self, size: int = 1 << 19) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -45,13 +46,13 @@ class Guarded:
         assert libc.mprotect(ctypes.c_void_p(self._end), mmap.PAGESIZE, 0) == 0
 
     def place(self, content: np.ndarray) -> int:
-        """Put bytes at the end; give their address. What precedes them is the filler."""
+        """Store bytes at the end and the filler before them; return the bytes' address."""
         self._bytes[:] = _FILL
         self._bytes[self._bytes.size - content.size :] = content
         return self._end - content.size
 
     def take(self, size: int) -> tuple[np.ndarray, bool]:
-        """Give the last bytes, and whether those before are as they were."""
+        """Return the last ``size`` bytes, and whether the filler before them is unchanged."""
         rest = self._bytes.size - size
         return self._bytes[rest:].copy(), bool((self._bytes[:rest] == _FILL).all())
 
@@ -60,7 +61,7 @@ _MEMORY = {name: Guarded() for name in ("act", "weight", "out", "scale", "zero",
 
 
 Choose = Callable[[Problem, Host], Choice | None]
-"""Gives a kernel, as ``dpu.choose`` and each family do."""
+"""Returns a kernel, as ``dpu.choose`` and each family do."""
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Workload:
     parts: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
 
     def reference(self) -> np.ndarray:
-        """Bytes of the output after the reference engine's run."""
+        """Return the bytes of the output after the reference engine's run."""
         bench = Bench.make(ReferenceEngines())
         for name, content in self.operands.items():
             bench.cmx(_PLACES[name], content)
@@ -88,7 +89,7 @@ class Workload:
         return bench.read(tile_base(0) + _PLACES["out"], "u1", size).copy()
 
     def native(self, isa: Isa, choose: Choose = choose) -> tuple[np.ndarray, str]:
-        """Bytes of the output after native code's run, and the kernels' keys."""
+        """Return the bytes of the output after native code's run, and the kernels' keys."""
         kernels = KERNELS[isa]
         words, used = words_of(self.registers, _pointers(self)), []
         for rows, columns in self.parts:
@@ -103,7 +104,7 @@ class Workload:
         return found, " + ".join(used)
 
     def values(self, name: str) -> np.ndarray:
-        """An operand's elements in f64, 4-bit ones unpacked, by its shape."""
+        """Return an operand's elements in f64, 4-bit ones unpacked."""
         r = self.registers
         batch, m, n, k = (int(r[dim]) for dim in ("batch", "m", "n", "k"))
         groups = -(-k // (int(r["group"]) or k))
@@ -113,7 +114,7 @@ class Workload:
         return elements(self.operands[name], int(r[f"{name}_type"]), shape, r[f"{name}_strides"])
 
     def magnitude(self) -> np.ndarray:
-        """Sums over k of |act * weight|, times what the output is scaled by."""
+        """Return sums over k of |act * weight|, times the scales of the output."""
         r = self.registers
         act = self.values("act") - int(r["act_zero"])
         weight, k = self.values("weight"), int(r["k"])
@@ -129,7 +130,7 @@ class Workload:
 
 
 def elements(raw: np.ndarray, code: int, shape: Any, strides: Any) -> np.ndarray:
-    """Strided elements of bytes, in f64."""
+    """Return strided elements of a byte array, in f64."""
     kind = next(t for t in ELEMENT_TYPES.values() if t.code == code)
     packed = kind.bits == 4
     stored = (*shape[:-1], -(-shape[-1] // 2)) if packed else shape
@@ -142,14 +143,14 @@ def elements(raw: np.ndarray, code: int, shape: Any, strides: Any) -> np.ndarray
 
 
 def scratch(size: int) -> np.ndarray:
-    """Memory aligned to 64 bytes, filled with what is no number."""
+    """Return memory aligned to 64 bytes, filled with NaNs."""
     raw = np.full(size + 64 + 4096, 0xFF, np.uint8)
     begin = -raw.ctypes.data % 64
     return raw[begin : begin + size + 4096]
 
 
 def run(kernels: Kernels, choice: Any, words: np.ndarray, memory: np.ndarray) -> None:
-    """Run a kernel; it must keep to its scratch."""
+    """Run a kernel, and check that it stays within its scratch memory."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     memory[-4096:] = 0x5A
     status = kind(kernels.address(choice.spec))(words.ctypes.data, memory.ctypes.data)
@@ -158,7 +159,7 @@ def run(kernels: Kernels, choice: Any, words: np.ndarray, memory: np.ndarray) ->
 
 
 def assert_agrees(workload: Workload, isa: Isa, choose: Choose = choose) -> str:
-    """Native code gives what the reference gives, but for the order of its sums."""
+    """Check that native code agrees with the reference, up to the order of sums."""
     r = workload.registers
     expected_raw = workload.reference()
     found_raw, used = workload.native(isa, choose)
@@ -189,12 +190,12 @@ _NAMES = {int(t.code): name for name, t in ELEMENT_TYPES.items()}
 
 
 def _rounding(code: int) -> float:
-    """Of one unit in the last place: sums that differ a little may round apart."""
+    """Return one unit in the last place, as slightly different sums may round differently."""
     return {DType.FP32: 2.0**-22, DType.FP16: 2.0**-10, DType.BFP16: 2.0**-7}[DType(code)]
 
 
 def random_elements(kind: str, count: int, random: np.random.Generator) -> np.ndarray:
-    """Raw bytes of elements of a type."""
+    """Return raw bytes of random elements of a type."""
     info = ELEMENT_TYPES[kind]
     if kind in _FLOATS or info.code in FLOAT8:
         values = random.standard_normal(count).astype(np.float32)
@@ -205,7 +206,7 @@ def random_elements(kind: str, count: int, random: np.random.Generator) -> np.nd
 def _strides(
     shape: tuple[int, ...], size: int, order: tuple[int, ...], padding: tuple[int, ...]
 ) -> tuple[list[int], int]:
-    """Strides that lay dimensions out in an order, innermost last; and the bytes reached."""
+    """Return strides for an order of dimensions, innermost last, and the extent in bytes."""
     strides, step = [0] * len(shape), size
     for place in reversed(order):
         strides[place] = step
@@ -226,7 +227,7 @@ _TABLES: dict[str, list[str | None]] = {
 
 
 def _tables_of(weight: str) -> dict[str, list[str | None]]:
-    """What weights may have: floats of 8 bits have no zero points."""
+    """Return the table types that weights may have; 8-bit floats have no zero points."""
     none = ELEMENT_TYPES[weight].code in FLOAT8
     return {name: kinds for name, kinds in _TABLES.items() if not (none and name == "zero")}
 
@@ -235,7 +236,7 @@ def _tables_of(weight: str) -> dict[str, list[str | None]]:
 def workloads(draw: Any, kinds: tuple[str, str, str], **fixed: Any) -> Workload:
     """Draw a workload of given operand types.
 
-    ``fixed`` holds values for some of what is drawn: m, layout, group, scale, zero, ...
+    ``fixed`` has values for some of the drawn properties: m, layout, group, scale, zero, ...
     """
 
     def pick(name: str, strategy: st.SearchStrategy[Any]) -> Any:
@@ -309,7 +310,7 @@ def _sizes_and_types(
 
 
 def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """All of it, or two variants."""
+    """Draw one variant that covers the output, or two."""
     cut = draw(st.integers(0, 3))
     if cut == 2 and n > 1:
         middle = draw(st.integers(1, n - 1))
@@ -321,7 +322,7 @@ def _parts(draw: Any, m: int, n: int) -> list[tuple[tuple[int, int], tuple[int, 
 
 
 def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
-    """Whether a second run with ``PRESENT``, after the weights are lost, gives the same."""
+    """Return whether a second run with ``PRESENT`` agrees after the weights are overwritten."""
     kernels, words = KERNELS[isa], words_of(workload.registers, _pointers(workload))
     m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
     choice = choose(Problem.of(workload.registers, m), kernels.host)
@@ -339,13 +340,13 @@ def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
 
 
 def in_parts(workload: Workload, isa: Isa, borders: list[int], paddings: list[int]) -> np.ndarray:
-    """Bytes of the output where weights along n lie in several parts.
+    """Return the bytes of the output for weights along n that are stored in several parts.
 
     Args:
-        workload: a plain one, with weights along n.
-        isa: what runs it.
-        borders: where parts begin along k, and k.
-        paddings: bytes between the rows of each part; each is memory of its own.
+        workload: a plain workload, with weights along n.
+        isa: instruction set to run with.
+        borders: begins of the parts along k, followed by k.
+        paddings: bytes between the rows of each part; each part has separate memory.
     """
     kernels, whole = KERNELS[isa], words_of(workload.registers, _pointers(workload))
     m, n, k = (int(whole[word]) for word in (Word.M, Word.N, Word.K))
@@ -367,7 +368,7 @@ def in_parts(workload: Workload, isa: Isa, borders: list[int], paddings: list[in
 
 
 def sprinkle(workload: Workload, random: np.random.Generator) -> None:
-    """Put numbers that are not finite, huge or tiny among the operands' floats."""
+    """Insert infinite, NaN, huge and tiny numbers into the operands' floats."""
     for name in ("act", "weight"):
         kind = _NAMES[int(workload.registers[f"{name}_type"])]
         code = ELEMENT_TYPES[kind].code
@@ -383,7 +384,7 @@ def sprinkle(workload: Workload, random: np.random.Generator) -> None:
 
 
 def _pointers(workload: Workload) -> dict[Word, int]:
-    """Put operands where memory ends; give their addresses."""
+    """Store operands at the end of memory; return their addresses."""
     found = {
         Word[name.upper()]: _MEMORY[name].place(content)
         for name, content in workload.operands.items()
@@ -395,7 +396,7 @@ def _pointers(workload: Workload) -> dict[Word, int]:
 
 
 class Dpu:
-    """What the tests of kernels draw, and how they judge it."""
+    """Strategies and checks for the tests of kernels."""
 
     levels = LEVELS
     workloads = staticmethod(workloads)
@@ -406,7 +407,7 @@ class Dpu:
 
     @staticmethod
     def plain(kinds: tuple[str, str, str], **fixed: Any) -> st.SearchStrategy[Workload]:
-        """Workloads of one size, operands side by side, in one part."""
+        """Draw workloads of fixed size, with contiguous operands and one variant."""
         return workloads(kinds, plain=True, batch=1, layout="k", **fixed)
 
 

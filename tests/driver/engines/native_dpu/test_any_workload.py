@@ -1,4 +1,4 @@
-"""Any workload, by whatever kernel is chosen: the generic one where there are no vectors."""
+"""Any workload, with the chosen kernel; on hosts without vectors, the generic one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ OUTS = st.sampled_from(["f16", "bf16", "f32"])
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_any_workload_gives_what_the_reference_gives(
-    dpu: Any, isa: Isa, data: st.DataObject
-) -> None:
+def test_any_workload_agrees_with_the_reference(dpu: Any, isa: Isa, data: st.DataObject) -> None:
     act, weight, out = data.draw(ACTS), data.draw(WEIGHTS), data.draw(OUTS)
     if act in ("i8", "u8") and weight not in ("i8", "u8", "i4", "u4"):
         weight = "i8"

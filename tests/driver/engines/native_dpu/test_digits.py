@@ -1,4 +1,4 @@
-"""Products of few rows of floats with bytes, by dot products of fixed-point digits."""
+"""Matmuls of few rows of floats with bytes, by dot products of fixed-point digits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_few_rows_of_bytes_give_what_the_reference_gives(
+def test_few_rows_with_byte_weights_agree_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
 ) -> None:
     dpu.assert_agrees(_draw(dpu, data, kinds), isa, digits.choose)
@@ -52,7 +52,7 @@ def test_few_rows_of_bytes_give_what_the_reference_gives(
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[3], KINDS[5]], ids=_named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_a_row_may_have_one_number_that_is_far_above_or_below_the_others(
+def test_a_row_may_have_one_outlier_far_above_or_below_the_others(
     dpu: Any, kinds: Kinds, spread: float, data: st.DataObject, seed: int
 ) -> None:
     workload = _draw(dpu, data, kinds)
@@ -65,7 +65,7 @@ def test_a_row_may_have_one_number_that_is_far_above_or_below_the_others(
 @pytest.mark.parametrize("spread", [1e2, 1e4, 1e6, 1e9])
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_a_large_number_that_no_weight_counts_hides_none_of_the_others(
+def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
     dpu: Any, spread: float, data: st.DataObject
 ) -> None:
     tables = {"zero": None, "scale": "f32", "group": 0, "m": data.draw(st.integers(1, 2))}
@@ -80,7 +80,7 @@ def test_a_large_number_that_no_weight_counts_hides_none_of_the_others(
 @pytest.mark.parametrize("scale", [0.0, 1e-38, 1e-24, 1e24])
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_rows_may_be_huge_tiny_or_nothing(dpu: Any, scale: float, data: st.DataObject) -> None:
+def test_rows_may_be_huge_tiny_or_zero(dpu: Any, scale: float, data: st.DataObject) -> None:
     workload = _draw(dpu, data, KINDS[5])
     stored = workload.operands["act"].view(np.float32)
     stored *= np.float32(scale)
@@ -89,7 +89,7 @@ def test_rows_may_be_huge_tiny_or_nothing(dpu: Any, scale: float, data: st.DataO
 
 @settings(max_examples=18, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, seed: int) -> None:
+def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     workload = _draw(dpu, data, KINDS[0])
     workload.registers["alpha"] = 1.0
     dpu.sprinkle(workload, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Products of few rows by the processor's dot products, where it has them."""
+"""Matmuls of few rows with the processor's dot products, if it has them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _named(kinds: Kinds) -> str:
 @pytest.mark.parametrize("kinds", NIBBLES, ids=_named)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_a_row_of_4_bit_weights_gives_what_the_reference_gives(
+def test_a_row_with_4_bit_weights_agrees_with_the_reference(
     dpu: Any, kinds: Kinds, data: st.DataObject
 ) -> None:
     fixed = kinds[3] | {
@@ -57,7 +57,7 @@ def test_a_row_of_4_bit_weights_gives_what_the_reference_gives(
 @needs_bf16
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, seed: int) -> None:
+def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     fixed = NIBBLES[0][3] | {"layout": "k", "m": 1, "alpha": 1.0}
     group = data.draw(st.sampled_from([0, 64, 128]))
     workload = data.draw(dpu.workloads(NIBBLES[0][:3], group=group, **fixed))
@@ -69,7 +69,7 @@ def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, 
 @pytest.mark.parametrize("kinds", QUADS, ids=_named)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_few_rows_of_integers_give_what_the_reference_gives(
+def test_few_rows_of_integers_agree_with_the_reference(
     dpu: Any, kinds: Kinds, data: st.DataObject
 ) -> None:
     fixed = kinds[3] | {

@@ -1,4 +1,4 @@
-"""Products of many rows, or with weights that lie along n."""
+"""Matmuls of many rows, or with weights along n."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = [
     ("i8", "i4", "f32", {"zero": "i8", "scale": "f32"}),
 ]
 VECTORS = min(native_isa(), Isa.AVX512)
-"""The highest level without tile registers, which have kernels of their own (test_tiles.py)."""
+"""Highest level without tile registers, which have separate kernels (test_tiles.py)."""
 LOWER = [isa for isa in Isa if Isa.PORTABLE <= isa < VECTORS]
 
 Kinds = tuple[str, str, str, dict[str, Any]]
@@ -47,9 +47,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_many_rows_give_what_the_reference_gives(
-    dpu: Any, kinds: Kinds, data: st.DataObject
-) -> None:
+def test_many_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     _check(dpu, VECTORS, kinds, data)
 
 
@@ -58,7 +56,7 @@ def test_many_rows_give_what_the_reference_gives(
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4], KINDS[8]], ids=_named)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
-def test_other_processors_give_it_too(
+def test_many_rows_agree_with_the_reference_on_lower_levels(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
 ) -> None:
     _check(dpu, isa, kinds, data)

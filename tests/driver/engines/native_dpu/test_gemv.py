@@ -1,4 +1,4 @@
-"""Products of few rows: gemv for weights that lie along k, axpy for those that lie along n."""
+"""Matmuls of few rows: gemv for weights along k, axpy for weights along n."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_few_rows_give_what_the_reference_gives(
-    dpu: Any, kinds: Kinds, data: st.DataObject
-) -> None:
+def test_few_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     _check(dpu, native_isa(), kinds, data)
 
 
@@ -53,7 +51,7 @@ def test_few_rows_give_what_the_reference_gives(
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[2], KINDS[5]], ids=_named)
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
-def test_other_processors_give_it_too(
+def test_few_rows_agree_with_the_reference_on_lower_levels(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
 ) -> None:
     _check(dpu, isa, kinds, data)

@@ -1,4 +1,4 @@
-"""Products of few rows with 4-bit weights, by look-ups, where vectors are wide enough for them."""
+"""Matmuls of few rows with 4-bit weights, by look-ups, which need AVX-512."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _named(kinds: Kinds) -> str:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_few_rows_of_4_bit_weights_give_what_the_reference_gives(
+def test_few_rows_with_4_bit_weights_agree_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
 ) -> None:
     fixed = kinds[3] | {
@@ -55,14 +55,14 @@ def test_few_rows_of_4_bit_weights_give_what_the_reference_gives(
 
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, seed: int) -> None:
+def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     fixed = KINDS[0][3] | {"layout": "k", "m": data.draw(st.integers(1, 8)), "alpha": 1.0}
     workload = data.draw(dpu.workloads(KINDS[0][:3], group=data.draw(GROUPS), **fixed))
     dpu.sprinkle(workload, np.random.default_rng(seed))
     dpu.assert_agrees(workload, native_isa(), lookups.choose)
 
 
-def test_a_row_goes_to_the_fastest_dots_there_are() -> None:
+def test_the_fastest_available_dot_products_are_chosen() -> None:
     problem = Problem(
         act=DType.FP16,
         weight=DType.U4,

@@ -1,4 +1,4 @@
-"""Products of one row of floats with 4-bit weights, by dot products of fixed-point digits."""
+"""Matmuls of one row of floats with 4-bit weights, by dot products of fixed-point digits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_a_row_of_4_bit_weights_give_what_the_reference_gives(
+def test_a_row_with_4_bit_weights_agrees_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
 ) -> None:
     dpu.assert_agrees(_draw(dpu, data, kinds), isa, nibble_digits.choose)
@@ -56,7 +56,7 @@ def test_a_row_of_4_bit_weights_give_what_the_reference_gives(
 @pytest.mark.parametrize("large", [1e-30, 1e-3, 1e2, 1e4, 1e6])
 @settings(max_examples=10, deadline=None)
 @given(data=st.data())
-def test_a_large_number_that_no_weight_counts_hides_none_of_the_others(
+def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
     dpu: Any, large: float, data: st.DataObject
 ) -> None:
     tables = {"zero": None, "scale": "f32", "group": data.draw(GROUPS), "m": 1}
@@ -70,7 +70,7 @@ def test_a_large_number_that_no_weight_counts_hides_none_of_the_others(
 
 @settings(max_examples=18, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_activations_that_are_not_finite_stay_so(dpu: Any, data: st.DataObject, seed: int) -> None:
+def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     workload = _draw(dpu, data, KINDS[0])
     workload.registers["alpha"] = 1.0
     dpu.sprinkle(workload, np.random.default_rng(seed))

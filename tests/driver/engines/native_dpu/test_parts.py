@@ -1,4 +1,4 @@
-"""Weights that lie in several parts along k: the same bits as if they lay in one."""
+"""Weights in several parts along k, with the same bits as weights in one part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTHS = st.sampled_from([2, 5, 16, 64, 100])
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @settings(max_examples=30, deadline=None)
 @given(data=st.data(), cuts=st.lists(st.floats(0, 1), max_size=3))
-def test_each_part_goes_on_with_the_sums_of_the_one_before(
+def test_each_part_continues_the_sums_of_the_previous_one(
     dpu: Any, isa: Isa, data: st.DataObject, cuts: list[float]
 ) -> None:
     k, m, n = data.draw(DEPTHS), data.draw(st.integers(1, 8)), data.draw(WIDTHS)

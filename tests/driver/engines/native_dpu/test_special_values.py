@@ -1,4 +1,4 @@
-"""What is not finite, huge or tiny."""
+"""Infinite, NaN, huge and tiny values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _named(case: Isa | tuple[str, str, str, dict[str, Any]]) -> str:
 )
 @settings(max_examples=15, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
-def test_values_that_are_not_finite_stay_so(
+def test_nonfinite_values_propagate(
     dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject, seed: int
 ) -> None:
     layout = data.draw(st.sampled_from(["k", "n"]))

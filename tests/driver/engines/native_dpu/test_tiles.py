@@ -1,4 +1,4 @@
-"""Products of many rows in tile registers (AMX)."""
+"""Matmuls of many rows in tile registers (AMX)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def _named(kinds: Kinds) -> str:
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_many_rows_give_what_the_reference_gives(
-    dpu: Any, kinds: Kinds, data: st.DataObject
-) -> None:
+def test_many_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     integers = kinds[0] in ("i8", "u8")
     fixed = kinds[3] | {
         "layout": data.draw(st.sampled_from(["k"] if integers else ["k", "k", "n"])),
@@ -67,7 +65,7 @@ def test_sizes_beyond_one_block(
 
 @pytest.mark.parametrize(("act", "weight"), [("f16", "f16"), ("f16", "bf16"), ("bf16", "f16")])
 def test_products_of_f16_are_exact(dpu: Any, act: str, weight: str) -> None:
-    """Those of its bf16 parts are, and f32 holds their sum."""
+    """Products of the bf16 parts are exact, and f32 holds their sum."""
 
     @settings(max_examples=3, deadline=None, database=None)
     @given(workload=dpu.plain((act, weight, "f32"), m=40, n=50, k=1, alpha=1.0, accumulate=False))

@@ -1,4 +1,4 @@
-"""A bench on which native SHAVE kernels run beside the reference, in memory with borders."""
+"""Bench that compares native SHAVE kernels with the reference, in guarded memory."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _PLACE_BYTES = 1 << 21
 _NONE, _READ_WRITE = 0, 3
 
 _ROUGH = {Op.EXP, Op.LOG, Op.SIN, Op.COS, Op.TANH, Op.ERF, Op.POW, Op.RSUM}
-"""Opcodes that may differ from numpy's in the last places; all others give the same bits."""
+"""Opcodes that may differ from numpy in the last places; all others give equal bits."""
 
 
 class GuardedMemory:
-    """Places of memory that end where a page begins which nobody may touch."""
+    """Memory with places that end at an inaccessible page."""
 
     def __init__(self) -> None:
         page = mmap.PAGESIZE
@@ -52,7 +52,7 @@ class GuardedMemory:
             self._ends.append(end)
 
     def take(self, place: int, size: int, at_begin: bool = False) -> np.ndarray:
-        """Bytes that end, or begin, at a border."""
+        """Return bytes that end, or begin, at an inaccessible page."""
         end = self._ends[place]
         begin = end - _PLACE_BYTES if at_begin else end - size
         return self._bytes[begin : begin + size]
@@ -60,7 +60,7 @@ class GuardedMemory:
 
 @dataclass
 class Spec:
-    """A window of a test: element type, columns, strides, and where it is (None: apart)."""
+    """A window of a test: element type, columns, strides, and address (None: separate)."""
 
     kind: str
     cols: int
@@ -72,7 +72,7 @@ class Spec:
 def dense(
     kind: str, grid: Sequence[int], cols: int, axes: Sequence[int] = (0, 1, 2), gap: int = 0
 ) -> Spec:
-    """A window whose rows follow each other in the given grid dimensions; it repeats in others."""
+    """Return a window with contiguous rows in the given grid dimensions; it repeats in others."""
     strides, row = [0, 0, 0], cols * ELEMENT_TYPES[kind].storage.itemsize + gap
     for axis in sorted(axes, reverse=True):
         strides[axis] = row
@@ -81,7 +81,7 @@ def dense(
 
 
 def block(grid: Sequence[int], windows: Sequence[Spec]) -> bytes:
-    """An argument block; windows without an address get one of their own."""
+    """Return an argument block; windows without an address get separate ones."""
     head = np.zeros(1, KERNEL_ARGS)
     head["window_count"], head["grid"] = len(windows), tuple(grid)
     records = np.zeros(len(windows), WINDOW)
@@ -121,7 +121,7 @@ def _elements(record: Any, grid: Sequence[int], memory: np.ndarray) -> np.ndarra
 
 
 def ordinary(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Values as activations have them."""
+    """Return random values distributed like activations."""
     storage = ELEMENT_TYPES[kind].storage
     if kind == "bf16":
         return (rng.standard_normal(count).astype(np.float32).view(np.uint32) >> 16).astype("<u2")
@@ -136,7 +136,7 @@ Fill = Callable[[str, int, np.random.Generator], np.ndarray]
 
 
 class NativeBench:
-    """Runs programs natively and by the reference, and compares all bytes."""
+    """Bench that runs programs natively and by the reference, and compares all bytes."""
 
     def __init__(self, isa: Isa, memory: GuardedMemory) -> None:
         self.kernels = Kernels(detect(isa), ObjectCache(None))
@@ -144,7 +144,7 @@ class NativeBench:
         self._turn = 0
 
     def call(self, kernel: Translated, scratch: np.ndarray | None = None) -> None:
-        """Run a kernel once, with just the scratch memory that it asks for."""
+        """Run a kernel once, with exactly the scratch memory that it needs."""
         kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
         if scratch is None:
             scratch = self._memory.take(_PLACES - 1, kernel.scratch_bytes)
@@ -161,15 +161,15 @@ class NativeBench:
         rough: float | None = None,
         run: Callable[[NativeBench, Translated], None] | None = None,
     ) -> Translated:
-        """Run a program both ways.
+        """Run a program in both engines, and compare the bytes.
 
         Args:
             text: the program.
             grid: its grid.
             windows: its windows.
-            fill: what memory has before; or the elements of each window.
-            rough: the relative difference that is allowed, of the element type's last place for
-                those coarser than f32; 0 asks for equal bits. None: 0 unless an opcode is rough.
+            fill: initial contents of memory, or the elements of each window.
+            rough: allowed relative difference, or units in the last place of element types coarser
+                than f32; 0 requires equal bits. None: 0 unless an opcode is in ``_ROUGH``.
             run: runs the kernel.
         """
         program, args = assemble(text), block(grid, windows)
@@ -214,7 +214,7 @@ class NativeBench:
 def _compare(
     record: Any, grid: Sequence[int], found: np.ndarray, expected: np.ndarray, rough: float
 ) -> None:
-    """Elements are close (NaN for NaN), all other bytes the same."""
+    """Check that elements are close (NaN equals NaN), and all other bytes equal."""
     ours, theirs = (_elements(record, grid, memory) for memory in (found, expected))
     element = BY_CODE[int(record["type"])]
     one, other = (_widened(element.name, values) for values in (ours, theirs))
@@ -232,7 +232,7 @@ def _compare(
 
 
 def _widened(kind: str, values: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # NaNs that signal
+    with np.errstate(invalid="ignore"):  # signaling NaNs
         floats = kind in ("bf16", "f8e4m3", "f8e5m2")
         return (widened(ELEMENT_TYPES[kind].code, values) if floats else values).astype(np.float64)
 
@@ -260,7 +260,7 @@ def spec() -> type[Spec]:
 
 @pytest.fixture(scope="session")
 def rows() -> Callable[..., Spec]:
-    """Makes windows whose rows are dense: ``rows(kind, grid, cols, axes, gap)``."""
+    """Return a function that makes windows with dense rows: (kind, grid, cols, axes, gap)."""
     return dense
 
 
@@ -271,7 +271,7 @@ def make_block() -> Callable[..., bytes]:
 
 @pytest.fixture
 def apply(native: NativeBench) -> Callable[..., np.ndarray]:
-    """Applies instructions to v0, and v1, natively: ``apply("exp v0, v0", x)``."""
+    """Return a function that applies instructions to v0, v1 natively: ("exp v0, v0", x)."""
 
     def run(text: str, *operands: np.ndarray) -> np.ndarray:
         loads = "\n".join(f"ld v{n}, w{n}" for n in range(len(operands)))

@@ -1,4 +1,4 @@
-"""Native SHAVE, with the reference for what it leaves, keeps the contract of engines."""
+"""Conformance of native SHAVE, with the reference as fallback, to the contract of engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OF_SHAVE = [check for check in CHECKS if check.__module__.endswith(".shave")]
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("check", _OF_SHAVE, ids=lambda check: check.__name__)
-def test_contract(benches, check: Callable[[Bench], None]) -> None:
+def test_engine_contract(benches, check: Callable[[Bench], None]) -> None:
     native = benches[max(benches)]
 
     class Engines(ReferenceEngines):

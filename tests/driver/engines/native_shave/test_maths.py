@@ -1,4 +1,4 @@
-"""How exact the elementary functions are, measured in units of the last place of f32."""
+"""Accuracy of the elementary functions, in units of the last place of f32."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEAR = {
     "tanh": (-1, 1),
     "erf": (-1.5, 1.5),
 }
-"""Where each function is most at risk."""
+"""Inputs where each function is least accurate."""
 
 
 def _patterns() -> np.ndarray:
@@ -37,7 +37,7 @@ def _patterns() -> np.ndarray:
 
 
 def _errors(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Differences from the exact value rounded; infinite if only one is a NaN."""
+    """Return differences from the rounded exact value; infinite if only one of both is NaN."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(np.float32)
         size = np.minimum(np.abs(rounded), np.finfo(np.float32).max)
@@ -59,8 +59,8 @@ def test_functions_are_within_two_units_of_the_exact_value(apply, name, where) -
 
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_angles_of_far_positions_are_exact(apply, name) -> None:
-    """Up to 2**20 and beyond, next to multiples of a quarter turn too."""
+def test_large_angles_are_accurate(apply, name) -> None:
+    """Angles up to 2**20 and beyond, including neighbours of multiples of a quarter turn."""
     steps = np.random.default_rng(2).integers(0, 1 << 22, _COUNT) * (math.pi / 2)
     x = steps.astype(np.float32)
     exact = FUNCTIONS[name](x.astype(np.float64))
@@ -86,7 +86,7 @@ def test_zero_keeps_its_sign(apply) -> None:
     assert not np.signbit(apply("pow v0, v0, v1", x, even)).any()
 
 
-def test_long_sums_stay_close(apply) -> None:
+def test_long_sums_are_accurate(apply) -> None:
     x = np.random.default_rng(4).uniform(0.5, 1, 200_000).astype(np.float32)
     total = apply("rsum v0, v0", x)[0]
     assert abs(total / x.astype(np.float64).sum() - 1) < 3e-5

@@ -1,4 +1,4 @@
-"""Every opcode, element type and length of row: native kernels give what the reference gives."""
+"""Native kernels equal the reference for every opcode, element type and row length."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _program(op: Op) -> str:
 
 
 def _whole(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers whose sums are exact, in whatever order."""
+    """Return numbers whose sums are exact in any order."""
     return rng.integers(-9, 9, count).astype(ELEMENT_TYPES[kind].storage)
 
 
@@ -58,7 +58,7 @@ def test_one_kernel_serves_rows_of_any_length(native, rows, op) -> None:
 
 @pytest.mark.matrix
 @_each_opcode
-def test_single_values_join_rows(native, rows, op) -> None:
+def test_single_values_are_broadcast_to_rows(native, rows, op) -> None:
     """Operands have one column or many, and repeat in some dimensions of the grid."""
     operands = len(_OPERANDS[FORMS[op]].split())
     for cols in {1: [(1,)], 2: [(1, 1), (1, 40), (7, 1)], 3: [(7, 1, 7), (1, 1, 33)]}[operands]:
@@ -72,7 +72,7 @@ def test_single_values_join_rows(native, rows, op) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("op", [op for op in COMPUTING if op not in REDUCTIONS])
 def test_special_values(native, spec, op) -> None:
-    """Zeros, infinities, NaNs, denormals, integers and limits, each with each."""
+    """All pairs of zeros, infinities, NaNs, denormals, integers and limits."""
     a, b = (x.reshape(-1) for x in np.meshgrid(SPECIAL, SPECIAL))
     fill = [a, b, np.roll(a, 1), None]
     native.check(_program(op), (1, 1, 1), *[spec("f32", a.size)] * 4, fill=fill)
@@ -80,8 +80,8 @@ def test_special_values(native, spec, op) -> None:
 
 @pytest.mark.parametrize("op", [Op.RMAX, Op.RMIN])
 @pytest.mark.parametrize("cols", [2, 3, 16, 17, 70])
-def test_a_nan_is_the_greatest_and_the_least(native, rows, op, cols) -> None:
-    """Wherever it stands in its row; rows without one have infinities."""
+def test_reductions_propagate_nans(native, rows, op, cols) -> None:
+    """A NaN at each place of a row; other rows have infinities only."""
     grid = (1, 1, 2 * cols)
     values = np.full((2 * cols, cols), np.inf, np.float32) * np.where(np.arange(cols) % 2, 1, -1)
     values[np.arange(cols), np.arange(cols)] = np.nan
@@ -92,7 +92,7 @@ def test_a_nan_is_the_greatest_and_the_least(native, rows, op, cols) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", MEMORY_TYPES)
 @pytest.mark.parametrize("cols", [2, 5, 16, 37, 130])
-def test_every_type_is_loaded(native, rows, kind, cols) -> None:
+def test_loads_support_every_type(native, rows, kind, cols) -> None:
     grid = (1, 1, 3)
     native.check(
         "ld v0, w0\nst w1, v0\nend", grid, rows(kind, grid, cols, gap=6), rows("f32", grid, cols)
@@ -100,7 +100,7 @@ def test_every_type_is_loaded(native, rows, kind, cols) -> None:
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "u8", "i8", *FLOAT8])
-def test_all_patterns_of_small_types_are_loaded(native, spec, kind) -> None:
+def test_loads_convert_all_bit_patterns_of_small_types(native, spec, kind) -> None:
     count = 1 << ELEMENT_TYPES[kind].bits
     values = np.arange(count, dtype=f"<u{ELEMENT_TYPES[kind].bits // 8}")
     values = values.view(ELEMENT_TYPES[kind].storage)
@@ -112,12 +112,12 @@ def test_all_patterns_of_small_types_are_loaded(native, spec, kind) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", MEMORY_TYPES)
-def test_stores_round_and_stay_in_range(native, spec, kind) -> None:
+def test_stores_round_and_saturate(native, spec, kind) -> None:
     bits = np.random.default_rng(5).integers(0, 1 << 32, 4000, dtype=np.uint32)
     near_half = np.random.default_rng(6).standard_normal(1000).astype(np.float32) * 1e-5
     values = np.concatenate([SPECIAL, bits.view(np.float32), near_half])
     if ELEMENT_TYPES[kind].storage.kind in "iu" and kind not in ("bf16", "boolean", *FLOAT8):
-        values = values[~np.isnan(values)]  # numpy does not say which integer a NaN is
+        values = values[~np.isnan(values)]  # numpy does not define the integer value of NaN
     windows = [spec("f32", values.size), spec(kind, values.size)]
     with np.errstate(over="ignore"):
         native.check("ld v0, w0\nst w1, v0\nend", (1, 1, 1), *windows, fill=[values, None])
@@ -125,7 +125,7 @@ def test_stores_round_and_stay_in_range(native, spec, kind) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("turn", [0, 1, 5, 16, 31, 32])
-def test_rotation_takes_columns_from_behind_the_end(native, rows, turn) -> None:
+def test_rotations_wrap_around_the_row(native, rows, turn) -> None:
     grid = (1, 2, 2)
     for cols in (33, 34, 47, 48, 64, 70):
         text = f"ld v0, w0\nrot v1, v0, {turn}\nsub v1, v1, v0\nst w1, v1\nend"

@@ -1,7 +1,7 @@
-"""Any program over any windows: the kernel writes what the reference writes.
+"""Equality of kernels and the reference for random programs over random windows.
 
-Values are whole numbers wherever they are summed, so that the order of a sum does not matter, and
-what rounds differently (exp and the like) is only stored: everything else has equal bits.
+Summed values are integers, so that the order of a sum does not matter, and inexact results (exp and
+the like) are only stored: all other values have equal bits.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _REDUCTIONS = ["rsum", "rmax", "rmin"]
 
 
 class _Program:
-    """A random program, and the windows it runs over.
+    """A random program and its windows.
 
-    Registers are known by whether they have columns, and how they vary over the grid.
+    For each register, it is known whether it has columns, and how it varies over the grid.
     """
 
     def __init__(self, choose: random.Random) -> None:
@@ -52,7 +52,7 @@ class _Program:
         return "\n".join([*self._lines, "end"])
 
     def _window(self, cols: int, axes: frozenset[int]) -> int:
-        """A window that moves in these dimensions, nested in any order, with gaps."""
+        """Add a window that moves in some dimensions, nested in any order, with gaps."""
         choose, kind = self._choose, self._choose.choice(_TYPES)
         size = ELEMENT_TYPES[kind].storage.itemsize
         order = (
@@ -107,7 +107,7 @@ class _Program:
         self._apply(["fma", "sel"], 3)
 
     def _whole(self) -> int:
-        """A register of small whole numbers."""
+        """Return a register of small integers."""
         (source,) = self._sources(1)
         cols, axes = self._registers[source]
         low = self._new("imm {}, -50", (), (1, frozenset()))
@@ -137,7 +137,7 @@ class _Program:
             self._new("iota {}", (), (self._cols, frozenset()))
 
     def _store(self, register: int | None = None) -> None:
-        """To a window of its own, or to one that was loaded, if it is nowhere repeated."""
+        """Store to a separate window, or to a loaded one that repeats in no dimension."""
         choose = self._choose
         if register is None:
             register = choose.choice(list(self._registers))
@@ -156,7 +156,7 @@ class _Program:
             window = self._window(self._cols if wider else cols, axes | also)
         if self.windows[window][0] not in ("f32", "f16", "bf16"):
             if register in self._rough:
-                return  # a whole number may become its neighbour
+                return  # an integer may round to its neighbour
             self._lines.append(_WITHOUT_NAN.format(register))
             register = 8
         self._loaded.pop(window, None)
@@ -164,7 +164,7 @@ class _Program:
 
 
 _WITHOUT_NAN = "cmpeq v8, v{0}, v{0}\nimm v9, 0\nsel v8, v8, v{0}, v9"
-"""numpy does not say which integer a NaN is."""
+"""Replaces NaN, whose integer value numpy does not define."""
 
 
 @pytest.mark.long
@@ -178,7 +178,7 @@ _WITHOUT_NAN = "cmpeq v8, v{0}, v{0}\nimm v9, 0\nsel v8, v8, v{0}, v9"
     choose=st.randoms(use_true_random=False),
     isa=st.sampled_from([isa for isa in Isa if isa <= min(native_isa(), Isa.AVX512)]),
 )
-def test_any_program_gives_what_the_reference_gives(benches, spec, choose, isa) -> None:
+def test_any_program_agrees_with_the_reference(benches, spec, choose, isa) -> None:
     program = _Program(choose)
     text = program.write()
     windows = [spec(*window[:3], window[3]) for window in program.windows]
@@ -187,7 +187,7 @@ def test_any_program_gives_what_the_reference_gives(benches, spec, choose, isa) 
 
 
 def _small(kind: str, count: int, rng) -> object:
-    """Small whole numbers of any type."""
+    """Return small integers of any type."""
     values = rng.integers(
         0 if kind in ("u8", "boolean") else -9, 2 if kind == "boolean" else 10, count
     )

@@ -1,11 +1,11 @@
-"""The programs that models compile to, with their windows: llama-8m's, and some of others."""
+"""Programs that models compile to, with their windows: llama-8m's, and some of other models."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-R, O = (0, 1, 2), ()  # noqa: E741  # rows that follow each other, and one for all
+R, O = (0, 1, 2), ()  # noqa: E741  # contiguous rows, and one row for all
 
 COPY = "ld v0, w0\nst w1, v0\nend"
 
@@ -117,7 +117,7 @@ SWISH = """
     st    w2, v1
     end"""
 
-# Of gpt2, gptneox and gemma3.
+# From gpt2, gptneox and gemma3.
 
 LAYER_NORM = """
     ld    v0, w0
@@ -217,7 +217,7 @@ CALLS = {
         *(("f16", 32, R), ("f32", 32, (2,)), ("f32", 32, (2,)), ("f16", 32, R)),
     ),
 }
-"""Program, grid, and of each window the element type, columns, and dimensions that it moves in."""
+"""Program, grid, and for each window the element type, columns, and dimensions it moves in."""
 
 
 @pytest.mark.matrix
@@ -225,13 +225,13 @@ CALLS = {
 def test_programs_of_models(native, rows, name) -> None:
     text, grid, *windows = CALLS[name]
     specs = [rows(kind, grid, cols, axes) for kind, cols, axes in windows]
-    # 1 + tanh and 1 + erf lose the places that their results share with -1.
+    # 1 + tanh and 1 + erf lose places for results near -1.
     rough = 1e-4 if name.startswith("gelu") else None
     native.check(text, grid, *specs, fill=_positive if rough else _any, rough=rough)
 
 
 def _any(kind: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Activations, masks, and positions up to a few thousands."""
+    """Return activations, masks, and positions up to a few thousands."""
     if kind == "i64":
         return np.sort(rng.integers(0, 4000, count))
     if kind == "boolean":

@@ -1,4 +1,4 @@
-"""How programs are cut into passes, what may overlap, and what threads may share out."""
+"""Division of programs into passes, supported aliasing of windows, and divisible dimensions."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _translated(make_block, text, grid, *windows):
     return translate(assemble(text), make_block(grid, windows), _host)
 
 
-def test_what_is_dear_waits_in_scratch_memory(native, rows) -> None:
-    """One row of exponentials: no more than that is asked for, and none beyond it is touched."""
+def test_expensive_values_are_kept_in_scratch_memory(native, rows) -> None:
+    """Scratch memory for one row of exponentials is requested, and no byte beyond it accessed."""
     grid = (1, 1, 5)
     for cols in (2, 16, 31, 100, 1152):
         windows = rows("f32", grid, cols), rows("f16", grid, cols)
@@ -62,21 +62,21 @@ def test_what_is_dear_waits_in_scratch_memory(native, rows) -> None:
         assert 4 * cols <= kernel.scratch_bytes < 4 * cols + 64
 
 
-def test_what_is_cheap_is_computed_anew(native, rows) -> None:
+def test_cheap_values_are_recomputed(native, rows) -> None:
     grid = (1, 1, 3)
     text = "ld v0, w0\nrmax v1, v0\nsub v1, v0, v1\nst w1, v1\nend"
     assert native.check(text, grid, rows("f16", grid, 70), rows("f16", grid, 70)).scratch_bytes == 0
 
 
-def test_rotations_follow_each_other(native, rows) -> None:
+def test_successive_rotations_share_slots(native, rows) -> None:
     grid = (2, 1, 2)
     windows = rows("i8", grid, 32), rows("f32", grid, 32)
     kernel = native.check(CUMULATIVE, grid, *windows, rough=0)
-    assert kernel.scratch_bytes <= 3 * 2 * 4 * 32  # slots are used again
+    assert kernel.scratch_bytes <= 3 * 2 * 4 * 32  # slots are reused
 
 
 def test_rows_of_different_lengths(native, rows) -> None:
-    """A block of an online softmax: scores, state and context have columns of their own."""
+    """A block of an online softmax: scores, state and context have different widths."""
     text = """
         ld v0, w0
         rmax v1, v0
@@ -101,8 +101,8 @@ def test_rows_of_different_lengths(native, rows) -> None:
     native.check(text, grid, *(rows(kind, grid, cols) for kind, cols in (*kinds, ("f32", 24))))
 
 
-def test_columns_far_apart(native, spec) -> None:
-    """A transposition: what is a row on one side is a column on the other."""
+def test_columns_with_a_large_stride(native, spec) -> None:
+    """A transposition: a row of one window is a column of the other."""
     for rows_, cols in ((3, 5), (16, 33), (40, 18)):
         there = spec("f16", cols, (0, 0, 2), 2 * rows_)
         back = spec("f32", cols, (0, 0, 4 * cols))
@@ -122,7 +122,7 @@ def test_single_values_of_many_rows_become_a_row(make_block, rows, native) -> No
     native.check(several, grid, one, one)
 
 
-def test_rows_become_one_where_columns_do_not_matter(native, rows) -> None:
+def test_rows_of_elementwise_programs_are_merged(native, rows) -> None:
     grid = (2, 3, 5)
     kernel = native.check(ADD, grid, *[rows("f32", grid, 7)] * 3)
     assert kernel.counts == (1, 1, 1, 210)
@@ -134,7 +134,7 @@ def test_rows_become_one_where_columns_do_not_matter(native, rows) -> None:
     assert kernel.counts == (1, 1, 30, 7)
 
 
-def test_shapes_share_kernels(make_block, rows) -> None:
+def test_different_sizes_share_a_kernel(make_block, rows) -> None:
     def key(grid, cols, kind="f16", axes=(0, 1, 2)) -> str:
         windows = rows(kind, grid, cols), rows("f32", grid, cols, axes)
         return _translated(make_block, SOFTMAX, grid, *windows).spec.key
@@ -143,16 +143,16 @@ def test_shapes_share_kernels(make_block, rows) -> None:
     assert key((1, 1, 1), 64) != key((1, 1, 1), 64, "f32")
 
 
-# What may overlap
+# Aliasing of windows
 
 
-def test_in_place_by_elements(native, rows) -> None:
+def test_elementwise_programs_run_in_place(native, rows) -> None:
     for grid, cols in (((1, 1, 1), 37), ((2, 3, 4), 16), ((1, 1, 9), 1)):
         native.check(ROUNDED, grid, rows("f32", grid, cols))
 
 
-def test_in_place_across_a_reduction(native, rows, spec, make_block) -> None:
-    """What is written is written when nobody reads it any more."""
+def test_programs_with_reductions_run_in_place(native, rows, spec, make_block) -> None:
+    """A window is written after its last read."""
     grid = (1, 1, 3)
     text = "ld v0, w0\nimm v1, 1\nst w0, v1\nrsum v2, v0\nst w1, v2\nend"
     native.check(text, grid, rows("f32", grid, 40), rows("f32", grid, 1))
@@ -163,7 +163,7 @@ def test_in_place_across_a_reduction(native, rows, spec, make_block) -> None:
 
 
 @pytest.mark.parametrize("shift", [4, 8, -4, 156, 2])
-def test_windows_that_overlap_are_left_to_the_reference(make_block, spec, shift) -> None:
+def test_overlapping_windows_are_left_to_the_reference(make_block, spec, shift) -> None:
     at = 0x10000
     one = spec("f32", 40, address=at)
     assert (
@@ -173,7 +173,7 @@ def test_windows_that_overlap_are_left_to_the_reference(make_block, spec, shift)
     assert _translated(make_block, COPY, (1, 1, 1), one, apart) is not None
 
 
-def test_windows_between_each_others_rows_do_not_overlap(make_block, spec) -> None:
+def test_windows_with_interleaved_rows_do_not_overlap(make_block, spec) -> None:
     left = spec("f32", 8, (0, 0, 64), address=0x10000)
     right = spec("f32", 8, (0, 0, 64), address=0x10020)
     assert _translated(make_block, COPY, (1, 1, 9), left, right) is not None
@@ -181,7 +181,7 @@ def test_windows_between_each_others_rows_do_not_overlap(make_block, spec) -> No
     assert _translated(make_block, COPY, (1, 1, 9), left, touching) is None
 
 
-def test_the_same_bytes_as_another_type_overlap(make_block, spec) -> None:
+def test_windows_of_different_types_on_the_same_bytes_overlap(make_block, spec) -> None:
     windows = spec("f32", 8, address=0x10000), spec("i32", 8, address=0x10000)
     assert _translated(make_block, COPY, (1, 1, 1), *windows) is None
 
@@ -193,9 +193,9 @@ def test_the_same_bytes_as_another_type_overlap(make_block, spec) -> None:
         ("ld v0, w0\nimm v1, 1\nadd v0, v0, v1\nst w0, v0\nst w1, v0\nend", (1, 1, 4), (0, 0, 0)),
         (COPY, (1, 1, 4), (0, 0, 16)),
     ],
-    ids=["read after it was written", "gathers over the grid", "rows that overlap"],
+    ids=["read after write", "accumulation over the grid", "overlapping rows"],
 )
-def test_what_the_order_matters_to_is_left_to_the_reference(
+def test_programs_that_depend_on_the_order_of_rows_are_left_to_the_reference(
     make_block, rows, spec, text, grid, strides
 ) -> None:
     moving, given = rows("f32", grid, 8), spec("f32", 8, strides)
@@ -207,11 +207,13 @@ def test_what_the_order_matters_to_is_left_to_the_reference(
     ("first", "second"),
     [(8, 9), (9, 8), (8, 1)],
 )
-def test_shapes_that_do_not_fit_are_left_to_the_reference(make_block, spec, first, second) -> None:
+def test_windows_of_different_widths_are_left_to_the_reference(
+    make_block, spec, first, second
+) -> None:
     assert _translated(make_block, COPY, (1, 1, 1), spec("f32", first), spec("f32", second)) is None
 
 
-def test_arguments_that_make_no_sense_are_left_to_the_reference(make_block, spec) -> None:
+def test_invalid_arguments_are_left_to_the_reference(make_block, spec) -> None:
     for windows in (
         [spec("f32", 0), spec("f32", 4)],
         [spec("f32", 1 << 30, address=0), spec("f32", 4)],
@@ -230,7 +232,7 @@ def test_rotations_beyond_the_row_are_left_to_the_reference(make_block, spec) ->
 
 
 @pytest.mark.parametrize("line", ["pow v0, v0, v0", "rsum v1, v0\nexp v0, v1"])
-def test_what_would_take_long_to_compile_is_left_to_the_reference(make_block, spec, line) -> None:
+def test_programs_too_long_to_compile_are_left_to_the_reference(make_block, spec, line) -> None:
     for count, fits in ((5, True), (400, False)):
         for first in ("ld v0, w0", "ld v0, w0\nrmax v0, v0"):
             text = "\n".join([first, *[line] * count, "st w1, v0", "end"])
@@ -238,12 +240,12 @@ def test_what_would_take_long_to_compile_is_left_to_the_reference(make_block, sp
             assert (kernel is not None) == fits
 
 
-# What threads may share out
+# Division among threads
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_parts_of_the_grid_make_the_whole(native, spec, dim) -> None:
-    """Rows with gaps, so that no two dimensions are one."""
+def test_parts_of_the_grid_cover_the_result(native, spec, dim) -> None:
+    """Rows with gaps, so that no two dimensions are merged."""
     grid, cols = (3, 4, 5), 20
     there, back = spec("f32", cols, (2400, 560, 96)), spec("f16", cols, (1500, 300, 48))
     parts = []
@@ -260,7 +262,7 @@ def test_parts_of_the_grid_make_the_whole(native, spec, dim) -> None:
     assert parts
 
 
-def test_parts_of_the_columns_make_the_whole(native, rows) -> None:
+def test_parts_of_the_columns_cover_the_result(native, rows) -> None:
     grid = (1, 1, 6)
 
     def in_parts(bench, kernel) -> None:
@@ -271,7 +273,9 @@ def test_parts_of_the_columns_make_the_whole(native, rows) -> None:
     native.check(ADD, grid, *[rows("f16", grid, 20)] * 3, run=in_parts)
 
 
-def test_what_all_rows_write_is_not_divided(make_block, rows, spec) -> None:
+def test_dimensions_in_which_all_rows_write_one_place_are_not_divided(
+    make_block, rows, spec
+) -> None:
     grid = (1, 1, 4)
     moving = rows("f32", grid, 8)
     single = rows("f32", grid, 1)
@@ -281,7 +285,7 @@ def test_what_all_rows_write_is_not_divided(make_block, rows, spec) -> None:
         assert kernel.divisible_dims == dims
 
 
-def test_faults_of_the_memory_surface(make_block, spec) -> None:
+def test_faults_of_address_resolution_are_raised(make_block, spec) -> None:
     class Fault(Exception):
         pass
 
@@ -295,7 +299,7 @@ def test_faults_of_the_memory_surface(make_block, spec) -> None:
         translate(assemble(COPY), make_block((1, 1, 1), unused), faulty)
 
 
-def test_sizes_that_windows_ask_for_are_those_of_the_reference(make_block, spec) -> None:
+def test_requested_window_sizes_equal_the_references(make_block, spec) -> None:
     asked = []
 
     def note(address: int, size: int) -> int:

@@ -1,4 +1,4 @@
-"""The native executor: lowers a program to a table, and runs the table."""
+"""Native executor, which lowers a program to a table and runs the table."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from driver_layer.npu.program import DmaWork, DpuWork, Program, Queue, ShaveWork
 
 @cache
 def host_kernels(host: Host) -> Kernels:
-    """The process's kernels for a host."""
+    """Return the kernels of a host, shared by the process."""
     return Kernels(host)
 
 
 class NativeExecutor:
-    """Satisfies ``engines.executor.Executor``.
+    """An executor in native code; satisfies ``engines.executor.Executor``.
 
     Args:
-        kernels: of the host; those of this machine if not given.
-        team: the threads that run tables; those of the process if not given.
+        kernels: kernels of the host; by default this machine's.
+        team: threads that run tables; by default the process's.
 
     Raises:
-        EngineError: the environment asks for instructions that this machine has not.
+        EngineError: the environment requests an instruction set that this machine lacks.
     """
 
     def __init__(self, kernels: Kernels | None = None, team: Team | None = None) -> None:
@@ -60,10 +60,10 @@ class NativeExecutor:
         self._team = team or shared_team(self._kernels)
 
     def order(self, program: Program, physical_barriers: int) -> Order:
-        """Simulate the barriers.
+        """Simulate the barriers and return the order of tasks.
 
         Raises:
-            DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+            DeviceFault: a deadlock, a wrongly used barrier, or a barrier that never completes.
         """
         return find_issue_order(program, physical_barriers, self._kernels)
 
@@ -71,7 +71,7 @@ class NativeExecutor:
         """Lower a program to a table.
 
         Raises:
-            DeviceFault: a task is malformed, or touches memory that is not there; it says which.
+            DeviceFault: a task is malformed, or accesses unmapped memory; the fault names the task.
         """
         if not len(order):
             return _nothing
@@ -83,7 +83,7 @@ class NativeExecutor:
         return NativeRun(self._team, lowered.table, steps, gathers, lowering.explain, fixups)
 
     def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Let the reference engine say what is wrong with a task.
+        """Let the reference engine raise the fault of a task.
 
         Raises:
             DeviceFault: always.
@@ -92,15 +92,15 @@ class NativeExecutor:
 
 
 class NativeRun:
-    """A table that can be run; satisfies ``contract.Run`` and ``executor.Rebasable``.
+    """A table ready to run; satisfies ``contract.Run`` and ``executor.Rebasable``.
 
     Args:
-        team: the threads that run it.
-        table: the program.
-        steps: the step of the order that each row belongs to.
-        gathers: which rows are gathers.
-        explain: says what is wrong with a step; raises.
-        fixups: the addresses in the table; None if they are not all known.
+        team: threads that run the table.
+        table: the lowered program.
+        steps: step of the order, for each row of the table.
+        gathers: True for each row that is a gather.
+        explain: raises the fault of a step.
+        fixups: address words of the table; None if some are unknown, or rebasing is not requested.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class NativeRun:
             self._fail(failed)
 
     def _fail(self, row: int) -> NoReturn:
-        """Say what is wrong with a row.
+        """Raise the fault of a row.
 
         Raises:
             DeviceFault: always.
@@ -137,8 +137,8 @@ class NativeRun:
         except DeviceFault as fault:
             if not self._gathers[row]:
                 raise
-            # The copy of its list to CMX may have been eliminated; then the reference engine reads
-            # stale bytes there.
+            # The copy of the gather's list to CMX may have been eliminated; then the reference
+            # engine reads stale bytes there.
             words = self._table.arguments(row, GatherWord.WORDS)
             outside = row_outside(gather_list(words), int(words[GatherWord.ROWS]))
             message = outside or fault.message
@@ -155,7 +155,7 @@ class NativeRun:
 def _analyse(
     whole: Accesses, pinned: Flags, kernels: Kernels
 ) -> tuple[Accesses, Regions, AccessGraph | None]:
-    """Split operands, and find aliases; no graph if there are too many of them."""
+    """Split operands, and find aliases; the graph is None if regions alias too often."""
     whole_regions = number_regions(whole.hosts, whole.shapes, whole.writes)
     graph = _access_graph(whole, whole_regions)
     if graph is None:
@@ -175,11 +175,11 @@ def _access_graph(accesses: Accesses, regions: Regions) -> AccessGraph | None:
 
 
 def _nothing() -> None:
-    """A program without tasks."""
+    """Run a program without tasks."""
 
 
 class _Lowering:
-    """The lowering of one program."""
+    """Lowering of one program."""
 
     def __init__(self, program: Program, order: Order, bus: Bus, kernels: Kernels) -> None:
         self._program, self._order, self._bus, self._kernels = program, order, bus, kernels
@@ -187,10 +187,10 @@ class _Lowering:
         self._shave_kernels: set[str] = set()
 
     def lower(self, threads: int) -> tuple[LoweredProgram, Accesses]:
-        """Make the table; return it, and the operations of the program.
+        """Build the table; return the lowered program, and its accesses before copy propagation.
 
         Raises:
-            DeviceFault: a task is malformed, or touches memory that is not there.
+            DeviceFault: a task is malformed, or accesses unmapped memory.
         """
         whole = self._collect()
         pinned = _without_kernel(whole)
@@ -200,7 +200,7 @@ class _Lowering:
             for operation in np.flatnonzero(pinned).tolist()
         }
         if graph is None:
-            # Without known dependences, operations run one after the other.
+            # With unknown dependences, operations run one after the other.
             nothing = np.full(len(regions.numbers), NONE, np.int64)
             propagation = CopyPropagation(
                 nothing, np.zeros(len(accesses), np.bool_), regions.numbers
@@ -215,7 +215,7 @@ class _Lowering:
         ), accesses
 
     def _collect(self) -> Accesses:
-        """Return all operations of the program, in the order of issue."""
+        """Return all operations of the program, in issue order."""
         steps_by_queue = _steps(self._program, self._order)
         groups = [
             (group, steps)
@@ -228,7 +228,7 @@ class _Lowering:
             self.explain(bad.step)
 
     def explain(self, step: int) -> NoReturn:
-        """Let the reference engine say what is wrong with a task.
+        """Let the reference engine raise the fault of a task.
 
         Raises:
             DeviceFault: always.
@@ -265,15 +265,15 @@ class _Lowering:
 
 
 def _steps(program: Program, order: Order) -> list[Ints]:
-    """Return the step of the order of each task of each queue."""
+    """Return the steps of each queue's tasks in the order."""
     queues = np.asarray(order.queues, np.int64)
     return [np.flatnonzero(queues == number) for number in range(len(program.queues))]
 
 
 def _without_kernel(accesses: Accesses) -> Flags:
-    """Tell which operations have no kernel, or one that would overwrite what it still reads.
+    """Flag operations without a kernel, or whose kernel would overwrite operands it still reads.
 
-    A task reads all of its operands before it writes; a kernel writes as it goes.
+    A task reads all of its operands before it writes; a kernel interleaves reads and writes.
     """
     without = np.array([one.spec is None for one in accesses.templates], np.bool_)
     careful = np.array([not one.in_place for one in accesses.templates], np.bool_)

@@ -1,4 +1,4 @@
-"""The reference engines: the executable specification of tasks, in numpy.
+"""Reference engines: the executable specification of tasks, in numpy.
 
 Begin with ``engines``; each kind of task has a module.
 """

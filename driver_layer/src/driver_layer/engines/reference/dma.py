@@ -35,16 +35,16 @@ class _Side:
 
     @property
     def extent(self) -> int:
-        """Bytes from the first to the last."""
+        """Bytes from the first byte to the last."""
         reach = sum((dim - 1) * stride for dim, stride in zip(self.dims, self.strides, strict=True))
         return reach + self.width
 
     def step(self) -> int:
-        """The widest element, up to 8 bytes, that divides all of its distances."""
+        """Widest element, up to 8 bytes, that divides the width and all strides."""
         return math.gcd(8, self.width, *self.strides)
 
     def view(self, data: Bytes, element: int) -> Any:
-        """The bytes as an array of ``element``-byte integers, in order."""
+        """Return the bytes as an array of ``element``-byte integers, in order."""
         return np.ndarray(
             (*self.dims, self.width // element),
             f"u{element}",
@@ -56,7 +56,7 @@ class _Side:
 def _side(record: Any, side: Literal["src", "dst"]) -> _Side:
     used = int(record["cfg"]) & DmaCfg.NUM_DIM
     if used > _STRIDED_DIMS:
-        raise DeviceFault(f"a transfer of {used + 1} dimensions")
+        raise DeviceFault(f"a transfer of {used + 1} dimensions is not supported")
     order = range(used, 0, -1)
     return _Side(
         address=int(record[side]) & ((1 << 48) - 1),
@@ -71,7 +71,7 @@ def prepare_dma(descriptor: Any, bus: Bus) -> Run:
     cfg = int(descriptor["cfg"])
     dst = _side(descriptor, "dst")
     if not 0 < dst.size <= DMA_MAX_BYTES:
-        raise DeviceFault(f"a transfer of {dst.size} bytes", address=dst.address)
+        raise DeviceFault(f"a transfer of {dst.size} bytes is not possible", address=dst.address)
     if cfg & DmaCfg.MEMSET_EN:
         return _prepare_fill(dst, int(descriptor["memset_data"]) & 0xFF, bus)
     if cfg & DmaCfg.SRC_LIST == DmaCfg.SRC_LIST_RELATIVE:
@@ -91,7 +91,7 @@ def _prepare_fill(dst: _Side, value: int, bus: Bus) -> Run:
 
 def _prepare_copy(src: _Side, dst: _Side, bus: Bus) -> Run:
     if src.size != dst.size:
-        raise DeviceFault(f"a transfer reads {src.size} bytes and writes {dst.size}")
+        raise DeviceFault(f"a transfer reads {src.size} bytes, but writes {dst.size}")
     element = math.gcd(src.step(), dst.step())
     source = src.view(bus.read(src.address, src.extent), element)
     targets = [dst.view(data, element) for data in bus.write(dst.address, dst.extent)]
@@ -106,18 +106,18 @@ def _prepare_copy(src: _Side, dst: _Side, bus: Bus) -> Run:
 
 
 def row_outside(rows: Any, length: int) -> str:
-    """Name the first row that a table does not have; empty if it has all of them.
+    """Describe the first row number that is outside a table; empty if all are inside.
 
     Args:
-        rows: their numbers, i64.
+        rows: row numbers, i64.
         length: rows of the table.
     """
     outside = rows[(rows < 0) | (rows >= length)]
-    return f"a gather of row {outside[0]} of {length}" if outside.size else ""
+    return f"a gather reads row {outside[0]} of a table of {length}" if outside.size else ""
 
 
 def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
-    """Rows ``list[i]`` of a table go to the destination one after the other."""
+    """Prepare a gather: rows ``list[i]`` of a table are written one after the other."""
     width = int(descriptor["src_width"])
     pitch = int(descriptor["src_stride1"])
     count = int(descriptor["src_dim1"]) + 1
@@ -127,7 +127,7 @@ def _prepare_gather(descriptor: Any, dst: _Side, bus: Bus) -> Run:
     rows = bus.read(int(descriptor["src_list"]), count * 8).view("<i8")
     allocation = bus.allocation(base)
     if allocation is None:
-        raise DeviceFault("a gather from unmapped memory", address=base)
+        raise DeviceFault("a gather reads unmapped memory", address=base)
     told = int(descriptor["src_dim2"])
     length = told or (allocation.end - base - width) // pitch + 1
     held = bus.read(base, (length - 1) * pitch + width)

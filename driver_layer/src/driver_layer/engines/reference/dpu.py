@@ -1,4 +1,4 @@
-"""The DPU in numpy: matrix products with f32 accumulation, or exact ones of integers."""
+"""DPU in numpy: matmuls with f32 accumulation, or exact ones of integers."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _ALLOWED: dict[str, frozenset[DType]] = {
     "zero": _FLOATS | _BYTES,
     "act_scale": frozenset({DType.FP32}),
 }
-"""Operand types of the DPU."""
+"""Supported types of each operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A strided tensor in CMX; of 4-bit elements, the bytes that hold two of them."""
+    """A strided tensor in CMX; 4-bit elements are stored two to a byte."""
 
     kind: DType
     values: npt.NDArray[Any]
 
     def read(self, *parts: slice) -> F32:
-        """Widen a part to f32."""
+        """Widen a slice to f32."""
         raw = self.values[parts]
         if self.kind in _NIBBLES:
             return unpack_4bit(raw, signed=self.kind is DType.I4).astype(np.float32)
         return widened(self.kind, raw)
 
     def write(self, result: F32, *parts: slice) -> None:
-        """Round f32 to the operand's type."""
+        """Round f32 to the operand's type and store the values."""
         self.values[parts] = narrowed(self.kind, result)
 
 
 class _Reader:
-    """Finds the operands of one register image in CMX."""
+    """Reader of the operands of one register image, which are in CMX."""
 
     def __init__(self, registers: Any, tile: int, bus: Bus) -> None:
         self._registers = registers
@@ -61,18 +61,18 @@ class _Reader:
         self._bus = bus
 
     def operand(self, name: str, shape: tuple[int, ...], strides: Sequence[int]) -> _Operand:
-        """Give an operand whose type stands in the registers."""
+        """Return an operand whose type is in the registers."""
         code = int(self._registers[f"{name}_type"])
         return self.typed(name, code, shape, strides)
 
     def typed(
         self, name: str, code: int, shape: tuple[int, ...], strides: Sequence[int]
     ) -> _Operand:
-        """Give an operand of a type."""
+        """Return an operand of a given type."""
         address = int(self._registers[f"{name}_address"])
         kind = BY_CODE[code].code if code in BY_CODE else DType.UNSET
         if kind not in _ALLOWED[name]:
-            raise DeviceFault(f"the DPU has no {name} of type {code}", address=address)
+            raise DeviceFault(f"type {code} is not supported for the DPU's {name}", address=address)
         if not address >> TILE_SELECT_SHIFT & 1 << self._tile:
             raise DeviceFault(f"{name} is not in the CMX of tile {self._tile}", address=address)
         storage = BY_CODE[code].storage
@@ -82,7 +82,7 @@ class _Reader:
         return _Operand(kind, np.ndarray(shape, storage, data, strides=steps))
 
     def table(self, name: str, rows: int, groups: int) -> _Operand | None:
-        """Give the table of scales or zero points, if there is one."""
+        """Return the table of scales or zero points; None if the registers name none."""
         if int(self._registers[f"{name}_type"]) == DType.UNSET:
             return None
         return self.operand(name, (rows, groups), self._registers[f"{name}_strides"])
@@ -90,7 +90,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Weights with what makes numbers of stored integers."""
+    """Stored weights, with the scales and zero points that dequantize them."""
 
     stored: _Operand
     scales: _Operand | None
@@ -99,21 +99,21 @@ class _Weights:
     k: int
 
     def read(self, cols: slice) -> F32:
-        """Weights [batch, columns, k] in f32."""
+        """Return weights [batch, columns, k] in f32."""
         values = self.centred(cols)
         return values if self.scales is None else values * self._spread(self.scales, cols)
 
     def centred(self, cols: slice) -> F32:
-        """Stored integers less their zero points."""
+        """Return stored integers minus their zero points."""
         values = self.stored.read(slice(None), cols)[..., : self.k]
         return values if self.zeros is None else values - self._spread(self.zeros, cols)
 
     def column_scales(self, cols: slice) -> F32:
-        """The scale of each column; there is one group."""
+        """Return one scale for each column; there must be only one quantization group."""
         return np.ones(1, np.float32) if self.scales is None else self.scales.read(cols)[:, 0]
 
     def _spread(self, table: _Operand, cols: slice) -> F32:
-        """A table entry for each element of a column."""
+        """Repeat the table entry of each group for its elements of k."""
         return np.repeat(table.read(cols), self.group, -1)[:, : self.k]
 
 
@@ -123,19 +123,19 @@ def prepare_dpu(registers: Any, variants: Sequence[Any], tile: int, bus: Bus) ->
         raise DeviceFault(f"unknown DPU workload {registers['workload']}")
     batch, m, n, k = (int(registers[dim]) for dim in ("batch", "m", "n", "k"))
     if not all(0 < dim <= DPU_MAX_DIM for dim in (batch, m, n, k)):
-        raise DeviceFault(f"a workload of {batch} x {m} x {n} x {k}")
+        raise DeviceFault(f"a workload of {batch} x {m} x {n} x {k} is not supported")
     reader = _Reader(registers, tile, bus)
     act = reader.operand("act", (batch, m, k), registers["act_strides"])
     weights = _weights(reader, registers, (batch, n, k))
     out = reader.operand("out", (batch, m, n), registers["out_strides"])
     accumulate = bool(int(registers["flags"]) & DpuFlag.ACCUMULATE)
     if accumulate and out.kind is not DType.FP32:
-        raise DeviceFault("accumulation into a type other than f32")
+        raise DeviceFault("a workload accumulates into a type other than f32")
     product, zero = _floats(act, weights), int(registers["act_zero"])
     if act.kind in _BYTES:
         product = _integers(act, zero, weights, _row_scales(reader, registers, m))
     elif zero:
-        raise DeviceFault("a zero point of activations that are no integers")
+        raise DeviceFault("a zero point for activations that are not integers")
     alpha = np.float32(registers["alpha"])
     parts = [_part(variant, m, n) for variant in variants]
     return _run(product, out, parts, alpha, accumulate)
@@ -150,9 +150,9 @@ def _weights(reader: _Reader, registers: Any, shape: tuple[int, int, int]) -> _W
     groups = -(-k // group)
     scales, zeros = (reader.table(name, n, groups) for name in ("scale", "zero"))
     if stored.kind in _FLOATS and (scales is not None or zeros is not None):
-        raise DeviceFault("scales or zero points of weights that are no integers")
+        raise DeviceFault("scales or zero points for weights that are not integers")
     if stored.kind in FLOAT8 and zeros is not None:
-        raise DeviceFault("zero points of weights that are no integers")
+        raise DeviceFault("zero points for weights that are not integers")
     return _Weights(stored, scales, zeros, group, k)
 
 
@@ -166,12 +166,12 @@ def _part(variant: Any, m: int, n: int) -> tuple[slice, slice]:
     rows = slice(int(variant["m_begin"]), int(variant["m_end"]))
     cols = slice(int(variant["n_begin"]), int(variant["n_end"]))
     if not (0 <= rows.start < rows.stop <= m and 0 <= cols.start < cols.stop <= n):
-        raise DeviceFault(f"a variant of rows {rows} and columns {cols} in {m} x {n}")
+        raise DeviceFault(f"a variant of rows {rows} and columns {cols} in an output of {m} x {n}")
     return rows, cols
 
 
 _Product = Callable[[slice, slice], F32]
-"""A part of the product, by its rows and columns."""
+"""Computes a region of the output from its rows and columns."""
 
 
 def _floats(act: _Operand, weights: _Weights) -> _Product:
@@ -183,10 +183,10 @@ def _floats(act: _Operand, weights: _Weights) -> _Product:
 
 
 def _integers(act: _Operand, zero: int, weights: _Weights, row_scales: _Operand | None) -> _Product:
-    """Sums of integers are exact: f64 holds more bits than i32."""
+    """Return exact sums of integers: f64 represents every i32."""
     floats = weights.stored.kind in _FLOATS or weights.stored.kind in FLOAT8
     if floats or weights.group < weights.k:
-        raise DeviceFault("integer activations want integer weights with one group")
+        raise DeviceFault("integer activations need integer weights with one quantization group")
 
     def product(rows: slice, cols: slice) -> F32:
         left = act.read(slice(None), rows).astype(np.float64) - zero

@@ -1,4 +1,4 @@
-"""The set of reference engines."""
+"""Reference engines as one class."""
 
 from __future__ import annotations
 

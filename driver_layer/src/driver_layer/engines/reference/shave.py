@@ -1,7 +1,7 @@
-"""SHAVE in numpy: an interpreter that runs each instruction over the whole grid at once.
+"""SHAVE in numpy: an interpreter that runs each instruction over the whole grid.
 
-A register is an f32 array [grid 0, grid 1, grid 2, columns]; a dimension in which it repeats is 1,
-so that numpy's broadcasting gives each row what it needs.
+A register is an f32 array [grid 0, grid 1, grid 2, columns]; a dimension in which its values
+repeat has length 1, so that numpy broadcasts it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _COMPUTE: Mapping[Op, Callable[..., F32]] = {
     Op.RMAX: _rmax,
     Op.RMIN: _rmin,
 }
-"""What each computing opcode does with its source registers."""
+"""Implementation of each arithmetic opcode, over its source registers."""
 
 
 def prepare_shave(program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Run:
@@ -132,7 +132,7 @@ def _window(record: Any, grid: tuple[int, ...], tile: int, bus: Bus) -> Window:
     address, cols = int(record["address"]), int(record["cols"])
     kind = BY_CODE.get(int(record["type"]))
     if kind is None or kind.bits < 8:
-        raise DeviceFault(f"a window of type {record['type']}", address=address)
+        raise DeviceFault(f"a window of unsupported type {record['type']}", address=address)
     if not 0 < cols * int(np.prod(grid, dtype=object)) <= MAX_ELEMENTS:
         raise DeviceFault(f"a window of {cols} columns over a grid of {grid}", address=address)
     if not address >> TILE_SELECT_SHIFT & 1 << tile:
@@ -153,7 +153,7 @@ def _store(kind: DType, values: npt.NDArray[Any], result: F32) -> None:
         values[...] = narrowed(kind, result)
     else:
         limits = np.iinfo(values.dtype)
-        # The largest f32 below 2**63 is the last that i64 can take.
+        # The largest f32 below 2**63, so that conversion to i64 does not overflow.
         high = min(limits.max, (1 << 63) - (1 << 39))
         values[...] = np.clip(np.trunc(result.astype(np.float64)), limits.min, high)
 
@@ -161,7 +161,7 @@ def _store(kind: DType, values: npt.NDArray[Any], result: F32) -> None:
 def _step(
     i: Instruction, windows: Sequence[Window], widest: int
 ) -> Callable[[dict[int, F32]], None]:
-    """Turn one instruction into a function over the registers."""
+    """Return an instruction as a function over the registers."""
     if i.form is Form.DST_WINDOW:
         kind, values = windows[i.window]
         return lambda registers: registers.__setitem__(i.dst, widened(kind, values))

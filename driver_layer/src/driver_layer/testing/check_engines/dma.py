@@ -116,7 +116,7 @@ def check_a_gather_beyond_its_table_is_a_fault_that_names_the_row(bench: Bench) 
     for row in (-1, 3, 4):
         descriptor, target = _gather(bench, [2, row], length=3)
         run = bench.engines.dma(descriptor, bench.bus)
-        assert faults(run).message == f"a gather of row {row} of 3"
+        assert faults(run).message == f"a gather reads row {row} of a table of 3"
         assert not bench.read(target, "u1", 16).any()
     descriptor, _ = _gather(bench, [0], length=4096)
     faults(lambda: bench.engines.dma(descriptor, bench.bus))

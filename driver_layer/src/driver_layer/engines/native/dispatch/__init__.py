@@ -1,4 +1,4 @@
-"""Dispatch of native tables: a dispatcher in native code, and the threads that run it.
+"""Dispatch of native tables: the dispatcher in native code, and its threads.
 
 Begin with ``table`` (the data), then ``team`` (the threads); ``gate`` and ``worker`` are kernels.
 """

@@ -1,4 +1,4 @@
-"""Rows that call back into Python: tasks that the reference engine runs."""
+"""Rows that call back into Python, for tasks that the reference engine runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from driver_layer.engines.contract import Run
 _Row = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 FAULT = 1
-"""The status of a task that ended in a fault."""
+"""Status of a task that raised an exception."""
 
 
 class PythonRow:
@@ -24,7 +24,7 @@ class PythonRow:
             del arguments, scratch
             try:
                 run()
-            except Exception:  # to explain the fault, the executor runs the task again
+            except Exception:  # the executor runs the task again to explain the fault
                 return FAULT
             return 0
 
@@ -32,5 +32,5 @@ class PythonRow:
 
     @property
     def address(self) -> int:
-        """Where the kernel is."""
+        """Address of the C function."""
         return ctypes.cast(self._function, ctypes.c_void_p).value or 0

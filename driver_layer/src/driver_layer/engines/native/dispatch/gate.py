@@ -1,12 +1,11 @@
-"""The gate through which threads enter and leave a table, in LLVM IR.
+"""Gate through which threads enter and leave a table, in LLVM IR.
 
-The leader of a run opens the gate, wakes helpers, works, and closes the gate when all is done; then
-it waits for helpers that are still inside. Helpers count themselves in, and look whether the gate
-is open: one that comes too late goes away again, and nobody has waited for it.
+The leader of a run opens the gate, wakes helpers, works, and closes the gate when all units are
+done; then it waits for helpers that are still inside. A helper increments the count of those
+inside, and checks whether the gate is open. A late helper leaves again; nobody waits for it.
 
-Helpers sleep between runs. To let them look for the next one instead saves the time that it takes
-to wake them; but then the scheduler now and then puts the leader on a helper's core, and leaves
-them there for the whole of a run.
+Helpers sleep between runs. Spinning instead would save the time to wake them; but sometimes the
+scheduler then places the leader on a helper's core, and leaves both there during a complete run.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 
 
 class GateWord(IntEnum):
-    """What all threads of a team share: a cache line each."""
+    """Words that all threads of a team share, in a cache line each."""
 
     OPEN = 0
-    """Whether helpers may come in."""
+    """Nonzero if helpers may enter."""
     INSIDE = 1
-    """Helpers that have counted themselves in."""
+    """Number of helpers that have entered."""
     STATES = 2
-    """Address of the table's states, and how many there are behind it."""
+    """Address of the table's states, and their number in the next word."""
     WORDS = 3
 
 
 class ThreadWord(IntEnum):
-    """What a thread is given."""
+    """Arguments of a thread."""
 
     GATE = 0
     """Address of the shared words."""
     WORK = 1
-    """Address of the code that works on a table."""
+    """Address of the kernel that works on a table."""
     NUMBER = 2
-    """Of the thread; the leader's is 0."""
+    """Number of the thread; the leader's is 0."""
     SCRATCH = 3
-    """Address of its scratch memory, which may change while the gate is closed."""
+    """Address of the thread's scratch memory, which may change while the gate is closed."""
     WORDS = 4
 
 
@@ -52,7 +51,7 @@ _WORK = ir.FunctionType(I32, [PTR, PTR])
 
 
 class _Thread:
-    """What both kernels do."""
+    """Code that both kernels share."""
 
     def __init__(self, host: Host) -> None:
         self.e = Emitter(host)
@@ -60,11 +59,11 @@ class _Thread:
         self.gate = self.e.pointer(ThreadWord.GATE)
 
     def place(self, word: GateWord) -> Value:
-        """The address of a shared word."""
+        """Return the address of a shared word."""
         return self.e.at(self.gate, COUNTER_BYTES * word)
 
     def work(self) -> None:
-        """Work on the table that is posted."""
+        """Work on the posted table."""
         e, b = self.e, self.b
         states, count = (e.load(e.at(self.place(GateWord.STATES), at), I64) for at in (0, 8))
         number = b.urem(e.word(ThreadWord.NUMBER), count)
@@ -77,7 +76,7 @@ def _write_lead(host: Host) -> str:
     one = _Thread(host)
     e, b = one.e, one.b
     one.work()
-    # Either a helper sees that the gate is closed, or it is seen inside.
+    # Sequentially consistent: a helper sees the closed gate, or the leader sees the helper inside.
     b.atomic_rmw("xchg", one.place(GateWord.OPEN), I64(0), "seq_cst")
     spins = e.variable(I64(0))
     look, wait, after = (e.function.append_basic_block(n) for n in ("look", "wait", "alone"))
@@ -104,7 +103,7 @@ def _write_help(host: Host) -> str:
 
 
 LEAD = KernelSpec("dispatch lead", _write_lead)
-"""Works on a table with the helpers that enter its gate, and closes it behind the last."""
+"""Works on a table together with the helpers inside, closes the gate, and waits for them."""
 
 HELP = KernelSpec("dispatch help", _write_help)
-"""Works on the table whose gate is open, if one is."""
+"""Works on the posted table if its gate is open."""

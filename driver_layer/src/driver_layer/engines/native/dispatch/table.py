@@ -1,9 +1,9 @@
-"""The table of the dispatcher: rows, grouped to units, grouped to phases.
+"""Table of the dispatcher: rows, grouped into units, grouped into phases.
 
-A row is a kernel with its arguments. The rows of a unit are executed by one thread, in order;
-phases one after the other. The units of a phase lie in queues: a thread takes those of its own, and
-then those left in others'. A thread that waits for the end of a phase prefetches what its queue
-streams next.
+A row is a kernel with its arguments. One thread executes the rows of a unit, in order; phases run
+one after the other. Each unit of a phase is in a queue: a thread takes units of its own queue,
+then the units left in other queues. A thread that waits for the end of a phase prefetches the
+operands that its queue streams next.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ import numpy.typing as npt
 Words = npt.NDArray[np.int64]
 
 MOST_QUEUES = 8
-"""Of more threads, some share one: to look into many queues for what is left takes long."""
+"""Upper bound; further threads share queues, as searching many queues for units takes long."""
 
 
 class StateWord(IntEnum):
-    """The words of a thread's state; all but ``QUEUE`` are the same for all threads."""
+    """Words of a thread's state; all but ``QUEUE`` are equal for all threads."""
 
     ROWS = 0
-    """Address of the rows: pairs of a kernel's address and that of its arguments."""
+    """Address of the rows: pairs of a kernel's address and its arguments' address."""
     UNITS = 1
-    """Address of the first row of each unit, and the number of rows."""
+    """Address of the first row of each unit, followed by the number of rows."""
     BOUNDS = 2
-    """Address of the first unit of each queue and the one behind the last, by phase."""
+    """Address of the first unit of each queue and the end of the last, by phase."""
     COUNT = 3
-    """How many phases there are."""
+    """Number of phases."""
     TAKEN = 4
-    """Address of counters of units taken, by phase and queue."""
+    """Address of counters of taken units, by phase and queue."""
     DONE = 5
-    """Address of a counter for each phase: units done."""
+    """Address of counters of finished units, by phase."""
     FAILED = 6
-    """Address of the row that gave a status other than 0, plus one."""
+    """Address of the word with the number of a failed row, plus one; 0 if none failed."""
     QUEUES = 7
-    """How many there are."""
+    """Number of queues."""
     QUEUE = 8
-    """The thread's own."""
+    """Number of the thread's own queue."""
     STREAMS = 9
-    """Address of pairs: where bytes begin that will be read, and how many there are."""
+    """Address of pairs (address, bytes) of operands to prefetch."""
     AHEAD = 10
-    """Address of spans of these, begin and end, for each queue and phase: what is read next."""
+    """Address of ranges (begin, end) of these pairs, for each phase and queue."""
     WORDS = 11
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """Operands that units stream from memory, which no cache holds.
+    """Operands that units stream from memory and that exceed the caches.
 
     Attributes:
         spans: [streams, 2], addresses and bytes.
-        ahead: [phases, queues, 2], those to fetch behind a phase: the first, and behind the last.
+        ahead: [phases, queues, 2], range (begin, end) of streams to prefetch after a phase.
     """
 
     spans: Words
@@ -62,7 +62,7 @@ class Streams:
 
     @classmethod
     def none(cls, bounds: Words) -> Streams:
-        """Nothing."""
+        """Return no streams."""
         phases, queues = len(bounds), bounds.shape[1] - 1
         return cls(np.zeros((0, 2), np.int64), np.zeros((phases, queues, 2), np.int64))
 
@@ -74,12 +74,12 @@ class Table:
     Attributes:
         rows: [rows, 2], addresses of kernels and of arguments.
         units: the first row of each unit, and the number of rows.
-        bounds: [phases, queues + 1], the first unit of each queue, and the one behind the last.
+        bounds: [phases, queues + 1], the first unit of each queue, and the end of the last.
         scratch: bytes of scratch memory that a thread needs.
         streams: operands to prefetch.
-        pool: the arguments of all kernels.
+        pool: arguments of all kernels.
         keep: an object that must live as long as the table.
-        states: [queues, StateWord.WORDS], the state of threads, by their queue.
+        states: [queues, StateWord.WORDS], states of threads, by queue.
     """
 
     rows: Words
@@ -96,7 +96,7 @@ class Table:
 
     def __post_init__(self) -> None:
         phases, queues = len(self.bounds), self.bounds.shape[1] - 1
-        # A cache line for each counter, so that threads do not wait for each other's.
+        # A cache line for each counter prevents false sharing between threads.
         self._taken = np.zeros((phases, queues, _LINE), np.int64)
         self._done = np.zeros((phases, _LINE), np.int64)
         self._failed = np.zeros(1, np.int64)
@@ -119,17 +119,17 @@ class Table:
         self.states[:, StateWord.QUEUE] = np.arange(queues)
 
     def reset(self) -> None:
-        """Get ready for a run."""
+        """Reset the counters before a run."""
         self._taken[:] = 0
         self._done[:] = 0
         self._failed[:] = 0
 
     def with_arguments(self, pool: Words, streams: Streams) -> Table:
-        """Return the same calls on other operands.
+        """Return the same calls with other arguments.
 
         Args:
-            pool: laid out as this one's.
-            streams: of these.
+            pool: the other arguments, in the layout of this table's pool.
+            streams: operands to prefetch of these arguments.
         """
         rows = self.rows.copy()
         own = rows[:, 1] != 0
@@ -137,13 +137,13 @@ class Table:
         return Table(rows, self.units, self.bounds, self.scratch, streams, pool, self.keep)
 
     def arguments(self, row: int, count: int) -> Words:
-        """The arguments that a row's kernel has."""
+        """Return the first ``count`` arguments of a row."""
         begin = (int(self.rows[row, 1]) - self.pool.ctypes.data) // self.pool.itemsize
         return self.pool[begin : begin + count]
 
     @property
     def failure(self) -> int | None:
-        """The row that failed in the last run."""
+        """Row that failed in the last run; None if none did."""
         row = int(self._failed[0])
         return row - 1 if row else None
 

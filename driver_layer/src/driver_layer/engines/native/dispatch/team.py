@@ -1,6 +1,6 @@
-"""The threads that run tables.
+"""Threads that run tables.
 
-They are Python's, but what they run is native and leaves the interpreter to others meanwhile.
+The threads are Python's; native code runs in them without the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ THREADS_VARIABLE = "NPU_ENGINE_THREADS"
 _ALIGNMENT = 64
 
 _LARGE, _HUGE_FROM = 1 << 20, 1 << 22
-"""Of 4 MiB, numpy asks the kernel for huge pages; only those are taken that are touched."""
+"""numpy requests huge pages from 4 MiB on; only touched pages are allocated."""
 
 _CODE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-"""ctypes lets go of the interpreter's lock while the function runs."""
+"""Releases the interpreter's lock during the call."""
 
 
 class Team:
     """Threads that work on one table at a time.
 
-    Threads of streams call it, where no signal's handler raises.
+    The caller is a stream's thread, which no signal handler interrupts with an exception.
 
     Args:
-        kernels: of this host.
-        threads: how many, the caller's among them.
+        kernels: kernels of this host.
+        threads: number of threads, including the caller's.
     """
 
     def __init__(self, kernels: Kernels, threads: int) -> None:
@@ -56,17 +56,17 @@ class Team:
         self._grow_scratch(0)
         numbers = range(1, self.threads)
         self._helpers = [_Helper(self._help, self._words[i], self._gate) for i in numbers]
-        self._process = os.getpid()  # last: what is interrupted before begins anew
+        self._process = os.getpid()  # last: an interrupted start is repeated
 
     def run(self, table: Table) -> None:
-        """Execute a table; ``table.failure`` tells how it went."""
+        """Execute a table; afterwards ``table.failure`` is its failed row."""
         if self._process != os.getpid():
-            self._gather()  # a forked process has none of its parent's threads
+            self._gather()  # a forked process has no threads of its parent
         with self._busy:
             self._grow_scratch(table.scratch)
             table.reset()
             self._gate[GateWord.STATES, :2] = table.states.ctypes.data, len(table.states)
-            self._gate[GateWord.OPEN, 0] = 1  # before a helper is awake, who would go away again
+            self._gate[GateWord.OPEN, 0] = 1  # before waking helpers, as they leave a closed gate
             for helper in self._helpers:
                 helper.wake()
             self._lead(self._words.ctypes.data, None)
@@ -83,7 +83,7 @@ class Team:
 
 
 class _Helper:
-    """One more thread; it sleeps between runs."""
+    """A thread that sleeps between runs."""
 
     def __init__(self, code: Callable[[int, None], int], words: Words, gate: Words) -> None:
         self._code, self._words, self._gate = code, words, gate
@@ -92,7 +92,7 @@ class _Helper:
         threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def wake(self) -> None:
-        """Let it look whether the gate is open, as often as it is called."""
+        """Let the thread check the gate once; calls are counted."""
         self._calls.release()
 
     def _serve(self) -> None:
@@ -103,20 +103,20 @@ class _Helper:
 
 @cache
 def shared_team(kernels: Kernels) -> Team:
-    """The process's team: devices that work at the same time take turns."""
+    """Return the process's team; devices that run concurrently take turns."""
     return Team(kernels, thread_count())
 
 
 def thread_count() -> int:
-    """As many as there are cores for this process, or as ``NPU_ENGINE_THREADS`` says.
+    """Return ``NPU_ENGINE_THREADS``; by default the number of cores available to this process.
 
     Raises:
-        EngineError: the variable is no positive number.
+        EngineError: the variable is not a positive number.
     """
     text = os.environ.get(THREADS_VARIABLE)
     if not text:
         available = getattr(os, "sched_getaffinity", None)
         return len(available(0)) if available else os.cpu_count() or 1
     if not text.isdecimal() or not int(text):
-        raise EngineError(f"{THREADS_VARIABLE}={text}: not a positive number")
+        raise EngineError(f"{THREADS_VARIABLE}={text}: not a positive number; correct or unset it")
     return int(text)

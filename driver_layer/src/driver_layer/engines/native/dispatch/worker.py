@@ -1,10 +1,11 @@
-"""The dispatcher: what each thread does during a run, in LLVM IR.
+"""Dispatcher that each thread runs, in LLVM IR.
 
-A thread takes units of the present phase until there are none, its own queue's first, and goes on
-to the next phase when all of them are done, by any thread. So a thread that comes late, or that
-the host's scheduler holds back between two units, makes nobody wait.
+A thread takes units of the current phase until none is left, from its own queue first. It enters
+the next phase when all units of the current one are done, by any thread. So a thread that is late,
+or is descheduled between two units, delays nobody.
 
-While it waits, memory would be idle: it fetches what its queue will stream in phases to come.
+A waiting thread leaves memory bandwidth idle, so it prefetches the operands that its queue streams
+in later phases.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
 _SPINS_BEFORE_YIELD = 2000
-"""Looks at a counter, some ten nanoseconds each, before the thread offers its core to others."""
+"""Polls of a counter, about ten nanoseconds each, before the thread yields its core."""
 
 _PAIR = 16
-"""Bytes of two words."""
+"""Bytes of a pair of words."""
 
 _LINE = 64
 _LINES = 4
-"""Cache lines that are fetched between two looks at a counter."""
+"""Cache lines to prefetch between two polls of a counter."""
 
 _KERNEL = ir.FunctionType(I32, [PTR, PTR])
 
 
 def _write(host: Host) -> str:
-    """A kernel as any other: its arguments are the state, its scratch is the thread's."""
+    """Write a kernel whose arguments are a thread's state, and whose scratch is the thread's."""
     e = Emitter(host)
     _Worker(e).write()
     return e.finish()
@@ -40,22 +41,22 @@ WORKER = KernelSpec("dispatch worker", _write)
 
 
 class _Worker:
-    """The kernel that is written."""
+    """Writer of the dispatcher's kernel."""
 
     def __init__(self, e: Emitter) -> None:
         self.e, self.b = e, e.b
         self.queues, self.queue = e.word(StateWord.QUEUES), e.word(StateWord.QUEUE)
         self.stream, self.fetched = e.variable(I64(0)), e.variable(I64(0))
-        """The one that is fetched, and how many bytes of it were."""
+        """Stream being prefetched, and its bytes prefetched so far."""
 
     def write(self) -> None:
-        """Write it."""
+        """Write the kernel's body."""
         e, b = self.e, self.b
         row_bytes = b.mul(b.add(self.queues, I64(1)), I64(8))
         with e.loop(0, e.word(StateWord.COUNT)) as phase:
             bounds = e.at(e.pointer(StateWord.BOUNDS), b.mul(phase, row_bytes))
             with e.loop(0, self.queues) as number:
-                # Its own queue, then the next one, and so on.
+                # The thread's own queue, then the next queue, and so on.
                 queue = b.urem(b.add(self.queue, number), self.queues)
                 self._take_units(phase, queue, bounds)
             begin = e.load(bounds, I64)
@@ -68,7 +69,7 @@ class _Worker:
     # Work
 
     def _take_units(self, phase: Value, queue: Value, bounds: Value) -> None:
-        """Take units of a queue until there are none, and run them."""
+        """Take units of a queue until none is left, and run them."""
         e, b = self.e, self.b
         begin = e.load(e.at(bounds, b.mul(queue, I64(8))), I64)
         end = e.load(e.at(bounds, b.mul(b.add(queue, I64(1)), I64(8))), I64)
@@ -81,7 +82,7 @@ class _Worker:
         count = b.sub(end, begin)
         b.branch(look)
         b.position_at_end(look)
-        # Only to look at a counter leaves it in the caches of those who count.
+        # A plain load before the atomic add leaves the counter in other cores' caches.
         seen = b.load_atomic(taken, "monotonic", 8, typ=I64)
         b.cbranch(b.icmp_signed("<", seen, count), take, after)
         b.position_at_end(take)
@@ -108,7 +109,7 @@ class _Worker:
     # Waiting
 
     def _wait(self, phase: Value, done: Value, count: Value) -> None:
-        """Look at a counter until it says that all is done."""
+        """Poll a counter until all units are done, prefetching meanwhile."""
         e, b = self.e, self.b
         last = self._streams_behind(phase)
         spins = e.variable(I64(0))
@@ -131,7 +132,7 @@ class _Worker:
         b.position_at_end(after)
 
     def _streams_behind(self, phase: Value) -> Value:
-        """Go on to what is read behind a phase; give the one behind the last to fetch."""
+        """Skip streams that are already read after a phase; return the end of those to prefetch."""
         e, b = self.e, self.b
         number = b.add(b.mul(phase, self.queues), self.queue)
         span = e.at(e.pointer(StateWord.AHEAD), b.mul(number, I64(_PAIR)))
@@ -142,7 +143,7 @@ class _Worker:
         return last
 
     def _fetch(self) -> None:
-        """Fetch some lines of the present stream, and go on to the next behind its end."""
+        """Prefetch some lines of the current stream; at its end, switch to the next."""
         e, b = self.e, self.b
         place = e.at(e.pointer(StateWord.STREAMS), b.mul(self.stream.get(), I64(_PAIR)))
         address, size = e.load(place, PTR), e.load(e.at(place, 8), I64)
@@ -156,7 +157,7 @@ class _Worker:
 
 
 def yield_after(e: Emitter, spins: Variable) -> None:
-    """Pause; after many times, offer the core to other threads."""
+    """Pause; after many calls, yield the core to other threads."""
     b = e.b
     _pause(e)
     spins.set(b.add(spins.get(), I64(1)))
@@ -166,7 +167,7 @@ def yield_after(e: Emitter, spins: Variable) -> None:
 
 
 def _pause(e: Emitter) -> None:
-    """Tell the core that this thread waits."""
+    """Hint to the core that this thread is spinning."""
     if "x86" in e.host.triple or "i686" in e.host.triple:
         e.external("llvm.x86.sse2.pause", result=ir.VoidType())
     elif e.host.triple.startswith(("aarch64", "arm64")):

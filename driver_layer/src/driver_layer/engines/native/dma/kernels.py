@@ -1,6 +1,6 @@
-"""Copies, fills and gathers as kernels.
+"""Kernels of copies, fills and gathers.
 
-All loops are over at most ``DIMS`` dimensions, outermost first, around runs of bytes.
+Each loops over up to ``DIMS`` dimensions, outermost first, around contiguous runs of bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FillWord(IntEnum):
 
 
 class GatherWord(IntEnum):
-    """Arguments of a gather: rows of a table, by their numbers, go side by side."""
+    """Arguments of a gather: listed rows of a table are written one after the other."""
 
     TABLE = 0
     LIST = 1
@@ -54,16 +54,16 @@ class GatherWord(IntEnum):
     PITCH = 4
     WIDTH = 5
     ROWS = 6
-    """How many rows the table has."""
+    """Number of rows of the table."""
     WORDS = 7
 
 
 GATHER_OUTSIDE = 1
-"""The status of a gather whose list leads out of the table."""
+"""Status of a gather whose list has a row number outside the table."""
 
 
 def gather_list(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The row numbers that a gather with these arguments reads, where they are."""
+    """Return a view of the row numbers that a gather with these arguments reads."""
     listed = (ctypes.c_int64 * int(words[GatherWord.COUNT])).from_address(
         int(words[GatherWord.LIST])
     )
@@ -71,11 +71,11 @@ def gather_list(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 _ELEMENTS = (1, 2, 4, 8)
-"""Runs of so many bytes are moved by one load and one store."""
+"""Sizes of runs, in bytes, that one load and one store move."""
 
 
 def copy_kernel(width: int) -> KernelSpec:
-    """The kernel for runs of a width: small ones have kernels of their own."""
+    """Return the kernel for runs of a width; 1, 2, 4 and 8 bytes have kernels of their own."""
     if width in _ELEMENTS:
         return KernelSpec(f"dma copy {width}", lambda host: _write_copy(host, width))
     return KernelSpec("dma copy", lambda host: _write_copy(host, 0))
@@ -111,7 +111,7 @@ def _write_gather(host: Host) -> str:
     e = Emitter(host)
     b = e.b
     table, rows, width = e.pointer(GatherWord.TABLE), e.word(GatherWord.ROWS), GatherWord.WIDTH
-    # All numbers are looked at first: a gather that leads astray writes nothing.
+    # All row numbers are checked first: a failing gather writes nothing.
     with e.loop(0, e.word(GatherWord.COUNT)) as i:
         number = e.load(e.at(e.pointer(GatherWord.LIST), b.mul(i, I64(8))), I64)
         e.fail(b.icmp_unsigned(">=", number, rows), GATHER_OUTSIDE)
@@ -126,7 +126,7 @@ def _write_gather(host: Host) -> str:
 def _walk(
     e: Emitter, loops: ExitStack, pointers: Sequence[int], strides: Sequence[int]
 ) -> list[Value]:
-    """Open the loops over all dimensions; give the addresses inside."""
+    """Open the loops over all dimensions; return the addresses inside."""
     places = [e.pointer(pointer) for pointer in pointers]
     for dim in range(DIMS):
         index = loops.enter_context(e.loop(0, e.word(CopyWord.COUNTS + dim)))
@@ -138,6 +138,6 @@ def _walk(
 
 
 def move_bytes(e: Emitter, dst: Value, src: Value, count: Value) -> None:
-    """Copy bytes that do not overlap."""
+    """Copy bytes between ranges that do not overlap."""
     kind = ir.FunctionType(ir.VoidType(), [dst.type, src.type, I64, I1])
     e.call(kind, "llvm.memcpy.p0.p0.i64", dst, src, count, I1(0))

@@ -1,4 +1,4 @@
-"""What both sides of a transfer have in common: one set of dimensions for both."""
+"""Common dimensions of both sides of a transfer."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class JointDim(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One side: runs of ``width`` bytes, and dimensions (count, stride), outermost first."""
+    """One side of a transfer: runs of ``width`` bytes, and dimensions (count, stride)."""
 
     width: int
     dims: tuple[tuple[int, int], ...]
 
     @property
     def size(self) -> int:
-        """Bytes that it moves."""
+        """Bytes that the transfer moves."""
         return self.width * math.prod(count for count, _ in self.dims)
 
 
 def joint_dims(src: Side, dst: Side) -> tuple[int, tuple[JointDim, ...]] | None:
-    """Cut both sides of a transfer at the same places.
+    """Split the dimensions of both sides of a transfer at the same places.
 
     Args:
-        src: where bytes come from.
-        dst: where they go; of the same size.
+        src: the source.
+        dst: the destination, of the same size.
 
     Returns:
-        Bytes of a run that lies together on both sides, and the dimensions around it, outermost
-        first; None if neither side's dimensions can be cut into the other's.
+        Bytes of a run that is contiguous on both sides, and the dimensions around it, outermost
+        first; None if the sides have no common split.
     """
     left, right = _innermost_first(src), _innermost_first(dst)
     joint: list[JointDim] = []
@@ -54,12 +54,12 @@ def joint_dims(src: Side, dst: Side) -> tuple[int, tuple[JointDim, ...]] | None:
 
 
 def _innermost_first(side: Side) -> list[tuple[int, int]]:
-    """Dimensions with the run as the last one: a stack whose top is innermost."""
+    """Return dimensions as a stack whose top is innermost; the run is the innermost one."""
     return [*(dim for dim in side.dims if dim[0] > 1), (side.width, 1)]
 
 
 def _merged(joint: Sequence[JointDim]) -> tuple[int, tuple[JointDim, ...]]:
-    """Join neighbours that continue each other on both sides; ``joint`` is innermost first."""
+    """Merge neighbours that are contiguous on both sides; ``joint`` is innermost first."""
     merged: list[JointDim] = []
     for dim in joint:
         if dim.length == 1:

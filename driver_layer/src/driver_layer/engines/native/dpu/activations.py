@@ -1,4 +1,4 @@
-"""Brings rows of activations side by side, as units of 32 bits (see ``flavours``)."""
+"""Activations, stored contiguously in scratch as units of 32 bits (see ``flavours``)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from driver_layer.engines.native.jit.emitter import I8, I16, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
 
 UNITS = 256
-"""The most units of a row: those of 8 rows fit into the first cache."""
+"""Maximum units of a row: those of 8 rows fit into the first-level cache."""
 
 _AHEAD = 4
-"""Rows between the one that is taken and that which is fetched meanwhile."""
+"""Prefetch distance in rows."""
 
 
 def pitch_of(units: int) -> int:
-    """Bytes from row to row of so many units: an odd number of lines, which all go elsewhere."""
+    """Return the bytes from row to row, an odd number of lines, so that rows use all cache sets."""
     return 64 * (-(-units // 16) | 1)
 
 
@@ -28,14 +28,14 @@ PITCH = pitch_of(UNITS)
 
 
 class Activations:
-    """Writes the code that takes them.
+    """Writer of the code that converts activations.
 
     Args:
-        problem: says how they are stored.
-        flavour: what to take them as.
+        problem: storage of the activations.
+        flavour: number format of the units.
         task: the kernel's arguments.
-        rows: how many there is room for.
-        units: how many there is room for in a row.
+        rows: capacity in rows.
+        units: capacity of a row in units.
     """
 
     def __init__(
@@ -47,29 +47,29 @@ class Activations:
         self._part = rows * self.pitch
         self._guarded = problem.weight in FLOATS or problem.weight in FLOAT8
         self.sums = self.e.at(self.e.scratch, flavour.act_parts * self._part)
-        """Where the i32 sums of rows lie, if they are needed."""
+        """Address of i32 sums of rows, if they are needed."""
         self.sums_rows = flavour is Flavour.BYTES and (
             problem.weight is DType.U8 or problem.zero is not DType.UNSET
         )
 
     @staticmethod
     def size(flavour: Flavour, rows: int, units: int = UNITS) -> int:
-        """Bytes that they take at the begin of scratch."""
+        """Return the bytes of the activations, at the begin of scratch."""
         return rows * (pitch_of(units) * flavour.act_parts + 4)
 
     def row(self, number: Value, part: int = 0) -> Value:
-        """The address of a row's units; of their lower halves, if ``part`` is 1."""
+        """Return the address of a row's units; of their lower parts if ``part`` is 1."""
         offset = self.b.add(self.b.mul(number, I64(self.pitch)), I64(part * self._part))
         return self.e.at(self.e.scratch, offset)
 
     def take(self, batch: Value, rows: Span, depth: Span, multiples: tuple[int, int]) -> None:
-        """Bring rows of some k into scratch.
+        """Convert rows, for a range of k, to units in scratch.
 
         Args:
-            batch: which of the batch.
-            rows: which rows.
-            depth: which k.
-            multiples: up to which multiples of rows and k zeros are filled in.
+            batch: number of the batch entry.
+            rows: range of rows.
+            depth: range of k.
+            multiples: multiples of rows and k to which the units are padded with zeros.
         """
         e, b, task = self.e, self.b, self.task
         padded = task.rounded(depth.count, multiples[1])
@@ -122,7 +122,7 @@ class Activations:
         take_row(e, row, target, unsigned, (I8(0), padded), 4 * e.lanes)
 
     def _split_row(self, row: Row, targets: tuple[Value, Value], padded: Value) -> None:
-        """Write both halves of a row, then zeros."""
+        """Write both parts of a row, padded with zeros."""
         e, b, lanes = self.e, self.b, self.e.lanes
         dense = b.icmp_signed("==", row.stride, I64(SIZES[row.kind]))
         whole = b.select(dense, b.and_(row.count, I64(-2 * lanes)), I64(0))

@@ -1,11 +1,11 @@
-"""Products of few rows with weights that lie along n: each k adds a multiple of a row of weights.
+"""Matmuls of few rows with weights along n: each k adds a multiple of a row of weights.
 
-Nothing is packed, as nothing is used twice: weights go from memory into registers, where the sums
-of all rows with a few vectors of columns stay for a whole group of k. Columns that fill no vector
-are copied to a buffer first, so that nothing behind the operand is touched.
+No operand is packed, as weights are used only once: they are loaded from memory into registers,
+where the sums of all rows with a few vectors of columns stay for a complete group of k. Columns
+that do not fill a vector are copied to a buffer, so that no byte beyond the operand is read.
 
-Weights may lie in several parts along k, as values of a KV cache and of a new token do: each part
-goes on with the sums of the one before.
+Weights may be stored in several parts along k, as the values of a KV cache and of a new token are:
+each part continues the sums of the previous one.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 MOST_ROWS = 8
 
 _ROWS, _VECTORS = 4, 4
-"""The most rows, and the vectors of columns, that are summed at a time."""
+"""Maximum rows, and vectors of columns, that are summed at a time."""
 
 _AHEAD = 32
-"""How many k before its use a row of weights is asked for."""
+"""Prefetch distance in rows of weights, that is, in k."""
 
 _LINE = 64
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
     if problem.layout is not Layout.N or problem.act not in FLOATS:
@@ -55,7 +55,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 class _Axpy:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -68,7 +68,7 @@ class _Axpy:
         self.sums = e.at(e.scratch, e.b.mul(self.act_pitch, I64(self.rows)))
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task = self.e, self.b, self.task
         lanes, vectors = e.lanes, _VECTORS
         n = task[Word.N]
@@ -89,7 +89,7 @@ class _Axpy:
             finish(self.problem, task, Tile(self.sums, self.sum_pitch), batch, every)
 
     def _take_activations(self, batch: Value) -> None:
-        """Bring rows into scratch; rows that are not there are zeros."""
+        """Convert rows to f32 in scratch; missing rows are zeros."""
         e, b, task = self.e, self.b, self.task
         for row in range(self.rows):
             there = b.icmp_signed("<", I64(row), task[Word.M])
@@ -103,7 +103,7 @@ class _Axpy:
         return self.e.at(self.e.scratch, b.add(b.mul(self.act_pitch, row), b.mul(k, I64(4))))
 
     def _block(self, place: tuple[Value, Value], vectors: int, count: Value | None = None) -> None:
-        """Sum some vectors of columns up; of the only one ``count`` columns, if that is given."""
+        """Sum some vectors of columns; only ``count`` columns of a single vector, if given."""
         rows = min(self.rows, _ROWS)
         # The first rows bring weights from memory to a cache, where the others find them.
         with self.e.loop(0, self.rows, rows) as row:
@@ -138,7 +138,7 @@ class _Axpy:
         sums: list[list[Variable]],
         count: Value | None,
     ) -> None:
-        """Go on with the weights of a part; ``part`` is its words, and the k before it."""
+        """Add the products of a part's weights; ``part`` is (its words, the k before it)."""
         e, b, lanes, (task, before), (batch, n) = self.e, self.b, self.e.lanes, part, place
         vectors = len(sums[0])
         first = task.address(Word.WEIGHT, (batch, Word.WEIGHT_B), (n, Word.WEIGHT_N))
@@ -160,7 +160,7 @@ class _Axpy:
                 self._add((row, b.add(before, k)), numbers, sums)
 
     def _weights(self, row: Value, ahead: Value, vectors: int, count: Value | None) -> list[Value]:
-        """Stored weights of a k, in f32."""
+        """Load the stored weights of one k, as f32."""
         e, lanes = self.e, self.e.lanes
         if count is not None:
             present = self.b.mul(count, I64(self.size))
@@ -189,7 +189,7 @@ class _Axpy:
 
 
 def _table(task: Task, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
-    """Scales or zero points of a vector of columns, if the problem has them."""
+    """Return scales or zero points of a vector of columns; None without a table."""
     if kind is DType.UNSET:
         return None
     return column_numbers(task, table, kind, place, task.e.lanes)

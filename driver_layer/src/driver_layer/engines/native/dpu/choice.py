@@ -1,4 +1,4 @@
-"""Chooses the kernel that computes a workload."""
+"""Choice of the kernel that computes a workload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from driver_layer.engines.native.jit.host import Host
 
 
 def choose(problem: Problem, host: Host) -> Choice:
-    """Give the fastest kernel that can compute a problem on a host; there always is one."""
+    """Return the fastest kernel that can compute a problem on a host; at least the generic one."""
     packed = nibble_digits, lookups, nibbles
     if host.dots_bf16_fast:
         packed = nibbles, lookups

@@ -1,9 +1,10 @@
-"""Products of few rows of floats with bytes along k, by dot products of byte quadruples.
+"""Matmuls of few rows of floats with bytes along k, by byte dot products.
 
 Activations become fixed-point numbers of four signed bytes (``fixed_point``), once per task. Their
-digits are multiplied with weights as these lie in memory, i8 moved by 128 to be u8; sums are exact.
-A vector of weights takes four instructions, where to make floats of it takes sixteen: so memory is
-what is waited for. Rows that fixed point does not suit go through ``gemv``, in the same kernel.
+digits are multiplied with weights as stored in memory, i8 shifted by 128 to u8; sums are exact.
+A vector of weights takes four instructions, whereas a conversion to floats takes sixteen: so the
+memory bandwidth is the limit. ``gemv``, in the same kernel, computes rows that do not suit fixed
+point.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
 _VECTOR = 64
-"""Bytes of a vector, and of a cache line: so many digits of a kind lie together."""
+"""Bytes of a vector, and of a cache line; digits of equal weight are stored in vectors."""
 
 _DIGITS = 4
-"""Of an integer: a row has one unit, whatever its numbers."""
+"""Digits of an integer; all numbers of a row share one unit."""
 
 MOST_ROWS = 2
-"""Of more, there are so many products that those of floats are as fast."""
+"""Maximum rows; for more rows, float arithmetic is as fast."""
 
 _COLUMNS = 2
-"""Columns at a time: memory is fastest where it is read in few streams."""
+"""Columns at a time; few, as memory is fastest when read in few streams."""
 
 _Sums = list[Variable]
-"""Of each digit of a row, the sum of its products with a column: vectors of i32."""
+"""Sums of products of a row with a column, by digit: vectors of i32."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in BYTES or problem.group:
@@ -68,7 +69,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 class _Digits:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -91,7 +92,7 @@ class _Digits:
         )
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
         floats = gemv.Gemv(problem, e)
         with e.loop(0, task[Word.BATCH]) as batch:
@@ -117,13 +118,13 @@ class _Digits:
         tile = Tile(self.sums, self.pitch, scales=self.scales if scaled else None)
         finish(problem, task, tile, batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> tuple[Value, list[Value]]:
-        """Bring digits of rows into scratch; rows that are not there are zeros.
+        """Convert rows to digits in scratch; missing rows are zeros.
 
         Returns:
-            Whether all rows can be used, and what their integers' units are.
+            Whether all rows suit fixed point, and the unit of each row's integers.
         """
         e, b, task = self.e, self.b, self.task
         usable: Value = I1(1)
@@ -148,7 +149,7 @@ class _Digits:
             self.e.store(digit, self.e.at(place, _VECTOR * number))
 
     def _take_totals(self, row: int) -> None:
-        """Add up each digit of a row, lane by lane as products are."""
+        """Sum each digit of a row, in the lanes in which products are summed."""
         e = self.e
         totals = self._no_sums()
         ones = e.splat(I8(1), _VECTOR)
@@ -161,7 +162,7 @@ class _Digits:
     # Sums of a block of columns
 
     def _block(self, batch: Value, n: Value) -> list[Value]:
-        """Sums of each row with the block's columns, in the rows' units, one vector a row."""
+        """Return a vector for each row: its sums with the block's columns, in the row's unit."""
         e, b, task = self.e, self.b, self.task
         last = b.sub(task[Word.N], I64(1))
         columns = [task.least(b.add(n, I64(i)), last) for i in range(_COLUMNS)]
@@ -178,7 +179,7 @@ class _Digits:
                 self._multiply(e.load(place, I8, _VECTOR), k, [row[column] for row in sums])
         left = b.sub(task[Word.K], whole)
         with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
-            # Behind k, digits are 0: whatever stands there counts nothing.
+            # Beyond k, digits are 0, so that other bytes do not count.
             for column, weight in enumerate(weights):
                 vector = load_some(e, e.at(weight, whole), left)
                 self._multiply(vector, whole, [row[column] for row in sums])
@@ -190,7 +191,7 @@ class _Digits:
         return sums_of_rows(e, joined)
 
     def _multiply(self, weight: Value, k: Value, sums: list[_Sums]) -> None:
-        """Add the products of a vector of a column's weights."""
+        """Add the products of one vector of a column's weights with each row's digits."""
         e, b = self.e, self.b
         if self.signed:
             weight = b.xor(weight, e.splat(I8(-128), _VECTOR))
@@ -199,7 +200,7 @@ class _Digits:
                 total.set(self._dot(total.get(), weight, digit))
 
     def _zero(self, column: Value) -> Value | None:
-        """What to take from a column's weights as they are multiplied, an i32."""
+        """Return the offset to subtract from a column's weights, an i32; None if it is 0."""
         e, b = self.e, self.b
         moved = I32(128 if self.signed else 0)
         if self.problem.zero is DType.UNSET:
@@ -208,7 +209,7 @@ class _Digits:
         return b.add(b.fptosi(number, I32), moved)
 
     def _joined(self, row: int, zero: Value | None, sums: _Sums) -> Value:
-        """The sums of all digits in one number, less what the zero point adds."""
+        """Combine the sums of all digits, less the contribution of the weights' offset."""
         e, b, lanes = self.e, self.b, self.e.lanes
         parts: list[Value] = []
         for number, total in enumerate(sums):
@@ -230,7 +231,7 @@ class _Digits:
         return [self.e.variable(self.e.splat(I32(0), self.e.lanes)) for _ in range(_DIGITS)]
 
     def _dot(self, total: Value, weight: Value, digit: Value) -> Value:
-        """Add products of quadruples."""
+        """Add dot products of byte quadruples."""
         words = ir.VectorType(I32, self.e.lanes)
         unsigned, signed = self.b.bitcast(weight, words), self.b.bitcast(digit, words)
         return dot(self.e, Flavour.BYTES, total, unsigned, signed)

@@ -1,4 +1,4 @@
-"""Stores sums: scaled, added to what the output holds, and rounded to its type."""
+"""Output of sums: scaled, accumulated, and rounded to the output's type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import store_f32
 
 SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
-"""Bytes of a stored element; of 4-bit types, of two."""
+"""Bytes of a storage element, which holds two elements of 4-bit types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Tile:
     pitch: Value
     """Bytes from row to row."""
     whole: bool = False
-    """Whether they are i32."""
+    """True if the sums are i32."""
     scales: Value | None = None
-    """Where f32 scales of the tile's columns lie, if they are still to be applied."""
+    """Address of f32 scales of the tile's columns, if they are still to be applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some rows or columns of a task."""
+    """A range of rows or columns of a task."""
 
     begin: Value
     count: Value
@@ -39,7 +39,7 @@ class Span:
 def finish(
     problem: Problem, task: Task, tile: Tile, batch: Value, spans: tuple[Span, Span]
 ) -> None:
-    """Store the rows and columns of a tile, whose corner is the spans' begin."""
+    """Store the rows and columns of a tile, which begins at the spans' begins."""
     e, (rows, columns) = task.e, spans
     b, lanes = e.b, e.lanes
     size = SIZES[problem.out]
@@ -84,9 +84,9 @@ def _row_factor(problem: Problem, task: Task, m: Value) -> Value | None:
 def column_numbers(
     task: Task, table: Word, kind: DType, place: tuple[Value, Value], width: int
 ) -> Value:
-    """Scales or zero points of columns side by side, the last one's again behind the last.
+    """Return scales or zero points of ``width`` columns, repeating the task's last column.
 
-    ``place`` is the first column, and the group.
+    ``place`` is (first column, group).
     """
     e, (n, group) = task.e, place
     b = e.b

@@ -1,11 +1,10 @@
-"""Activations as fixed-point numbers, so that dot products of bytes can multiply them.
+"""Fixed-point activations, for multiplication by byte dot products.
 
-Numbers that share a unit, a power of two, are rounded to integers of so many units; an integer is a
-sum of signed bytes, its digits: the lowest of weight 1, the next of weight 256, and so on. Products
-of digits with bytes are exact, and so is rounding, of what has few bits and is not far below the
-largest number with the same unit. What is lost all the same is added up: where it is more than what
-sums in f32 may lose, and where a number is not finite, the row is left to kernels that multiply
-floats.
+Numbers with a common unit, a power of two, are rounded to integer multiples of it. An integer is
+split into signed bytes, its digits: the lowest has weight 1, the next weight 256, and so on.
+Products of digits with bytes are exact. Rounding is exact for numbers with few bits that are not
+much smaller than the largest with the same unit. The rounding errors are added up: if they exceed
+the error of f32 sums, or if a number is not finite, kernels with float arithmetic compute the row.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from llvmlite import ir
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value
 
 _LOSS = 2.0**-18
-"""The most that may be lost, compared with the sum of all numbers but the largest."""
+"""Maximum rounding error, relative to the sum of all magnitudes except the largest."""
 
 _EXPONENT = 0x7F800000
 _LEAST_EXPONENT = 40 << 23
-"""Of the largest of numbers that are rounded: so that what they are scaled by stays finite."""
+"""Lower bound for the exponent of the largest number, so that the scale stays finite."""
 
 Store = Callable[[Value, list[Value]], None]
-"""Takes the digits, the lowest first, of a chunk of numbers that begins at an i64."""
+"""Accepts a chunk's first index, an i64, and its digits, the lowest first."""
 
 
 class FixedRow:
-    """A row that is rounded.
+    """A row of activations to round.
 
     Args:
-        e: the kernel that is written.
-        row: f32, aligned to 64 bytes.
-        digits: how many an integer has; two bits stay free, for its sign and for digits' carries.
-        chunk: how many numbers are rounded at a time.
+        e: emitter of the kernel.
+        row: address of f32 numbers, aligned to 64 bytes.
+        digits: digits of an integer; two bits are reserved for the sign and the digits' carries.
+        chunk: numbers to round at a time.
     """
 
     def __init__(self, e: Emitter, row: Value, digits: int, chunk: int) -> None:
@@ -45,7 +44,7 @@ class FixedRow:
         self._total, self._lost = e.variable(F32(0)), e.variable(e.zero(e.lanes))
 
     def round(self, begin: Value, end: Value, store: Store) -> Value:
-        """Round numbers, of whole chunks, to multiples of a unit; give that, an f32."""
+        """Round complete chunks of numbers to multiples of a unit; return the unit, an f32."""
         e, b = self.e, self.b
         largest = self._survey(begin, end)
         exponent = b.and_(largest, I32(_EXPONENT))
@@ -60,9 +59,9 @@ class FixedRow:
         return unit
 
     def usable(self) -> Value:
-        """Whether what was rounded is exact enough, an i1.
+        """Return whether the rounding is exact enough, as an i1.
 
-        Of a number that is not finite, a NaN is lost, which is not less than anything.
+        The error of a number that is not finite is NaN, which fails the comparison.
         """
         e, b = self.e, self.b
         lost = e.reduce(self._lost.get(), b.fadd)
@@ -70,10 +69,9 @@ class FixedRow:
         return b.fcmp_ordered("<=", lost, b.fmul(others, F32(_LOSS)))
 
     def _survey(self, begin: Value, end: Value) -> Value:
-        """Give the bits of the largest absolute value; account for all.
+        """Return the bits of the largest magnitude, and add all numbers to the totals.
 
-        Of floats without a sign, the larger one has the larger bits; infinities and NaNs are above
-        all.
+        Nonnegative floats are ordered like their bits; infinities and NaNs are above all others.
         """
         e, b, lanes = self.e, self.b, self.e.lanes
         words = ir.VectorType(I32, lanes)
@@ -90,14 +88,14 @@ class FixedRow:
         return found
 
     def _rounded(self, k: Value, scale: Value, unit: Value) -> list[Value]:
-        """Digits of a chunk."""
+        """Return the digits of a chunk."""
         e, b, count = self.e, self.b, self._chunk
         numbers = e.load(e.at(self._row, b.mul(k, I64(4))), F32, count)
         scaled = b.fmul(numbers, e.splat(scale, count))
         rounded = e.intrinsic("llvm.rint", scaled)
         self._account(b.fsub(scaled, rounded), unit)
         whole = b.fptosi(rounded, ir.VectorType(I32, count))
-        # With 128 added to each but the highest, the bytes of an integer are its digits.
+        # After adding 128 to each digit except the highest, the bytes of an integer are its digits.
         bias = e.splat(I32(sum(128 << 8 * i for i in range(self._digits - 1))), count)
         digits = b.xor(b.add(whole, bias), bias)
         return [

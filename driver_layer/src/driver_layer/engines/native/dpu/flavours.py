@@ -1,7 +1,7 @@
-"""In what numbers larger products are computed.
+"""Number formats in which kernels multiply.
 
-Operands are packed into 32-bit units along k: one f32, two bf16 or four bytes. Whatever the unit, a
-step multiplies a vector of units of as many columns with one unit of a row, everywhere the same.
+Operands are packed into 32-bit units along k: one f32, two bf16 or four bytes. In each format, a
+step multiplies a vector with the units of several columns by one broadcast unit of a row.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from driver_layer.engines.native.jit.host import Host
 
 
 class Flavour(Enum):
-    """The numbers: a name, how many a unit holds, and of how many parts operands are sums."""
+    """A number format: name, numbers per unit, and parts that each activation and weight has."""
 
     F32 = "f32", 1, 1, 1
-    """Any types. Weights are scaled as they are packed."""
+    """Any types. Weights are scaled when packed."""
     BF16 = "bf16", 2, 1, 1
-    """bf16 activations, and weights that bf16 holds exactly; sums of groups are scaled."""
+    """bf16 activations, and weights that are exact in bf16; sums of groups are scaled."""
     HALVES = "halves", 2, 2, 1
-    """f16 activations as sums of two bf16, weights that bf16 holds exactly: for tile registers."""
+    """f16 activations as sums of two bf16, and weights exact in bf16; for tile registers."""
     PAIRS = "pairs", 2, 2, 2
     """f16 activations and weights, both as sums of two bf16."""
     HALVED_WEIGHTS = "halved weights", 2, 1, 2
-    """bf16 activations, f16 weights as sums of two bf16: for tile registers."""
+    """bf16 activations, and f16 weights as sums of two bf16; for tile registers."""
     BYTES = "bytes", 4, 1, 1
-    """Integers, summed in i32. u8 activations times i8 weights: others are moved by 128."""
+    """u8 activations times i8 weights, summed in i32; other signs are shifted by 128."""
     WORDS = "words", 2, 1, 1
-    """Integers less their zero points, in i16, summed in i32: for hosts that have no dots."""
+    """Integers less their zero points, in i16, summed in i32; for hosts without byte dots."""
 
     @property
     def per_unit(self) -> int:
@@ -41,27 +41,27 @@ class Flavour(Enum):
 
     @property
     def act_parts(self) -> int:
-        """Of how many bf16 each activation is the sum."""
+        """Number of bf16 whose sum is an activation."""
         return self.value[2]
 
     @property
     def weight_parts(self) -> int:
-        """Of how many bf16 each weight is the sum."""
+        """Number of bf16 whose sum is a weight."""
         return self.value[3]
 
     @property
     def whole(self) -> bool:
-        """Whether sums are integers; the columns' scales are for the tile."""
+        """True if sums are integers; then the scales of columns are applied to the tile."""
         return self in (Flavour.BYTES, Flavour.WORDS)
 
     @property
     def scales_sums(self) -> bool:
-        """Whether packed weights are still without their scales."""
+        """True if packed weights are not scaled yet."""
         return self is not Flavour.F32
 
 
 def flavour_of(problem: Problem, host: Host) -> Flavour | None:
-    """Choose the numbers; None if there are none that are exact enough."""
+    """Choose the number format for vectors; None if no format is exact enough."""
     if problem.act in BYTES:
         if problem.zero not in BYTES | {DType.UNSET} or problem.group:
             return None
@@ -74,7 +74,7 @@ def flavour_of(problem: Problem, host: Host) -> Flavour | None:
 
 
 def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
-    """Choose numbers that tile registers multiply; None if there are none."""
+    """Choose the number format for tile registers; None if they support none."""
     if problem.act in BYTES:
         return Flavour.BYTES if flavour_of(problem, host) is Flavour.BYTES else None
     if problem.act not in (DType.FP16, DType.BFP16):
@@ -88,7 +88,7 @@ def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
 
 
 def fits_bf16(problem: Problem) -> bool:
-    """Whether weights less zero points are floats of 8 bits, or integers up to 256."""
+    """Return whether weights less zero points are exact in bf16: 8-bit floats, integers to 256."""
     if problem.weight in FLOATS:
         return False
     if problem.weight in FLOAT8:
@@ -102,7 +102,7 @@ def fits_bf16(problem: Problem) -> bool:
 
 
 class _BFloat(ir.Type):
-    """llvmlite has no bf16."""
+    """bf16, which llvmlite lacks."""
 
     def _to_string(self) -> str:
         return "bfloat"
@@ -118,7 +118,7 @@ _PAIRS = ir.VectorType(_BFloat(), 32)
 
 
 def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) -> Value:
-    """Add products of units; ``row`` and ``columns`` are vectors of i32 that hold units."""
+    """Add dot products of units; ``row`` and ``columns`` are i32 vectors that hold units."""
     b = e.b
     if flavour is Flavour.F32:
         kind = ir.VectorType(F32, e.lanes)
@@ -138,20 +138,20 @@ def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) 
 
 
 def side_by_side(e: Emitter, first: Value, second: Value) -> Value:
-    """The upper halves of two vectors of i32, those of the first before those of the second."""
+    """Concatenate the upper halves of two i32 vectors, lane by lane."""
     kind, lanes = ir.VectorType(I16, 2 * e.lanes), e.lanes
     upper = range(1, 4 * lanes, 2)
     return e.lanes_of(e.b.bitcast(first, kind), e.b.bitcast(second, kind), upper)
 
 
 def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
-    """Two bf16 whose sum is an f16 given as f32: in the upper halves of i32.
+    """Split an f16 number, given as f32, into two bf16, returned in the upper halves of i32.
 
     Args:
-        e: the kernel that is written.
+        e: emitter of the kernel.
         number: one f32, or a vector of them.
-        guarded: whether they may meet infinities. The lower part of what bf16 holds exactly is
-            then not 0, of which an infinity would make a NaN, but a number that vanishes in sums.
+        guarded: True if the other operand may be infinite. A lower part of 0 times an infinity
+            would be NaN, so it is replaced by a number that vanishes in sums.
     """
     b = e.b
     lanes = number.type.count if isinstance(number.type, ir.VectorType) else 1
@@ -160,8 +160,8 @@ def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
     def splat(value: int) -> Value:
         return e.splat(I32(value), lanes)
 
-    # bf16 holds 8 of the 11 bits. Were they rounded, the 3 left could have the other sign, and
-    # both parts times an infinity would be both infinities, whose sum is no number.
+    # bf16 holds 8 of the 11 bits. With rounding, the other 3 could have the opposite sign, and both
+    # parts times an infinity would be infinities of opposite signs, whose sum is NaN.
     bits = b.bitcast(number, i32)
     upper = b.and_(bits, splat(-0x10000))
     left = b.fsub(number, b.bitcast(upper, f32))
@@ -176,5 +176,5 @@ def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
 
 
 def nothing(e: Emitter, flavour: Flavour) -> Value:
-    """A vector of sums of no products."""
+    """Return a vector of empty sums."""
     return e.splat(I32(0), e.lanes) if flavour.whole else e.zero(e.lanes)

@@ -1,13 +1,12 @@
-"""Products of many rows, or with weights along n: operands packed, sums in registers.
+"""Matmuls of many rows, or with weights along n: operands packed, sums in registers.
 
-For some rows and some columns a tile of sums lies in scratch. Block by block of k, as caches hold,
-weights are packed (``pack``), activations brought side by side as units, and products of both added
-to the tile: for a few rows and up to three vectors of columns at a time, all of whose sums are
-registers.
+Sums of some rows and columns form a tile in scratch. For each block of k that fits the caches,
+weights are packed (``pack``), activations stored contiguously as units, and products added to the
+tile: for a few rows and up to three vectors of columns at a time, whose sums are in registers.
 
-Packing weights that are used for 128 rows costs about a tenth of the products. Where a task's
-packed weights fit into ``KEPT_BYTES`` they can stay in scratch: its further rows, and following
-tasks that say so (``words.Reuse``), use them again.
+Packing weights that are used for 128 rows costs about a tenth of the products. If a task's packed
+weights fit into ``KEPT_BYTES``, they can stay in scratch for its further rows, and for following
+tasks that request it (``words.Reuse``).
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ from driver_layer.engines.native.jit.host import Host, Isa
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
 KEPT_BYTES = 2 << 20
-"""The most of packed weights that stay in scratch for following tasks."""
+"""Maximum size of packed weights that stay in scratch for following tasks."""
 
 _ROWS = 128
-"""Rows of a tile."""
+"""Maximum rows of a tile."""
 _VECTORS = 12
-"""Vectors of columns of a tile."""
+"""Maximum vectors of columns of a tile."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.layout is Layout.OTHER:
         return None
     if problem.weight in NIBBLES and problem.group % 2:
@@ -67,7 +66,7 @@ def choose(problem: Problem, host: Host) -> Choice | None:
 
 
 class _Sizes:
-    """Where things lie in scratch: offsets in bytes."""
+    """Layout of scratch: offsets in bytes."""
 
     def __init__(self, problem: Problem, flavour: Flavour, lanes: int) -> None:
         self.problem, self.flavour = problem, flavour
@@ -76,7 +75,7 @@ class _Sizes:
         self.head = head_vectors(problem, flavour)
         _, self.step = square_steps(problem, lanes)
         self.block = UNITS * flavour.per_unit
-        """The most k of a block."""
+        """Maximum k of a block."""
         self.rows = _ROWS if problem.rows == MANY_ROWS else 8
         self.tile_pitch = self.line * _VECTORS + 64
         self.scales = Activations.size(flavour, self.rows)
@@ -84,7 +83,7 @@ class _Sizes:
         self.packed = self.tile + self.rows * self.tile_pitch
 
     def keeps(self, n: int, k: int, group: int) -> bool:
-        """Whether all packed weights stay in scratch."""
+        """Return whether all packed weights stay in scratch."""
         length = min(group or k, k, self.block)
         filled = -(-length // self.step) * self.step // self.flavour.per_unit
         blocks = -(-k // min(group or k, k)) * -(-min(group or k, k) // self.block)
@@ -92,7 +91,7 @@ class _Sizes:
         return self.problem.rows == MANY_ROWS and size <= KEPT_BYTES
 
     def scratch(self, m: int, n: int, k: int) -> int:
-        """Bytes of scratch, whatever the sizes."""
+        """Return the bytes of scratch, which do not depend on the sizes."""
         block = _VECTORS * self.line * (self.head + UNITS)
         return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
 
@@ -105,18 +104,18 @@ def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A block of weights of a tile as it is multiplied."""
+    """A packed block of a tile's weights."""
 
     runs: Value
     run_bytes: Value
     vectors: Value
     units: Value
     first: Value
-    """Whether the tile holds nothing yet."""
+    """True if the tile has no sums yet."""
 
 
 class _Gemm:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, flavour: Flavour, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
@@ -132,7 +131,7 @@ class _Gemm:
         self.kept = self._kept()
 
     def _kept(self) -> Value:
-        """``_Sizes.keeps`` at run time; a batch has weights of its own for each."""
+        """Return ``_Sizes.keeps`` at run time; False for a batch, which has several weights."""
         b, task, sizes = self.b, self.task, self.sizes
         if self.problem.rows != MANY_ROWS:
             return I1(0)
@@ -149,7 +148,7 @@ class _Gemm:
         return b.and_(b.and_(fits, alone), wanted)
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         columns = _VECTORS * e.lanes
         with (
@@ -175,7 +174,7 @@ class _Gemm:
         finish(problem, task, tile, batch, (rows, columns))
 
     def _fill_tile(self, batch: Value, rows: Span, columns: Span, used: Variable) -> None:
-        """Sum a tile up, block by block; ``used`` counts bytes of weights that are kept."""
+        """Sum a tile block by block; ``used`` counts the bytes of kept weights."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         vectors = _above(b, columns.count, I64(e.lanes))
         present = b.icmp_signed("==", task[Word.REUSE], I64(Reuse.PRESENT))
@@ -194,7 +193,7 @@ class _Gemm:
                     n = b.add(columns.begin, b.mul(vector, I64(e.lanes)))
                     block = Block(batch, n, k, count, group)
                     self.packer.pack(block, e.at(runs, b.mul(vector, run)))
-                # Those of the only block are still there from the columns before.
+                # Activations of the only block are still in scratch from the previous columns.
                 only = b.icmp_signed("==", count, task[Word.K])
                 there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
                 with b.if_then(b.not_(there)):
@@ -211,7 +210,7 @@ class _Gemm:
         e, b = self.e, self.b
         panels = _above(b, packed.vectors, I64(self.vectors))
         with e.loop(0, panels) as panel:
-            # Panels of about the same width: a narrow one loads more than it multiplies.
+            # Panels of nearly equal width: a narrow one loads more than it multiplies.
             vector = b.udiv(b.mul(panel, packed.vectors), panels)
             end = b.udiv(b.mul(b.add(panel, I64(1)), packed.vectors), panels)
             width = b.sub(end, vector)
@@ -223,7 +222,7 @@ class _Gemm:
                     self._products(packed, row, vector, count)
 
     def _products(self, packed: _Packed, row: Value, vector: Value, count: int) -> None:
-        """Add products of some rows with ``count`` vectors of columns."""
+        """Add the products of some rows with ``count`` vectors of columns."""
         e, b, sizes = self.e, self.b, self.sizes
         sums = [
             [e.variable(nothing(e, self.flavour)) for _ in range(count)] for _ in range(self.rows)
@@ -255,7 +254,7 @@ class _Gemm:
     def _add_to_tile(
         self, place: Value, total: Value, origin: tuple[Value, Value], first: Value
     ) -> None:
-        """Add sums to the tile's; ``origin`` is the run of their columns, and their row."""
+        """Add sums to the tile's; ``origin`` is (run of the columns, row)."""
         e, b, lanes = self.e, self.b, self.e.lanes
         run, row = origin
         empty = nothing(e, self.flavour)
@@ -276,5 +275,5 @@ class _Gemm:
 
 
 def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
-    """A quotient, rounded up."""
+    """Return a quotient, rounded up."""
     return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)

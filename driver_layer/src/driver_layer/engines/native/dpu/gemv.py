@@ -1,13 +1,12 @@
-"""Products of few rows with weights that lie along k: as fast as memory gives the weights.
+"""Matmuls of few rows with weights along k, limited by the memory bandwidth of the weights.
 
-Activations become f32 in scratch, once per task. Several columns are summed side by side, each in
-its own vector, while their weights stream through registers; then the vectors' lanes are added up.
-Whole chunks of k are read as they lie; what is left of a group is copied into a buffer first, so
-that nothing behind the operand is touched.
+Activations are converted to f32 in scratch, once per task. Several columns are summed together,
+each in its own vector, while their weights stream through registers; then the vectors' lanes are
+added. Complete chunks of k are read in place; the remainder of a group is copied into a buffer, so
+that no byte beyond the operand is read.
 
-4-bit weights: a lane holds 2, 4 or 8 of them, which lie side by side in memory, and activations are
-brought into the order in which shifting lanes right shows them. ``lookups`` is faster, where it can
-be had.
+For 4-bit weights, a lane holds 2, 4 or 8 of them, contiguous in memory, and activations are
+reordered as right shifts of the lanes yield the weights. ``lookups`` is faster, where supported.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 MOST_ROWS = 8
 
 _LINE = 64
-"""Bytes of a cache line: so many of a column's weights are read at a time."""
+"""Bytes of a cache line, and of a column's weights that are read at a time."""
 
 _STEP = 128
-"""Rows in scratch are multiples of this many f32: no chunk has more."""
+"""Rows in scratch are padded to a multiple of this many f32; no chunk is longer."""
 
 _SUMS = {1: 4, 2: 8, 4: 16}
-"""Sums at a time by the number of rows, where there are 32 registers; half where there are 16."""
+"""Sums at a time by number of rows, with 32 registers; half as many with 16."""
 
 _ROWS = 4
-"""The most rows at a time. Further ones find a block's weights in a cache."""
+"""Maximum of rows at a time; further rows find a block's weights in a cache."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
     if problem.layout is not Layout.K or problem.act not in FLOATS:
@@ -58,24 +57,24 @@ def choose(problem: Problem, host: Host) -> Choice | None:
 
 
 def scratch(problem: Problem, m: int, n: int, k: int) -> int:
-    """Bytes of scratch for sizes."""
+    """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
 
 
 def _nibbles(problem: Problem, lanes: int) -> int:
-    """How many 4-bit weights a lane holds: as many as groups allow; 0 if not even two."""
+    """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
 
 
 def _columns(problem: Problem, host: Host) -> int:
-    """Columns at a time.
+    """Return the number of columns at a time.
 
-    Rows of wide weights often lie whole pages apart: more of them would evict each other from the
-    first cache. Unpacking 4-bit weights takes long enough to want more columns.
+    Rows of wide weights are often complete pages apart: more columns would evict each other from
+    the first-level cache. Unpacking 4-bit weights takes long enough for more columns.
     """
     rows = min(problem.rows, _ROWS)
     sums = _SUMS[rows]
@@ -92,7 +91,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 class Gemv:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -112,7 +111,7 @@ class Gemv:
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
         self.ahead = task.ahead(self.columns, self._bytes(task[Word.K]))
         self.acts = e.scratch
-        """Those of the rows that are multiplied."""
+        """Activations of the current rows."""
         plain = e.b.mul(self.row_bytes, I64(self.rows))
         sums = e.b.add(plain, self.row_bytes)
         self.pitch = e.b.mul(task.rounded(task[Word.N], 16), I64(4))
@@ -122,14 +121,14 @@ class Gemv:
         self.plain, self.sums, self.scales, self.zeros = places
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         if self.problem.group:
             self._take_tables()
         with self.e.loop(0, self.task[Word.BATCH]) as batch:
             self.write_batch(batch)
 
     def write_batch(self, batch: Value) -> None:
-        """Write what is done for one of the batch; tables are taken, if there are groups."""
+        """Write the code for one batch entry; with groups, tables are already in scratch."""
         e, b, task = self.e, self.b, self.task
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         self._take_activations(batch)
@@ -144,10 +143,10 @@ class Gemv:
                 e.store(total, e.at(self.sums, place))
         finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_tables(self) -> None:
-        """Bring scales and zero points into scratch, one row for each column."""
+        """Convert scales and zero points to f32 in scratch, one row for each column."""
         for table, kind, target in (
             (Word.SCALE, self.problem.scale, self.scales),
             (Word.ZERO, self.problem.zero, self.zeros),
@@ -156,7 +155,7 @@ class Gemv:
                 take_table(self.task, table, kind, self.groups, target)
 
     def _take_activations(self, batch: Value) -> None:
-        """Bring rows into scratch; rows that are not there are zeros."""
+        """Convert rows to f32 in scratch; missing rows are zeros."""
         e, task, b = self.e, self.task, self.b
         for row in range(self.rows):
             there = b.icmp_signed("<", I64(row), task[Word.M])
@@ -169,7 +168,7 @@ class Gemv:
                 self._reorder(self.plain, target)
 
     def _reorder(self, plain: Value, target: Value) -> None:
-        """Put chunks into the order in which parts of packed lanes come."""
+        """Reorder chunks as shifts of packed lanes yield the weights."""
         e, b, lanes = self.e, self.b, self.e.lanes
         with e.loop(0, self.row_bytes, 4 * self.chunk) as offset:
             values = e.load(e.at(plain, offset), F32, self.chunk)
@@ -182,7 +181,7 @@ class Gemv:
     # Sums of a block of columns
 
     def _block(self, batch: Value, n: Value) -> list[Value]:
-        """Sums of each row with the block's columns, one vector a row."""
+        """Return the sums of each row with the block's columns, one vector per row."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
         last = b.sub(task[Word.N], I64(1))
         places = [task.least(b.add(n, I64(c)), last) for c in range(self.columns)]
@@ -226,7 +225,7 @@ class Gemv:
                     total.set(e.fma(part.get(), scale, total.get()))
 
     def _number(self, table: Word, place: Value, group: Value) -> Value | None:
-        """A column's scale or zero point, everywhere."""
+        """Return a column's scale or zero point in all lanes; None without a table."""
         e, b, problem = self.e, self.b, self.problem
         scales = table is Word.SCALE
         kind = problem.scale if scales else problem.zero
@@ -246,7 +245,7 @@ class Gemv:
         span: tuple[Value, Value],
         sums: list[list[Variable]],
     ) -> None:
-        """Add products of whole chunks, then of what is left of them.
+        """Add products of complete chunks, then of the remainder.
 
         ``numbers`` are the columns' zero points.
         """
@@ -285,7 +284,7 @@ class Gemv:
         parts: int,
         count: Value | None = None,
     ) -> None:
-        """Add the products of some vectors of weights; of ``count`` weights, if that is given."""
+        """Add the products of some vectors of weights; only of ``count`` weights, if given."""
         e, b, lanes = self.e, self.b, self.e.lanes
         packed = [self._packed(place) for place in places] if self.packed else []
         for part in range(parts):
@@ -306,20 +305,20 @@ class Gemv:
                     row[column].set(e.fma(act, weight, row[column].get()))
 
     def _first(self, weight: Value, count: Value) -> Value:
-        """Weights, and zeros from a number on: what follows belongs to another group."""
+        """Replace weights from ``count`` on by zeros, as they belong to another group."""
         e, lanes = self.e, self.e.lanes
         numbers = ir.Constant(ir.VectorType(I32, lanes), list(range(lanes)))
         there = self.b.icmp_signed("<", numbers, e.splat(self.b.trunc(count, I32), lanes))
         return self.b.select(there, weight, e.zero(lanes))
 
     def _packed(self, place: Value) -> Value:
-        """A chunk of 4-bit weights, ``parts`` of them in each i32."""
+        """Load a chunk of 4-bit weights, ``parts`` of them in each i32."""
         kind = {2: I8, 4: I16, 8: I32}[self.parts]
         raw = self.e.load(place, kind, self.e.lanes)
         return raw if kind is I32 else self.b.zext(raw, self.e.vector(I32, self.e.lanes))
 
     def _part(self, packed: Value, part: int, number: Value | None) -> Value:
-        """Weight ``part`` of each lane."""
+        """Return weight ``part`` of each lane."""
         e, b, lanes = self.e, self.b, self.e.lanes
 
         def bits(count: int) -> Value:

@@ -1,6 +1,6 @@
-"""Products of any operands, one element at a time, summed in f64: what fits no faster kernel.
+"""Matmuls of any operands, element by element, summed in f64, if no faster kernel supports them.
 
-f64 holds sums of products of integers exactly, and of f32 better than f32 does.
+f64 sums are exact for products of integers, and more precise than f32 sums for f32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
 
 
 def choose(problem: Problem) -> Choice:
-    """Give the kernel for a problem; there always is one."""
+    """Return the kernel for a problem; every problem has one."""
     return Choice(KernelSpec(f"dpu generic {problem.key}", partial(_write, problem)), _no_scratch)
 
 
@@ -58,7 +58,7 @@ def _act(problem: Problem, task: Task, place: _Place) -> Value:
 
 
 def _weight(problem: Problem, task: Task, place: _Place) -> Value:
-    """The weight less its zero point; scaled, unless whole sums are."""
+    """Return the weight less its zero point, and scaled, unless sums of integers are scaled."""
     b, (_, n, k) = task.e.b, place
     group = b.udiv(k, task[Word.GROUP])
     value = _stored(problem, task, place)
@@ -83,7 +83,7 @@ def _stored(problem: Problem, task: Task, place: _Place) -> Value:
     if problem.weight is DType.U4:
         nibble = b.lshr(both, b.mul(upper, I8(4)))
         return b.uitofp(b.and_(nibble, I8(15)), F32)
-    # What is wanted becomes the upper half: its sign is the byte's.
+    # The chosen nibble becomes the upper half: its sign is the byte's.
     nibble = b.shl(both, b.mul(b.sub(I8(1), upper), I8(4)))
     return b.sitofp(b.ashr(nibble, I8(4)), F32)
 

@@ -1,13 +1,12 @@
-"""Products of few rows with 4-bit weights along k, by look-ups of f32.
+"""Matmuls of few rows with 4-bit weights along k, by look-ups of f32.
 
-Sixteen lanes of a vector are the index of a look-up (``vpermps``) in the 16 numbers that a group's
-weights can be, ``(stored - zero) * scale``: an index counts with its 4 lowest bits, so that nothing
-but shifts comes between memory and look-ups. A lane holds 8 weights, or 4 or 2 where groups are too
-short for more; activations are brought, as f32, into the order in which shifting lanes right shows
-weights.
+A vector of 16 lanes is the index of a look-up (``vpermps``) in the 16 values of a group's weights,
+``(stored - zero) * scale``. An index uses its 4 lowest bits, so that only shifts are needed between
+memory and look-ups. A lane holds 8 weights, or 4 or 2 if groups are too short; activations, as f32,
+are reordered as right shifts of the lanes yield the weights.
 
-Few columns are summed side by side, as memory is fastest where it is read in few streams. Tables
-are taken, and lanes of sums added up, for a block of columns at a time: both stay in the first
+Few columns are summed together, as memory is fastest when read in few streams. Tables are
+converted, and lanes of sums added, for a block of columns at a time: both stay in the first-level
 cache.
 """
 
@@ -32,34 +31,33 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 MOST_ROWS = 8
 
 _LANES = 16
-"""f32 of a vector, and numbers that 4 bits can tell apart."""
+"""f32 lanes of a vector, and number of values of 4 bits."""
 
 _VECTOR = 64
 """Bytes of a vector."""
 
 _STEP = 128
-"""Rows in scratch are multiples of this many f32: no chunk has more."""
+"""Rows in scratch are padded to a multiple of this many f32; no chunk is longer."""
 
 _BLOCK = 16
-"""Columns whose tables are taken, and whose sums' lanes are added up, together."""
+"""Columns that share one pass over tables, and one over the lanes of their sums."""
 
 _ROWS = 4
-"""The most rows at a time. Activations of more leave the first cache before the next columns; so
-further rows find a block's weights in a cache."""
+"""Maximum of rows at a time: more activations would leave the first-level cache before the next
+columns. Further rows find a block's weights in a cache."""
 
 _COLUMNS = {1: 2, 2: 4, 4: 4}
-"""Columns by the rows at a time: more than 16 sums do not leave registers enough."""
+"""Columns at a time, by rows at a time: more than 16 sums leave too few registers."""
 
 _SUMS = {1: 2, 2: 1, 4: 1}
-"""Sums of a column by the rows at a time: four that do not wait for each other keep both
-multipliers busy."""
+"""Sums of a column, by rows at a time: four independent ones occupy both multipliers."""
 
 _UNITS = {2: I8, 4: I16, 8: I32}
-"""What holds so many weights."""
+"""Integer type that holds a number of weights."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
@@ -69,14 +67,14 @@ def choose(problem: Problem, host: Host) -> Choice | None:
 
 
 def _parts(problem: Problem) -> int:
-    """How many weights a lane holds: as many as groups allow; 0 if not even two."""
+    """Return the number of weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
 
 
 def scratch(problem: Problem, m: int, n: int, k: int) -> int:
-    """Bytes of scratch for sizes."""
+    """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     groups = -(-k // problem.group) if problem.group else 1
     acts, totals = 4 * (rows + 1) * (k + _STEP), _VECTOR * rows * _BLOCK
@@ -94,7 +92,7 @@ _Sums = list[Variable]
 
 
 class Lookups:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -108,7 +106,7 @@ class Lookups:
         above = e.b.add(task[Word.K], e.b.sub(task[Word.GROUP], I64(1)))
         self.groups = e.b.udiv(above, task[Word.GROUP]) if problem.group else I64(1)
         self.acts = e.scratch
-        """Those of the rows that are multiplied."""
+        """Activations of the current rows."""
         self.row_bytes = e.b.mul(task.rounded(task[Word.K], _STEP), I64(4))
         self.pitch = e.b.mul(task.rounded(task[Word.N], _BLOCK), I64(4))
         plain = e.b.mul(self.row_bytes, I64(self.rows))
@@ -120,12 +118,12 @@ class Lookups:
         self.plain, self.totals, self.sums, self.scales, self.zeros = places
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         with self.e.loop(0, self.task[Word.BATCH]) as batch:
             self.write_batch(batch)
 
     def write_batch(self, batch: Value) -> None:
-        """Write what is done for one of the batch."""
+        """Write the code for one batch entry."""
         e, b, task = self.e, self.b, self.task
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         self._take_activations(batch)
@@ -136,10 +134,10 @@ class Lookups:
             self._add_lanes(n)
         finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> None:
-        """Bring rows into scratch; rows that are not there are zeros, as is what is behind k."""
+        """Convert rows to f32 in scratch; missing rows, and elements beyond k, are zeros."""
         e, task, b = self.e, self.task, self.b
         padded = b.lshr(self.row_bytes, I64(2))
         with e.loop(0, self.rows) as row:
@@ -152,10 +150,10 @@ class Lookups:
             self._reorder(e.at(e.scratch, b.add(first, b.mul(beside, I64(_VECTOR)))))
 
     def _reorder(self, target: Value) -> None:
-        """Put a row's chunks into the order in which parts of lanes come.
+        """Reorder a row's chunks as shifts of lanes yield the weights.
 
-        Each part lies beside those of the rows that are multiplied with it. The first chunk's first
-        part goes to the target.
+        Each part is next to the same part of the rows that are multiplied together. The first part
+        of the first chunk is stored at the target.
         """
         e, b = self.e, self.b
         with e.loop(0, self.row_bytes, 4 * self.chunk) as offset:
@@ -168,7 +166,7 @@ class Lookups:
                 e.store(e.lanes_of(values, nothing, numbers), place)
 
     def _take_tables(self, block: Span) -> None:
-        """Bring scales and zero points of a block's columns into scratch, a row for each."""
+        """Convert scales and zero points of a block's columns to f32 in scratch, a row for each."""
         for table, kind, target in (
             (Word.SCALE, self.problem.scale, self.scales),
             (Word.ZERO, self.problem.zero, self.zeros),
@@ -196,7 +194,7 @@ class Lookups:
                     e.store(total, e.at(target, _VECTOR * (_BLOCK * below + i)))
 
     def _add_lanes(self, n: Value) -> None:
-        """Write the sums of the block that begins at n; behind the last column, anything."""
+        """Write the sums of the block that begins at n; undefined beyond the last column."""
         e, b = self.e, self.b
         for row in range(self.rows):
             first = e.at(self.totals, _VECTOR * _BLOCK * row)
@@ -205,9 +203,9 @@ class Lookups:
             e.store(sums_of(e, totals), e.at(self.sums, place))
 
     def _totals(self, batch: Value, n: Value, places: list[Value]) -> list[list[_Sums]]:
-        """Sums of each row with the columns at some places of a block, which begins at n.
+        """Return sums of each row with the columns at some places of a block, which begins at n.
 
-        Of whole chunks first, then of what is left. Chunks lie within groups.
+        Complete chunks come first, then the remainder. Each chunk is within a group.
         """
         e, b, task = self.e, self.b, self.task
         weights = [
@@ -239,11 +237,11 @@ class Lookups:
         return totals
 
     def _nothing(self) -> _Sums:
-        """Sums of a row with a column, before there are any products."""
+        """Return empty sums of a row with a column."""
         return [self.e.variable(self.e.zero(_LANES)) for _ in range(_SUMS[self.rows_at_once])]
 
     def _table(self, at: Value) -> Value:
-        """What each of the 16 stored numbers stands for, in the group whose numbers lie there."""
+        """Return a group's values of the 16 bit patterns; ``at`` is its offset in the tables."""
         e, b, problem = self.e, self.b, self.problem
         signed = problem.weight is DType.I4
         numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
@@ -257,7 +255,7 @@ class Lookups:
     def _multiply(
         self, places: list[Value], tables: list[Value], k: Value, totals: list[list[_Sums]]
     ) -> None:
-        """Add the products of a chunk of some columns, which begins at k."""
+        """Add the products of some columns' chunks, which begin at k."""
         e, b = self.e, self.b
         packed = [self._packed(place) for place in places]
         first = e.at(self.acts, b.mul(k, I64(4 * self.rows_at_once)))
@@ -271,12 +269,12 @@ class Lookups:
                     total.set(e.fma(act, weight, total.get()))
 
     def _packed(self, place: Value) -> Value:
-        """A chunk of weights, ``parts`` of them in each lane."""
+        """Load a chunk of weights, ``parts`` of them in each lane."""
         raw = self.e.load(place, _UNITS[self.parts], _LANES)
         return raw if self.parts == 8 else self.b.zext(raw, ir.VectorType(I32, _LANES))
 
     def _looked_up(self, table: Value, packed: Value, part: int) -> Value:
-        """Weight ``part`` of each lane."""
+        """Look up weight ``part`` of each lane."""
         bits = self.e.splat(I32(4 * part), _LANES)
         index = self.b.lshr(packed, bits) if part else packed
         name = "llvm.x86.avx512.permvar.sf.512"

@@ -1,11 +1,12 @@
-"""Products of one row of floats with groups of 4-bit weights, by dot products of bytes.
+"""Matmuls of one row of floats with groups of 4-bit weights, by byte dot products.
 
-128 activations, or as many as share a scale if that are more, have one unit, and become fixed-point
-numbers of three signed bytes (``fixed_point``). A vector holds 128 weights: the lower halves of its
-bytes are those of even k, the upper ones of odd k, and so are digits laid out. A lane adds up the
-products of 8 weights and of all three digits, which i32 holds; only then it becomes an f32, and is
-scaled. What zero points take from a column is a sum over groups, of which a vector holds 16: sums
-begin with that. A row that fixed point does not suit goes through ``lookups``, in the same kernel.
+128 activations, or those of a group if it is longer, share a unit, and become fixed-point numbers
+of three signed bytes (``fixed_point``). A vector holds 128 weights: the lower halves of its bytes
+are those of even k, the upper halves those of odd k, and digits are stored in the same order. A
+lane sums the products of 8 weights and of all three digits, which fits into i32, before it is
+converted to f32 and scaled. A column's zero points contribute a sum over groups, 16 groups to a
+vector, with which its sums begin. ``lookups``, in the same kernel, computes rows that do not suit
+fixed point.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ _VECTOR = 64
 """Bytes of a vector."""
 
 _CHUNK = 2 * _VECTOR
-"""Weights of a vector."""
+"""Weights in a vector."""
 
 _DIGITS = 3
 _CHUNK_BYTES = _CHUNK * _DIGITS
 
 _GROUPS = (32, 64, _CHUNK)
-"""Multiples of the last are as well."""
+"""Supported group sizes, and multiples of the last (see ``Problem.group``)."""
 
 _BLOCK = 16
-"""Columns whose tables are taken, and whose sums' lanes are added up, together."""
+"""Columns that share one pass over tables, and one over the lanes of their sums."""
 
 _COLUMNS = 2
 """Columns at a time."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > 1 or problem.layout is not Layout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES:
@@ -77,20 +78,20 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 def _moved(problem: Problem) -> float | None:
-    """What is added to weights, as they are multiplied, besides zero points; None if nothing is."""
+    """Return the offset to add to stored weights, without zero points; None to add nothing."""
     if problem.weight is DType.I4:
         return -8.0
     return None if problem.zero is DType.UNSET else 0.0
 
 
 class _NibbleDigits:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = Task(e)
         self.per_unit = max(1, _CHUNK // problem.group)
-        """Groups that share a unit."""
+        """Number of groups that share a unit."""
         self.moved = _moved(problem)
         self.ahead = task.ahead_by_halves(_COLUMNS)
         b = e.b
@@ -98,11 +99,11 @@ class _NibbleDigits:
         above = b.add(task[Word.K], b.sub(task[Word.GROUP], I64(1)))
         self.groups = b.udiv(above, task[Word.GROUP])
         self.group_bytes = b.mul(task.rounded(b.add(self.groups, I64(_LANES)), _LANES), I64(4))
-        """Of a row of a table, and what is read with its last."""
+        """Bytes of a row of a table, with what is read beyond its last entry."""
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Find places in scratch, all of them aligned to vectors."""
+        """Lay out scratch; each place is aligned to vectors."""
         e, b = self.e, self.b
         offset: Value = I64(0)
 
@@ -114,24 +115,26 @@ class _NibbleDigits:
         self.digits = place(b.mul(self.padded, I64(_DIGITS)))
         self.plain = place(b.mul(self.padded, I64(4)))
         self.group_sums = place(self.group_bytes)
-        """Of activations in their units, f32: what zero points are multiplied by."""
+        """Sums of each group's activations, f32, which zero points are multiplied by."""
         self.units = place(self.group_bytes)
         self.factors = place(self.group_bytes, _BLOCK)
         """Scales times units, by column of a block."""
         self.taken = place(self.group_bytes, _BLOCK)
-        """The same times what weights are more than they should be, less than 0."""
+        """Factors times the offset to add to stored weights."""
         self.scales = place(self.group_bytes, _BLOCK)
         self.zeros = place(self.group_bytes, _BLOCK)
         self.totals = place(I64(_VECTOR * _BLOCK))
         self.sums = place(I64(0))
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task = self.e, self.b, self.task
         floats = lookups.Lookups(self.problem, e)
         with e.loop(0, task[Word.BATCH]) as batch:
             usable = self._take_activations(batch)
-            if self.problem.group != _CHUNK:  # it divides the group, and may be less
+            if (
+                self.problem.group != _CHUNK
+            ):  # problem.group divides the group size, and may be smaller
                 same = b.icmp_signed("==", task[Word.GROUP], I64(self.problem.group))
                 usable = b.and_(usable, same)
             with b.if_else(usable, likely=True) as (fixed, floating):
@@ -151,10 +154,10 @@ class _NibbleDigits:
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         finish(self.problem, task, Tile(self.sums, I64(0)), batch, every)
 
-    # What is read once
+    # Conversion of activations and tables
 
     def _take_activations(self, batch: Value) -> Value:
-        """Bring the row's digits into scratch; say whether they can be used."""
+        """Convert the row to digits in scratch; return whether it suits fixed point."""
         e, b, task = self.e, self.b, self.task
         source = task.address(Word.ACT, (batch, Word.ACT_B))
         taken = Row(self.problem.act, source, task[Word.ACT_K], task[Word.K])
@@ -182,7 +185,7 @@ class _NibbleDigits:
             e.store(e.reduce(own, e.b.fadd), e.at(target, 4 * number))
 
     def _store(self, sums: Variable, k: Value, digits: list[Value]) -> None:
-        """Write the digits of a chunk, the highest ones first, each of even k, then of odd k."""
+        """Write the digits of a chunk, the highest first; for each, even k before odd k."""
         e, b = self.e, self.b
         chunk = e.at(self.digits, b.mul(k, I64(_DIGITS)))
         for number, digit in enumerate(reversed(digits)):
@@ -196,9 +199,9 @@ class _NibbleDigits:
         sums.set(b.fadd(sums.get(), total))
 
     def _take_tables(self, block: Span) -> None:
-        """Bring scales times units into scratch, and what zero points make of them.
+        """Convert scales times units, and their products with offsets, to scratch.
 
-        What is read behind the last group, for weights that are not there, is 0.
+        Entries beyond the last group, which are read for missing weights, are 0.
         """
         e, b, problem = self.e, self.b, self.problem
         self._fetch_tables(block)
@@ -223,7 +226,7 @@ class _NibbleDigits:
                 e.store(nothing, e.at(self._of_column(self.taken, column), groups))
 
     def _taken(self, at: Value) -> Value:
-        """What is to be added to weights of 16 groups as they are multiplied."""
+        """Return the offsets to add to the stored weights of 16 groups."""
         e, b = self.e, self.b
         moved = e.constant(self.moved or 0.0, _LANES)
         if self.problem.zero is DType.UNSET:
@@ -231,7 +234,7 @@ class _NibbleDigits:
         return b.fsub(moved, e.load(e.at(self.zeros, at), F32, _LANES))
 
     def _fetch_tables(self, block: Span) -> None:
-        """Ask for the tables of the next block: they are read in one go, before its weights."""
+        """Prefetch the tables of the next block, which are read together before its weights."""
         e, b, task = self.e, self.b, self.task
         for table, kind, along_n, along_k in (
             (Word.SCALE, self.problem.scale, Word.SCALE_N, Word.SCALE_GROUP),
@@ -268,7 +271,7 @@ class _NibbleDigits:
                 vector = e.load(place, I8, _VECTOR)
                 self._add(vector, columns[column], k, group, totals[column])
 
-        # Where groups are no longer than a chunk, one loop does.
+        # For groups no longer than a chunk, one loop is enough.
         short = b.icmp_signed("==", task[Word.GROUP], I64(self.problem.group))
         with b.if_else(short, likely=True) as (one_loop, two_loops):
             with one_loop, e.loop(0, whole, _CHUNK) as k:
@@ -282,7 +285,7 @@ class _NibbleDigits:
         with b.if_then(b.icmp_signed(">", left, I64(0)), likely=False):
             count = b.lshr(b.add(left, I64(1)), I64(1))
             at = b.udiv(whole, task[Word.GROUP])
-            # Behind k, digits are 0: whatever stands there counts nothing.
+            # Beyond k, digits are 0, so that other bytes do not count.
             for column, weight in enumerate(weights):
                 vector = load_some(e, e.at(weight, b.lshr(whole, I64(1))), count)
                 self._add(vector, columns[column], whole, at, totals[column])
@@ -291,7 +294,7 @@ class _NibbleDigits:
             e.store(total.get(), e.at(target, _VECTOR * column))
 
     def _begin_sums(self, columns: list[Value], totals: list[Variable]) -> None:
-        """Let columns' sums begin with what zero points take from them, of 16 groups at a time."""
+        """Initialize columns' sums with the contribution of zero points, 16 groups at a time."""
         e, b = self.e, self.b
         with e.loop(0, b.mul(self.groups, I64(4)), _VECTOR) as at:
             sums = e.load(e.at(self.group_sums, at), F32, _LANES)
@@ -300,14 +303,14 @@ class _NibbleDigits:
                 total.set(e.fma(taken, sums, total.get()))
 
     def _add(self, packed: Value, column: Value, k: Value, group: Value, total: Variable) -> None:
-        """Add the products of a vector of a column's weights, whose first group is given."""
+        """Add the products of a vector of a column's weights, whose first group is ``group``."""
         e, b = self.e, self.b
         value = b.sitofp(self._products(self._halves(packed), k), ir.VectorType(F32, _LANES))
         place = e.at(self._of_column(self.factors, column), b.mul(group, I64(4)))
         total.set(e.fma(value, self._spread(place), total.get()))
 
     def _halves(self, packed: Value) -> tuple[Value, Value]:
-        """Weights of even and of odd k, as u8: of i4, 8 more than they are."""
+        """Return weights of even and of odd k, as u8; i4 are increased by 8."""
         e, b = self.e, self.b
         pairs = ir.VectorType(I16, _VECTOR // 2)
         shifted = b.lshr(b.bitcast(packed, pairs), e.splat(I16(4), _VECTOR // 2))
@@ -319,7 +322,7 @@ class _NibbleDigits:
         return b.xor(halves[0], eight), b.xor(halves[1], eight)
 
     def _spread(self, place: Value) -> Value:
-        """The numbers of a chunk's groups, each in the lanes of its weights."""
+        """Return the numbers of a chunk's groups, each in the lanes of its weights."""
         e = self.e
         if self.per_unit == 1:
             return e.splat(e.load(place, F32), _LANES)
@@ -328,7 +331,7 @@ class _NibbleDigits:
         return e.lanes_of(loaded, ir.Constant(loaded.type, ir.Undefined), numbers)
 
     def _products(self, halves: tuple[Value, Value], k: Value) -> Value:
-        """Sums of a chunk's products, each lane's in its units, i32."""
+        """Return the sums of a chunk's products, as i32, each lane in its own unit."""
         e, b = self.e, self.b
         words = ir.VectorType(I32, _LANES)
         chunk = e.at(self.digits, b.mul(k, I64(_DIGITS)))
@@ -342,7 +345,7 @@ class _NibbleDigits:
         return total
 
     def _add_lanes(self, n: Value) -> None:
-        """Write the sums of the block that begins at n; behind the last column, anything."""
+        """Write the sums of the block that begins at n; undefined beyond the last column."""
         e = self.e
         totals = [e.load(e.at(self.totals, _VECTOR * i), F32, _LANES) for i in range(_BLOCK)]
         e.store(sums_of(e, totals), e.at(self.sums, self.b.mul(n, I64(4))))

@@ -1,13 +1,13 @@
-"""Products of one row with 4-bit weights along k, by dot products of bf16.
+"""Matmuls of one row with 4-bit weights along k, by bf16 dot products.
 
-A vector of 16-bit words is the index of look-ups (``vpermw``) that give bf16: an index counts with
-its 5 lowest bits, and the table's entry i is that of ``i & 15``, so that nothing but shifts comes
-between memory and look-ups. A word holds 4 weights, or 2 where groups are too short for whole
-vectors of them; activations are brought into the order in which shifting words right shows weights.
+A vector of 16-bit words is the index of look-ups (``vpermw``) that yield bf16. An index uses its 5
+lowest bits, and table entry i is the value of ``i & 15``, so that only shifts are needed between
+memory and look-ups. A word holds 4 weights, or 2 if groups are too short for complete vectors of 4;
+activations are reordered as right shifts of the words yield the weights.
 
-Nothing is rounded: zero points are whole, and bf16 holds their differences to 4-bit numbers; f16
-activations are the sum of two bf16. Each chunk's sum is scaled. With more rows the dots of two
-halves take as long as the products of f32 of ``lookups``.
+The products are exact: zero points are integers, and their differences to 4-bit numbers are exact
+in bf16; f16 activations are the sum of two bf16. Each chunk's sum is scaled. With more rows, the
+dots of both parts take as long as the f32 products of ``lookups``.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ _VECTOR = 64
 """Bytes of a vector, and of a cache line."""
 
 _STEP = 128
-"""Rows in scratch are multiples of this many activations: no chunk has more."""
+"""Rows in scratch are padded to a multiple of this many activations; no chunk is longer."""
 
 _COLUMNS = 8
 """Columns at a time."""
 
 _ZEROS = 256
-"""How many zero points a byte can hold."""
+"""Number of zero points that a byte can hold."""
 
 _HALVES = {DType.FP16: 2, DType.BFP16: 1}
-"""How many bf16 an activation is the sum of."""
+"""Number of bf16 whose sum is an activation."""
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if not host.dots_bf16 or problem.rows > 1 or problem.layout is not Layout.K:
         return None
     if problem.act not in _HALVES or problem.weight not in NIBBLES or not fits_bf16(problem):
@@ -77,7 +77,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 class _Nibbles:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -100,7 +100,7 @@ class _Nibbles:
         self.plain, self.tables, self.numbers, self.sums, self.scales, self.zeros = places
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         if problem.scale is not DType.UNSET:
@@ -116,7 +116,7 @@ class _Nibbles:
                 e.store(self._block(batch, n), e.at(self.sums, b.mul(n, I64(4))))
             finish(problem, task, Tile(self.sums, I64(0)), batch, every)
 
-    # What is made once
+    # Preparation of tables and activations
 
     def _write_tables(self) -> None:
         """Write a table for each zero point that a byte can hold."""
@@ -129,18 +129,18 @@ class _Nibbles:
             e.store(self._table(entries), e.at(self.tables, b.mul(byte, I64(_VECTOR))))
 
     def _entries(self) -> Value:
-        """What each of the 16 stored numbers stands for, before its zero point."""
+        """Return the numeric values of the 16 bit patterns, without zero point."""
         signed = self.problem.weight is DType.I4
         numbers = [float(x - 16 if signed and x > 7 else x) for x in range(16)]
         return ir.Constant(ir.VectorType(F32, 16), numbers)
 
     def _table(self, entries: Value) -> Value:
-        """The entries as bf16, which holds them, twice."""
+        """Return the entries as bf16, exactly, and repeated."""
         bits = _upper(self.e, entries)
         return self.e.lanes_of(bits, bits, range(_WORDS))
 
     def _take_activations(self, batch: Value) -> None:
-        """Bring the row into scratch."""
+        """Convert the row to bf16 in scratch."""
         e, task = self.e, self.task
         source = task.address(Word.ACT, (batch, Word.ACT_B))
         row = Row(self.problem.act, source, task[Word.ACT_K], task[Word.K])
@@ -149,11 +149,11 @@ class _Nibbles:
             self._reorder(e.at(e.scratch, _VECTOR * half))
 
     def _high(self, address: Value, width: int) -> Value:
-        """Activations without what bf16 has no bits for."""
+        """Load activations truncated to bf16."""
         return _upper(self.e, load_f32(self.e, address, self.problem.act, width))
 
     def _low(self, address: Value, width: int) -> Value:
-        """What ``_high`` leaves: of infinities nothing. None is too small for bf16."""
+        """Return the remainders of ``_high``, exact in bf16; 0 for infinities."""
         e, b = self.e, self.b
         value = load_f32(e, address, self.problem.act, width)
         bits = b.bitcast(value, e.vector(I32, width))
@@ -163,7 +163,7 @@ class _Nibbles:
         return _upper(e, b.select(number, rest, e.zero(width)))
 
     def _reorder(self, target: Value) -> None:
-        """Put the row's halves into the order in which parts of words come."""
+        """Reorder the row's bf16 as shifts of words yield the weights."""
         e, b = self.e, self.b
         parts = ir.VectorType(I16, _WORDS)
         with e.loop(0, self.padded, self.chunk) as k:
@@ -177,7 +177,7 @@ class _Nibbles:
     # Sums of a block of columns
 
     def _write_numbers(self, n: Value) -> None:
-        """Bring what a block's groups need side by side: scales, and offsets of tables."""
+        """Store a block's scales and table offsets together, by group."""
         e, b, problem, lanes = self.e, self.b, self.problem, self.e.lanes
         words = ir.VectorType(I32, lanes)
         nothing: list[Value] = [ir.Constant(words, ir.Undefined)] * _COLUMNS
@@ -202,14 +202,14 @@ class _Nibbles:
                 e.store(one_group, e.at(target, _VECTOR * i))
 
     def _columns(self, n: Value) -> list[Value]:
-        """A block's columns, the last one's again behind the last."""
+        """Return a block's columns, repeating the task's last column."""
         b, last = self.b, self.b.sub(self.task[Word.N], I64(1))
         return [self.task.least(b.add(n, I64(i)), last) for i in range(_COLUMNS)]
 
     def _block(self, batch: Value, n: Value) -> Value:
-        """Sums of the block's columns: of whole chunks, then of what is left.
+        """Return the sums of the block's columns: complete chunks, then the remainder.
 
-        Behind k, activations are zeros.
+        Beyond k, activations are zeros.
         """
         e, b, task = self.e, self.b, self.task
         weights = [
@@ -241,7 +241,7 @@ class _Nibbles:
         return sums_of(e, [total.get() for total in totals])
 
     def _acts(self, k: Value) -> list[list[Value]]:
-        """A chunk of activations: the halves of each part."""
+        """Load a chunk of activations: one or two vectors of bf16 for each nibble of the words."""
         e = self.e
         first = e.at(e.scratch, self.b.mul(k, I64(2 * self.halves)))
         halves = range(self.halves)
@@ -253,10 +253,10 @@ class _Nibbles:
     def _multiply(
         self, place: Value, acts: list[list[Value]], numbers: tuple[Value, int], total: Variable
     ) -> None:
-        """Add the products of a chunk of a column, whose place in the group's numbers is given."""
+        """Add the products of a column's chunk; ``numbers`` is (the group's numbers, column)."""
         e, b, (group, column) = self.e, self.b, numbers
         weights = self._weights(place, self._looked_up(e.at(group, 4 * (_COLUMNS + column))))
-        # Every other product goes to another sum: neither waits for the other.
+        # Products alternate between two sums, to shorten the dependence chain.
         sums = [e.zero(e.lanes), e.zero(e.lanes)]
         pairs = ((act, weights[part]) for part, halves in enumerate(acts) for act in halves)
         for i, (act, weight) in enumerate(pairs):
@@ -269,14 +269,14 @@ class _Nibbles:
         total.set(e.fma(value, scale, total.get()))
 
     def _looked_up(self, offset: Value) -> Value:
-        """The table of a column's group, whose offset lies somewhere."""
+        """Return the table of a column's group, whose offset is at an address."""
         e = self.e
         if self.problem.zero is DType.UNSET:
             return self._table(self._entries())
         return e.load(e.at(self.tables, self.b.zext(e.load(offset, I32), I64)), I16, _WORDS)
 
     def _weights(self, place: Value, table: Value) -> list[Value]:
-        """A chunk of a column, part by part."""
+        """Load a chunk of a column's weights, part by part."""
         e, packed = self.e, self._packed(place)
         name, kind = "llvm.x86.avx512.permvar.hi.512", ir.VectorType(I16, _WORDS)
         shifted = [packed]
@@ -285,14 +285,14 @@ class _Nibbles:
         return [e.external(name, table, index, result=kind) for index in shifted]
 
     def _packed(self, place: Value) -> Value:
-        """A chunk of weights, ``parts`` of them in each word."""
+        """Load a chunk of weights, ``parts`` of them in each word."""
         if self.parts == 4:
             return self.e.load(place, I16, _WORDS)
         return self.b.zext(self.e.load(place, I8, _WORDS), ir.VectorType(I16, _WORDS))
 
 
 def _upper(e: Emitter, value: Value) -> Value:
-    """The upper 16 bits of f32: bf16, rounded towards zero."""
+    """Return the upper 16 bits of f32: bf16, rounded toward zero."""
     width = value.type.count if isinstance(value.type, ir.VectorType) else 1
     bits = e.b.bitcast(value, e.vector(I32, width))
     return e.b.trunc(e.b.lshr(bits, e.splat(I32(16), width)), e.vector(I16, width))

@@ -1,12 +1,13 @@
-"""Packs weights into units of 32 bits along k, a vector of columns side by side.
+"""Packing of weights into 32-bit units along k, with the units of a vector of columns together.
 
-A block is some of k of one group. Packed, each vector of columns is a run: what its sums need
-(``head_vectors``: scales, or corrections of integers), then a vector of units for each step of k.
-Weights that are sums of two parts have the units of their lower parts behind.
+A block is a range of k within one group. Each packed vector of columns is a run: a head with the
+values that its sums need (``head_vectors``: scales, or corrections for integers), then a vector of
+units for each step of k. For weights that are sums of two parts, the units of the lower parts
+follow.
 
-Weights that lie along k are read in squares of 32-bit words, as many words as columns, and the
-squares turned: a vector then holds the same few k of all its columns. What a block ends with, if it
-is no whole square, is copied to a buffer first, so that nothing behind the operand is touched.
+Weights along k are read in squares of 32-bit words, with a row for each column, which are then
+transposed: a vector holds the same few k of all its columns. An incomplete square at the end of a
+block is copied to a buffer, so that no byte beyond the operand is read.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ _HALF_BITS = 16
 
 
 def head_vectors(problem: Problem, flavour: Flavour) -> int:
-    """Vectors in front of a run's units."""
+    """Return the number of head vectors before a run's units."""
     if flavour is Flavour.BYTES:
         return 2
     return int(flavour.scales_sums and not flavour.whole and problem.scale is not DType.UNSET)
 
 
 def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
-    """32-bit words of a column in a square, and the weights that they hold.
+    """Return the number of 32-bit words of a column in a square, and of weights in them.
 
-    Packed blocks are filled up to as many k; where squares are not used, to 8.
+    Blocks are padded to that number of k; without squares, to 8.
     """
     if problem.layout is Layout.N:
         return lanes, 8
@@ -54,24 +55,24 @@ def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some columns and some k of one group."""
+    """Some columns, and a range of k within one group."""
 
     batch: Value
     n: Value
     k: Value
     count: Value
-    """How many k."""
+    """Number of k."""
     group: Value
 
 
 class Packer:
-    """Writes the code that packs.
+    """Writer of the packing code.
 
     Args:
-        problem: says how weights are stored.
-        flavour: what to pack them as.
+        problem: storage of the weights.
+        flavour: number format of the packed weights.
         task: the kernel's arguments.
-        lower: bytes from units to those of the weights' lower parts, if they have any.
+        lower: bytes from the units to those of the lower parts, if there are any.
     """
 
     def __init__(self, problem: Problem, flavour: Flavour, task: Task, lower: int = 0) -> None:
@@ -90,9 +91,9 @@ class Packer:
         """Write the run of the vector of columns at ``block.n``.
 
         Args:
-            block: what to pack.
-            run: where its head goes.
-            units: where its units go; behind the head, if not given.
+            block: block to pack.
+            run: address of the run's head.
+            units: address of the units; by default after the head.
         """
         e, problem = self.e, self.problem
         zeros = self._table(Word.ZERO, problem.zero, block)
@@ -156,7 +157,7 @@ class Packer:
                 e.store(self._splat(0), e.at(units, place))
 
     def _unit_offset(self, k: Value) -> Value:
-        """Bytes from a run's first unit to that of a k of the block."""
+        """Return the byte offset of the units of a block's k, from the run's first unit."""
         return self.b.mul(self.b.sdiv(k, I64(self.flavour.per_unit)), I64(4 * self.lanes))
 
     # Weights along k
@@ -172,12 +173,11 @@ class Packer:
         self._squares(block, store)
 
     def _pack_bytes(self, block: Block, run: Value, units: Value, zeros: Value | None) -> None:
-        """Pack bytes as i8, and what makes their products those of centred numbers.
+        """Pack bytes as i8, and the corrections that center their products.
 
-        Of activations a and weights w, both moved by 128 where they have to be, with zero points p
-        and q moved alike: the sum of ``(a - p) * (w - q)`` is that of ``a * w``, less p times the
-        sum of w, plus p * q for each k, less q times the sum of a. What blocks are filled up with
-        is 0 once it is moved.
+        Activations a and weights w are shifted by 128 where needed, and their zero points p and q
+        likewise. The sum of ``(a - p) * (w - q)`` is the sum of ``a * w``, less p times the sum of
+        w, plus p * q for each k, less q times the sum of a. Padding is 0 after the shift.
         """
         e, b, task, problem = self.e, self.b, self.task, self.problem
         i32 = ir.VectorType(I32, self.lanes)
@@ -200,7 +200,7 @@ class Packer:
         e.store(b.sub(self._splat(0), q), e.at(run, 4 * self.lanes))
 
     def _squares(self, block: Block, store: _Store) -> None:
-        """Hand over all words of the block, as vectors of a word of each column."""
+        """Pass all words of the block to ``store``, as vectors with a word of each column."""
         e, b, task = self.e, self.b, self.task
         last = b.sub(task[Word.N], I64(1))
         first = self._bytes(block.k)
@@ -248,14 +248,14 @@ class Packer:
             store(word, k, number)
 
     def _numbers(self, word: Value, tables: _Tables) -> list[list[Value]]:
-        """The units of the weights that words hold, for each part."""
+        """Return the units of the weights in some words, for each part."""
         if self.flavour is not Flavour.F32 and self.problem.weight is DType.BFP16:
             return [[word]]
         parts = 8 if self.packed else 4 // self.size
         return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
 
     def _units(self, numbers: list[Value]) -> list[list[Value]]:
-        """Units of f32 vectors, of numbers that the flavour holds exactly, for each part."""
+        """Return the units of f32 vectors, whose numbers are exact in the format, for each part."""
         b, i32 = self.b, ir.VectorType(I32, self.lanes)
         if self.flavour is Flavour.F32:
             return [[b.bitcast(number, i32) for number in numbers]]
@@ -268,7 +268,7 @@ class Packer:
         return [self._pairs([b.bitcast(number, i32) for number in numbers])]
 
     def _pairs(self, words: list[Value]) -> list[Value]:
-        """The upper halves of two words side by side."""
+        """Pack the upper halves of two words into one, for pairs of words."""
         b, half, upper = self.b, self._splat(_HALF_BITS), self._splat(-65536)
         return [
             b.or_(b.lshr(low, half), b.and_(high, upper))
@@ -284,7 +284,7 @@ class Packer:
         return self.e.splat(I32(value), self.lanes)
 
     def _part(self, word: Value, part: int) -> Value:
-        """Weight ``part`` of each word, in f32."""
+        """Return weight ``part`` of each word, as f32."""
         b, kind = self.b, self.problem.weight
         f32 = ir.VectorType(F32, self.lanes)
         if kind is DType.FP32:
@@ -309,7 +309,7 @@ class Packer:
 
 
 def turned(e: Emitter, rows: list[Value]) -> list[Value]:
-    """The columns of a square: each pass interleaves rows that are half the square apart."""
+    """Transpose a square; each pass interleaves rows that are half the square apart."""
     lanes = e.lanes
     low = [lane // 2 + lanes * (lane % 2) for lane in range(lanes)]
     high = [number + lanes // 2 for number in low]
@@ -320,7 +320,7 @@ def turned(e: Emitter, rows: list[Value]) -> list[Value]:
 
 
 def moved_zero(problem: Problem, task: Task) -> Value:
-    """The zero point of activations as they are packed: those of i8 are moved to u8."""
+    """Return the zero point of packed activations; those of i8 are shifted to u8."""
     return task.e.b.add(task[Word.ACT_ZERO], I64(128 if problem.act is DType.I8 else 0))
 
 
@@ -328,4 +328,4 @@ _Tables = tuple[Value | None, Value | None]
 """Zero points and scales of a vector of columns."""
 
 _Store = Callable[[Value, Value, int], None]
-"""Takes a vector of words, the block's k at which their square begins, and their number in it."""
+"""Accepts a vector of words, the k at which their square begins, and their number in it."""

@@ -1,4 +1,4 @@
-"""What decides which kernel computes a workload."""
+"""Properties of a workload that select its kernel."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BYTES = frozenset({DType.I8, DType.U8})
 NIBBLES = frozenset({DType.I4, DType.U4})
 
 MANY_ROWS = 16
-"""The class of m above 8."""
+"""Class of all m above 8."""
 
 _MOST_ALIGNED = 128
 
 
 class Layout(Enum):
-    """Along what weights lie side by side."""
+    """Dimension along which weights are contiguous."""
 
     K = "k"
     N = "n"
@@ -31,22 +31,22 @@ class Layout(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The properties that select code; all others are arguments at run time."""
+    """Properties that select code; all others are run-time arguments."""
 
     act: DType
     weight: DType
     out: DType
     scale: DType
-    """UNSET: no scales."""
+    """UNSET if there are no scales."""
     zero: DType
-    """UNSET: no zero points."""
+    """UNSET if there are no zero points."""
     row_scales: bool
     accumulate: bool
     layout: Layout
     rows: int
     """m rounded up to a power of two: 1, 2, 4, 8 or MANY_ROWS."""
     group: int
-    """0: one group; else the highest power of two, up to 128, that divides all groups' begins."""
+    """0 for one group; else the largest power of two, up to 128, that divides the group size."""
 
     @classmethod
     def of(cls, registers: Any, rows: int) -> Problem:
@@ -54,7 +54,7 @@ class Problem:
 
         Args:
             registers: a DPU_REGISTERS record.
-            rows: m of what will be run: a variant's, or all.
+            rows: number of rows to compute: a variant's m, or the workload's.
         """
         kind = {name: BY_CODE[int(registers[f"{name}_type"])] for name in ("act", "weight", "out")}
         tables = {name: DType(int(registers[f"{name}_type"])) for name in ("scale", "zero")}
@@ -74,7 +74,7 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """Tells problems apart, as a part of kernels' keys."""
+        """Identifier of the problem in kernels' keys."""
         tables = f"{self.scale.name}.{self.zero.name}.{self.group}"
         flags = f"{self.row_scales:d}{self.accumulate:d}"
         types = f"{self.act.name}.{self.weight.name}.{self.out.name}"
@@ -87,13 +87,13 @@ class Choice:
 
     spec: KernelSpec
     scratch: Callable[[int, int, int], int]
-    """Bytes of scratch for sizes (m, n, k); more with each of them."""
+    """Returns the bytes of scratch for sizes (m, n, k); monotonic in each size."""
     keeps_weights: Callable[[int, int, int], bool] = lambda n, k, group: False
-    """Whether a ``Reuse`` saves work for sizes (n, k, group) of a batch of one."""
+    """Returns whether a ``Reuse`` saves work for sizes (n, k, group) and a batch of one."""
     columns: int = 192
-    """How many a call should have, where there are many rows."""
+    """Preferred number of columns of a call, for many rows."""
     takes_parts: bool = False
-    """Whether weights may lie in several parts along k, see ``Word.PARTS``."""
+    """True if weights may be stored in several parts along k, see ``Word.PARTS``."""
 
 
 def _layout(strides: Any, size: int, packed: bool) -> Layout:

@@ -1,11 +1,11 @@
-"""Products of few rows of integers with bytes along k, by dot products of byte quadruples.
+"""Matmuls of few rows of integers with bytes along k, by byte dot products.
 
-The instruction multiplies u8 with i8. Weights go into it as they lie in memory; activations are
-brought into scratch once per task, moved by 128 where they have to be, as the other kind. Sums are
+The instruction multiplies u8 with i8. Weights are used as stored in memory; activations are
+converted to the other sign once per task, in scratch, by a shift of 128 where needed. Sums are
 exact.
 
-Of activations a, with a zero point p that is moved alike, and weights w with a zero point q, the
-sum of ``(a - p) * (w - q)`` is that of ``a * w``, less p times the sum of w, less q times the sum
+For activations a with a zero point p, shifted likewise, and weights w with a zero point q, the sum
+of ``(a - p) * (w - q)`` is the sum of ``a * w``, less p times the sum of w, less q times the sum
 of a, plus p * q for each k.
 """
 
@@ -38,7 +38,7 @@ _COLUMNS = 4
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
         return None
     if problem.act not in BYTES or problem.weight not in BYTES or problem.group:
@@ -60,7 +60,7 @@ def _write(problem: Problem, host: Host) -> str:
 
 
 class _Quads:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
@@ -68,7 +68,7 @@ class _Quads:
         self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.moves = (problem.act is DType.I8) is self.signed
-        """Whether activations are moved by 128: up to be u8, or down to be i8."""
+        """True if activations are shifted by 128: up to u8, or down to i8."""
         self.buffer = e.room(_VECTOR)
         self.padded = task.rounded(task[Word.K], _VECTOR)
         self.ahead = task.ahead(_COLUMNS)
@@ -79,7 +79,7 @@ class _Quads:
         self.sums, self.scales, self.zeros = e.at(e.scratch, acts), scales, zeros
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
         every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
         scaled, moved = (kind is not DType.UNSET for kind in (problem.scale, problem.zero))
@@ -98,7 +98,7 @@ class _Quads:
             finish(problem, task, tile, batch, every)
 
     def _take_activations(self, batch: Value) -> None:
-        """Bring rows into scratch; behind k, and where there is no row, are zeros."""
+        """Convert rows in scratch; missing rows, and elements beyond k, are zeros."""
         e, b, task = self.e, self.b, self.task
 
         def take(address: Value, width: int) -> Value:
@@ -114,7 +114,7 @@ class _Quads:
             take_row(e, taken, target, take, (I8(0), self.padded), _VECTOR)
 
     def _total(self, row: int) -> Value:
-        """The sum of a row, an i32."""
+        """Return the sum of a row, an i32."""
         e, b = self.e, self.b
         total = e.variable(self._nothing())
         with e.loop(0, self.padded, _VECTOR) as k:
@@ -124,7 +124,7 @@ class _Quads:
     # Sums of a block of columns
 
     def _block(self, batch: Value, n: Value, totals: list[Value]) -> list[Value]:
-        """Sums of each row with the block's columns, one vector of i32 a row."""
+        """Return the sums of each row with the block's columns, one vector of i32 per row."""
         e, b, task = self.e, self.b, self.task
         last = b.sub(task[Word.N], I64(1))
         weights = [
@@ -135,7 +135,7 @@ class _Quads:
             )
             for i in range(_COLUMNS)
         ]
-        # The last row is of ones: it gives the sums of weights.
+        # The last row consists of ones and yields the sums of weights.
         sums = [[e.variable(self._nothing()) for _ in weights] for _ in range(self.rows + 1)]
         whole = b.and_(task[Word.K], I64(-_VECTOR))
         with e.loop(0, whole, _VECTOR) as k:
@@ -161,7 +161,7 @@ class _Quads:
     def _centred(
         self, n: Value, sums: list[Value], totals: list[Value], weights: Value
     ) -> list[Value]:
-        """Sums of products of numbers less their zero points; ``weights`` are the columns' sums."""
+        """Correct sums for zero points; ``weights`` are the sums of the columns' weights."""
         e, b, task = self.e, self.b, self.task
         words = ir.VectorType(I32, _COLUMNS)
         move = 0 if not self.moves else 128 if self.signed else -128
@@ -188,7 +188,7 @@ class _Quads:
         return self.e.splat(I32(0), self.e.lanes)
 
     def _dot(self, total: Value, act: Value, weight: Value) -> Value:
-        """Add products of quadruples; the u8 come first, whosever they are."""
+        """Add dot products of byte quadruples; the u8 operand comes first."""
         pair = (act, weight) if self.signed else (weight, act)
         words = ir.VectorType(I32, self.e.lanes)
         first, second = (self.b.bitcast(one, words) for one in pair)

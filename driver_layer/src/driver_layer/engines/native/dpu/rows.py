@@ -1,4 +1,4 @@
-"""Rows of elements, brought side by side into scratch."""
+"""Rows of elements, converted and stored contiguously in scratch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Elements in memory."""
+    """A strided row of elements in memory."""
 
     kind: DType
     address: Value
@@ -24,7 +24,7 @@ class Row:
 
 
 Take = Callable[[Value, int], Value]
-"""Gives what to write of so many elements that lie side by side at an address."""
+"""Returns the converted elements, given the address and number of contiguous elements."""
 
 
 def take_row(
@@ -35,15 +35,15 @@ def take_row(
     padding: tuple[Value, Value],
     lanes: int,
 ) -> None:
-    """Write what ``take`` gives of a row's elements.
+    """Write a row's elements after conversion by ``take``.
 
     Args:
-        e: the kernel that is written.
-        row: what to read.
-        target: where to write.
-        take: called for one element, and for ``lanes`` of them.
-        padding: one element to write behind them, until there are how many.
-        lanes: how many are taken at a time, where they lie side by side.
+        e: emitter of the kernel.
+        row: row to read.
+        target: address to write to.
+        take: conversion, called for one element, and for ``lanes`` contiguous ones.
+        padding: element to write after the row, and the padded number of elements.
+        lanes: number of contiguous elements to convert at a time.
     """
     b = e.b
     filler, padded = padding
@@ -64,7 +64,7 @@ def take_row(
 
 
 def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) -> None:
-    """Write a row as f32, then zeros until there are ``padded``."""
+    """Write a row as f32, padded with zeros to ``padded`` elements."""
 
     def widened(address: Value, width: int) -> Value:
         return load_f32(e, address, row.kind, width)
@@ -74,7 +74,7 @@ def widen_row(e: Emitter, row: Row, target: Value, padded: Value | None = None) 
 
 
 def load_some(e: Emitter, address: Value, count: Value) -> Value:
-    """Load the first of 64 bytes, less than all; the others are zeros, and are not touched."""
+    """Load the first ``count`` of 64 bytes, less than 64; the others are zeros, and not read."""
     b, most = e.b, 64
     bits = b.sub(b.shl(I64(1), count), I64(1))
     there = b.bitcast(bits, ir.VectorType(I1, most))
@@ -87,7 +87,7 @@ def load_some(e: Emitter, address: Value, count: Value) -> Value:
 def copy_bytes(
     e: Emitter, source: Value, count: Value, target: Value, padding: tuple[int, int]
 ) -> None:
-    """Copy bytes, and write one, ``padding[0]``, behind them until there are ``padding[1]``."""
+    """Copy bytes; pad with the byte ``padding[0]`` to ``padding[1]`` bytes."""
     filler, padded = padding
     with e.loop(0, count) as i:
         e.store(e.load(e.at(source, i), I8), e.at(target, i))

@@ -1,4 +1,4 @@
-"""Adds up the lanes of vectors."""
+"""Horizontal sums: addition of the lanes of vectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from driver_layer.engines.native.jit.emitter import Emitter, Value
 
 
 def sums_of_rows(e: Emitter, totals: list[list[Value]]) -> list[Value]:
-    """Give a vector for each row: the sums of the lanes of each of its vectors.
+    """Return a vector for each row: the lane sums of each of its vectors.
 
-    Rows have equally many vectors, a power of two. As many are added at once as fill a vector.
+    All rows have the same number of vectors, a power of two. Rows are combined to fill a vector.
     """
     columns = len(totals[0])
     rows = max(1, min(len(totals), e.lanes // columns))
@@ -25,7 +25,7 @@ def sums_of_rows(e: Emitter, totals: list[list[Value]]) -> list[Value]:
 
 
 def sums_of(e: Emitter, vectors: list[Value]) -> Value:
-    """Give a vector of the sums of the lanes of each vector; their count is a power of two."""
+    """Return a vector with the lane sums of several vectors; their number is a power of two."""
     lanes, width = e.lanes, e.lanes
     add = e.b.add if isinstance(vectors[0].type.element, ir.IntType) else e.b.fadd
 

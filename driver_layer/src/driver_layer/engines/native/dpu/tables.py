@@ -1,4 +1,4 @@
-"""Scales and zero points, brought into scratch as f32."""
+"""Scales and zero points, converted to f32 in scratch."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def take_table(
     Args:
         task: the kernel's arguments.
         table: ``SCALE`` or ``ZERO``.
-        kind: the type of its elements.
-        groups: how many a column has.
-        target: where to write.
-        columns: which ones; all if not given.
+        kind: element type of the table.
+        groups: number of groups of a column.
+        target: address to write to.
+        columns: columns to convert; by default all.
     """
     e, b = task.e, task.e.b
     along_n, along_k = (

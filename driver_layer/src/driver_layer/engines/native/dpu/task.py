@@ -1,4 +1,4 @@
-"""A kernel's arguments as values, and the addresses that they lead to."""
+"""A kernel's arguments as values, and addresses computed from them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 _POINTERS = frozenset({Word.ACT, Word.WEIGHT, Word.OUT, Word.SCALE, Word.ZERO, Word.ACT_SCALE})
 
 _AHEAD = 4096
-"""About so many bytes before its use memory is asked for."""
+"""Approximate prefetch distance in bytes."""
 
 _AHEAD_BY_HALVES = 2048
-"""The same where columns are asked for in halves."""
+"""Prefetch distance for columns that are fetched in halves."""
 
 
 class Task:
-    """The words of a task, or of a part of its weights, read once.
+    """Words of a task, or of a part of its weights, loaded once.
 
     Args:
-        e: the kernel that is written.
-        part: its number among the parts; the first if not given.
+        e: emitter of the kernel.
+        part: number of the part; by default the first.
     """
 
     def __init__(self, e: Emitter, part: Value | None = None) -> None:
@@ -35,7 +35,7 @@ class Task:
         return self._words[word]
 
     def offset(self, *parts: tuple[Value, Word]) -> Value:
-        """Bytes that numbers along strides lead to."""
+        """Return the byte offset of indices along strides."""
         b = self.e.b
         total: Value = I64(0)
         for number, stride in parts:
@@ -43,34 +43,34 @@ class Task:
         return total
 
     def address(self, pointer: Word, *parts: tuple[Value, Word]) -> Value:
-        """The address that numbers along strides lead to."""
+        """Return the address of indices along strides."""
         return self.e.at(self[pointer], self.offset(*parts))
 
     def scale(self, kind: DType, n: Value, group: Value) -> Value:
-        """The scale of a column's group, in f32."""
+        """Load the scale of a column's group, as f32."""
         address = self.address(Word.SCALE, (n, Word.SCALE_N), (group, Word.SCALE_GROUP))
         return load_f32(self.e, address, kind, 1)
 
     def zero(self, kind: DType, n: Value, group: Value) -> Value:
-        """The zero point of a column's group, in f32."""
+        """Load the zero point of a column's group, as f32."""
         address = self.address(Word.ZERO, (n, Word.ZERO_N), (group, Word.ZERO_GROUP))
         return load_f32(self.e, address, kind, 1)
 
     def least(self, a: Value, b: Value) -> Value:
-        """The smaller of two numbers."""
+        """Return the smaller of two numbers."""
         return self.e.b.select(self.e.b.icmp_signed("<", a, b), a, b)
 
     def rounded(self, value: Value, multiple: int) -> Value:
-        """A number rounded up to a multiple of a power of two."""
+        """Return a number rounded up to a multiple, which is a power of two."""
         b = self.e.b
         return b.and_(b.add(value, I64(multiple - 1)), I64(-multiple))
 
     def ahead(self, columns: int, width: Value | None = None) -> Value:
-        """How far before its use memory is asked for: whole steps of columns, some kilobytes.
+        """Return the prefetch distance: complete steps of columns, at least some kilobytes.
 
         Args:
-            columns: how many are read side by side.
-            width: bytes of a column, if others may lie between them, as those of other heads do.
+            columns: number of columns that are read together.
+            width: bytes of a column, if columns of other heads lie in between.
         """
         b = self.e.b
         step = b.mul(self[Word.WEIGHT_N], I64(columns))
@@ -79,11 +79,11 @@ class Task:
         return b.mul(step, b.add(b.udiv(I64(_AHEAD), some), I64(1)))
 
     def ahead_by_halves(self, columns: int) -> Value:
-        """How far before its use memory is asked for: an odd number of halves of what columns have.
+        """Return a prefetch distance of an odd number of half steps of columns.
 
-        Processors read on by themselves in a page that was begun. Columns that lie in one page are
-        asked for in two halves, one before the other, so that the second is found already on its
-        way: that gives a tenth more than whole steps of columns.
+        Once reading begins in a page, the hardware prefetches further lines of it. Columns in one
+        page are fetched in two halves, one before the other, so that the second half is already on
+        its way. This is a tenth faster than complete steps.
         """
         b = self.e.b
         half = b.mul(self[Word.WEIGHT_N], I64(columns // 2))

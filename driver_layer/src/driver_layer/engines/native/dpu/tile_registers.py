@@ -1,8 +1,8 @@
 """Tile registers (AMX): eight matrices of 16 rows of 64 bytes, and their products.
 
-Of operands, one lies as rows of units along k, the other as vectors of units of 16 columns, one for
-each step of k; a product adds to 16 rows of 16 sums. Instructions and the layout of the
-configuration: Intel's Software Developer's Manual, volume 1, chapter 18.
+The first operand has rows of units along k, the second vectors of units of 16 columns, one for
+each step of k; a product adds to 16 rows of 16 sums. For instructions and the layout of the
+configuration see Intel's Software Developer's Manual, volume 1, chapter 18.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ _DOTS = {
 
 @contextmanager
 def configured(e: Emitter) -> Generator[None, None, None]:
-    """Have all tile registers at their full size for what is written inside."""
+    """Configure all tile registers to their full size for the code written inside."""
     room = e.room(_CONFIGURATION_BYTES)
     zero = ir.Constant(ir.VectorType(I8, _CONFIGURATION_BYTES), [0] * _CONFIGURATION_BYTES)
     e.store(zero, room)
-    e.store(I8(1), room)  # the only palette
+    e.store(I8(1), room)  # palette 1, the only one
     for number in range(_COUNT):
         e.store(I16(ROW_BYTES), e.at(room, _ROW_LENGTHS_AT + 2 * number))
         e.store(I8(ROWS), e.at(room, _ROW_COUNTS_AT + number))
     e.external("llvm.x86.ldtilecfg", room, result=ir.VoidType())
     yield
-    # Threads that use no tiles have less to save when they are switched.
+    # Threads without live tiles have less state to save at a context switch.
     e.external("llvm.x86.tilerelease", result=ir.VoidType())
 
 
 def clear_tile(e: Emitter, tile: int) -> None:
-    """Make all sums of a tile 0."""
+    """Set all sums of a tile to 0."""
     e.external("llvm.x86.tilezero", I8(tile), result=ir.VoidType())
 
 
 def load_tile(e: Emitter, tile: int, address: Value, pitch: int) -> None:
-    """Load a tile whose rows lie ``pitch`` bytes apart."""
+    """Load a tile whose rows are ``pitch`` bytes apart."""
     e.external("llvm.x86.tileloadd64", I8(tile), address, I64(pitch), result=ir.VoidType())
 
 
 def stream_tile(e: Emitter, tile: int, address: Value, pitch: int) -> None:
-    """Load a tile that is not soon needed again: it does not push others out of the first cache."""
+    """Load a tile that is not needed again soon, without evicting others from the first cache."""
     e.external("llvm.x86.tileloaddt164", I8(tile), address, I64(pitch), result=ir.VoidType())
 
 
 def store_tile(e: Emitter, tile: int, address: Value, pitch: int) -> None:
-    """Store a tile whose rows are to lie ``pitch`` bytes apart."""
+    """Store a tile, with rows ``pitch`` bytes apart."""
     e.external("llvm.x86.tilestored64", I8(tile), address, I64(pitch), result=ir.VoidType())
 
 
 def add_products(e: Emitter, flavour: Flavour, sums: int, rows: int, columns: int) -> None:
-    """Add products of a tile of rows of units with one of columns of units."""
+    """Add the products of a tile of rows of units and a tile of columns of units."""
     operands = (I8(sums), I8(rows), I8(columns))
     e.external(_DOTS[flavour], *operands, result=ir.VoidType())

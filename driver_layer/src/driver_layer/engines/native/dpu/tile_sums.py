@@ -1,11 +1,11 @@
 """Sums in tile registers: a strip of activations times packed weights.
 
-Products of 32 rows and 32 columns, a square, are added in registers. Where nothing has to be done
-to a block's sums before they are added to those of the blocks before, registers begin with those;
-else vectors scale or correct what registers leave of each group, and add it.
+Products of 32 rows and 32 columns, a square, are summed in registers. If a block's sums are added
+unchanged to those of previous blocks, registers are initialized with the previous sums; otherwise
+vector code scales or corrects the sums of each group, and adds them.
 
-Sums of a square lie side by side, on a page: rows of all columns would be on as many pages, of
-which processors keep few addresses for stores.
+The sums of a square are contiguous, in one page: rows of all columns would be on as many pages, for
+which processors have too few TLB entries for stores.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SQUARE = SIDE * SUMS_PITCH
 """Bytes of a square's sums."""
 
 _FETCHED = 8
-"""Lines of sums that are fetched at each step of k: a block of 128 units has eight."""
+"""Lines of sums that are prefetched at each step of k; a block of 128 units has eight steps."""
 
 _ROWS_AT_ONCE = 8
-"""Rows of sums that are in vectors while groups' are added: of 32 columns, half of all vectors."""
+"""Rows of sums in vectors while groups are added; with 32 columns, half of all vectors."""
 
 _ACTS, _WEIGHTS = (4, 5), (6, 7)
-"""Tile registers of operands; the four before them hold sums."""
+"""Tile registers of operands; registers 0 to 3 hold sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class Runs:
     """Packed weights of a block.
 
     Attributes:
-        address: gives the begin of the run of a vector of columns, by its number: the heads of the
-            block's groups (see ``pack.head_vectors``).
-        units: bytes from there to the units.
+        address: returns the begin of the run of a vector of columns, given by number; heads of the
+            block's groups come first (see ``pack.head_vectors``).
+        units: bytes from the run's begin to its units.
         lower: bytes from units to those of the weights' lower parts.
         head: bytes of a group's head.
-        group: units of a group, filled up.
-        groups: how many groups the block has.
-        count: units of the block, filled up.
+        group: units of a group, padded.
+        groups: number of groups in the block.
+        count: units of the block, padded.
     """
 
     address: Callable[[Value], Value]
@@ -74,7 +74,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Rows of a line of squares, whose activations are taken, and the columns that they meet."""
+    """A row of squares: its rows, whose activations are in scratch, and its columns."""
 
     batch: Value
     rows: Span
@@ -86,40 +86,40 @@ class Room:
     """Addresses of sums."""
 
     squares: Value
-    """Those of squares, row by row."""
+    """Sums of the squares, row by row."""
     fresh: Value
-    """Those of a square's groups, as registers leave them."""
+    """Uncorrected sums of a square's groups, as registers leave them."""
 
 
 Finish = Callable[[Value, Value, tuple[Span, Span]], None]
-"""Of a batch's number and the address of a square's sums: of these rows and columns."""
+"""Accepts a batch number, the address of a square's complete sums, and its rows and columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A square, or what there is of it."""
+    """A square, or its existing part."""
 
     vector: Value
-    """The first of packed columns."""
+    """Number of the first vector of packed columns."""
     sums: Value
     size: tuple[int, int]
-    """How many tiles of rows, and of columns."""
+    """Number of tiles along rows, and along columns."""
 
     def tiles(self) -> list[tuple[int, int]]:
-        """Their numbers."""
+        """Return the tiles' indices."""
         return list(product(range(self.size[0]), range(self.size[1])))
 
 
 class TileSums:
-    """Writes the code that adds a strip's products.
+    """Writer of the code that adds a strip's products.
 
     Args:
-        flavour: how operands are packed.
+        flavour: number format of the operands.
         task: the kernel's arguments.
-        acts: the strip.
-        corrected: whether sums of a group are scaled or corrected before they are added.
-        room: where sums lie.
-        finish: writes what is done with a square's complete sums.
+        acts: activations of the strip.
+        corrected: True if sums of a group are scaled or corrected before they are added.
+        room: addresses of sums.
+        finish: writes the code that outputs a square's complete sums.
     """
 
     def __init__(
@@ -137,19 +137,19 @@ class TileSums:
         self.number = I32 if flavour.whole else F32
 
     def add(self, strip: Strip, runs: Runs, line: Value, ends: tuple[Value, Value]) -> None:
-        """Add a block's products to a strip's sums, or make them the first.
+        """Add a block's products to a strip's sums, or initialize the sums with them.
 
         Args:
-            strip: rows, of which activations are taken, and columns.
+            strip: rows, whose activations are in scratch, and columns.
             runs: the columns' weights.
-            line: how many strips are above.
-            ends: whether there are no sums yet, and whether they are complete then.
+            line: number of strips above.
+            ends: whether the block is the first, and whether it is the last.
         """
         e, b = self.e, self.b
         first, last = ends
         columns = strip.columns.count
         before = b.mul(line, b.udiv(b.add(columns, I64(SIDE - 1)), I64(SIDE)))
-        # What is complete at once needs no place of its own.
+        # Sums of a single block are complete immediately, so that all squares share one place.
         step = b.select(b.and_(first, last), I64(0), I64(SQUARE))
         tall = b.icmp_signed(">", strip.rows.count, I64(ROWS))
         with e.loop(0, columns, SIDE) as column:
@@ -171,7 +171,7 @@ class TileSums:
                 self.finish(strip.batch, sums, spans)
 
     def _go_on(self, place: _Place, runs: Runs, first: Value) -> None:
-        """Add to the sums that are there, in registers."""
+        """Add to previous sums in registers."""
         e = self.e
         sums = {(i, j): _corner(e, place.sums, i, j) for i, j in place.tiles()}
         with self.b.if_else(first) as (then, otherwise):
@@ -201,7 +201,7 @@ class TileSums:
         self._correct(place, runs, first)
 
     def _correct(self, place: _Place, runs: Runs, first: Value) -> None:
-        """Add what registers left of each group, with what the columns' heads say."""
+        """Add the groups' sums, scaled or corrected by the columns' heads."""
         e, b, lanes = self.e, self.b, self.e.lanes
         zero = e.splat(self.number(0), lanes)
         runs_of_columns = [runs.address(b.add(place.vector, I64(j))) for j in range(place.size[1])]
@@ -225,7 +225,7 @@ class TileSums:
                 e.store(total.get(), target)
 
     def _join(self, head: Value) -> Callable[[Value, Value, Value], Value]:
-        """Give what adds a vector of a row's fresh sums to those present, in this order."""
+        """Return a function of (a row's new sums, its previous sums, the row) that adds both."""
         e, b, lanes = self.e, self.b, self.e.lanes
         if self.flavour is not Flavour.BYTES:
             scales = e.load(head, F32, lanes)
@@ -243,7 +243,7 @@ class TileSums:
         return join
 
     def _add_units(self, place: _Place, runs: Runs, units: tuple[Value, Value]) -> None:
-        """Add products of some units to tile registers, from one on to that behind the last."""
+        """Add the products of a range of units, (begin, end), to tile registers."""
         e, b, flavour = self.e, self.b, self.flavour
         begins = [
             e.at(runs.address(b.add(place.vector, I64(j))), runs.units)
@@ -263,7 +263,7 @@ class TileSums:
                         add_products(e, flavour, _tile(i, j), _ACTS[i], _WEIGHTS[j])
 
     def _fetch(self, place: _Place, unit: Value) -> None:
-        """Fetch some of the next square's sums, to which the next products will be added."""
+        """Prefetch some of the next square's sums, to which the next products are added."""
         step = self.b.udiv(unit, I64(ROWS))
         lines = self.e.at(place.sums, self.b.mul(step, I64(_FETCHED * ROW_BYTES)))
         for line in range(_FETCHED):
@@ -275,5 +275,5 @@ def _tile(i: int, j: int) -> int:
 
 
 def _corner(e: Emitter, square: Value, i: int, j: int) -> Value:
-    """The address of a tile's sums in a square."""
+    """Return the address of a tile's sums in a square."""
     return e.at(square, ROWS * SUMS_PITCH * i + ROW_BYTES * j)

@@ -1,13 +1,13 @@
-"""Products of many rows in tile registers.
+"""Matmuls of many rows in tile registers.
 
-As ``gemm``, but sums are registers 32 by 32 at a time, and products so fast that bringing operands
-into place would take longer: weights are packed once for 512 rows, activations taken once for 1,024
-columns. f16 operands are multiplied as sums of two bf16 (``Flavour.HALVES``, ``Flavour.PAIRS``):
-tile registers know no other floats, and their products of bf16 are exact. ``tile_sums`` writes the
-products.
+The scheme is that of ``gemm``, but the sums of 32 rows by 32 columns are in registers, and products
+are so fast that preparing operands would take longer. So weights are packed once for 512 rows, and
+activations converted once for 1,024 columns. f16 operands are multiplied as sums of two bf16
+(``Flavour.HALVES``, ``Flavour.PAIRS``): tile registers support no other floats, and their products
+of bf16 are exact. ``tile_sums`` writes the products.
 
-Block by block of k, one strip of activations after the other meets all packed weights: its 32 rows
-stay in the first cache, weights in the second; sums are fetched before registers begin with them.
+Block by block of k, each strip of activations is multiplied with all packed weights: its 32 rows
+stay in the first-level cache, weights in the second; sums are prefetched before they are loaded.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from driver_layer.engines.native.jit.host import Host
 from driver_layer.engines.native.jit.kernels import KernelSpec
 
 COLUMNS = 1024
-"""Columns for which activations are taken once."""
+"""Columns for which activations are converted once."""
 
 _ROWS = 512
 """Rows for which weights are packed once."""
 
 _UNITS = 320
-"""The most units of a block's row, of all its parts: those of a strip fit into the first cache."""
+"""Maximum units of a block's row, in all its parts: a strip's fit into the first-level cache."""
 
 _VECTORS = COLUMNS // ROWS
 
 
 def choose(problem: Problem, host: Host) -> Choice | None:
-    """Give the kernel, if it can compute the problem."""
+    """Return the kernel, if it can compute the problem."""
     if not host.has_tiles or problem.rows != MANY_ROWS or problem.layout is Layout.OTHER:
         return None
     if problem.weight in NIBBLES and problem.group % 2:
@@ -73,21 +73,21 @@ def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
 
 
 class _Places:
-    """Where things lie in scratch: offsets in bytes."""
+    """Layout of scratch: offsets in bytes."""
 
     def __init__(self, problem: Problem, flavour: Flavour) -> None:
         self.units = _UNITS // flavour.act_parts
-        """The most units of a block."""
+        """Maximum units of a block."""
         self.taken = SIDE * 4 * flavour.act_parts
-        """Bytes of a strip's units at the same k."""
+        """Bytes of a strip's units at one k."""
         self.part = self.units * ROW_BYTES
-        """Bytes of packed units of a vector of columns, of one part of the weights."""
+        """Bytes of packed units of a vector of columns, for one part of the weights."""
         self.head = head_vectors(problem, flavour) * ROW_BYTES
         most = self.units // ROWS if problem.group else 1
         self.heads = self.head * most
-        """Bytes of the heads of as many groups as a block can have."""
+        """Bytes of the heads of the maximum number of groups of a block."""
         self.run = self.heads + self.part * flavour.weight_parts
-        """Bytes of a vector of columns, packed."""
+        """Bytes of a packed vector of columns."""
         self.scales = _rounded(Activations.size(flavour, SIDE, self.units))
         self.sums = self.scales + 4 * COLUMNS
         self.fresh = self.sums + 4 * _ROWS * COLUMNS
@@ -96,7 +96,7 @@ class _Places:
 
 
 class _Tiles:
-    """One kernel as it is written."""
+    """Writer of one kernel."""
 
     def __init__(self, problem: Problem, flavour: Flavour, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
@@ -106,19 +106,19 @@ class _Tiles:
         self.packer = Packer(problem, flavour, self.task, places.part)
         self.packed = e.at(e.scratch, places.packed)
         self.corrected = flavour.whole or bool(problem.group and places.head)
-        """Whether sums are scaled or corrected as they are made; else they are in the end."""
+        """True if groups' sums are scaled or corrected before they are added, not at the end."""
         scaled = problem.scale is not DType.UNSET and (flavour.whole or not self.corrected)
         self.scales = e.at(e.scratch, places.scales) if scaled else None
-        """Scales that complete sums are multiplied with."""
+        """Address of the scales of complete sums."""
         room = Room(e.at(e.scratch, places.sums), e.at(e.scratch, places.fresh))
         self.products = TileSums(flavour, self.task, self.acts, self.corrected, room, self._finish)
         self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
         _, step = square_steps(problem, e.lanes)
         self.step = max(step, ROWS * flavour.per_unit)
-        """Blocks are filled up to as many k."""
+        """Multiple of k to which blocks are padded."""
 
     def write(self) -> None:
-        """Write all of it."""
+        """Write the kernel's body."""
         e, b, task = self.e, self.b, self.task
         with (
             e.loop(0, task[Word.BATCH]) as batch,
@@ -131,14 +131,14 @@ class _Tiles:
             self._sum_up(batch, rows, columns)
 
     def _widen_scales(self, columns: Span) -> None:
-        """Bring the scales into scratch that complete sums are multiplied with."""
+        """Convert the scales of complete sums to f32 in scratch."""
         if self.scales is not None:
             address = self.task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
             row = Row(self.problem.scale, address, self.task[Word.SCALE_N], columns.count)
             widen_row(self.e, row, self.scales)
 
     def _sum_up(self, batch: Value, rows: Span, columns: Span) -> None:
-        """Sum up block by block: some whole groups, or a part of one."""
+        """Sum block by block: each is some complete groups, or a part of one."""
         e, b, task = self.e, self.b, self.task
         section, length = self._lengths()
         with e.loop(0, task[Word.K], section) as begin:
@@ -164,10 +164,10 @@ class _Tiles:
         finish(self.problem, self.task, tile, batch, spans)
 
     def _lengths(self) -> tuple[Value, Value]:
-        """Give k of a section, at whose end a group ends, and of a block: a part of it, or all.
+        """Return k of a section, which ends with a group, and of a block, a part of the section.
 
-        Groups that no filling up separates are in a block together, as many as fit. Parts of a
-        longer one are of about the same length, so that the last is no small one.
+        Groups that need no padding share a block, as many as fit. Parts of a longer group have
+        nearly the same length, so that the last is not small.
         """
         b, task = self.b, self.task
         most = I64(self.places.units * self.flavour.per_unit // self.step * self.step)
@@ -177,7 +177,7 @@ class _Tiles:
         if not self.problem.group:
             return group, part
         whole = b.icmp_signed("==", b.urem(group, I64(self.step)), I64(0))
-        # The first cache is to hold their fresh sums, too.
+        # The first-level cache must hold the groups' new sums, too.
         taken = b.mul(b.udiv(group, I64(self.flavour.per_unit)), I64(self.places.taken))
         fits = b.udiv(I64(self.places.units * self.places.taken), b.add(taken, I64(SQUARE)))
         together = b.select(whole, fits, I64(1))
@@ -186,7 +186,7 @@ class _Tiles:
         return section, b.select(many, section, part)
 
     def _pack(self, batch: Value, columns: Span, depth: Span) -> Runs:
-        """Pack all columns' weights of a block, each group filled up to whole tiles."""
+        """Pack all columns' weights of a block, each group padded to complete tiles."""
         e, b, task, places = self.e, self.b, self.task, self.places
         per_unit = I64(self.flavour.per_unit)
         groups = _above(b, depth.count, self.group)
@@ -210,7 +210,7 @@ class _Tiles:
         return Runs(self._run, places.heads, places.part, places.head, group_units, groups, count)
 
     def _fill(self, units: Value, count: Value) -> None:
-        """Write zeros behind units of as many k, up to a whole tile."""
+        """Pad units of ``count`` k with zeros to a complete tile."""
         e, b, task = self.e, self.b, self.task
         per_unit = I64(self.flavour.per_unit)
         _, filled = square_steps(self.problem, e.lanes)
@@ -229,5 +229,5 @@ def _rounded(size: int) -> int:
 
 
 def _above(b: IRBuilder, a: Value, divisor: Value) -> Value:
-    """A quotient, rounded up."""
+    """Return a quotient, rounded up."""
     return b.udiv(b.add(a, b.sub(divisor, I64(1))), divisor)

@@ -1,8 +1,8 @@
-"""The arguments of DPU kernels: one layout of words for all of them.
+"""Arguments of DPU kernels, in one layout for all kernels.
 
-A kernel computes ``out[b,m,n] = alpha * sum over k of act[b,m,k] * weight[b,n,k]`` of one
-DPU_VARIANT. Sizes and strides are arguments, so that few kernels serve all shapes; the part that a
-variant computes is what the pointers and counts say.
+A kernel computes ``out[b,m,n] = alpha * sum over k of act[b,m,k] * weight[b,n,k]`` for one
+DPU_VARIANT. Sizes and strides are arguments, so that few kernels serve all shapes; pointers and
+counts select the variant's region.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 
 class Word(IntEnum):
-    """Where an argument stands: 64 bits each.
+    """Index of an argument of 64 bits.
 
-    Strides are in bytes. Pointers of tables that a problem has not are not read, nor are their
-    strides; nor is ``ACT_ZERO`` but for integer activations.
+    Strides are in bytes. Pointers and strides of missing tables are not read; ``ACT_ZERO`` is read
+    for integer activations only.
     """
 
     ACT = 0
@@ -49,39 +49,40 @@ class Word(IntEnum):
     N = 22
     K = 23
     GROUP = 24
-    """Elements of k that share a scale; never 0, at least k where there is one group."""
+    """Elements of k that share a scale, at least 1; at least k for one group."""
     ALPHA = 25
-    """The bits of an f32."""
+    """Bits of an f32."""
     ACT_ZERO = 26
     REUSE = 27
-    """A ``Reuse``; kernels that keep no weights ignore it."""
+    """A ``Reuse``; ignored by kernels that keep no weights."""
     PARTS = 28
-    """In how many parts the weights lie, along k. The words of each part follow those of the one
-    before; kernels that do not take parts (``Choice.takes_parts``) are given one."""
+    """Number of parts of the weights, along k. The words of each part follow those of the previous
+    part. Kernels without ``Choice.takes_parts`` need one part."""
     PART_K = 29
-    """Elements of k in this part, whole groups of them but in the last; K is that of all parts.
-    Only ``WEIGHT`` and the tables, with their strides, are read of the parts behind the first."""
+    """Elements of k in this part: complete groups, except in the last part; K is the total. Of the
+    parts after the first, only ``WEIGHT`` and the tables, with their strides, are read."""
 
 
 class Reuse(IntEnum):
-    """Whether packed weights stay in a thread's scratch from task to task.
+    """Request to keep packed weights in a thread's scratch from task to task.
 
-    It saves a tenth of eight tasks of 128 rows each. To keep weights for nobody costs as much: they
-    go through the cache that all cores share. A caller that does not know says ``KEEP``.
+    Reuse saves a tenth of the time of eight tasks of 128 rows each. Keeping weights without reusing
+    them costs as much: they go through the cache that all cores share. Callers that do not know
+    the next task use ``KEEP``.
     """
 
     KEEP = 0
-    """Keep them: the next task may say ``PRESENT``."""
+    """Keep the packed weights: the next task may use ``PRESENT``."""
     PRESENT = 1
-    """This thread's scratch is as the task before left it, which said ``KEEP`` or ``PRESENT``,
-    and ran the same kernel with the same n, k, group, weights and tables; none of those bytes has
-    changed. They stay."""
+    """Use the packed weights, and keep them: the thread's previous task used ``KEEP`` or
+    ``PRESENT``, and the same kernel with equal n, k, group, weights and tables, whose bytes are
+    unchanged, as is scratch."""
     NONE = 2
-    """The next task will not say ``PRESENT``."""
+    """Do not keep the weights: the next task does not use ``PRESENT``."""
 
 
 WORDS = len(Word)
-"""How many words a kernel is given."""
+"""Number of words that a kernel is given."""
 
 _STRIDES = {
     "act_strides": (Word.ACT_B, Word.ACT_M, Word.ACT_K),
@@ -106,11 +107,11 @@ MOVED_BY_COLUMN: tuple[tuple[Word, Word], ...] = (
 
 
 def words_of(registers: Any, pointers: Mapping[Word, int]) -> npt.NDArray[np.int64]:
-    """Give the words of a whole workload.
+    """Return the words of a complete workload.
 
     Args:
         registers: a DPU_REGISTERS record.
-        pointers: host addresses of ``ACT``, ``WEIGHT``, ``OUT`` and the tables there are.
+        pointers: host addresses of ``ACT``, ``WEIGHT``, ``OUT`` and the tables in use.
     """
     words = np.zeros(WORDS, np.int64)
     for word, address in pointers.items():
@@ -129,12 +130,12 @@ def words_of(registers: Any, pointers: Mapping[Word, int]) -> npt.NDArray[np.int
 def part_of(
     words: npt.NDArray[np.int64], rows: tuple[int, int], columns: tuple[int, int]
 ) -> npt.NDArray[np.int64]:
-    """Give the words of a part of a workload: a variant, or a thread's share.
+    """Return the words of a part of a workload: a variant, or a thread's share.
 
     Args:
-        words: those of the whole.
-        rows: the first m, and the one behind the last.
-        columns: the same of n.
+        words: words of the complete workload.
+        rows: range (begin, end) of m.
+        columns: range (begin, end) of n.
     """
     part = words.copy()
     for (begin, _), moved in ((rows, MOVED_BY_ROW), (columns, MOVED_BY_COLUMN)):

@@ -1,4 +1,4 @@
 """Just-in-time compilation of kernels in LLVM IR for this host, and their cache on disk.
 
-Begin with ``kernels``; ``emitter`` is what kernels are written with.
+Begin with ``kernels``; ``emitter`` is the builder that kernels are written with.
 """

@@ -1,7 +1,7 @@
-"""Keeps compiled kernels on disk, so that a warm start compiles nothing.
+"""Cache of compiled kernels on disk; a warm start compiles nothing.
 
-The files are machine code of this host, made by this user: a folder that others may write is not
-used. ``NPU_KERNEL_CACHE_DIR`` names the folder; empty turns the cache off.
+The files are machine code for this host, written by this user: a folder that other users may
+write is not used. ``NPU_KERNEL_CACHE_DIR`` names the folder; empty disables the cache.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
 _DIGEST_BYTES = 32
 
 MOST_BYTES = 256 << 20
-"""Of all kernels kept: a thousand models' worth. What was not read for longest makes room."""
+"""Limit of the cache: kernels of about a thousand models; the least recently read are evicted."""
 
 _DAY = 24 * 60 * 60
 
 
 class ObjectCache:
-    """Object files by their keys.
+    """Object files by key.
 
     Args:
-        folder: where they are kept; None keeps nothing.
+        folder: folder of the files; None stores nothing.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder if folder is not None and _make_private(folder) else None
 
     def read(self, key: str) -> bytes | None:
-        """Give what was kept under a key; None if there is nothing, or it is damaged."""
+        """Return the object file stored under a key; None if it is missing or damaged."""
         if self._folder is None:
             return None
         path = self._folder / _name(key)
         try:
             content = path.read_bytes()
             if time.time() - path.stat().st_mtime > _DAY:
-                os.utime(path)  # so that it is not taken for forgotten
+                os.utime(path)  # mark as recently read
         except OSError:
             return None
         digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         return image if content_digest([image]) == digest else None
 
     def write(self, key: str, image: bytes) -> None:
-        """Keep an object file; a disk that is full or read-only keeps none."""
+        """Store an object file; ignored if the disk is full or read-only."""
         if self._folder is None:
             return
         try:
@@ -67,7 +67,7 @@ class ObjectCache:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Delete the oldest files, if there are too many, until half of the room is left."""
+        """Evict the oldest files down to half of the limit, if all files exceed it."""
         assert self._folder is not None
         with suppress(OSError):
             found = [(path, path.stat()) for path in self._folder.iterdir()]
@@ -82,20 +82,20 @@ class ObjectCache:
 
 
 def default_folder() -> Path | None:
-    """The folder of ``NPU_KERNEL_CACHE_DIR``, else one of the user's cache folder."""
+    """Return the folder of ``NPU_KERNEL_CACHE_DIR``; by default one in the user's cache folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen is not None:
         return Path(chosen) if chosen else None
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         return (Path(base) if base else Path.home() / ".cache") / "npu-driver" / "kernels"
-    except RuntimeError:  # no home
+    except RuntimeError:  # the user has no home folder
         return None
 
 
 @functools.cache
 def source_digest() -> str:
-    """Tells versions of the kernels' sources apart."""
+    """Return a digest of the native engine's sources, which is a part of the cache keys."""
     root = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -108,7 +108,7 @@ def _name(key: str) -> str:
 
 
 def _make_private(folder: Path) -> bool:
-    """Make the folder; tell whether nobody else may put code there."""
+    """Create the folder; return whether only this user may write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()

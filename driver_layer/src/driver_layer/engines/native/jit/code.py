@@ -1,4 +1,4 @@
-"""Compiles modules of LLVM IR, and loads what was compiled."""
+"""Compiler of LLVM IR modules, and loader of the object files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def _start_llvm() -> None:
 
 
 def compile_ir(text: str, host: Host) -> bytes:
-    """Make an object file of a module.
+    """Compile a module to an object file.
 
-    Kernels are vectorised as they are written: LLVM is only to clean up and to choose
-    instructions.
+    Kernels are written with explicit vectors, so LLVM only simplifies and selects instructions.
     """
     _start_llvm()
     module = llvm.parse_assembly(text)
@@ -45,10 +44,10 @@ def _linker() -> llvm.LLJIT:
 
 
 def load_object(image: bytes, symbol: str) -> tuple[int, object]:
-    """Put an object file into memory.
+    """Load an object file into memory.
 
     Returns:
-        The address of its function ``symbol``, and what keeps it in memory.
+        The address of its function ``symbol``, and an object that keeps the code in memory.
     """
     library = llvm.JITLibraryBuilder()
     library.add_object_img(image)

@@ -1,8 +1,8 @@
-"""Writes kernels in LLVM IR: loops, variables, and vectors of f32 whatever memory holds.
+"""Builder of kernels in LLVM IR: loops, variables, memory accesses and vector operations.
 
 A kernel is ``i32 kernel(const i64 *args, u8 *scratch)``: its arguments are 64-bit words (addresses,
-sizes, strides in bytes, or the bits of an f32), ``scratch`` is memory of the thread that runs it,
-aligned to 64 bytes. It gives 0, or a number that says what went wrong.
+sizes, strides in bytes, or the bits of an f32), ``scratch`` is memory of the calling thread,
+aligned to 64 bytes. The kernel returns 0, or a status that identifies the failure.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ F32, F64 = ir.FloatType(), ir.DoubleType()
 PTR = ir.PointerType()
 
 SYMBOL = "kernel"
-"""What a kernel's function is called in its object file."""
+"""Name of a kernel's function in its object file."""
 
 
 class _FunctionPointer(ir.PointerType):
-    """An address that tells llvmlite what is there; LLVM itself no longer wants to know."""
+    """A pointer with the type of its function, which llvmlite needs; LLVM's pointers are opaque."""
 
     def __init__(self, kind: ir.FunctionType) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _FunctionPointer(ir.PointerType):
 
 
 class Variable:
-    """A place on the stack, which LLVM makes a register of."""
+    """A stack slot, which LLVM promotes to a register."""
 
     def __init__(self, emitter: Emitter, kind: Any, value: Value) -> None:
         self._emitter, self._kind = emitter, kind
@@ -44,19 +44,19 @@ class Variable:
         self.set(value)
 
     def get(self) -> Value:
-        """Its present value."""
+        """Return the current value."""
         return self._emitter.b.load(self._place, typ=self._kind)
 
     def set(self, value: Value) -> None:
-        """Give it a new value."""
+        """Assign a new value."""
         self._emitter.b.store(value, self._place)
 
 
 class Emitter:
-    """Builds the function of one kernel.
+    """Builder of one kernel's function.
 
     Args:
-        host: what the code is for.
+        host: processor that the code is for.
     """
 
     def __init__(self, host: Host) -> None:
@@ -73,31 +73,31 @@ class Emitter:
         self.b.position_at_end(self._body)
 
     def finish(self, status: Value | None = None) -> str:
-        """End the kernel; give the module's text."""
+        """End the kernel; return the module's text."""
         self.b.ret(I32(0) if status is None else status)
         return str(self.module)
 
     # Arguments and addresses
 
     def word(self, index: int) -> Value:
-        """Argument ``index`` as an i64."""
+        """Load argument ``index`` as an i64."""
         return self.b.load(self.at(self.args, 8 * index), typ=I64)
 
     def pointer(self, index: int) -> Value:
-        """Argument ``index`` as an address."""
+        """Load argument ``index`` as a pointer."""
         return self.b.load(self.at(self.args, 8 * index), typ=PTR)
 
     def at(self, base: Value, offset: Value | int) -> Value:
-        """The address ``offset`` bytes behind another."""
+        """Return the address ``offset`` bytes after a base."""
         step = I64(offset) if isinstance(offset, int) else offset
         return self.b.gep(base, [step], source_etype=I8)
 
     def room(self, size: int) -> Value:
-        """The address of ``size`` bytes on the stack, aligned to 64."""
+        """Return the address of ``size`` bytes on the stack, aligned to 64."""
         with self.b.goto_entry_block():
             place = self.b.alloca(ir.ArrayType(I8, size))
         place.align = 64
-        place.type = PTR  # of bytes that may be anything
+        place.type = PTR  # opaque, like other addresses
         return place
 
     # Control flow
@@ -106,7 +106,7 @@ class Emitter:
     def loop(
         self, begin: Value | int, end: Value | int, step: Value | int = 1
     ) -> Generator[Value, None, None]:
-        """Repeat what is written inside for an i64 from ``begin`` below ``end``."""
+        """Open a loop whose i64 index runs from ``begin`` to below ``end``."""
         b = self.b
         first = I64(begin) if isinstance(begin, int) else begin
         last = I64(end) if isinstance(end, int) else end
@@ -125,22 +125,22 @@ class Emitter:
         b.position_at_end(done)
 
     def variable(self, value: Value) -> Variable:
-        """A variable that begins with a value."""
+        """Return a variable with an initial value."""
         return Variable(self, value.type, value)
 
     def fail(self, condition: Value, status: int) -> None:
-        """Leave the kernel with a status if a condition holds."""
+        """Return from the kernel with a status if a condition holds."""
         with self.b.if_then(condition, likely=False):
             self.b.ret(I32(status))
 
     # Vectors
 
     def vector(self, kind: Any, lanes: int) -> Any:
-        """The type of ``lanes`` elements; of one element, the element's own."""
+        """Return the type of ``lanes`` elements; the scalar type for one element."""
         return kind if lanes == 1 else ir.VectorType(kind, lanes)
 
     def splat(self, value: Value, lanes: int) -> Value:
-        """A vector that has one value everywhere."""
+        """Return a vector with one value in all lanes."""
         if lanes == 1:
             return value
         kind = ir.VectorType(value.type, lanes)
@@ -151,65 +151,65 @@ class Emitter:
         return self.b.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
 
     def constant(self, value: float, lanes: int, kind: Any = F32) -> Value:
-        """A constant everywhere."""
+        """Return a constant in all lanes."""
         return self.splat(ir.Constant(kind, value), lanes)
 
     def whole(self, value: int, lanes: int) -> Value:
-        """A constant i32 everywhere."""
+        """Return an i32 constant in all lanes."""
         return self.splat(I32(value), lanes)
 
     def zero(self, lanes: int) -> Value:
-        """0.0 everywhere."""
+        """Return 0.0 in all lanes."""
         return self.constant(0.0, lanes)
 
     def load(self, address: Value, kind: Any, lanes: int = 1) -> Value:
-        """Elements from memory, which need not be aligned."""
+        """Load elements from an address of any alignment."""
         return self.b.load(address, typ=self.vector(kind, lanes), align=1)
 
     def store(self, value: Value, address: Value) -> None:
-        """Elements to memory, which need not be aligned."""
+        """Store elements to an address of any alignment."""
         self.b.store(value, address, align=1)
 
     def prefetch(self, address: Value, near: bool = True, writes: bool = False) -> None:
-        """Ask for the cache line of an address, which need not exist.
+        """Prefetch the cache line of an address, which may be invalid.
 
         Args:
-            address: of any of its bytes.
-            near: whether it is to come into the first cache, not only into the second.
-            writes: whether it is to be written, too.
+            address: address of any byte of the line.
+            near: True to fetch into the first-level cache, False into the second-level cache only.
+            writes: True if the line will be written.
         """
-        # To be written (1), and to stay in all caches (3) or all but the first (2), of data (1).
+        # Write (1); keep in all caches (3) or in all but the first (2); data cache (1).
         hints = I32(int(writes)), I32(3 if near else 2), I32(1)
         self.external("llvm.prefetch.p0", address, *hints, result=ir.VoidType())
 
     def intrinsic(self, name: str, *operands: Value, result: Any = None) -> Value:
-        """Call an intrinsic; ``name`` is without the types, which are those of the result."""
+        """Call an intrinsic; its name is given without the type suffix, which is the result's."""
         kind = operands[0].type if result is None else result
         return self.external(f"{name}.{_mangled(kind)}", *operands, result=kind)
 
     def external(self, name: str, *operands: Value, result: Any) -> Value:
-        """Call a function by its whole name."""
+        """Call a function by its full name."""
         return self.call(ir.FunctionType(result, [one.type for one in operands]), name, *operands)
 
     def call(self, kind: ir.FunctionType, name: str, *operands: Value) -> Value:
-        """Call a function of a type by its whole name."""
+        """Call a function of a given type by its full name."""
         found = self.module.globals.get(name)
         if found is None:
             found = ir.Function(self.module, kind, name)
         return self.b.call(found, operands)
 
     def load_function(self, address: Value, kind: ir.FunctionType) -> Value:
-        """From memory, the address of a function of a type, to be called."""
+        """Load the address of a function of a given type."""
         return self.b.load(address, typ=_FunctionPointer(kind))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """``a * b + c``, rounded once where the host can."""
+        """Return ``a * b + c``, rounded once if the host has FMA."""
         if self.host.has_fma:
             return self.intrinsic("llvm.fma", a, b, c)
         return self.b.fadd(self.b.fmul(a, b), c)
 
     def reduce(self, value: Value, combine: Callable[[Value, Value], Value]) -> Value:
-        """Combine the elements of a vector in halves, down to one."""
+        """Reduce a vector to one element by combining halves."""
         if not isinstance(value.type, ir.VectorType):
             return value
         lanes = value.type.count
@@ -222,17 +222,17 @@ class Emitter:
         return self.b.extract_element(value, I32(0))
 
     def lowest_bit(self, value: Value) -> Value:
-        """The number of the lowest bit that is set in an i64; one is."""
+        """Return the number of the lowest set bit of a nonzero i64."""
         kind = ir.FunctionType(I64, [I64, I1])
         return self.call(kind, "llvm.cttz.i64", value, I1(1))
 
     def lanes_of(self, first: Value, second: Value, numbers: Sequence[int]) -> Value:
-        """Choose elements of two vectors by number, those of the second after the first's."""
+        """Shuffle two vectors; lane numbers of the second follow those of the first."""
         mask = ir.Constant(ir.VectorType(I32, len(numbers)), list(numbers))
         return self.b.shuffle_vector(first, second, mask)
 
     def side_by_side(self, vectors: Sequence[Value]) -> Value:
-        """Vectors one behind another, as many as a power of two, as one."""
+        """Concatenate vectors, whose number is a power of two."""
         while len(vectors) > 1:
             every = range(2 * vectors[0].type.count)
             pairs = zip(vectors[::2], vectors[1::2], strict=True)
@@ -248,7 +248,7 @@ def _halves(lanes: int) -> tuple[range, range]:
 
 
 def _mangled(kind: Any) -> str:
-    """A type as it stands in the names of intrinsics."""
+    """Return a type's suffix in the names of intrinsics."""
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{_mangled(kind.element)}"
     return {F32: "f32", F64: "f64"}[kind] if not isinstance(kind, ir.IntType) else f"i{kind.width}"

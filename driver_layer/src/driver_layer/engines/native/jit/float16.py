@@ -1,4 +1,4 @@
-"""f16 in vector code: as the host converts it, or by bits."""
+"""f16 conversions in vector code: the host's instructions, or bit operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HALF = ir.HalfType()
 
 
 def widen_f16(e: Emitter, raw: Value, lanes: int) -> Value:
-    """Turn raw f16 into f32; exact."""
+    """Widen raw f16 to f32, exactly."""
     if e.host.converts_f16:
         half = e.b.bitcast(raw, e.vector(_HALF, lanes))
         return e.b.fpext(half, e.vector(F32, lanes))
@@ -18,10 +18,10 @@ def widen_f16(e: Emitter, raw: Value, lanes: int) -> Value:
 
 
 def _widen_f16_by_bits(e: Emitter, raw: Value, lanes: int) -> Value:
-    """Without instructions for it: move exponent and fraction, then scale by 2**112.
+    """Widen f16 with bit operations: shift exponent and fraction, then scale by 2**112.
 
-    The product makes normal numbers of those that f16 holds without a leading one; infinities and
-    NaNs, whose exponent is all ones, get the exponent of f32's.
+    The multiplication normalizes f16's subnormal numbers. Infinities and NaNs, whose exponent is
+    all ones, get f32's exponent of all ones.
     """
     b, i32 = e.b, e.vector(I32, lanes)
     wide = b.zext(raw, i32)
@@ -35,7 +35,7 @@ def _widen_f16_by_bits(e: Emitter, raw: Value, lanes: int) -> Value:
 
 
 def narrow_f16(e: Emitter, value: Value, lanes: int) -> Value:
-    """Round f32 to raw f16; a NaN stays a NaN."""
+    """Round f32 to raw f16; NaN stays NaN."""
     if e.host.converts_f16:
         half = e.b.fptrunc(value, e.vector(_HALF, lanes))
         return e.b.bitcast(half, e.vector(I16, lanes))
@@ -43,10 +43,10 @@ def narrow_f16(e: Emitter, value: Value, lanes: int) -> Value:
 
 
 def _narrow_f16_by_bits(e: Emitter, value: Value, lanes: int) -> Value:
-    """Without instructions for it: normal numbers round as integers, small ones by an addition.
+    """Narrow f32 with bit operations: round normal numbers as integers, small ones by an addition.
 
-    Adding 0.5 to a number below 2**-14 leaves its f16 fraction in the sum's lowest bits, rounded by
-    the addition itself.
+    Adding 0.5 to a number below 2**-14 places its f16 fraction in the sum's lowest bits; the
+    addition rounds it.
     """
     b, i32, i16 = e.b, e.vector(I32, lanes), e.vector(I16, lanes)
     bits = b.bitcast(value, i32)

@@ -1,6 +1,6 @@
-"""Floats of 8 bits in vector code; they mean the same as in ``abi.float8``.
+"""f8 conversions in vector code, with the results of ``abi.float8``.
 
-Both ways lead over f16: f8e5m2 is its upper byte, f8e4m3 has the same fields elsewhere.
+Both types are converted through f16: f8e5m2 is f16's upper byte, f8e4m3 has other field widths.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from driver_layer.engines.native.jit.emitter import I8, I16, I32, Emitter, Value
 from driver_layer.engines.native.jit.float16 import narrow_f16, widen_f16
 
 _REBIASED = 8
-"""How much smaller the exponents of f8e4m3 are than those of f16."""
+"""Difference of the exponent biases of f16 and f8e4m3."""
 
 
 def widen_f8(e: Emitter, raw: Value, kind: DType, lanes: int) -> Value:
-    """Turn raw f8 into f32; exact."""
+    """Widen raw f8 to f32, exactly."""
     b = e.b
     wide = b.zext(raw, e.vector(I32, lanes))
     if kind is DType.F8E5M2:
@@ -28,7 +28,7 @@ def widen_f8(e: Emitter, raw: Value, kind: DType, lanes: int) -> Value:
 
 
 def narrow_f8(e: Emitter, value: Value, kind: DType, lanes: int) -> Value:
-    """Round f32 to f16, and that to raw f8; a NaN stays a NaN."""
+    """Round f32 to f16, then to raw f8; NaN stays NaN."""
     b = e.b
     half = b.zext(narrow_f16(e, value, lanes), e.vector(I32, lanes))
     sign = b.lshr(b.and_(half, e.whole(0x8000, lanes)), e.whole(8, lanes))
@@ -43,15 +43,16 @@ def narrow_f8(e: Emitter, value: Value, kind: DType, lanes: int) -> Value:
 
 
 def rounded(e: Emitter, value: Value, kind: DType) -> Value:
-    """The f32 that rounding to f8 leaves of one, of as many lanes."""
+    """Round an f32 value or vector to f8 and widen the result to f32."""
     lanes = getattr(value.type, "count", 1)
     return widen_f8(e, narrow_f8(e, value, kind, lanes), kind, lanes)
 
 
 def _e4m3(e: Emitter, size: Value, lanes: int) -> Value:
-    """The code of an f16 without its sign: normal numbers round as integers, small by an addition.
+    """Return the f8e4m3 code of an f16 magnitude: normal numbers round as integers.
 
-    A sum with 2**14 has the steps of the smallest f8e4m3, 2**-9, in its lowest bit.
+    Small ones round by an addition: in a sum with 2**14, the lowest bit is 2**-9, the step of the
+    smallest f8e4m3.
     """
     b = e.b
     moved = b.sub(size, e.whole(_REBIASED << 10, lanes))
@@ -65,7 +66,7 @@ def _e4m3(e: Emitter, size: Value, lanes: int) -> Value:
 
 
 def _without(e: Emitter, value: Value, count: int, lanes: int) -> Value:
-    """Without the lowest bits, rounded to the nearest, ties to even."""
+    """Drop the lowest bits, rounding to nearest, ties to even."""
     b = e.b
     odd = b.and_(b.lshr(value, e.whole(count, lanes)), e.whole(1, lanes))
     below = e.whole((1 << count - 1) - 1, lanes)

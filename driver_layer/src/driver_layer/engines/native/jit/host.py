@@ -1,7 +1,7 @@
-"""The processor's instruction sets, and the settings with which LLVM uses them.
+"""Instruction sets of the processor, and the settings with which LLVM uses them.
 
-``NPU_NATIVE_ISA`` holds a host to less than it can do: ``scalar``, ``portable`` (128-bit vectors
-that LLVM lowers for any target: SSE, NEON), ``avx2``, ``avx512``, ``amx``.
+``NPU_NATIVE_ISA`` limits the instruction set: ``scalar``, ``portable`` (128-bit vectors that LLVM
+lowers for any target: SSE, NEON), ``avx2``, ``avx512``, ``amx``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ ISA_VARIABLE = "NPU_NATIVE_ISA"
 
 
 class Isa(IntEnum):
-    """Levels of vector instructions; each has what those below it have."""
+    """Levels of vector instructions; each includes the levels below."""
 
     SCALAR = 0
     PORTABLE = 1
     AVX2 = 2
     AVX512 = 3
     AMX = 4
-    """AVX-512, and products of matrices in tile registers."""
+    """AVX-512, and matmuls in tile registers."""
 
 
 _LANES = {Isa.SCALAR: 1, Isa.PORTABLE: 4, Isa.AVX2: 8, Isa.AVX512: 16, Isa.AMX: 16}
@@ -40,12 +40,12 @@ _NEEDS: dict[Isa, frozenset[str]] = {
 }
 
 _VECTOR_PREFIXES = ("avx", "fma", "f16c", "amx", "xop", "vaes", "vpclmul", "gfni")
-"""Features of x86 that a host held to less must not use."""
+"""x86 features that a limited host must not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A processor as kernels are made for it."""
+    """A processor that kernels are compiled for."""
 
     triple: str
     cpu: str
@@ -54,51 +54,50 @@ class Host:
 
     @property
     def lanes(self) -> int:
-        """f32 values of a vector."""
+        """Number of f32 lanes of a vector."""
         return _LANES[self.isa]
 
     @property
     def converts_f16(self) -> bool:
-        """Whether LLVM turns f16 into f32 and back without a library."""
+        """True if LLVM converts between f16 and f32 without a library."""
         return "f16c" in self.features or self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def has_fma(self) -> bool:
-        """Whether a product is added to a sum in one step."""
+        """True if the processor has fused multiply-add."""
         return "fma" in self.features or self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def dots_bf16(self) -> bool:
-        """Whether there are dot products of bf16 pairs, summed in f32."""
+        """True if the processor has dot products of bf16 pairs with f32 sums."""
         return self.isa >= Isa.AVX512 and "avx512bf16" in self.features
 
     @property
     def dots_bf16_fast(self) -> bool:
-        """Whether dots of bf16 multiply more numbers in a time than f32 products with sums do.
+        """True if bf16 dot products have a higher throughput than f32 FMA.
 
-        Twice as many on AMD's processors (Zen 5: 490 to 245 GFLOP/s a core), half as many on
-        Intel's (120 to 240). LLVM tells them apart by SSE4a, which is AMD's alone, whatever level
-        a host is held to.
+        The ratio is 2 on AMD's processors (Zen 5: 490 to 245 GFLOP/s a core), 1/2 on Intel's (120
+        to 240). SSE4a identifies AMD's processors, at any level.
         """
         return self.dots_bf16 and "sse4a" in self.features
 
     @property
     def dots_bytes(self) -> bool:
-        """Whether there are dot products of byte quadruples, summed in i32."""
+        """True if the processor has dot products of byte quadruples with i32 sums."""
         return self.isa >= Isa.AVX512 and "avx512vnni" in self.features
 
     @property
     def has_tiles(self) -> bool:
-        """Whether there are products of matrices in tile registers, of bf16 and of bytes."""
+        """True if the processor has matmuls of bf16 and of bytes in tile registers."""
         return self.isa is Isa.AMX
 
     @property
     def key(self) -> str:
-        """Tells code for this host from code for others."""
+        """Identifier of code for this host."""
         return " ".join((self.triple, self.cpu, self.isa.name, *sorted(self.features)))
 
     def target_machine(self) -> llvm.TargetMachine:
-        """LLVM's code generator for this host."""
+        """Return LLVM's code generator for this host."""
         known = llvm.get_host_cpu_features()
         flags = ",".join(f"{'+' if name in self.features else '-'}{name}" for name in sorted(known))
         cpu = self.cpu if self.isa >= Isa.AVX512 or self.isa is native_isa() else ""
@@ -107,7 +106,7 @@ class Host:
 
 
 def native_isa() -> Isa:
-    """The highest level of this machine."""
+    """Return the highest level of this machine."""
     present = _present()
     level = Isa.PORTABLE
     for candidate in (Isa.AVX2, Isa.AVX512, Isa.AMX):
@@ -123,17 +122,17 @@ def detect(limit: Isa | None = None) -> Host:
     """Describe this machine.
 
     Args:
-        limit: the highest level to use; ``NPU_NATIVE_ISA`` if not given, else all there is.
+        limit: highest level to use; by default ``NPU_NATIVE_ISA``, else no limit.
 
     Raises:
-        EngineError: the variable names no level, or one that this machine has not.
+        EngineError: the variable is not a level, or this machine lacks the level.
     """
     if limit is None:
         limit = _limit_from_environment()
     native = native_isa()
     level = native if limit is None else limit
     if level > native:
-        raise EngineError(f"this machine has no {level.name}; its highest level is {native.name}")
+        raise EngineError(f"this machine has no {level.name}; use {native.name} or a lower level")
     features = _present()
     if level < native:
         features = frozenset(name for name in features if _allowed(name, level))
@@ -146,7 +145,7 @@ def _limit_from_environment() -> Isa | None:
         return None
     if name not in Isa.__members__:
         known = ", ".join(isa.name.lower() for isa in Isa)
-        raise EngineError(f"{ISA_VARIABLE}={name.lower()}: no such level; there are {known}")
+        raise EngineError(f"{ISA_VARIABLE}={name.lower()}: unknown level; use one of {known}")
     return Isa[name]
 
 
@@ -171,10 +170,10 @@ _TILE_DATA = 18
 
 @functools.cache
 def _may_use_tiles() -> bool:
-    """Ask Linux for tile registers, which threads have on request alone.
+    """Request tile registers from Linux; return whether the process may use them.
 
-    Tile data is state that makes every thread's saved registers 8 KiB larger; so the kernel hands
-    it out with arch_prctl(ARCH_REQ_XCOMP_PERM), see Documentation/arch/x86/xstate.rst.
+    Tile data makes every thread's saved registers 8 KiB larger; so Linux grants it only on request,
+    by arch_prctl(ARCH_REQ_XCOMP_PERM), see Documentation/arch/x86/xstate.rst.
     """
     if not sys.platform.startswith("linux"):
         return False

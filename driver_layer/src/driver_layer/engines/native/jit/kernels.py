@@ -1,4 +1,4 @@
-"""Gives kernels by their keys: from memory, from the disk's cache, or newly compiled."""
+"""Compiled kernels by key, from memory, the disk cache, or the compiler."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from driver_layer.engines.native.jit.host import Host
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """A kernel that can be made: equal keys, equal code."""
+    """A kernel's source; equal keys mean equal code."""
 
     key: str
     write: Callable[[Host], str]
-    """Gives its module of LLVM IR."""
+    """Returns the kernel's module of LLVM IR."""
 
 
 class Kernels:
-    """The kernels of one host.
-
-    Any thread may use it.
+    """Kernels of one host; safe for use by several threads.
 
     Args:
-        host: what they are made for.
-        objects: where compiled ones are kept.
+        host: processor that the kernels are for.
+        objects: cache of compiled kernels; by default the user's.
     """
 
     def __init__(self, host: Host, objects: ObjectCache | None = None) -> None:
@@ -39,10 +37,10 @@ class Kernels:
         self._kept: list[object] = []
         self._lock = threading.Lock()
         self.compiled = 0
-        """How many were compiled, not found."""
+        """Number of kernels compiled rather than loaded."""
 
     def address(self, spec: KernelSpec) -> int:
-        """Give the address of a kernel's code in this process; it stays there."""
+        """Return the address of a kernel's code, which stays valid in this process."""
         with self._lock:
             found = self._addresses.get(spec.key)
             if found is None:
@@ -50,7 +48,7 @@ class Kernels:
             return found
 
     def keys(self) -> dict[int, str]:
-        """The keys of all that were asked for, by their addresses: for profiles."""
+        """Return the keys of all loaded kernels by address, for profiles."""
         with self._lock:
             return {address: key for key, address in self._addresses.items()}
 

@@ -1,7 +1,7 @@
-"""f32 vectors from memory of any element type, and back.
+"""Loads of any element type as f32 vectors, and stores from f32.
 
-Means the same as ``abi.dtypes`` and the stores of the reference engine: floats round to the
-nearest, ties to even; integers lose their fraction towards zero and stay in range.
+Results equal those of ``abi.dtypes`` and the reference engine: floats round to nearest, ties to
+even; integers are truncated toward zero and saturate.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _INTEGERS: dict[DType, tuple[ir.IntType, bool]] = {
     DType.I32: (I32, True),
     DType.I64: (I64, True),
 }
-"""How integers are stored, and whether they have a sign."""
+"""Storage type of each integer type, and whether it is signed."""
 
 _LIMITS: dict[DType, tuple[float, float]] = {
     DType.I8: (-128, 127),
     DType.U8: (0, 255),
     DType.I32: (-(2**31), 2**31 - 1),
-    # The largest f32 below 2**63 is the last that i64 can take.
+    # The largest f32 below 2**63, so that conversion to i64 does not overflow.
     DType.I64: (-(2**63), 2**63 - 2**39),
 }
 
 
 def load_f32(e: Emitter, address: Value, kind: DType, lanes: int) -> Value:
-    """Load ``lanes`` elements that lie side by side as f32."""
+    """Load ``lanes`` contiguous elements as f32."""
     if kind is DType.FP32:
         return e.load(address, F32, lanes)
     if kind is DType.FP16:
@@ -48,7 +48,7 @@ def load_f32(e: Emitter, address: Value, kind: DType, lanes: int) -> Value:
 
 
 def store_f32(e: Emitter, value: Value, address: Value, kind: DType, lanes: int) -> None:
-    """Store ``lanes`` f32 values side by side, rounded to the element type."""
+    """Store ``lanes`` f32 values as contiguous elements, rounded to the element type."""
     if kind is DType.FP32:
         e.store(value, address)
     elif kind is DType.FP16:
@@ -65,13 +65,13 @@ def store_f32(e: Emitter, value: Value, address: Value, kind: DType, lanes: int)
 
 
 def widen_bf16(e: Emitter, raw: Value, lanes: int) -> Value:
-    """Turn raw bf16 into f32; exact."""
+    """Widen raw bf16 to f32, exactly."""
     wide = e.b.zext(raw, e.vector(I32, lanes))
     return e.b.bitcast(e.b.shl(wide, e.whole(16, lanes)), e.vector(F32, lanes))
 
 
 def narrow_bf16(e: Emitter, value: Value, lanes: int) -> Value:
-    """Round f32 to raw bf16; a NaN stays a NaN."""
+    """Round f32 to raw bf16; NaN stays NaN."""
     b = e.b
     bits = b.bitcast(value, e.vector(I32, lanes))
     sixteen = e.whole(16, lanes)
@@ -83,7 +83,7 @@ def narrow_bf16(e: Emitter, value: Value, lanes: int) -> Value:
 
 
 def _to_integer(e: Emitter, value: Value, kind: DType, lanes: int) -> Value:
-    """Clip in f64, which holds all limits but those of i64 exactly; NaN becomes the lowest."""
+    """Clip in f64, which holds all limits exactly except i64's; NaN becomes the lowest value."""
     b = e.b
     storage, _ = _INTEGERS[kind]
     low, high = _LIMITS[kind]

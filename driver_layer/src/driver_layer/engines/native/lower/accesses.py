@@ -1,4 +1,4 @@
-"""All operations of a program in their order, with the bytes that they access."""
+"""All operations of a program in order, with the bytes that they access."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from driver_layer.engines.native.lower.template import Access, Group, Template
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
-    """Operations, and their accesses to memory: one for each slot.
+    """Operations and their memory accesses, one for each slot.
 
     Attributes:
-        templates: the different ones.
-        template: the number of each operation's template, [operations].
-        step: the step of the order that each belongs to, ascending.
+        templates: the distinct templates.
+        template: number of each operation's template, [operations].
+        step: step of the order that each operation belongs to, ascending.
         first: the accesses of operation i are ``first[i]`` to ``first[i + 1]``.
-        addresses: of the device, [accesses], where each operand's region begins.
-        hosts: the same in the host's memory.
+        addresses: device address where each operand's region begins, [accesses].
+        hosts: host address of the same byte.
         shapes: rows, pitch and width of the regions, [accesses, 3].
-        kinds: numbers of ``Access``.
-        dense: which regions have no gaps.
+        kinds: values of ``Access``.
+        dense: True for each access without gaps in its region.
     """
 
     templates: Sequence[Template]
@@ -44,20 +44,20 @@ class Accesses:
 
     @property
     def owners(self) -> Ints:
-        """The operation of each access."""
+        """Operation of each access."""
         return np.repeat(np.arange(len(self)), np.diff(self.first))
 
     @property
     def writes(self) -> Flags:
-        """Which accesses write."""
+        """True for each access that writes."""
         return (self.kinds & Access.WRITE) != 0
 
 
 class BadAccess(Exception):
-    """An operation accesses memory that is not there.
+    """An operation accesses unmapped memory.
 
     Args:
-        step: the step of the order that it belongs to.
+        step: step of the order that the operation belongs to.
     """
 
     def __init__(self, step: int) -> None:
@@ -66,14 +66,14 @@ class BadAccess(Exception):
 
 
 def collect_accesses(groups: Sequence[tuple[Group, Ints]], addresses: AddressMap) -> Accesses:
-    """Put the operations of all queues in order, and translate their addresses.
+    """Sort the operations of all queues by step, and translate their addresses.
 
     Args:
-        groups: operations, and the step of the order at which each task of their queue runs.
-        addresses: translates those of the device.
+        groups: operations, and the steps of their queue's tasks.
+        addresses: translation of device addresses.
 
     Raises:
-        BadAccess: an operation accesses memory that is not there.
+        BadAccess: an operation accesses unmapped memory.
     """
     templates, numbers = _unique([group.template for group, _ in groups])
     counts = [len(group.tasks) for group, _ in groups]
@@ -109,7 +109,7 @@ def collect_accesses(groups: Sequence[tuple[Group, Ints]], addresses: AddressMap
 
 
 def _unique(templates: Sequence[Template]) -> tuple[list[Template], list[int]]:
-    """Remove duplicate templates; return the unique ones, and the number of each given one."""
+    """Remove duplicate templates; return the distinct ones, and the number of each given one."""
     known: dict[object, int] = {}
     found: list[Template] = []
     numbers: list[int] = []

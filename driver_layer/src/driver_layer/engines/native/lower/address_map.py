@@ -1,4 +1,4 @@
-"""Translation of device addresses to the host's."""
+"""Translation of device addresses to host addresses."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from driver_layer.npu.memory import Allocation
 
 
 class AddressMap:
-    """The mappings of a context's memory and of CMX, as they are when this is made.
+    """A snapshot of the mappings of a context's memory and of CMX.
 
     Args:
-        bus: the memory that the program can access; it records which allocations are.
+        bus: memory that the program can access; the bus records which allocations it uses.
     """
 
     def __init__(self, bus: Bus) -> None:
@@ -31,7 +31,7 @@ class AddressMap:
         self._writable = np.array([one.writable for one in self._allocations], np.bool_)
         tiles = bus.cmx.tiles
         self._tile_bytes = tiles[0].size
-        # By select mask: 0 where it selects no tile, several, or one that is not there.
+        # By select mask; 0 if the mask selects no tile, several tiles, or a missing one.
         self._tile_hosts = np.zeros(1 << TILE_SELECT_MASK.bit_count(), np.int64)
         for number, tile in enumerate(tiles):
             self._tile_hosts[1 << number] = tile.ctypes.data
@@ -40,12 +40,12 @@ class AddressMap:
         """Translate device addresses.
 
         Args:
-            addresses: of the device, [n].
-            extents: bytes from there on.
-            writes: which of them are written.
+            addresses: device addresses, [n].
+            extents: bytes accessed from each address on.
+            writes: True for each write.
 
         Returns:
-            Host addresses, and which of them are valid: mapped as a whole, and writable if written.
+            Host addresses, and True for each access to mapped bytes, writable ones for a write.
         """
         in_cmx = addresses & ~(TILE_SELECT_MASK | TILE_OFFSET_MASK) == CMX_BASE
         hosts, valid = self._translate_cmx(addresses, extents)
@@ -66,7 +66,7 @@ class AddressMap:
             return np.zeros_like(addresses), np.zeros(len(addresses), np.bool_)
         index = np.searchsorted(self._starts, addresses, side="right") - 1
         known = np.maximum(index, 0)
-        # Compare the bytes that are left behind an address, so that nothing overflows.
+        # Comparing the bytes left after an address avoids overflow.
         room = self._ends[known] - addresses
         valid = (index >= 0) & (extents >= 0) & (extents <= room)
         valid &= ~writes | self._writable[known]

@@ -1,8 +1,8 @@
-"""Alignment of levels: calls that could be merged are moved to the same level.
+"""Alignment of levels: mergeable calls move to one level.
 
-A schedule for CMX makes rows of one product ready at different times, on different levels, where
-each would pack the weights anew. If the level of the later rows is not too late for the earlier
-ones, these wait: no level is added, and their successors are aligned by themselves.
+The schedule for CMX lets rows of one matmul become ready on different levels, where each call
+would pack the weights again. The earlier rows wait for the later ones if their ALAP level allows;
+this adds no level, and successors are aligned separately.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from driver_layer.engines.native.lower.levels import Dependences
 from driver_layer.engines.native.lower.template import Template
 
 _ROUNDS = 8
-"""Align the calls of a product to at most so many levels; the others stay where they are."""
+"""Maximum number of levels to which the calls of a matmul are aligned; further calls stay."""
 
 
 def align_levels(calls: Calls, dependences: Dependences, earliest: Ints) -> Ints:
     """Return new levels of all operations.
 
     Args:
-        calls: one for each operation that is executed, on its earliest level.
-        dependences: between them.
+        calls: one call for each executed operation.
+        dependences: dependences between the operations.
         earliest: ASAP levels of all operations.
     """
     floors = np.maximum(earliest, 0)
@@ -36,7 +36,7 @@ def align_levels(calls: Calls, dependences: Dependences, earliest: Ints) -> Ints
 
 
 def _mergeable(calls: Calls) -> list[tuple[Template, Ints]]:
-    """Return the calls of each kernel that takes more rows than those of a task."""
+    """Return the mergeable calls of each kernel."""
     kernels: dict[str, list[int]] = {}
     for number, template in enumerate(calls.templates):
         if template.parallel_dims and template.spec is not None:
@@ -49,7 +49,7 @@ def _mergeable(calls: Calls) -> list[tuple[Template, Ints]]:
 
 
 def _products(words: Ints, template: Template) -> Ints:
-    """Number the product of each call: all but the rows of its calls is the same."""
+    """Number the matmul of each call; calls of one matmul differ only in their rows."""
     rows = template.parallel_dims[0]
     fixed = words.copy()
     fixed[:, [*(pointer for pointer, _ in rows.pointers), rows.size]] = 0
@@ -57,10 +57,10 @@ def _products(words: Ints, template: Template) -> Ints:
 
 
 def _common(group: Ints, earliest: Ints, latest: Ints) -> Ints:
-    """Return the level that each call is to wait for.
+    """Return the level that each call waits for.
 
-    The calls of a group wait for the last of them, unless that is too late for them; then for the
-    last of those that are left.
+    The calls of a group wait for the last of them, except those whose ALAP level is too low; these
+    wait for the last among themselves, and so on.
     """
     level = earliest.copy()
     left = np.ones(len(group), np.bool_)

@@ -12,7 +12,7 @@ Flags = npt.NDArray[np.bool_]
 
 _WIDEST = 256
 _FACTORS: Ints = np.array([secrets.randbits(63) | 1 for _ in range(_WIDEST)], np.int64)
-"""Drawn anew in each process, so that no blob can be made whose rows collide."""
+"""Random in each process, so that no blob can be crafted whose rows collide."""
 
 
 def equal_rows(rows: Ints) -> tuple[Ints, Ints]:
@@ -22,7 +22,7 @@ def equal_rows(rows: Ints) -> tuple[Ints, Ints]:
         rows: [n, columns], at most 256 columns.
 
     Returns:
-        The index of each group's first row, in the order of rows, and the group of each row.
+        Index of each group's first row, ascending, and the group of each row.
     """
     with np.errstate(over="ignore"):
         hashes = rows @ _FACTORS[: rows.shape[1]]

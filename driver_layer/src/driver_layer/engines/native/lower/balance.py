@@ -1,11 +1,11 @@
-"""Load balancing: calls are split where a level has no equal share for each thread.
+"""Load balancing: calls are split if threads cannot share a level equally.
 
-Attention has a product for each head of keys and values: three of them keep two threads busy for as
-long as four. Calls with few rows are not merged; if their number on a level is no multiple of the
-threads, the remainder is split over all threads.
+Attention has a matmul for each KV head: with two threads, three take as long as four. Calls with
+few rows are not merged; if their number on a level is not a multiple of the threads, the remainder
+is split over all threads.
 
-Keys of several heads interleave, token by token. Split into blocks of tokens, each of all heads in
-turn, they are read sequentially, from one end to the other.
+Keys of several heads interleave, token by token. Split into blocks of tokens, with all heads of a
+block before the next block, they are read sequentially.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.native.lower.template import ParallelDim, Template
 
 _MIN_COST = 1 << 14
-"""Cheaper calls are not worth another call."""
+"""Cost below which a call is not split, as another call would cost more."""
 
 _COLUMN_MULTIPLE = 32
-"""As many columns as fill a cache line in any type of at least 16 bits."""
+"""Columns that fill a cache line in every type of at least 16 bits."""
 
 _BLOCK_COLUMNS = 128
-"""Columns of a block, if those of several calls interleave."""
+"""Columns of a block, if the columns of several calls interleave."""
 
 
 def balance(calls: Calls, threads: int) -> Calls:
-    """Split calls for so many threads."""
+    """Split calls so that ``threads`` threads get equal shares."""
     templates = calls.templates
     kernels: dict[str, list[int]] = {}
     for number, template in enumerate(templates):
@@ -51,7 +51,7 @@ def balance(calls: Calls, threads: int) -> Calls:
 
 
 def _remainder(calls: Calls, chosen: Ints, threads: int) -> Flags:
-    """Tell which calls of a level, the smallest, remain when all threads have equally many."""
+    """Flag the smallest calls of a level, which remain after all threads have equally many."""
     level = calls.level[chosen]
     order = np.lexsort((-calls.cost[chosen], level))
     first = np.searchsorted(level[order], level[order])
@@ -62,7 +62,7 @@ def _remainder(calls: Calls, chosen: Ints, threads: int) -> Flags:
 
 
 def _interleaved(calls: Calls, chosen: Ints) -> Flags:
-    """Tell which calls stream columns that interleave with those of another on their level."""
+    """Flag calls whose streamed columns interleave with another call's on their level."""
     address, size = calls.streams()
     address, size, level = address[chosen], size[chosen], calls.level[chosen]
     order = np.lexsort((address, level))
@@ -81,7 +81,7 @@ def _interleaved(calls: Calls, chosen: Ints) -> Flags:
 
 
 def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple[Ints, Ints, Ints]:
-    """Split calls of one template, into blocks or a part for each thread.
+    """Split calls of one template, into blocks or into a part for each thread.
 
     Returns:
         Arguments, call and cost of each part.
@@ -105,7 +105,7 @@ def _split(calls: Calls, members: Ints, in_blocks: Flags, threads: int) -> tuple
 
 
 def _each_part(template: Template, dim: ParallelDim) -> Iterator[ParallelDim]:
-    """Yield the dimension in the words of each part of split operands."""
+    """Yield the dimension with the argument numbers of each part of split operands."""
     count = len(template.split.bounds) - 1 if template.split is not None else 1
     for first in range(0, len(template.words), len(template.words) // count):
         pointers = tuple((first + pointer, first + stride) for pointer, stride in dim.pointers)

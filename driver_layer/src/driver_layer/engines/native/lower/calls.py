@@ -1,4 +1,4 @@
-"""Calls of kernels: operations with final operands, before scheduling."""
+"""Kernel calls: operations with their final operands, before scheduling."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from driver_layer.engines.native.lower.template import NO_WORD, Template
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calls:
-    """Calls, in any order.
+    """Kernel calls, in any order.
 
     Attributes:
-        templates: kernels, by number.
-        template: the number of each call's template, [calls].
-        level: of each; calls of one level are independent.
-        operation: the one that it executes, or the first of several.
+        templates: templates by number.
+        template: number of each call's template, [calls].
+        level: level of each call; calls of one level are independent.
+        operation: operation that the call executes, or one of several.
         cost: relative run time.
-        begin: where its arguments begin in the pool.
-        pool: the arguments of all calls.
+        begin: position of the call's first argument in the pool.
+        pool: arguments of all calls.
     """
 
     templates: Sequence[Template]
@@ -51,7 +51,7 @@ class Calls:
         )
 
     def at_levels(self, levels: Ints) -> Calls:
-        """Return the calls on other levels, given by operation."""
+        """Return the calls with other levels, given by operation."""
         return replace(self, level=levels[self.operation])
 
     def words(self, chosen: Ints, count: int) -> Ints:
@@ -59,7 +59,7 @@ class Calls:
         return self.pool[self.begin[chosen, None] + np.arange(count)]
 
     def streams(self) -> tuple[Ints, Ints]:
-        """Return address and bytes of the operand that each call streams; 0 if it streams none."""
+        """Return address and bytes of the operand that each call streams; 0 without a stream."""
         address, size = np.zeros((2, len(self)), np.int64)
         for number, template in enumerate(self.templates):
             if template.stream is None or template.spec is None:
@@ -70,7 +70,7 @@ class Calls:
         return address, size
 
     def append(self, like: Ints, words: Ints, cost: Ints) -> Calls:
-        """Add calls like some of these, with other arguments and costs."""
+        """Append copies of the calls ``like``, with other arguments and costs."""
         more = self.take(like)
         begins = len(self.pool) + words.shape[1] * np.arange(len(words))
         return Calls(
@@ -85,11 +85,11 @@ class Calls:
 
 
 def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flags) -> Calls:
-    """Make a call for each operation that is executed, all on level 0.
+    """Return a call for each executed operation, all on level 0.
 
     Args:
         accesses: all operations.
-        propagation: operands that are redirected through copies, and copies that are eliminated.
+        propagation: redirected operands and eliminated copies.
         in_python: operations that the reference engine runs; their calls have no arguments.
     """
     templates, without = accesses.templates, in_python | propagation.eliminated
@@ -108,7 +108,7 @@ def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flag
         pool[begin[members, None] + np.arange(len(template.words))] = block
     owners = accesses.owners
     for redirection in find_redirections(accesses, propagation.copies):
-        assert redirection.remapped is not None  # or it would not go there
+        assert redirection.remapped is not None  # others were dropped by copy propagation
         there = ~without[owners[redirection.accesses]]
         places = begin[owners[redirection.accesses[there]]]
         pool[places + redirection.operand.word] = (
@@ -119,7 +119,7 @@ def make_calls(accesses: Accesses, propagation: CopyPropagation, in_python: Flag
     cost = np.array([one.cost for one in templates], np.int64)[accesses.template]
     everything = np.arange(len(accesses))
     levels = np.zeros(len(accesses), np.int64)
-    # Calls of the reference engine have a template of their own, so that nothing merges them.
+    # Calls of the reference engine have a separate template, so that nothing merges them.
     numbers = np.where(in_python, len(templates), accesses.template)
     templates = [*templates, Template(None, (), ())]
     calls = Calls(templates, numbers, levels, everything, cost, begin[:-1], pool)

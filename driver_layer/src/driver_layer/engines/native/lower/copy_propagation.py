@@ -1,13 +1,13 @@
-"""Copy propagation: copies that need not be made.
+"""Copy propagation, which eliminates copies into and out of CMX.
 
-On the device all operands lie in CMX, and transfers load and store them. Here CMX is memory like
-any other: a copy into CMX is eliminated if its readers can read its source, and a copy out of CMX
-if the producer of its bytes can write its destination. The tasks are a basic block in which every
-operand's bytes are known:
+On the device all operands are in CMX, and transfers load and store them. Here CMX is ordinary
+memory: a copy into CMX is eliminated if its readers can read its source, and a copy out of CMX if
+the producer of its bytes can write its destination. The tasks are a basic block with known
+addresses:
 
-- a reader is redirected to the source of a copy if that copy is the reaching write of its operand,
-  and neither a later operation nor the reader itself writes the source;
-- a producer is redirected to the destination of a copy if that copy is the only use of its result,
+- a reader is redirected to the source of a copy if the copy is the reaching write of its operand,
+  and neither an operation in between nor the reader itself writes the source;
+- a producer is redirected to the destination of a copy if the copy is the only use of its result,
   and no operation in between accesses the destination.
 
 CMX is undefined when a program begins, and dead when it ends (``engines.executor``).
@@ -41,12 +41,12 @@ from driver_layer.engines.native.lower.template import Access
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyPropagation:
-    """Redirected operands, and copies that are eliminated.
+    """Redirected operands, and eliminated copies.
 
     Attributes:
         copies: for each access, the copy (an operation) that it is redirected through, or NONE.
-        eliminated: the operations that are not executed.
-        regions: the region of each access, after redirection.
+        eliminated: True for operations that are not executed.
+        regions: region of each access, after redirection.
     """
 
     copies: Ints
@@ -57,14 +57,14 @@ class CopyPropagation:
 def propagate_copies(
     accesses: Accesses, regions: Regions, graph: AccessGraph, pinned: Flags, kernels: Kernels
 ) -> CopyPropagation:
-    """Find the copies that need not be made.
+    """Redirect operands, and find the copies that this eliminates.
 
     Args:
-        accesses: all operations in their order.
-        regions: of the accesses.
-        graph: of the accesses and regions.
-        pinned: operations whose operands cannot be redirected.
-        kernels: of the host.
+        accesses: all operations in order.
+        regions: regions of the accesses.
+        graph: aliases of the accesses.
+        pinned: True for operations whose operands cannot be redirected.
+        kernels: kernels of the host.
     """
     into_cmx, out_of_cmx = copies_of_cmx(accesses, pinned)
     numbers = regions.numbers
@@ -101,7 +101,7 @@ def propagate_copies(
 
 
 def copies_of_cmx(accesses: Accesses, pinned: Flags) -> tuple[Flags, Flags]:
-    """Tell which operations copy into CMX, and which out of it into other memory."""
+    """Flag the operations that copy into CMX, and those that copy from CMX to other memory."""
     copies = np.array([one.is_copy for one in accesses.templates], np.bool_)[accesses.template]
     numbers = np.flatnonzero(copies & ~pinned)
     source, target = (_in_cmx(accesses.addresses[accesses.first[numbers] + i]) for i in (0, 1))
@@ -122,7 +122,7 @@ def _cmx_regions(accesses: Accesses, regions: Regions) -> Flags:
 
 
 def _drop_unmapped(accesses: Accesses, copies: Ints) -> None:
-    """Drop the redirections that no strides describe."""
+    """Drop redirections to operands that strides cannot describe."""
     for redirection in find_redirections(accesses, copies):
         if redirection.remapped is None:
             copies[redirection.accesses] = NONE
@@ -149,7 +149,7 @@ def _scan_reads(scan: Scan) -> None:
 
 
 def _propagate_source(scan: Scan, operation: Value, access: Value, writer: Value) -> None:
-    """Redirect a read to the source of the copy that wrote its bytes, if that is unchanged."""
+    """Redirect a read to the source of the copy that wrote its bytes, unless it changed since."""
     regions, into_cmx, _, reads, written_by, _, own_writes = scan.state
     with scan.when(scan.exists(writer)):
         copy = scan.owners[writer]
@@ -169,7 +169,7 @@ _READS = scan_kernel("propagate sources", 7, _scan_reads)
 
 
 def _scan_writes(scan: Scan) -> None:
-    """Count the uses of each write; find the copy whose destination it could write."""
+    """Count the uses of each write; find copies whose destination a write could store to."""
     regions, effective, out_of_cmx, _, _, _, uses, written_by, writer, last_access, *_ = scan.state
     written = ReachingWrites(written_by, writer)
     with scan.operations() as operation:
@@ -189,7 +189,7 @@ def _scan_writes(scan: Scan) -> None:
 
 
 def _count_uses(scan: Scan, region: Value, uses: Array) -> None:
-    """Count one use of each write that defines bytes of a region, in however many segments."""
+    """Count one use of each write that defines bytes of a region, in any number of segments."""
     *_, begin, end, definition, _ = scan.state
     with scan.when(scan.exists(region)):
         last = scan.e.variable(I64(NONE))
@@ -204,7 +204,7 @@ def _count_uses(scan: Scan, region: Value, uses: Array) -> None:
 def _define_segments(scan: Scan, access: Value, region: Value, uses: Array) -> None:
     """Record the write that defines each segment of a region.
 
-    A write with gaps leaves earlier bytes in place; it counts as used twice, so that it stays.
+    A write with gaps leaves earlier bytes in place; its use count of 2 prevents redirection.
     """
     *_, begin, end, definition, in_one_piece = scan.state
     with scan.when(scan.exists(region)):
@@ -219,7 +219,7 @@ def _define_segments(scan: Scan, access: Value, region: Value, uses: Array) -> N
 def _propagate_destination(
     scan: Scan, copy: Value, written: ReachingWrites, last_access: Array
 ) -> None:
-    """Redirect the write that made the source of a copy to its destination, if that is possible."""
+    """Redirect the producer of a copy's source to the copy's destination, if possible."""
     regions, _, _, pinned, reads, writes, *_ = scan.state
     source = scan.first[copy]
     region = regions[source]

@@ -1,7 +1,7 @@
-"""Dataflow analyses: scans over all accesses of a program, as kernels.
+"""Dataflow analyses: kernels that scan all accesses of a program.
 
 A program is a basic block of up to a hundred thousand accesses. The arguments of a scan are arrays
-of i64: those of ``AccessGraph``, which all scans share, and then the state of the scan.
+of i64: first those of ``AccessGraph``, which all scans share, then the state of the scan.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ NONE = -1
 """No access, or no operation."""
 
 DENSE = 4
-"""A flag beside those of ``Access``: the region has no gaps."""
+"""Flag in addition to those of ``Access``: the region has no gaps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AccessGraph:
-    """Operations, their accesses, and which regions of these alias: what scans read.
+    """Operations, their accesses, and the aliases between regions, which scans read.
 
     Attributes:
         first: the accesses of operation i are ``first[i]`` to ``first[i + 1]``.
-        kinds: of accesses: ``Access``, and DENSE.
-        owners: the operation of each access.
-        aliases: of regions.
+        kinds: flags of each access: ``Access``, and DENSE.
+        owners: operation of each access.
+        aliases: aliases of regions.
     """
 
     first: Ints
@@ -46,7 +46,7 @@ class AccessGraph:
 
     @classmethod
     def of(cls, accesses: Accesses, aliases: Aliases) -> AccessGraph:
-        """Build the graph of accesses whose regions have these aliases."""
+        """Build the graph of accesses and the aliases of their regions."""
         kinds = accesses.kinds.astype(np.int64) | np.where(accesses.dense, DENSE, 0)
         return cls(accesses.first.astype(np.int64), kinds, accesses.owners, aliases)
 
@@ -65,12 +65,12 @@ class AccessGraph:
         kind(kernels.address(spec))(words.ctypes.data, None)
 
     def per_region(self, value: int) -> Ints:
-        """Make an array with an entry for each region."""
+        """Return an array with a value for each region."""
         return np.full(len(self.aliases), value, np.int64)
 
 
 def flags(values: Flags) -> Ints:
-    """Convert flags to what scans read."""
+    """Convert flags to i64, for scans."""
     return values.astype(np.int64)
 
 
@@ -95,8 +95,8 @@ class Scan:
     """Builder of a scan: loops, conditions and tables for its body.
 
     Attributes:
-        e: emits the kernel.
-        state: the scan's own arrays.
+        e: emitter of the kernel.
+        state: arrays of the scan's state.
     """
 
     _SHARED = 7
@@ -119,7 +119,7 @@ class Scan:
 
     @contextmanager
     def accesses(self, operation: Value, kind: Access) -> Generator[Value, None, None]:
-        """Loop over the accesses of an operation that read, or write."""
+        """Loop over the accesses of an operation that are of a kind: reads, or writes."""
         last = self.first[self.b.add(operation, I64(1))]
         with self.e.loop(self.first[operation], last) as access, self.when(self.has(access, kind)):
             yield access
@@ -142,7 +142,7 @@ class Scan:
 
     @contextmanager
     def follow(self, start: Value, links: Array) -> Generator[Value, None, None]:
-        """Loop over a number and those that it is linked to, one after the other, until NONE."""
+        """Loop over a number and its successors by ``links``, until NONE."""
         b = self.b
         head, body, done = (self.e.function.append_basic_block(name) for name in _FOLLOW)
         before = b.block
@@ -159,7 +159,7 @@ class Scan:
         b.position_at_end(done)
 
     def has(self, access: Value, kind: int) -> Value:
-        """Return whether an access is of a kind."""
+        """Return whether an access has any of the flags ``kind``."""
         return self.b.icmp_signed("!=", self.b.and_(self.kinds[access], I64(kind)), I64(0))
 
     def exists(self, number: Value) -> Value:
@@ -179,7 +179,7 @@ class Scan:
         return self.b.icmp_signed("!=", value, I64(0))
 
     def maximum(self, left: Value, right: Value) -> Value:
-        """The larger of two numbers."""
+        """Return the larger of two numbers."""
         return self.b.select(self.less(left, right), right, left)
 
     def increment(self, array: Array, index: Value) -> None:
@@ -201,11 +201,11 @@ _FOLLOW = ("follow", "body", "done")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReachingWrites:
-    """The write of each region that reaches the present operation.
+    """Reaching write of each region at the current operation.
 
     Attributes:
-        operation: the last that wrote any of it.
-        access: the last, if it wrote the whole region at once; else NONE.
+        operation: last operation that wrote any byte of the region.
+        access: last write, if it covers the complete region; else NONE.
     """
 
     operation: Array
@@ -213,7 +213,7 @@ class ReachingWrites:
 
 
 def scan_kernel(name: str, state: int, body: Callable[[Scan], None]) -> KernelSpec:
-    """Declare a scan with some arrays of state."""
+    """Return the kernel of a scan with ``state`` arrays of state."""
 
     def write(host: Host) -> str:
         scan = Scan(host, state)
@@ -223,4 +223,4 @@ def scan_kernel(name: str, state: int, body: Callable[[Scan], None]) -> KernelSp
     return KernelSpec(f"lower {name}", write)
 
 
-assert READ_ONLY < 0  # ``exists`` tells it from a region's number
+assert READ_ONLY < 0  # distinguishable from a region's number by ``exists``

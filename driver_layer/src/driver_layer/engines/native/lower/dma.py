@@ -1,4 +1,4 @@
-"""Lowering of transfers: an operation for each place that they write to."""
+"""Lowering of transfers: one operation for each destination."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ _SIDE = 1 + 2 * _STRIDED
 
 
 def dma_operations(work: DmaWork, bus: Bus, check: Check) -> list[Group]:
-    """Group the transfers of a queue.
+    """Lower the transfers of a queue, grouped by template.
 
     Args:
-        work: the queue's.
-        bus: where a gather's table ends.
-        check: lets the reference engine judge a task by its index.
+        work: transfers of the queue.
+        bus: memory; a gather's table may extend to the end of its allocation.
+        check: checks a task in the reference engine.
     """
     records = work.descriptors
     keys = _keys(records)
@@ -82,7 +82,7 @@ def dma_operations(work: DmaWork, bus: Bus, check: Check) -> list[Group]:
 
 
 def _keys(records: RecordArray) -> Ints:
-    """Return the fields that select templates: all but addresses and barriers; 0 if not used."""
+    """Return the fields that select templates, without addresses and barriers; 0 if unused."""
     keys = np.zeros((len(records), _KEY_COLUMNS), np.int64)
     keys[:, _CFG] = records["cfg"].astype(np.int64) & _MODE
     used = keys[:, _CFG] & DmaCfg.NUM_DIM
@@ -158,7 +158,7 @@ def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Gro
         slot(GatherWord.LIST, Access.READ, (), 8 * count),
         slot(GatherWord.DST, Access.WRITE, (), target.region.extent),
     )
-    # The reference engine writes to several tiles, or with gaps.
+    # The reference engine runs gathers that write several tiles, or with gaps.
     template = Template(GATHER if simple else None, tuple(words) if simple else (), slots)
     if simple:
         return Group(template, np.array([task]), np.array([[table, rows_at, dst]]))
@@ -183,10 +183,10 @@ def _slot_dims(dims: Sequence[JointDim], field: int, base: int) -> list[Dim]:
 
 
 def _each_destination(tasks: Ints, addresses: Ints) -> tuple[Ints, Ints]:
-    """Repeat transfers to several tiles, once for each; ``addresses`` is (src, dst)."""
+    """Repeat transfers to several tiles, once for each tile; ``addresses`` is (src, dst)."""
     dst = addresses[:, 1]
     in_cmx = dst & ~(TILE_SELECT_MASK | TILE_OFFSET_MASK) == CMX_BASE
-    # An address that selects no tile stays as it is: translation will reject it.
+    # An address that selects no tile stays unchanged; translation will reject it.
     in_cmx &= dst & TILE_SELECT_MASK != 0
     masks = np.where(in_cmx, (dst & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT, 1)
     if not (masks & (masks - 1)).any():

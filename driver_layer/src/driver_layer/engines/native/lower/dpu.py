@@ -1,4 +1,4 @@
-"""Lowering of workloads: an operation for each variant."""
+"""Lowering of DPU workloads: one operation for each variant."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _ADDRESSES = {
     Word.ACT_SCALE: "act_scale_address",
 }
 _OUT = 2
-"""The place of the output among operands."""
+"""Index of the output among operands."""
 
 _PARALLEL_DIMS = (ParallelDim(Word.M, MOVED_BY_ROW), ParallelDim(Word.N, MOVED_BY_COLUMN))
-"""Rows of activations, columns of weights; kernels have scratch for any number of them."""
+"""Rows of activations and columns of weights; kernels have scratch for any number of both."""
 
 _STREAMS = {
     Layout.K: Stream(Word.WEIGHT, Word.N, Word.WEIGHT_N),
     Layout.N: Stream(Word.WEIGHT, Word.PART_K, Word.WEIGHT_K),
 }
-"""Weights, by how they lie."""
+"""Weights as a stream, by their layout."""
 
 _PACKING_KEY = tuple(
     word
@@ -68,33 +68,33 @@ _PACKING_KEY = tuple(
     if word.name.startswith(("WEIGHT", "SCALE", "ZERO"))
     or word in (Word.BATCH, Word.N, Word.K, Word.GROUP)
 )
-"""The arguments that packed weights depend on: addresses, strides and sizes."""
+"""Arguments that packed weights depend on: addresses, strides and sizes."""
 
 MOST_INTEGERS = 1 << 15
-"""The most k whose sums of products of bytes less zero points, 255**2 at worst, i32 holds.
+"""Largest k whose sums fit into i32: terms are products of bytes less zero points, up to 255**2.
 
-Of a workload it has a quarter at most (``DPU_MAX_DIM``), but several may become one.
+A workload has at most a quarter of it (``DPU_MAX_DIM``), but several may be fused.
 """
 
 MOST_DIGITS = 1 << 17
-"""The same of products of bytes with digits, see ``dpu.digits``, whose sums have sixteen lanes."""
+"""Largest k for bytes times digits, see ``dpu.digits``, whose sums have sixteen lanes."""
 
 _STRIDES = {
     Word.BATCH: (Word.ACT_B, Word.WEIGHT_B, Word.OUT_B),
     Word.M: (Word.ACT_M, Word.OUT_M, Word.ACT_SCALE_M),
 }
-"""Strides that a size of one makes meaningless."""
+"""Strides that are unused if the size is one."""
 
 _VARIANT = ("m_begin", "m_end", "n_begin", "n_end")
 
 
 def dpu_operations(work: DpuWork, host: Host, check: Check) -> list[Group]:
-    """Group the workloads of a queue.
+    """Lower the workloads of a queue, grouped by template.
 
     Args:
-        work: the queue's.
-        host: what kernels are chosen for.
-        check: lets the reference engine judge a task by its index.
+        work: workloads of the queue.
+        host: processor that kernels are chosen for.
+        check: checks a task in the reference engine.
     """
     owners = np.repeat(np.arange(len(work.registers)), np.diff(work.first))
     registers = work.registers[owners]
@@ -120,7 +120,7 @@ def _in_tile(addresses: Ints, tile: int) -> Flags:
 
 
 def _columns(registers: RecordArray) -> Ints:
-    """Return all registers; of addresses, whether they are set."""
+    """Return all registers; for an address, only whether it is set."""
     columns: list[Any] = []
     for name in registers.dtype.names or ():
         values = registers[name]
@@ -137,7 +137,7 @@ def _part_columns(variants: RecordArray) -> Ints:
 
 
 def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[Word]]:
-    """Make the template of a variant, and name the words of its slots."""
+    """Return the template of a variant, and the words of its slots."""
     m_begin, m_end, n_begin, n_end = (int(variant[name]) for name in _VARIANT)
     words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
     problem = Problem.of(registers, m_end - m_begin)
@@ -147,7 +147,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     m, n, k = (int(words[word]) for word in (Word.M, Word.N, Word.K))
     words[Word.REUSE] = Reuse.NONE
     for size, strides in _STRIDES.items():
-        if words[size] == 1:  # so that equal products have equal arguments
+        if words[size] == 1:  # so that equal matmuls have equal arguments
             words[list(strides)] = 0
     parallel_dims = _PARALLEL_DIMS if problem.rows == MANY_ROWS else ()
     packs = bool(parallel_dims) and choice.keeps_weights(n, k, int(words[Word.GROUP]))
@@ -172,7 +172,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
 
 
 def _reduction(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Reduction:
-    """Return the reduction of a workload of ``sizes`` (m, n)."""
+    """Return the reduction dimension of a workload of ``sizes`` (m, n)."""
     packed = 2 if problem.weight in NIBBLES else 1
     tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
     strides = {Word.SCALE: Word.SCALE_GROUP, Word.ZERO: Word.ZERO_GROUP}
@@ -196,6 +196,6 @@ def _max_size(problem: Problem) -> int | None:
 
 
 def _cost(words: Ints, slots: Sequence[Slot]) -> int:
-    """Return the bytes read, or the products if they take longer: sixteen are worth a byte."""
+    """Return bytes read, or multiplications / 16 if larger."""
     batch, m, n, k = (int(words[word]) for word in (Word.BATCH, Word.M, Word.N, Word.K))
     return max(sum(one.region.extent for one in slots), batch * m * n * k // 16)

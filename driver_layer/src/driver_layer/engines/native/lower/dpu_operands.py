@@ -1,4 +1,4 @@
-"""Operands of workloads: their layout, and dimensions to split, in the words of kernels."""
+"""Operands of DPU workloads: their layout and split dimensions, as words of kernels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from driver_layer.engines.native.lower.template import (
 )
 
 _SIZES = ((Word.M, Word.K), (Word.N, Word.K), (Word.M, Word.N))
-"""Of activations, weights and output, behind the batch."""
+"""Dimensions of activations, weights and output, without the batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The words that hold the layout of an operand, and its element type."""
+    """Words that hold the layout of an operand, and its element type."""
 
     pointer: Word
     counts: tuple[Word, ...]
@@ -35,7 +35,7 @@ class Operand:
 
 
 def operands_of(problem: Problem) -> list[Operand]:
-    """Name the operands of a problem: activations, weights, output, and the tables it has."""
+    """Return the operands of a problem: activations, weights, output, and its tables."""
     rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
     groups = (Word.N, Word.GROUP)
     found = [
@@ -56,7 +56,7 @@ def operands_of(problem: Problem) -> list[Operand]:
 
 
 def slot_of(operand: Operand, words: Ints, problem: Problem) -> Slot:
-    """Make the slot of an operand; the word of its pointer holds the offset of the part."""
+    """Return the slot of an operand; the word of its pointer holds the variant's offset."""
     access = Access.READ
     if operand.pointer is Word.OUT:
         access = Access.WRITE | (Access.READ if problem.accumulate else Access(0))
@@ -65,7 +65,7 @@ def slot_of(operand: Operand, words: Ints, problem: Problem) -> Slot:
 
 
 def itemsize_of(operand: Operand) -> int:
-    """Bytes of an element as it is stored."""
+    """Return the bytes of a storage element."""
     return BY_CODE[operand.kind].storage.itemsize
 
 
@@ -87,9 +87,9 @@ def dims_of(operand: Operand, words: Ints) -> list[Dim]:
 
 
 def split_dims_of(problem: Problem, choice: Choice, words: Ints) -> tuple[SplitDim, ...]:
-    """Return the dimensions along which weights, and their tables, may be split.
+    """Return the dimensions along which weights and their tables may be split.
 
-    Activations may not: every part along their rows would read all weights again.
+    Activations are never split: every part along their rows would read all weights again.
     """
     operands = operands_of(problem)
     axes = _axes(operands, words, Word.N)
@@ -105,7 +105,7 @@ def split_dims_of(problem: Problem, choice: Choice, words: Ints) -> tuple[SplitD
 
 
 def _axes(operands: Sequence[Operand], words: Ints, count: Word) -> tuple[Axis, ...]:
-    """Return the places of a dimension in weights and their tables."""
+    """Return the positions of a dimension in weights and their tables."""
     found: list[Axis] = []
     for number, operand in enumerate(operands):
         if operand.pointer in _SPLITTABLE and count in operand.counts:

@@ -1,8 +1,8 @@
-"""Fixups: the addresses in a table, so that the program can be rebased.
+"""Fixups: the addresses in a table, which are relocated when the program is rebased.
 
-Lowering depends on addresses only by which bytes overlap or adjoin. So spans that overlap or touch
-form connected components: a program whose components move, each as a whole, is lowered to the same
-table with other addresses.
+Lowering depends on addresses only through the overlap and adjacency of bytes. So spans that overlap
+or touch form connected components: if each component moves rigidly, lowering yields the same table
+with other addresses.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class _Components:
     """Connected components of spans that overlap or touch, ascending.
 
     Attributes:
-        begins: first address of each.
-        ends: the first address behind each.
-        of_span: the component of each span.
+        begins: first address of each component.
+        ends: end address of each, exclusive.
+        of_span: component of each span.
     """
 
     begins: Ints
@@ -48,7 +48,7 @@ class _Components:
         return cls(begins[order][first], reach[last], of_span)
 
     def find(self, addresses: Ints) -> Ints | None:
-        """Return the component of each address; None if an address is outside of all."""
+        """Return the component of each address; None if an address is outside all of them."""
         found = np.searchsorted(self.begins, addresses, side="right") - 1
         known = np.maximum(found, 0)
         inside = (found >= 0) & (addresses <= self.ends[known])
@@ -57,12 +57,12 @@ class _Components:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Overreads:
-    """Reads that begin in a span and end behind it, as those of a gather's table do.
+    """Reads that begin in a span and end beyond it, as those of a gather's table do.
 
     Attributes:
-        span: the one that each begins in.
-        offset: bytes from its begin.
-        size: bytes that are read.
+        span: span in which each read begins.
+        offset: bytes from the span's begin.
+        size: bytes of the read.
     """
 
     span: Ints
@@ -71,7 +71,7 @@ class _Overreads:
 
     @classmethod
     def of(cls, spans: Spans, begins: Ints, sizes: Ints) -> _Overreads | None:
-        """Find the span of each read; None if a read begins outside of all."""
+        """Find the span of each read; None if a read begins outside all spans."""
         inside = (spans.begins <= begins[:, None]) & (begins[:, None] < spans.begins + spans.sizes)
         if not inside.any(axis=1).all():
             return None
@@ -79,7 +79,7 @@ class _Overreads:
         return cls(span, begins - spans.begins[span], sizes)
 
     def added_to(self, spans: Spans) -> tuple[Ints, Ints]:
-        """Return begins and sizes of the spans, and then of the overreads."""
+        """Return begins and sizes of the spans, followed by those of the overreads."""
         begins = np.append(spans.begins, spans.begins[self.span] + self.offset)
         return begins, np.append(spans.sizes, self.size)
 
@@ -90,16 +90,16 @@ class _Overreads:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixups:
-    """The addresses in a table, and the component that each belongs to.
+    """Addresses in a table, and the component that each belongs to.
 
     Attributes:
-        begins: of the program's spans, and then of its overreads.
+        begins: begins of the program's spans, followed by those of its overreads.
         overreads: reads beyond the spans.
-        components: of the spans and overreads.
-        written: which components the program writes to.
-        words: the words of the pool that are addresses.
-        component: of each such word.
-        streams: the component of each stream.
+        components: components of the spans and overreads.
+        written: True for components that the program writes to.
+        words: words of the pool that are addresses.
+        component: component of each such word.
+        streams: component of each stream.
     """
 
     begins: Ints
@@ -111,7 +111,7 @@ class Fixups:
     streams: Ints
 
     def rebased(self, table: Table, spans: Spans) -> Table | None:
-        """Return the table for other spans; None if their components are others."""
+        """Return the table for other spans; None if the components do not move rigidly."""
         by_component = self._offsets(spans)
         if by_component is None:
             return None
@@ -122,7 +122,7 @@ class Fixups:
         return table.with_arguments(pool, replace(table.streams, spans=read))
 
     def _offsets(self, spans: Spans) -> Ints | None:
-        """Return the offset of each component; None if a component does not move as a whole."""
+        """Return the offset of each component; None if a component does not move rigidly."""
         of_span, overreads = self.components.of_span, self.overreads
         if len(spans.begins) + len(overreads.span) != len(of_span) or not overreads.fit(spans):
             return None
@@ -132,7 +132,7 @@ class Fixups:
         rigid = (by_component[of_span] == offsets).all()
         if not rigid or (self.written[of_span[: len(spans.begins)]] & ~spans.writable).any():
             return None
-        # Components that merely touch now stay two: they were lowered as two.
+        # Components that touch only after the move stay separate, as they were lowered.
         sizes = self.components.ends - self.components.begins - 1
         merged = _Components.of(self.components.begins + by_component, sizes).of_span
         alone = np.bincount(merged)[merged] == 1
@@ -141,21 +141,21 @@ class Fixups:
 
 
 def _any_of(group: Ints, flags: Flags) -> Flags:
-    """Tell for each member whether a flag of its group is set."""
+    """Return for each member whether any flag of its group is set."""
     return np.bincount(group, flags)[group] > 0
 
 
 def find_fixups(lowered: LoweredProgram, accesses: Accesses, spans: Spans) -> Fixups | None:
-    """Find the addresses in a table.
+    """List the addresses in a table.
 
     Args:
-        lowered: the table.
-        accesses: of the program.
-        spans: all of its memory.
+        lowered: the table and its calls.
+        accesses: accesses of the program.
+        spans: all memory of the program.
 
     Returns:
-        None if the table holds addresses outside of its calls' arguments, as tasks of the
-        reference engine do; or if the program accesses memory outside of the spans.
+        The fixups; None if the table holds addresses outside its calls' arguments, as tasks of
+        the reference engine do, or if the program accesses memory outside the spans.
     """
     calls = lowered.calls
     used: list[int] = np.unique(calls.template).tolist()
@@ -178,7 +178,7 @@ def find_fixups(lowered: LoweredProgram, accesses: Accesses, spans: Spans) -> Fi
 
 
 def _find_overreads(accesses: Accesses, spans: Spans) -> _Overreads | None:
-    """Find accesses that end beyond the spans; None if one writes, or begins outside."""
+    """Find accesses that end beyond the spans; None if one writes, or begins outside all spans."""
     components = _Components.of(spans.begins, spans.sizes)
     shapes, hosts = accesses.shapes, accesses.hosts
     extents = (shapes[:, 0] - 1) * shapes[:, 1] + shapes[:, 2]

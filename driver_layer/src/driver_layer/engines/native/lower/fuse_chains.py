@@ -1,4 +1,4 @@
-"""Fusion of reduction chains: one product for each chain (see ``reduction_chains``)."""
+"""Fusion of each reduction chain into one matmul (see ``reduction_chains``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_layer.engines.native.lower.template import Template
 
 
 def fuse_calls(calls: Calls, chains: ReductionChains) -> Calls:
-    """Let the last call of each chain begin where the first does, and execute all of the chain."""
+    """Let the last call of each chain execute the complete chain, from the first call's begin."""
     operation = calls.operation
     ends = np.flatnonzero(
         (chains.last[operation] == operation) & (chains.first[operation] != operation)
@@ -37,18 +37,18 @@ def fuse_calls(calls: Calls, chains: ReductionChains) -> Calls:
 
 
 def _sizes(calls: Calls, members: Ints) -> Ints:
-    """Return the reduction size of each of some calls."""
+    """Return the reduction size of some calls."""
     sizes = np.zeros(len(members), np.int64)
     used: list[int] = np.unique(calls.template[members]).tolist()
     for number in used:
         reduction = calls.templates[number].reduction
-        assert reduction is not None  # or it would be in no chain
+        assert reduction is not None  # only reductions are in chains
         sizes[calls.template[members] == number] = calls.templates[number].words[reduction.sizes[0]]
     return sizes
 
 
 def _lengthened(calls: Calls, ends: Ints, begins: Ints, sizes: Ints) -> Calls:
-    """Give calls the arguments of others, with another reduction size."""
+    """Replace the arguments of calls ``ends`` by those of ``begins``, with new reduction sizes."""
     templates: list[Template] = list(calls.templates)
     template, begin, pool = calls.template.copy(), calls.begin.copy(), [calls.pool]
     top = len(calls.pool)

@@ -1,4 +1,4 @@
-"""The issue order of ``npu.order``, found by a kernel."""
+"""Kernel that computes the issue order of ``npu.order``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STUCK = 1
 
 
 def find_issue_order(program: Program, physical_barriers: int, kernels: Kernels) -> Order:
-    """Find the order in which the barriers let a program's tasks run.
+    """Return the order in which the barriers let a program's tasks run.
 
     Raises:
         DeviceFault: as ``npu.order.issue_order``, which runs if the kernel finds a fault.
@@ -66,7 +66,7 @@ def _queue_arrays(program: Program) -> list[Ints]:
 
 
 def _halves(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Split masks of physical barriers into two words each: 0 to 63, and the others."""
+    """Split masks of physical barriers into two words each, for barriers 0 to 63 and from 64 on."""
     masks = [mask for one in lists for mask in one]
     low = np.array([mask & _HALF for mask in masks], np.uint64)
     high = np.array([mask >> 64 for mask in masks], np.uint64)
@@ -79,12 +79,12 @@ def _barrier_arrays(program: Program) -> list[Ints]:
     current = np.full(128, NONE, np.int64)
     state = (current, np.zeros(len(barriers) + 1, np.int64))
     count = np.array([len(barriers), 0], np.int64)
-    # One more entry: barriers that are not programmed are looked up as well, and not used.
+    # One more entry, which is read, but not used, for barriers that are not programmed.
     return [count, *(np.append(barriers[name].astype(np.int64), 0) for name in fields), *state]
 
 
 class _Issue:
-    """The kernel: ``npu.barriers`` and ``npu.order`` in LLVM IR."""
+    """Builder of the kernel: ``npu.barriers`` and ``npu.order`` in LLVM IR."""
 
     def __init__(self, host: Host) -> None:
         self.e = Emitter(host)
@@ -92,7 +92,7 @@ class _Issue:
         arrays = [Array(self.e, word) for word in range(18)]
         self.count, self.begins, *self.masks = arrays[:6]
         self.after, self.slots, self.heads = arrays[6:9]
-        # The number of barriers, and that below which all are programmed.
+        # Sizes: the number of barriers, and the number below which all are programmed.
         self.sizes, self.following, self.producers, self.consumers, self.real = arrays[9:14]
         self.current, self.programmed, self.out_queues, self.out_tasks = arrays[14:]
         self.issued = self.e.variable(I64(0))
@@ -129,7 +129,7 @@ class _Issue:
         b.position_at_end(done)
 
     def ready(self, queue: Value) -> Value:
-        """Return whether a queue has a head task whose barriers are open."""
+        """Return whether a queue has a task left whose barriers are open."""
         b = self.b
         task = self.heads[queue]
         last = self.begins[b.add(queue, I64(1))]
@@ -150,7 +150,7 @@ class _Issue:
         return b.and_(known, b.icmp_signed("==", left, I64(0)))
 
     def issue(self, queue: Value) -> None:
-        """Issue a queue's head."""
+        """Issue the first task of a queue."""
         b = self.b
         task = self.heads[queue]
         for mask, counters in ((2, self.producers), (0, self.consumers)):
@@ -165,11 +165,11 @@ class _Issue:
         self.progress.set(I64(1))
 
     def while_ready(self, queue: Value) -> AbstractContextManager[None]:
-        """Repeat while a queue's head is ready."""
+        """Repeat while a queue's first task is ready."""
         return self.repeat(lambda: self.ready(queue))
 
     def each_bit(self, task: Value, mask: int, act: Callable[[Value], None]) -> None:
-        """Act on each physical barrier of a task's wait (0) or post (2) mask."""
+        """Emit code for each physical barrier of a task's wait (0) or post (2) mask."""
         b = self.b
         for half, first in ((self.masks[mask], 0), (self.masks[mask + 1], 64)):
             rest = self.e.variable(I64(0))
@@ -180,7 +180,7 @@ class _Issue:
                 act(b.add(lowest, I64(first)))
 
     def count_down(self, counters: Array, real: Value, task: Value) -> None:
-        """Account for a task in a barrier that it uses."""
+        """Count down a barrier that a task uses."""
         b = self.b
         virtual = self.current[real]
         self.e.fail(b.icmp_signed("<", virtual, I64(0)), _STUCK)
@@ -189,7 +189,7 @@ class _Issue:
         counters[virtual] = left
 
     def reprogram(self, real: Value) -> None:
-        """Replace a consumed virtual barrier by the next one."""
+        """Replace a consumed virtual barrier by its successor."""
         b = self.b
         virtual = self.current[real]
         following = self.following[virtual]
@@ -199,11 +199,11 @@ class _Issue:
             self.program(real, following)
 
     def program(self, real: Value, virtual: Value) -> None:
-        """Put a virtual barrier into a physical one."""
+        """Program a virtual barrier into a physical one."""
         b = self.b
         self.current[real] = virtual
         self.programmed[virtual] = I64(1)
-        # One more entry, which is never set, ends the search.
+        # One more entry, which is always zero, ends the search.
         below = self.sizes[I64(1)]
         place = self.e.variable(I64(0))
         place.set(below)

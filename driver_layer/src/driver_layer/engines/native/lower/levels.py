@@ -1,11 +1,11 @@
-"""Levels: a schedule of independent operations, by their memory dependences.
+"""Levels: a schedule of independent operations, from their memory dependences.
 
 An operation depends on the writers of the bytes that it reads, and on the readers and writers of
-those that it writes; its level is higher than theirs. Operations of one level are independent, so
-they may run at the same time; levels in their order leave the same bytes as the program's order.
+those that it writes; its level is higher than theirs. Operations of one level are independent and
+may run concurrently; running level by level leaves the same bytes as the program's order.
 
-Most operations may run on several levels: from the ASAP level, behind all that they depend on, to
-the ALAP level, before all that depend on them.
+Most operations may run on several levels: from the ASAP level, after all their dependences, to the
+ALAP level, before all their dependents.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from driver_layer.engines.native.lower.template import Access
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependences:
-    """The memory dependences between operations.
+    """Memory dependences between operations.
 
     Attributes:
-        graph: all operations.
-        regions: of their accesses.
-        eliminated: operations that are not executed.
-        kernels: of the host.
+        graph: accesses of all operations.
+        regions: regions of the accesses.
+        eliminated: True for operations that are not executed.
+        kernels: kernels of the host.
     """
 
     graph: AccessGraph
@@ -39,7 +39,7 @@ class Dependences:
     kernels: Kernels
 
     def asap_levels(self, floors: Ints | None = None) -> Ints:
-        """Return the lowest level of each operation; NONE for eliminated ones.
+        """Return the lowest level of each operation; NONE for eliminated operations.
 
         Args:
             floors: lower bounds of the levels.
@@ -52,9 +52,9 @@ class Dependences:
         return levels
 
     def alap_levels(self, earliest: Ints) -> Ints:
-        """Return the highest level of each operation that needs no more levels than ``earliest``.
+        """Return the highest level of each operation with no more levels than ``earliest``.
 
-        They are ASAP levels of the reversed program.
+        The levels are ASAP levels of the reversed program, counted from the end.
         """
         levels = np.full(len(self.eliminated), NONE, np.int64)
         readable, writable = self.graph.per_region(0), self.graph.per_region(0)

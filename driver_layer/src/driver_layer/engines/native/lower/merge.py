@@ -1,8 +1,8 @@
-"""Merging of calls whose operands adjoin: large calls instead of small ones.
+"""Merging of calls with adjoining operands into large calls.
 
-The compiler tiles a product into workloads that fit into CMX. Here their operands are redirected to
-memory, where they adjoin again: calls of one level that differ only in where they begin are one
-product. It is tiled anew to suit the kernel.
+The compiler tiles a matmul into workloads that fit into CMX. After copy propagation their operands
+are in memory, where they adjoin: calls of one level that differ only in their begin are one
+matmul. It is tiled again to suit the kernel.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def merge_calls(calls: Calls, threads: int) -> Calls:
     """Merge calls along each parallel dimension of their kernel, then tile them.
 
     Args:
-        calls: all.
-        threads: how many will share them.
+        calls: all calls.
+        threads: number of threads that share the calls.
     """
     kernels: dict[str, list[int]] = {}
     for number, template in enumerate(calls.templates):
@@ -41,7 +41,7 @@ def _merge_kernel(calls: Calls, chosen: Flags, template: Template, threads: int)
     costs = calls.cost[members].astype(np.float64)
     for dim in template.parallel_dims:
         words, levels, members, costs = _merge_along(dim, words, levels, members, costs)
-    # A level with many calls has work for all threads without more tiles.
+    # A level with many calls occupies all threads without more tiles.
     alone = np.bincount(levels)[levels] < _CALLS_PER_THREAD * threads
     words, owners = _tile(words, template, np.where(alone, threads, 1))
     size = words[:, template.parallel_dims[-1].size]
@@ -62,7 +62,7 @@ def _merge_along(
     order = np.lexsort((words[:, pointers[0]], group))
     words, group = words[order], group[order]
     ends = words[:, pointers] + words[:, [dim.size]] * words[:, strides]
-    # A stride of 0 repeats: its pointer stays.
+    # An operand with stride 0 repeats, so its pointer is equal in all calls.
     joins = (group[1:] == group[:-1]) & (ends[:-1] == words[1:, pointers]).all(axis=1)
     begins = np.flatnonzero(np.append(True, ~joins))
     merged = words[begins]
@@ -72,7 +72,7 @@ def _merge_along(
 
 
 _CALLS_PER_THREAD = 2
-"""A level with so many calls has enough of them."""
+"""Calls per thread from which a level is not tiled further to occupy threads."""
 
 
 def _tile(words: Ints, template: Template, sharers: Ints) -> tuple[Ints, Ints]:
@@ -90,14 +90,14 @@ def _tile(words: Ints, template: Template, sharers: Ints) -> tuple[Ints, Ints]:
 
 
 _COLUMN_MULTIPLE = 32
-"""Tiles are multiples of it: as many columns as kernels have registers for."""
+"""Divisor of tile lengths: the number of columns that kernels have registers for."""
 
 
 @cache
 def _boundaries(count: int, tile: int, threads: int) -> Ints:
-    """Return where tiles begin, and the count.
+    """Return the begins of tiles, and the count.
 
-    Tiles are about equal, and as many for each thread, so that threads end together.
+    Tiles are nearly equal, and their number is a multiple of the threads, which finish together.
     """
     tiles = -(-count // (tile * threads)) * threads
     length = -(-count // (tiles * _COLUMN_MULTIPLE)) * _COLUMN_MULTIPLE

@@ -1,7 +1,7 @@
-"""Prefetching of operands that no cache holds: weights, and keys and values of attention.
+"""Prefetching of operands that exceed the caches: weights, and keys and values of attention.
 
-A thread that waits for others fetches the operands that its queue streams next, as much as a
-second-level cache has room for.
+A waiting thread fetches the operands that its queue streams next, up to a part of the second-level
+cache.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from driver_layer.engines.native.lower.arrays import Ints
 from driver_layer.engines.native.lower.work_units import WorkUnits
 
 _MIN_BYTES = 4096
-"""Shorter operands are read faster than prefetched."""
+"""Size below which reading an operand is faster than prefetching it."""
 
 _AHEAD_BYTES = 512 << 10
-"""Prefetch so many: a quarter of a recent second-level cache, half of an older one."""
+"""Prefetch limit: a quarter of a recent second-level cache, half of an older one."""
 
 
 def plan_prefetch(units: WorkUnits, levels: int) -> Streams:
-    """List the operands that each queue streams, and those to fetch behind each level."""
+    """List the operands that each queue streams, and those to prefetch after each level."""
     calls = units.calls
     address, size = calls.streams()
     queue = np.repeat(units.queue, np.diff(units.begins))
     chosen = np.flatnonzero(size >= _MIN_BYTES)
-    # By queue; within one, in the order of rows, and so of levels.
+    # Sorted by queue; within a queue, in the order of rows, and so of levels.
     chosen = chosen[np.argsort(queue[chosen], kind="stable")]
     spans = np.stack([address[chosen], np.minimum(size[chosen], _AHEAD_BYTES)], axis=1)
     ahead = np.zeros((levels, units.queues, 2), np.int64)

@@ -1,6 +1,6 @@
-"""Redirection of operands through copies: from one side of a copy to the other.
+"""Redirection of operands from one side of a copy to the other.
 
-Most operands are redirected as others are, so they are grouped first.
+Many redirections are equal, so operands are grouped first.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Remapped(NamedTuple):
     """An operand on the other side of a copy."""
 
     offset: int
-    """Bytes from the begin of that side to that of the operand."""
+    """Bytes from the begin of that side to the operand."""
     strides: tuple[tuple[int, int], ...]
-    """Arguments of the kernel that change, and their new values."""
+    """Changed arguments of the kernel, and their new values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Redirection:
-    """Accesses at the same place of equal copies.
+    """Accesses at equal positions of equal copies.
 
     Attributes:
-        accesses: their numbers.
-        operand: the slot of all of them.
-        remapped: the operand on the other side of the copy; None if no strides describe it there.
-        far: the accesses of the copies on the other side.
+        accesses: numbers of the accesses.
+        operand: slot of all of them.
+        remapped: operand on the other side of the copy; None if strides cannot describe it.
+        far: accesses of the copies on the other side.
     """
 
     accesses: Ints
@@ -55,7 +55,7 @@ def find_redirections(accesses: Accesses, copies: Ints) -> list[Redirection]:
     if not len(redirected):
         return []
     operations, copy_of = accesses.owners[redirected], copies[redirected]
-    # A reader lies in the copy's destination, its second access; a writer in its source.
+    # A reader's operand is in the copy's destination, its second access; a writer's in its source.
     near_side = (accesses.kinds[redirected] == Access.READ).astype(np.int64)
     ends = accesses.first[copy_of]
     offsets = accesses.hosts[redirected] - accesses.hosts[ends + near_side]
@@ -87,23 +87,23 @@ def find_redirections(accesses: Accesses, copies: Ints) -> list[Redirection]:
 def remap_operand(operand: Slot, offset: int, near: Slot, far: Slot) -> Remapped | None:
     """Remap an operand from one side of a copy to the other.
 
-    Dimensions of the operand that step over whole rows of the copy step over rows of the other
-    side; the rest of them must stay within a row.
+    Dimensions of the operand that step over complete rows of the copy step over rows of the other
+    side; its other dimensions must stay within a row.
 
     Args:
-        operand: on the near side.
-        offset: bytes from the near side's begin to the operand's.
-        near: the side that it lies in: it stays within the region that this side covers. A side
-            with gaps has strides where an operand has none that stays out of them.
-        far: the other side: the same dimensions with other strides.
+        operand: operand on the near side.
+        offset: bytes from the near side's begin to the operand.
+        near: side that contains the operand, which stays within this side's region. If the side has
+            gaps, none of the operand's strides enters them.
+        far: the other side, with the same dimensions and other strides.
 
     Returns:
-        None if no strides describe the operand there.
+        The operand on the far side; None if strides cannot describe it.
     """
     if operand.word == NO_WORD:
         return None
     near_dims, far_dims = near.dims, far.dims
-    # A side that repeats its bytes has fewer dimensions.
+    # A side that repeats bytes has fewer dimensions, as those of stride 0 are left out.
     if len(near_dims) != len(far_dims) or not _is_monotonic(near_dims, near.element):
         return None
     rest, begin, strides = operand.dims, 0, dict[int, int]()
@@ -127,7 +127,7 @@ def remap_operand(operand: Slot, offset: int, near: Slot, far: Slot) -> Remapped
 
 
 def _is_monotonic(dims: Sequence[Dim], element: int) -> bool:
-    """Tell whether the addresses of a side only ascend."""
+    """Return whether the addresses of a side only ascend."""
     size = element
     for dim in reversed(dims):
         if dim.stride < size:

@@ -1,11 +1,11 @@
 """Reduction chains: accumulating workloads that continue one another's sums.
 
-If k is too long for CMX, the compiler splits a product into a chain of workloads: the first makes
-sums, the others add to them. Once their operands are redirected to where these came from, they are
-contiguous again; so a chain is fused into one product, executed by its last workload, if
+If k is too long for CMX, the compiler splits a matmul into a chain of workloads: the first writes
+sums, the others add to them. After copy propagation, the operands of a chain are contiguous in
+memory again; so a chain is fused into one matmul, executed by its last workload, if
 
-- the first of the chain does not accumulate: sums from before would be added last,
-- no other operation accesses the sums between two of the chain, and
+- the first of the chain does not accumulate: earlier sums would be added last,
+- no other operation accesses the sums between two workloads of the chain, and
 - no operation writes an operand of a workload between that workload and the last one.
 """
 
@@ -26,11 +26,11 @@ from driver_layer.engines.native.lower.template import NO_WORD, Access, Reductio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReductionChains:
-    """The chain of each operation; most are alone in theirs.
+    """Chain of each operation; most chains have one operation.
 
     Attributes:
-        last: the last operation of its chain.
-        first: the first operation of its chain.
+        last: last operation of each operation's chain.
+        first: first operation of each operation's chain.
     """
 
     last: Ints
@@ -38,7 +38,7 @@ class ReductionChains:
 
     @property
     def fused(self) -> Flags:
-        """Operations that the last of their chain executes as well."""
+        """True for operations that the last operation of their chain executes as well."""
         return self.last != np.arange(len(self.last))
 
 
@@ -48,9 +48,9 @@ def find_reduction_chains(
     """Find the reduction chains of a program.
 
     Args:
-        calls: one for each operation that is executed.
+        calls: one call for each executed operation.
         accesses: all operations.
-        dependences: between operations.
+        dependences: dependences between operations.
     """
     count = len(accesses)
     candidates, sums = np.full((2, count), NONE, np.int64)
@@ -74,7 +74,7 @@ def find_reduction_chains(
 
 
 def _too_long(calls: Calls, before: Ints) -> Flags:
-    """Tell which operations are in chains whose sums might overflow their type."""
+    """Return True for each operation in a chain whose sums might overflow their type."""
     sizes = np.zeros(len(before), np.int64)
     limits = np.full(len(before), np.iinfo(np.int64).max)
     for number, template in enumerate(calls.templates):
@@ -90,7 +90,7 @@ def _too_long(calls: Calls, before: Ints) -> Flags:
 
 
 def _families(calls: Calls) -> list[tuple[Reduction, Ints]]:
-    """Group the calls that may be in a chain with one another."""
+    """Group the calls that may form a chain."""
     families: dict[str, tuple[Reduction, list[int]]] = {}
     for number, template in enumerate(calls.templates):
         if template.reduction is not None and template.spec is not None:
@@ -105,7 +105,7 @@ def _families(calls: Calls) -> list[tuple[Reduction, Ints]]:
 
 
 def _accumulating(calls: Calls) -> Flags:
-    """Tell which templates accumulate."""
+    """Return True for each template that accumulates."""
     depths = [one.reduction for one in calls.templates]
     return np.array(
         [reduction is not None and reduction.accumulates for reduction in depths], np.bool_
@@ -113,7 +113,7 @@ def _accumulating(calls: Calls) -> Flags:
 
 
 def _continuations(calls: Calls, reduction: Reduction, members: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of calls, later and earlier, of which the later continues the earlier's sums."""
+    """Return pairs of calls, later and earlier, where the later continues the earlier's sums."""
     some = calls.templates[int(calls.template[members[0]])]
     words = calls.words(members, len(some.words))
     place = some.slots[reduction.accumulator].word
@@ -138,7 +138,7 @@ def _continuations(calls: Calls, reduction: Reduction, members: Ints) -> tuple[I
 
 
 def _ends(before: Ints) -> tuple[Ints, Ints]:
-    """Return the last and the first of each operation's chain."""
+    """Return the last and the first operation of each operation's chain."""
     linked = np.flatnonzero(before != NONE)
     after = np.full_like(before, NONE)
     after[before[linked]] = linked

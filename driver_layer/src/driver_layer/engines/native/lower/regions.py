@@ -1,8 +1,8 @@
-"""Memory regions of a program, and which of them alias.
+"""Memory regions of a program, and their aliases.
 
-Most operands share their region with others: a program has few different regions, so aliases are
-found once for each pair of them. Bytes that a program never writes, its weights above all, cause no
-dependence and have no region.
+Most operands share their region with others, so a program has few distinct regions, and aliases
+are found once for each pair. Bytes that a program never writes, mainly weights, cause no
+dependence and belong to no region.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from driver_layer.engines.native.lower.arrays import Flags, Ints, equal_rows
 
 MAX_PAIRS = 1 << 22
-"""Give up on more pairs of regions than this; the compiler's programs have thousands."""
+"""Limit of overlapping pairs, beyond which aliases are not computed; usual: some thousands."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aliases:
-    """The aliases of each region.
+    """Aliases of each region.
 
-    Those of region r are ``regions[first[r]:first[r + 1]]``, itself among them; ``covered`` tells
-    which of these lie in r as a whole.
+    The aliases of region r are ``regions[first[r]:first[r + 1]]``, including r; ``covered`` is True
+    for those that r contains completely.
     """
 
     first: Ints
@@ -34,16 +34,16 @@ class Aliases:
 
 
 READ_ONLY = -1
-"""The region of bytes that are never written."""
+"""Region number of bytes that are never written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """The different regions of a program, and the region of each access.
+    """Distinct regions of a program, and the region of each access.
 
     Attributes:
-        table: begin, rows, pitch and width of each, [regions, 4].
-        numbers: the number of each access's region, or READ_ONLY.
+        table: begin, rows, pitch and width of each region, [regions, 4].
+        numbers: number of each access's region, or READ_ONLY.
     """
 
     table: Ints
@@ -51,12 +51,12 @@ class Regions:
 
 
 def number_regions(begins: Ints, shapes: Ints, writes: Flags) -> Regions:
-    """Number the different regions.
+    """Number the distinct regions.
 
     Args:
         begins: host addresses of accesses, [n].
-        shapes: rows, pitch and width of each, [n, 3].
-        writes: which of them write.
+        shapes: rows, pitch and width of each access, [n, 3].
+        writes: True for each access that writes.
     """
     numbers = np.full(len(begins), READ_ONLY, np.int64)
     written = np.flatnonzero(_touches_written(begins, shapes, writes))
@@ -71,13 +71,13 @@ def number_regions(begins: Ints, shapes: Ints, writes: Flags) -> Regions:
 def renumber_regions(
     regions: Regions, origin: Ints, split: Ints, begins: Ints, shapes: Ints
 ) -> Regions:
-    """Number the regions of accesses, some of which have been split into parts.
+    """Number the regions of accesses after some have been split into parts.
 
     Args:
-        regions: of the accesses before.
-        origin: for each access, the one of these that it is, or is a part of, [n].
-        split: the accesses that may be parts.
-        begins: host addresses of these, [split].
+        regions: regions of the accesses before the split.
+        origin: for each access, the number of the former access that contains it, [n].
+        split: accesses that may be parts.
+        begins: host addresses of these accesses, [split].
         shapes: rows, pitch and width of each, [split, 3].
     """
     numbers = regions.numbers[origin]
@@ -90,7 +90,7 @@ def renumber_regions(
 
 
 def find_aliases(regions: Ints) -> Aliases | None:
-    """Find all pairs of regions that alias; None if there are too many pairs."""
+    """Return all pairs of aliasing regions; None if there are more than ``MAX_PAIRS``."""
     begins = regions[:, 0]
     ends = begins + (regions[:, 1] - 1) * regions[:, 2] + regions[:, 3]
     order = np.argsort(begins, kind="stable")
@@ -115,7 +115,7 @@ def find_aliases(regions: Ints) -> Aliases | None:
 
 
 def _touches_written(begins: Ints, shapes: Ints, writes: Flags) -> Flags:
-    """Tell which accesses may touch bytes that any access writes."""
+    """Return True for each access that may touch bytes that any access writes."""
     ends = begins + (shapes[:, 0] - 1) * shapes[:, 1] + shapes[:, 2]
     order = np.argsort(begins[writes], kind="stable")
     starts = begins[writes][order]
@@ -127,10 +127,10 @@ def _touches_written(begins: Ints, shapes: Ints, writes: Flags) -> Flags:
 
 
 def _overlap(one: Ints, two: Ints) -> Flags:
-    """Tell which pairs of regions overlap; their spans do.
+    """Return True for each pair of regions that overlap; the pairs' address ranges overlap.
 
-    Row r of one and row s of two meet if their distance, ``(s - r) * pitch + d``, is less than a
-    width to either side; whether there is such a row distance needs only a division.
+    Row r of one and row s of two overlap if their distance, ``(s - r) * pitch + d``, is less than a
+    width in either direction; a division decides whether such a row distance exists.
     """
     pitch = np.maximum(np.where(one[:, 1] > 1, one[:, 2], two[:, 2]), 1)
     comparable = (one[:, 1] == 1) | (two[:, 1] == 1) | (one[:, 2] == two[:, 2])
@@ -141,14 +141,14 @@ def _overlap(one: Ints, two: Ints) -> Flags:
 
 
 def find_segments(regions: Ints, chosen: Flags) -> tuple[Ints, Ints, int]:
-    """SplitDim memory wherever a region begins or ends, so that each covers whole segments.
+    """Divide memory at the begin and end of each region, so that regions cover complete segments.
 
     Args:
-        regions: as ``number_regions`` gives them.
-        chosen: the regions to divide by; the others cover no segment.
+        regions: table of regions, as in ``Regions``.
+        chosen: regions to divide by; other regions cover no segment.
 
     Returns:
-        The first segment of each region, the one behind its last, and how many there are.
+        First segment of each region, end of its segments, and the number of segments.
     """
     begins = regions[:, 0]
     ends = begins + (regions[:, 1] - 1) * regions[:, 2] + regions[:, 3]

@@ -1,4 +1,4 @@
-"""Lowering of invocations to operations."""
+"""Lowering of SHAVE tasks to operations."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from driver_layer.engines.native.shave import Operand, Translated, translate
 from driver_layer.npu.program import ShaveWork
 
 _COST_OF_AN_INSTRUCTION = 2
-"""Cost of an instruction for an element, as bytes that are read in that time."""
+"""Cost of an instruction per element, as the bytes that are read in the same time."""
 
 
 MOST_KERNELS = 256
-"""Of a program: models have some dozens, and each may take a second to compile."""
+"""Limit of kernels of a program; models have some dozens, each may take a second to compile."""
 
 
 def shave_operations(work: ShaveWork, check: Check, kernels: set[str]) -> list[Group]:
-    """Group the invocations of a queue.
+    """Lower the SHAVE tasks of a queue, grouped by program and arguments.
 
     Args:
-        work: the queue's.
-        check: lets the reference engine judge a task by its index.
-        kernels: keys of those that the program has so far; new ones are added. Behind
-            ``MOST_KERNELS`` the reference engine runs what needs others.
+        work: tasks of the queue.
+        check: checks a task in the reference engine.
+        kernels: keys of the program's kernels so far; new keys are added. Beyond
+            ``MOST_KERNELS``, the reference engine runs tasks that need further kernels.
     """
     members: dict[tuple[int, bytes], list[int]] = {}
     for index, key in enumerate(zip(work.program_of, work.arguments, strict=True)):
@@ -62,8 +62,8 @@ def shave_operations(work: ShaveWork, check: Check, kernels: set[str]) -> list[G
 def _lowered(
     program: tuple[Instruction, ...], arguments: bytes
 ) -> tuple[Template, tuple[int, ...]]:
-    """Return a template, and the device address of its slots."""
-    # Addresses are put in later; until then, the words hold those of the device.
+    """Return a template, and the device addresses of its slots."""
+    # Host addresses are filled in later; until then, the words hold device addresses.
     translated = translate(program, arguments, lambda address, _: address)
     if translated is None:
         return _pinned(arguments)
@@ -83,7 +83,7 @@ def _lowered(
 def _slot(operand: Operand, words: Sequence[int]) -> Slot:
     first = operand.word + 1
     dims = [Dim(words[dim], words[first + dim], first + dim) for dim in range(GRID_DIMS)]
-    # Kernels are made for how columns lie.
+    # Kernels are specialised for the column stride.
     dims.append(Dim(operand.cols, words[first + GRID_DIMS], NO_WORD))
     access = Access.READ if operand.loaded else Access(0)
     if operand.stored:
@@ -98,7 +98,7 @@ def _cost(program: Sequence[Instruction], translated: Translated) -> int:
 
 
 def _pinned(arguments: bytes) -> tuple[Template, tuple[int, ...]]:
-    """Return a template that the reference engine runs; its windows cannot be redirected."""
+    """Return a template for the reference engine; its windows cannot be redirected."""
     head = np.frombuffer(arguments, KERNEL_ARGS, 1)[0]
     records = np.frombuffer(arguments, WINDOW, int(head["window_count"]), KERNEL_ARGS.itemsize)
     slots = tuple(_pinned_slot(record, head["grid"].tolist()) for record in records)

@@ -1,7 +1,7 @@
-"""Splitting of operands where the copies that wrote them meet.
+"""Splitting of operands that several copies wrote, at the boundaries of the copies.
 
-A KV cache and the rows of a new token are brought together in CMX by a copy each, and attention
-reads them as one operand. Split where the copies meet, each part can be redirected to its source.
+One copy brings a KV cache into CMX, another the rows of a new token, and attention reads both as
+one operand. After splitting, each part can be redirected to its own source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driver_layer.engines.native.lower.splits import split_accesses, split_templ
 from driver_layer.engines.native.lower.template import Access
 
 _MOST_WRITES = 4
-"""Look at so many of the reaching writes of an operand, the newest."""
+"""Number of reaching writes that are considered for an operand, the newest."""
 
 
 def split_operands(
@@ -29,15 +29,14 @@ def split_operands(
     """Split operands that several copies wrote.
 
     Args:
-        accesses: all operations in their order.
-        regions: of the accesses.
-        graph: of the accesses and regions.
-        pinned: operations whose operands cannot be redirected.
-        kernels: of the host.
+        accesses: all operations in order.
+        regions: regions of the accesses.
+        graph: aliases of the accesses.
+        pinned: True for operations whose operands cannot be redirected.
+        kernels: kernels of the host.
 
     Returns:
-        The operations, with an access for each part of a split operand; the regions of their
-        accesses.
+        The operations, with an access for each part of a split operand, and the accesses' regions.
     """
     into_cmx, _ = copies_of_cmx(accesses, pinned)
     wanted = np.flatnonzero(_splittable(accesses) & ~pinned[accesses.owners])
@@ -62,7 +61,7 @@ def split_operands(
 
 
 def _splittable(accesses: Accesses) -> Flags:
-    """Tell which accesses are to operands with a dimension that can be split."""
+    """Return True for each access to an operand that has a split dimension."""
     most = int(np.diff(accesses.first).max(initial=0))
     named = np.zeros((len(accesses.templates), most), np.bool_)
     for number, template in enumerate(accesses.templates):
@@ -73,10 +72,9 @@ def _splittable(accesses: Accesses) -> Flags:
 
 
 def _reaching_writes(regions: Regions, graph: AccessGraph, wanted: Ints, kernels: Kernels) -> Ints:
-    """Return the writes that reach some reads, the newest first.
+    """Return the writes that reach some reads, the newest first, [wanted, _MOST_WRITES].
 
-    Of several writes to one region only the last reaches. Returns [wanted, _MOST_WRITES] of
-    accesses, or NONE.
+    Of several writes to one region, only the last reaches. Entries are accesses or NONE.
     """
     found = np.full((len(wanted), _MOST_WRITES), NONE, np.int64)
     rows = np.full(len(regions.numbers), NONE, np.int64)
@@ -102,7 +100,7 @@ def _scan_reaching(scan: Scan) -> None:
 
 
 def _insert(scan: Scan, found: Array, row: Value, writer: Value) -> None:
-    """Insert a write into the row of a read, in descending order: newer writes are higher."""
+    """Insert a write into the row of a read, in descending order, so that the newest is first."""
     for number in range(_MOST_WRITES):
         place = scan.b.add(row, I64(number))
         held = found[place]
@@ -114,9 +112,9 @@ _REACHING = scan_kernel("reaching writes", 4, _scan_reaching)
 
 
 def _writes(accesses: Accesses, wanted: Ints, writers: Ints, into_cmx: Flags) -> Ints:
-    """Return the fields of ``Write`` of reaching writes, [wanted, _MOST_WRITES, fields].
+    """Return reaching writes as fields of ``Write``, [wanted, _MOST_WRITES, fields].
 
-    They are 0 where there is no write, and behind a write that covers the operand.
+    Fields are 0 if there is no write, and after a write that covers the complete operand.
     """
     begins, shapes = (
         accesses.hosts[writers] - accesses.hosts[wanted, None],
@@ -135,7 +133,7 @@ def _writes(accesses: Accesses, wanted: Ints, writers: Ints, into_cmx: Flags) ->
 
 
 def _written_in_parts(writes: Ints) -> Flags:
-    """Tell which operands have several reaching writes, a copy among them."""
+    """Return True for each operand with several reaching writes that include a copy."""
     several = writes[:, 1, Write._fields.index("width")] > 0
     return several & (writes[..., Write._fields.index("by_copy")] > 0).any(axis=1)
 
@@ -143,10 +141,10 @@ def _written_in_parts(writes: Ints) -> Flags:
 def _group_by_writes(
     accesses: Accesses, operations: Ints, wanted: Ints, writes: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Group operations whose operands were written in the same way.
+    """Group operations whose operands have equal writes.
 
     Returns the writes of each operation by slot, [operations, slots, _MOST_WRITES, fields]; the
-    first operation of each group, and the group of each operation.
+    first operation of each group; and the group of each operation.
     """
     owners = accesses.owners[wanted]
     here = np.isin(owners, operations)

@@ -1,6 +1,6 @@
-"""Split points: where an operand is divided, so that one copy wrote each part.
+"""Split points, which divide an operand so that each part has one writer.
 
-Split points decide which reads can be redirected, never whether the result is right: a part is an
+Split points decide which reads can be redirected, but never affect correctness: a part is an
 operand like any other, and parts that no copy wrote are read in place.
 """
 
@@ -13,7 +13,7 @@ from driver_layer.engines.native.lower.template import Slot, SplitDim, Template,
 
 
 class Write(NamedTuple):
-    """Bytes that were written: rows, a pitch apart.
+    """Written bytes: rows of ``width`` bytes, ``pitch`` apart.
 
     ``begin`` is relative to the begin of the operand.
     """
@@ -32,11 +32,11 @@ def choose_split(
     """Choose a dimension, and the bounds of parts along it.
 
     Args:
-        template: of the operation that reads.
-        writes: to the bytes of its slots, the newest first.
+        template: template of the reading operation.
+        writes: writes to the bytes of each slot, the newest first.
 
     Returns:
-        The dimension, and where parts begin, ending in the whole size; None if there is no split.
+        The dimension, and the begins of parts followed by the total size; None without a split.
     """
     for dim in template.split_dims:
         size = template.words[dim.size]
@@ -51,7 +51,7 @@ def choose_split(
 
 
 def _boundaries(slot: Slot, number: int, writes: Sequence[Write]) -> set[int]:
-    """Return where the writer changes along a dimension; nothing if no copy wrote a part."""
+    """Return the boundaries between writers along a dimension; empty if none is a copy."""
     unwritten = [(0, slot.dims[number].length)]
     bounds: set[int] = set()
     by_copy = False
@@ -79,7 +79,7 @@ def _written_steps(slot: Slot, number: int, write: Write) -> tuple[int, int]:
     begin, size = write.begin, (write.rows - 1) * write.pitch + write.width
     above = min((dim.stride for dim in slot.dims if dim.stride > stride), default=0)
     if above:
-        # Inside an outer dimension, a write is to touch the same of each of its steps.
+        # Within an outer dimension, the write must touch the same bytes in each of its steps.
         if write.rows > 1 and write.pitch % above == 0:
             size = write.width
         begin %= above

@@ -1,6 +1,6 @@
-"""Operations whose operands are split into parts: their templates, accesses and calls.
+"""Templates, accesses and calls of operations whose operands are split into parts.
 
-Each part is a slot of its own, so that analyses of operands (redirection, dependences) apply to
+Each part has its own slot, so that analyses of operands (redirection, dependences) apply to
 parts; the operation stays one.
 """
 
@@ -32,10 +32,10 @@ def split_template(
     """Split the operands of a template.
 
     Args:
-        templates: all.
-        whole: the number of the template to split.
-        dim: along which it is split.
-        bounds: where parts begin, and the whole size.
+        templates: all templates.
+        whole: number of the template to split.
+        dim: dimension along which operands are split.
+        bounds: begins of parts, and the total size.
     """
     template = templates[whole]
     width, count = len(template.words), len(bounds) - 1
@@ -68,7 +68,7 @@ def split_template(
 
 
 def _piece(whole: Slot, axis: Axis, span: tuple[int, int], words: int) -> tuple[Slot, int]:
-    """Return a part whose words are so far behind the whole's, and bytes from the whole's begin."""
+    """Return a part, whose words follow the whole's by ``words``, and its byte offset."""
     begin, end = span[0] // axis.step, -(-span[1] // axis.step)
     dims = [
         dim._replace(
@@ -89,17 +89,17 @@ def split_accesses(
 
     Args:
         accesses: all operations.
-        templates: the present ones, and then the split ones.
-        template: the number of each operation's template.
+        templates: the templates of ``accesses``, followed by the split ones.
+        template: number of each operation's new template.
 
     Returns:
-        The operations, and for each of their accesses the one that it was, or is a part of.
+        The operations, and for each of their accesses the former access that contains it.
     """
     counts = np.array([len(one.slots) for one in templates], np.int64)[template]
     first: Ints = np.concatenate([[0], np.cumsum(counts)])
     owners = np.repeat(np.arange(len(template)), counts)
     changed = template != accesses.template
-    # The others have as many accesses as before.
+    # Other operations keep their number of accesses.
     number = np.where(changed[owners], 0, np.arange(len(owners)) - first[owners])
     origin = accesses.first[owners] + number
     offset = np.zeros_like(origin)
@@ -130,7 +130,7 @@ def split_accesses(
 
 
 def split_calls(calls: Calls) -> Calls:
-    """Make a call for each part, if the kernel does not take several."""
+    """Split calls into one for each part, unless the kernel accepts several parts."""
     template, several = calls.template.copy(), np.zeros(len(calls), np.bool_)
     found: dict[int, list[_PartCalls]] = {}
     for number, one in enumerate(calls.templates):
@@ -149,11 +149,11 @@ def split_calls(calls: Calls) -> Calls:
 
 
 _PartCalls = tuple[Ints, Ints, Ints]
-"""For each call: the one that it is a part of, its arguments, and its cost."""
+"""Number of the split call, arguments and cost of each new call."""
 
 
 def _part_calls(calls: Calls, members: Ints, whole: Template, split: Split) -> _PartCalls:
-    """Make calls of the whole template for each part of some calls."""
+    """Return calls of the unsplit template for each part of some calls."""
     bounds = np.array(split.bounds, np.int64)
     sizes, count, width = np.diff(bounds), len(bounds) - 1, len(whole.words)
     blocks = calls.words(members, count * width).reshape(-1, count, width)

@@ -1,4 +1,4 @@
-"""Rows, units and phases: the table that the dispatcher runs."""
+"""Construction of the dispatcher's table: rows, units and phases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from driver_layer.engines.native.lower.work_units import make_work_units
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweredProgram:
-    """A table, and the calls that are its rows."""
+    """A table, and the calls in its rows."""
 
     table: Table
     calls: Calls
@@ -42,7 +42,7 @@ class LoweredProgram:
 
     @property
     def gathers(self) -> Flags:
-        """Tell which rows are gathers."""
+        """True for each row that is a gather."""
         is_gather = np.array([one.spec is GATHER for one in self.calls.templates], np.bool_)
         return is_gather[self.calls.template]
 
@@ -55,15 +55,15 @@ def build_table(
     python: Mapping[int, Run],
     threads: int,
 ) -> LoweredProgram:
-    """Schedule operations, and make the native table.
+    """Schedule operations, and build the native table.
 
     Args:
         accesses: all operations.
         propagation: redirected operands and eliminated copies.
-        dependences: between operations; None if unknown, then they run one after the other.
-        kernels: of the host.
+        dependences: dependences between operations; None if unknown: then they run in order.
+        kernels: kernels of the host.
         python: operations that the reference engine runs.
-        threads: how many will share them.
+        threads: number of threads that run the table.
     """
     in_python = np.zeros(len(accesses), np.bool_)
     in_python[list(python)] = True

@@ -1,4 +1,4 @@
-"""Templates: kernels with the arguments shared by all tasks that differ in addresses alone."""
+"""Templates: kernels with arguments shared by all tasks that differ only in addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driver_layer.engines.native.lower.arrays import Ints
 
 
 class Access(IntFlag):
-    """The access of a task to an operand."""
+    """Access of a task to an operand."""
 
     READ = 1
     WRITE = 2
@@ -23,18 +23,18 @@ class Dim(NamedTuple):
 
     length: int
     stride: int
-    """Bytes."""
+    """Stride in bytes."""
     word: int
-    """The kernel's argument that holds the stride; NO_WORD if it cannot be changed."""
+    """Kernel argument that holds the stride; NO_WORD if the stride is fixed."""
 
 
 NO_WORD = -1
 
 
 class Region(NamedTuple):
-    """Bytes that an operand covers, from its address on: rows of a width, a pitch apart.
+    """Bytes that an operand covers, from its address on: rows of ``width`` bytes, ``pitch`` apart.
 
-    An operand with more dimensions covers the gaps of the inner ones as well.
+    The region of an operand with more dimensions includes the gaps of the inner ones.
     """
 
     rows: int
@@ -43,22 +43,22 @@ class Region(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Bytes from the first to the last, inclusive."""
+        """Bytes from the first byte to the last, inclusive."""
         return (self.rows - 1) * self.pitch + self.width
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An operand.
+    """An operand of a kernel.
 
     Attributes:
-        word: the kernel's argument that holds its address; NO_WORD if it cannot be changed.
+        word: kernel argument that holds the address; NO_WORD if the operand is fixed.
         access: read, written, or both.
-        dims: its dimensions of more than one element and with a stride.
+        dims: dimensions with more than one element and a nonzero stride.
         element: contiguous bytes of an element.
-        region: bytes that it covers.
-        dense: whether it accesses every byte that it covers.
-        offset: bytes from the address in the task to its first element.
+        region: bytes that the operand covers.
+        dense: True if the operand accesses every byte that it covers.
+        offset: bytes from the address in the task to the first element.
     """
 
     word: int
@@ -71,25 +71,25 @@ class Slot:
 
 
 class ParallelDim(NamedTuple):
-    """A parallel dimension of a kernel: a call may cover more of it, or less, than a task."""
+    """A parallel dimension of a kernel; a call may cover more or less of it than a task."""
 
     size: int
-    """The argument that holds the trip count."""
+    """Argument that holds the trip count."""
     pointers: tuple[tuple[int, int], ...]
-    """The arguments that hold addresses, and those that hold their strides along it."""
+    """Pairs of arguments: an address, and its stride along the dimension."""
 
 
 class Stream(NamedTuple):
-    """An operand that a kernel reads once, from first to last byte: its arguments."""
+    """Arguments of an operand that a kernel reads once, from the first byte to the last."""
 
     address: int
     length: int
     stride: int
-    """Bytes, of one step of the length."""
+    """Argument with the bytes of one step of ``length``."""
 
 
 class Axis(NamedTuple):
-    """The place of a split dimension in an operand."""
+    """Position of a split dimension in an operand."""
 
     slot: int
     """Index of the operand."""
@@ -104,12 +104,12 @@ class SplitDim:
     """A dimension along which operands may be split into parts.
 
     Attributes:
-        size: the argument that holds the size of a part.
-        axes: the operands that have it.
-        alignment: parts begin at multiples of this.
-        pointers: other arguments that hold addresses, and their strides along it.
-        count: the argument that holds the number of parts of a call, whose words follow each
-            other; NO_WORD if each part needs a call.
+        size: argument that holds the size of a part.
+        axes: operands that have the dimension.
+        alignment: parts begin at multiples of it.
+        pointers: further pairs of arguments: an address, and its stride along the dimension.
+        count: argument that holds the number of parts of a call, whose words are consecutive;
+            NO_WORD if each part needs a call.
     """
 
     size: int
@@ -124,10 +124,10 @@ class Split:
     """The split of a template into parts.
 
     Attributes:
-        whole: the number of the template that was split.
-        dim: along which it was split.
-        bounds: where parts begin, and the whole size.
-        origins: for each slot, the slot of the whole that it lies in, and bytes from its begin.
+        whole: number of the template that was split.
+        dim: dimension along which it was split.
+        bounds: begins of the parts, and the total size.
+        origins: for each slot, the containing slot of the unsplit template, and the byte offset.
     """
 
     whole: int
@@ -138,17 +138,17 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """The reduction dimension: an accumulating call may continue where another stops.
+    """Reduction dimension; an accumulating call may continue the sums of another.
 
     Attributes:
         family: equal for kernels that differ only in whether they accumulate.
-        accumulates: whether this kernel does.
-        max_size: the largest size whose sums fit into their type; None: any size.
-        accumulator: the number of the slot of sums.
-        sizes: the arguments that hold its size.
-        group: the argument that holds how much of it shares a table entry; NO_WORD if all does.
-        pointers: arguments that hold addresses, their strides along it, and elements per stride.
-        tables: arguments that hold addresses of tables, and their strides from group to group.
+        accumulates: True if this kernel accumulates.
+        max_size: largest size whose sums fit into their type; None if unlimited.
+        accumulator: number of the slot of sums.
+        sizes: arguments that hold the reduction size.
+        group: argument that holds the quantization group size; NO_WORD if there is one group.
+        pointers: arguments with addresses, their strides along the dimension, elements per stride.
+        tables: arguments with addresses of tables, and their strides from group to group.
         scratch: returns the bytes of scratch memory for a size.
     """
 
@@ -168,23 +168,23 @@ class Template:
     """A kernel with the arguments that all its tasks share.
 
     Attributes:
-        spec: the kernel; None if the reference engine is to run the task.
-        words: its arguments; addresses of slots are filled in later.
-        slots: its operands.
-        is_copy: whether it only copies the first slot to the second, in order.
-        scratch: bytes of scratch memory that it needs.
-        in_place: whether it may write operands that overlap those that it reads.
+        spec: the kernel; None if the reference engine runs the task.
+        words: arguments; addresses of slots are filled in later.
+        slots: operands.
+        is_copy: True if the kernel only copies the first slot to the second, in order.
+        scratch: bytes of scratch memory that the kernel needs.
+        in_place: True if the kernel may write operands that overlap its inputs.
         cost: relative run time, to balance work.
         parallel_dims: dimensions along which calls may be merged.
-        tile: how much of the last of them a call is to do.
-        thread_dim: the dimension along which a call may be split over threads.
-        packing_key: the arguments that packed weights depend on: a call with equal ones may reuse
-            what is packed in scratch; none if the kernel packs nothing.
-        reuse: the argument that requests it, a ``dpu.words.Reuse``.
+        tile: size of a call along the last of them.
+        thread_dim: dimension along which a call may be split over threads.
+        packing_key: arguments that packed weights depend on: calls with equal ones may reuse the
+            packed weights in scratch; empty if the kernel packs nothing.
+        reuse: argument that requests the reuse, a ``dpu.words.Reuse``.
         split_dims: dimensions along which operands may be split.
-        split: how they are split; then there are words for each part.
-        reduction: the dimension that it sums over, if other calls may continue its sums.
-        stream: an operand worth prefetching.
+        split: split of the operands; then there are words for each part.
+        reduction: dimension that the kernel sums over, if other calls may continue its sums.
+        stream: operand worth prefetching.
     """
 
     spec: KernelSpec | None
@@ -206,7 +206,7 @@ class Template:
 
 
 Check = Callable[[int], object]
-"""Let the reference engine judge a task by its index; raises DeviceFault if it is malformed."""
+"""Checks a task, given by its index, in the reference engine; raises DeviceFault if malformed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,8 +214,8 @@ class Group:
     """Operations of one template.
 
     Attributes:
-        template: kernel and arguments that they share.
-        tasks: the index in the queue of the task that each belongs to, ascending.
+        template: shared kernel and arguments.
+        tasks: index in the queue of each operation's task, ascending.
         addresses: device address of each slot, [operations, slots].
     """
 
@@ -231,22 +231,21 @@ def slot(
     element: int,
     offset: int = 0,
 ) -> Slot:
-    """Describe an operand from its dimensions, whatever their order."""
+    """Describe an operand from its dimensions, in any order."""
     real = tuple(filter(is_nontrivial, dims))
     region, dense = cover(real, element)
     return Slot(word, access, real, element, region, dense, offset)
 
 
 def is_nontrivial(dim: Dim) -> bool:
-    """Tell whether a dimension has several elements, and a stride."""
+    """Return whether a dimension has several elements, and a nonzero stride."""
     return dim.length > 1 and dim.stride > 0
 
 
 def overlaps_itself(dims: Sequence[Dim], element: int) -> bool:
-    """Tell whether two elements of an operand may share bytes.
+    """Return whether two elements of an operand may share bytes.
 
-    A task that writes such an operand writes some bytes more than once; the order decides which
-    value stays, and kernels have an order of their own.
+    The order of writes then decides the final value, and kernels write in another order than tasks.
     """
     reach = element
     for dim in sorted(dims, key=lambda dim: dim.stride):
@@ -258,7 +257,7 @@ def overlaps_itself(dims: Sequence[Dim], element: int) -> bool:
 
 
 def cover(dims: Sequence[Dim], element: int) -> tuple[Region, bool]:
-    """Return the region that dimensions cover, and whether they do so without gaps."""
+    """Return the region that dimensions cover, and whether they cover it without gaps."""
     width, dense = element, True
     ascending = sorted(dims, key=lambda dim: dim.stride)
     for number, dim in enumerate(ascending):
@@ -271,5 +270,5 @@ def cover(dims: Sequence[Dim], element: int) -> tuple[Region, bool]:
 
 
 def extent(dims: Sequence[Dim], element: int) -> int:
-    """Return the bytes from the first to the last that dimensions access, inclusive."""
+    """Return the bytes from the first accessed byte to the last, inclusive."""
     return sum((dim.length - 1) * dim.stride for dim in dims) + element

@@ -1,4 +1,4 @@
-"""Work units: calls that one thread executes in order, and the queues that hold the units."""
+"""Work units, each executed by one thread in order, and the queues that hold the units."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from driver_layer.engines.native.lower.calls import Calls
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkUnits:
-    """Calls in the order of rows, grouped into units.
+    """Calls in the order of the table's rows, grouped into units.
 
     Attributes:
-        calls: in their order.
-        begins: the first call of each unit, and the number of calls.
-        queue: of each unit; within a level, units lie in the order of their queues.
+        calls: calls in order.
+        begins: first call of each unit, and the number of calls.
+        queue: queue of each unit; within a level, units are sorted by queue.
         queues: number of queues.
     """
 
@@ -33,7 +33,7 @@ class WorkUnits:
         return self.calls.level[self.begins[:-1]]
 
     def queue_bounds(self, levels: int) -> Ints:
-        """Return the first unit of each queue, and that behind the last: [levels, queues + 1]."""
+        """Return the first unit of each queue, and the end of the last: [levels, queues + 1]."""
         count = levels * self.queues
         first = np.searchsorted(self.level * self.queues + self.queue, np.arange(count + 1))
         index = self.queues * np.arange(levels)[:, None] + np.arange(self.queues + 1)
@@ -41,11 +41,11 @@ class WorkUnits:
 
 
 def make_work_units(calls: Calls, queues: int) -> WorkUnits:
-    """Put calls in the order of rows, group them into units, and assign these to queues.
+    """Sort calls, group them into units, and assign the units to queues.
 
-    Within a level the largest calls come first, so that threads end together; of equal ones, those
-    that stream from lower addresses. Calls that pack the same weights are a unit: the first of them
-    packs, the others reuse what it packed.
+    Within a level the largest calls come first, so that threads finish together; equal ones are
+    sorted by the address that they stream from. Calls that pack the same weights form a unit: the
+    first packs the weights, the others reuse them.
     """
     packed = _packing_groups(calls)
     address, _ = calls.streams()
@@ -68,10 +68,10 @@ def make_work_units(calls: Calls, queues: int) -> WorkUnits:
 
 
 def _assign_queues(level: Ints, cost: Ints, queues: int) -> Ints:
-    """Assign units to queues: of those that cost the same, each queue gets consecutive ones.
+    """Assign consecutive units of equal cost to one queue, in equal shares.
 
-    What hardware prefetches behind the end of a unit then serves the next. If units cannot be
-    shared evenly, the next ones of the level begin with another queue.
+    Hardware prefetch beyond the end of a unit then serves the next one. If a run of equal units
+    does not divide evenly, the next run of the level begins with another queue.
     """
     count = len(level)
     new_level = np.append(True, level[1:] != level[:-1])[:count]
@@ -86,7 +86,7 @@ def _assign_queues(level: Ints, cost: Ints, queues: int) -> Ints:
 
 
 def _packing_groups(calls: Calls) -> Ints:
-    """Number calls by the weights that they pack; -1 for those that pack none."""
+    """Number calls by the weights that they pack; -1 for calls that pack none."""
     numbers = np.full(len(calls), -1, np.int64)
     widest = max((len(one.packing_key) for one in calls.templates), default=0)
     kernels: dict[str, int] = {}

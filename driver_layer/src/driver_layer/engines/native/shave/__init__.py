@@ -1,7 +1,7 @@
-"""SHAVE programs as kernels of the host.
+"""SHAVE programs, compiled to kernels of the host.
 
-``translate`` goes from ``windows`` (what a program runs over) and ``values`` (what it computes) by
-way of ``shapes`` and ``passes`` (in which order) to ``kernel``, which writes the code.
+``translate`` combines ``windows`` (operands of a program) and ``values`` (its computation), plans
+with ``shapes`` and ``passes``, and ``kernel`` writes the code.
 """
 
 from driver_layer.engines.native.shave.translate import COLUMNS, Operand, Translated, translate

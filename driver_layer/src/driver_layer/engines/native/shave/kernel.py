@@ -1,8 +1,8 @@
-"""Writes the kernel of a program: loops over the grid, and for each row its passes.
+"""Kernel of a program: loops over the grid, and for each row its passes.
 
-Arguments, as 64-bit words: the grid, outermost dimension first; the columns of each width; where
-each slot begins in scratch memory, in bytes; then for each window its address, its stride in each
-grid dimension, and that of its columns.
+Arguments, as 64-bit words: the grid, outermost dimension first; the number of columns of each
+width; the byte offset of each slot in scratch memory; then for each window its address, its stride
+in each grid dimension, and its column stride.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driver_layer.engines.native.shave.values import Node
 
 
 def write_kernel(program: RowProgram, host: Host) -> str:
-    """Give the module of LLVM IR."""
+    """Return the module of LLVM IR."""
     return _Writer(program, host).write()
 
 
@@ -71,7 +71,7 @@ class _Writer:
                 store_f32(self._e, row.single[value], row.addresses[window], shape.kind, 1)
 
     def _single(self, node: Node) -> Value:
-        """A value that the row has one of."""
+        """Compute a value of which a row has only one."""
         e, row = self._e, self._row
         if node.op is Op.LD:
             kind = self._program.shapes.windows[node.window].kind

@@ -1,7 +1,7 @@
-"""What each opcode computes, in LLVM IR over vectors or single values.
+"""Code of each opcode in LLVM IR, over vectors or scalars.
 
-Results are those of numpy's f32 functions. A product and the sum it is added to are rounded each,
-as the reference does.
+Results equal those of numpy's f32 functions. As in the reference, FMA rounds the product and the
+sum separately.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from driver_layer.engines.native.shave.maths.polynomial import absolute, is_nan,
 
 
 def minimum(e: Emitter, a: Value, b: Value) -> Value:
-    """The lesser; a NaN if either is one."""
+    """Return the smaller value; NaN if either is NaN."""
     return e.b.select(is_nan(e, a), a, e.b.select(e.b.fcmp_ordered("<", a, b), a, b))
 
 
 def maximum(e: Emitter, a: Value, b: Value) -> Value:
-    """The greater; a NaN if either is one."""
+    """Return the larger value; NaN if either is NaN."""
     return e.b.select(is_nan(e, a), a, e.b.select(e.b.fcmp_ordered(">", a, b), a, b))
 
 
@@ -85,11 +85,11 @@ _OF_THREE: Mapping[Op, Callable[[Emitter, Value, Value, Value], Value]] = {
 }
 
 COMPUTE: Mapping[Op, Callable[..., Value]] = {**_OF_ONE, **_OF_TWO, **_OF_THREE}
-"""The code of each opcode that works on columns one by one."""
+"""Code of each elementwise opcode."""
 
 COMBINE: Mapping[Op, tuple[Callable[[Emitter, Value, Value], Value], float]] = {
     Op.RSUM: (_OF_TWO[Op.ADD], -0.0),
     Op.RMAX: (maximum, -math.inf),
     Op.RMIN: (minimum, math.inf),
 }
-"""How a reduction takes in one more value, and what it begins with."""
+"""Combining function of each reduction, and its initial value."""

@@ -1,8 +1,8 @@
-"""Cuts a program into passes over a row's columns.
+"""Division of a program into passes over a row's columns.
 
-Reductions and rotations need the whole of what they look at: what depends on them is for a later
-pass. A pass computes anew what earlier ones had if that is cheap; else they leave it in scratch
-memory, a *slot* for each such value.
+Reductions and rotations need all columns of their source, so values that depend on them belong to a
+later pass. A pass recomputes cheap values of earlier passes; other values are kept in scratch
+memory, each in a *slot*.
 """
 
 from __future__ import annotations
@@ -28,61 +28,61 @@ _COSTS: dict[Op, int] = {
     Op.COS: 60,
     Op.POW: 120,
 }
-"""Instructions for a vector, roughly; 1 if not here."""
+"""Approximate instructions per vector; 1 for other opcodes."""
 
 _LOOPS = 40
-"""Instructions of a pass besides those that compute."""
+"""Instructions of a pass in addition to its computation."""
 
 _WORTH_KEEPING = 6
-"""What costs no more than so many instructions is computed anew: a slot costs a store and loads."""
+"""Cost in instructions up to which a value is recomputed, as a slot costs a store and loads."""
 
 
 @dataclass(slots=True)
 class Pass:
-    """One pass over the columns of one width."""
+    """A pass over the columns of one width."""
 
     level: int
     width: int
     stores: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Window and value."""
+    """Pairs (window, value)."""
     reductions: list[int] = field(default_factory=list[int])
     kept: list[int] = field(default_factory=list[int])
-    """Values that go to their slots."""
+    """Values that are stored to their slots."""
     needed: list[int] = field(default_factory=list[int])
-    """Values with columns that it has to have, in order."""
+    """Values with columns that the pass computes or loads, in order."""
     recalled: set[int] = field(default_factory=set[int])
-    """Those of them that it takes from their slots."""
+    """Values among ``needed`` that are loaded from their slots."""
     cost: int = 0
 
 
 @dataclass(slots=True)
 class Plan:
-    """The order of a row's work."""
+    """Order of a row's computation."""
 
     levels: list[int]
-    """For each value, the first pass that can have it; a single value is there before it."""
+    """First pass that can compute each value; a single value precedes that pass."""
     passes: list[Pass]
     slots: dict[int, int]
-    """Slots by the values that are kept in them."""
+    """Slot of each kept value."""
     slot_widths: list[int]
     doubled: set[int]
-    """Slots that have a row twice, one behind the other, so that a rotation is a load."""
+    """Slots that store a row twice, contiguously, so that a rotation is a load."""
     single_cost: int
-    """Instructions for the values that a row has one of."""
+    """Instructions for the values of which a row has only one."""
 
     @property
     def size(self) -> int:
-        """Instructions of its code, roughly."""
+        """Approximate number of instructions of the code."""
         return self.single_cost + sum(_LOOPS + one.cost for one in self.passes)
 
 
 def plan_passes(values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> Plan:
-    """Decide what is computed when, and what is kept.
+    """Plan the passes, and the values that are kept.
 
     Args:
         values: the program.
-        widths: of each value.
-        windows: the width of each window.
+        widths: width of each value.
+        windows: width of each window.
     """
     return _Planner(values, widths, windows).plan()
 
@@ -99,7 +99,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         self._place_stores_and_reductions()
-        # From the last pass to the first: what a pass wants kept is work for an earlier one.
+        # From the last pass to the first: a pass may require earlier ones to keep values.
         for level in range(max(self._levels, default=0), -1, -1):
             for key in [key for key in self._passes if key[0] == level]:
                 self._find_needed(self._passes[key])
@@ -121,7 +121,7 @@ class _Planner:
         return levels
 
     def _find_costs(self) -> list[int]:
-        """What it costs to compute a value from memory."""
+        """Return the cost of computing each value from memory."""
         costs: list[int] = []
         for number, node in enumerate(self._nodes):
             if self._widths[number] == SINGLE:
@@ -142,7 +142,7 @@ class _Planner:
         for window, value in self._values.stores:
             width = self._windows[window]
             if width != SINGLE:
-                # What is also read must stay as it is until nobody reads it any more.
+                # A window that is also read is stored last, after all reads.
                 level = last if window in loaded else self._levels[value]
                 self._pass(level, width).stores.append((window, value))
         for number, node in enumerate(self._nodes):
@@ -151,7 +151,7 @@ class _Planner:
                 self._pass(self._levels[source], self._widths[source]).reductions.append(number)
 
     def _find_needed(self, one: Pass) -> None:
-        """Walk from what a pass must give down to memory, slots and single values."""
+        """Find the values that a pass needs, down to memory, slots and single values."""
         roots = [value for _, value in one.stores] + one.kept
         roots += [self._nodes[number].sources[0] for number in one.reductions]
         pending, found = roots, set[int]()
@@ -179,7 +179,7 @@ class _Planner:
         self._last_use[value] = max(self._last_use[value], level)
 
     def _share_slots(self) -> tuple[dict[int, int], list[int]]:
-        """Give each kept value a slot that nobody else needs between its first and last use."""
+        """Assign each kept value a slot that is free from its first to its last use."""
         slots: dict[int, int] = {}
         widths: list[int] = []
         free_from: list[int] = []

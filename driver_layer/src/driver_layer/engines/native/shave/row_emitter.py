@@ -1,4 +1,4 @@
-"""An emitter whose loads and stores leave out the lanes behind the end of a row."""
+"""Emitter whose loads and stores mask lanes beyond the end of a row."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driver_layer.engines.native.jit.emitter import I32, Emitter, Value
 
 
 class RowEmitter(Emitter):
-    """Builds a kernel; while ``mask`` is set, vectors in memory have only the lanes that it has."""
+    """A kernel builder; while ``mask`` is set, loads and stores access only its lanes."""
 
     mask: Value | None = None
 
     def load(self, address: Value, kind: Any, lanes: int = 1) -> Value:
-        """Elements from memory; 0 where the mask has none."""
+        """Load elements; 0 for masked lanes."""
         if self.mask is None:
             return super().load(address, kind, lanes)
         vector = self.vector(kind, lanes)
@@ -24,7 +24,7 @@ class RowEmitter(Emitter):
         return self.external(name, address, I32(1), self.mask, zeros, result=vector)
 
     def store(self, value: Value, address: Value) -> None:
-        """Elements to memory, where the mask has them."""
+        """Store elements, except masked lanes."""
         if self.mask is None:
             super().store(value, address)
             return
@@ -33,17 +33,17 @@ class RowEmitter(Emitter):
         self.external(name, value, address, I32(1), self.mask, result=ir.VoidType())
 
     def first_lanes(self, number: Value) -> Value:
-        """A mask of so many lanes."""
+        """Return a mask with the first ``number`` lanes set."""
         limit = self.splat(self.b.trunc(number, I32), self.lanes)
         lanes = ir.Constant(ir.VectorType(I32, self.lanes), list(range(self.lanes)))
         return self.b.icmp_signed("<", lanes, limit)
 
     def only_masked(self, value: Value, otherwise: float) -> Value:
-        """A vector with a number where the mask has no lane."""
+        """Replace masked lanes by a number."""
         if self.mask is None:
             return value
         return self.b.select(self.mask, value, self.constant(otherwise, self.lanes))
 
 
 _NAMES = {"float": "f32", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
-"""Types as they stand in the names of intrinsics."""
+"""Element types in the names of intrinsics."""

@@ -1,4 +1,4 @@
-"""Writes one pass over the columns of a row."""
+"""Writer of one pass over the columns of a row."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from driver_layer.engines.native.shave.row_program import RowProgram
 from driver_layer.engines.native.shave.shapes import SINGLE, Columns
 
 _SIDE_BY_SIDE = 4
-"""Vectors that are done at once, which do not wait for each other's results."""
+"""Vectors per iteration, which are independent of each other."""
 
 _LONG = 50
-"""Instructions of a pass that keeps the processor busy with one vector."""
+"""Cost in instructions from which one vector per iteration occupies the processor."""
 
 
 @dataclass(slots=True)
 class Row:
-    """What the passes of a row share."""
+    """State that the passes of a row share."""
 
     e: RowEmitter
     program: RowProgram
     columns: Sequence[Value]
-    """Of each width."""
+    """Number of columns of each width."""
     slots: Sequence[Value]
     steps: Sequence[Value]
-    """Of each window, the bytes from column to column."""
+    """Column stride of each window, in bytes."""
     addresses: Sequence[Value]
-    """Of each window, where its row begins."""
+    """Address of the row in each window."""
     single: dict[int, Value]
-    """Values that the row has one of, so far."""
+    """Values computed so far of which the row has only one."""
 
 
 class PassWriter:
-    """Writes one pass; what it reduces to joins the row's single values."""
+    """Writer of one pass; its reductions are added to the row's single values."""
 
     def __init__(self, row: Row, one: Pass) -> None:
         self._row, self._pass, self._e = row, one, row.e
@@ -58,7 +58,7 @@ class PassWriter:
         self._masks = row.e.host.isa >= Isa.AVX512 and not strided
 
     def write(self) -> None:
-        """Write loops over ever fewer columns at once; what is left is a masked vector at best."""
+        """Write loops over fewer and fewer columns per iteration; a mask handles the remainder."""
         e, lanes, at = self._e, self._e.lanes, I64(0)
         widths = self._widths()
         totals = [
@@ -74,7 +74,7 @@ class PassWriter:
         self._row.single.update(zip(self._pass.reductions, self._narrowed(totals, 1), strict=True))
 
     def _widths(self) -> list[int]:
-        """Columns that are done at once: several vectors side by side, one, a single column."""
+        """Return columns per iteration: several vectors, one vector, a single column."""
         lanes = self._e.lanes
         if lanes == 1:
             return [1]
@@ -82,7 +82,7 @@ class PassWriter:
         return widths if self._masks else [*widths, 1]
 
     def _narrowed(self, totals: Sequence[Value], lanes: int) -> list[Value]:
-        """What reductions have so far, combined into vectors of so many lanes."""
+        """Return the partial reductions, combined into vectors of ``lanes`` lanes."""
         e, narrowed = self._e, list[Value]()
         for number, total in zip(self._pass.reductions, totals, strict=True):
             combine = COMBINE[self._nodes[number].op][0]
@@ -97,7 +97,7 @@ class PassWriter:
         return narrowed
 
     def _walk(self, begin: Value, lanes: int, sums: Sequence[Variable]) -> Value:
-        """Take so many columns at a time, as long as there are; give where it ends."""
+        """Process ``lanes`` columns per iteration, up to their last multiple; return its end."""
         e = self._e
         end = e.b.and_(self._columns, I64(-lanes)) if lanes > 1 else self._columns
         with e.loop(begin, end, lanes) as column:
@@ -113,7 +113,7 @@ class PassWriter:
             e.mask = None
 
     def _columns_at(self, column: Value, lanes: int, sums: Sequence[Variable]) -> None:
-        """All that the pass does for ``lanes`` columns; memory is read before it is written."""
+        """Write the pass for ``lanes`` columns; memory is read before it is written."""
         e, values = self._e, dict[int, Value]()
         for number in self._pass.needed:
             values[number] = self._compute(number, column, lanes, values)
@@ -127,7 +127,7 @@ class PassWriter:
             total.set(combine(e, operand, total.get()))
 
     def _value(self, number: int, lanes: int, values: Mapping[int, Value]) -> Value:
-        """A value of these columns, or the row's single one in each of them."""
+        """Return a value of these columns; a single value is copied to all lanes."""
         if self._row.program.widths[number] == SINGLE:
             return self._e.splat(self._row.single[number], lanes)
         return values[number]
@@ -176,7 +176,7 @@ class PassWriter:
         return self._e.at(self._row.addresses[window], offset)
 
     def _step(self, window: int) -> Value:
-        """Bytes from column to column; a constant where they lie side by side."""
+        """Return the column stride in bytes; a constant for contiguous columns."""
         shape = self._row.program.shapes.windows[window]
         return self._row.steps[window] if shape.columns is Columns.STRIDED else I64(shape.itemsize)
 

@@ -1,4 +1,4 @@
-"""A program together with the shapes it runs over: all that the code of a kernel depends on."""
+"""A program with the shapes of its windows, which determine the code of a kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driver_layer.engines.native.shave.shapes import Shapes
 from driver_layer.engines.native.shave.values import Values
 
 WINDOW_WORDS = 1 + GRID_DIMS + 1
-"""Of each window: address, strides, column stride."""
+"""Words of a window: address, strides, column stride."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowProgram:
-    """A program as it runs over each row."""
+    """A program that runs over each row."""
 
     values: Values
     widths: tuple[int, ...]
@@ -24,22 +24,22 @@ class RowProgram:
 
     @property
     def width_count(self) -> int:
-        """Different numbers of columns."""
+        """Number of different widths."""
         return 1 + max([self.shapes.iota, *(window.width for window in self.shapes.windows)])
 
     @property
     def first_window(self) -> int:
-        """The first window's first word among the kernel's arguments."""
+        """Index of the first window's first word in the kernel's arguments."""
         return GRID_DIMS + self.width_count + len(self.plan.slot_widths)
 
     @property
     def word_count(self) -> int:
-        """Arguments of the kernel."""
+        """Number of the kernel's arguments."""
         return self.first_window + WINDOW_WORDS * len(self.shapes.windows)
 
     @property
     def key(self) -> str:
-        """Equal for programs with equal code."""
+        """Identifier of the code; equal for programs with equal code."""
         nodes = " ".join(
             f"{node.op.name}{list(node.sources)}{node.window}:{node.imm}:{width}"
             for node, width in zip(self.values.nodes, self.widths, strict=True)
@@ -51,19 +51,19 @@ class RowProgram:
         return f"shave {nodes} st {list(self.values.stores)} w {windows} {self.shapes.iota}"
 
     def turns_within(self, columns: tuple[int, ...]) -> bool:
-        """Whether no rotation goes beyond its row.
+        """Return whether no rotation exceeds its row.
 
         Args:
-            columns: of each width.
+            columns: number of columns of each width.
         """
         nodes = zip(self.values.nodes, self.widths, strict=True)
         return all(node.imm < columns[width] for node, width in nodes if node.op is Op.ROT)
 
     def slot_bytes(self, columns: tuple[int, ...]) -> list[int]:
-        """Bytes of each slot, a multiple of 64.
+        """Return the bytes of each slot, a multiple of 64.
 
         Args:
-            columns: of each width.
+            columns: number of columns of each width.
         """
         sizes: list[int] = []
         for slot, width in enumerate(self.plan.slot_widths):

@@ -1,4 +1,4 @@
-"""What the code of a kernel depends on besides its program, and which values have columns."""
+"""Shapes of windows, which a kernel's code depends on, and the widths of values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from driver_layer.engines.native.shave.values import Node, Values
 from driver_layer.engines.native.shave.windows import Domain
 
 SINGLE = -1
-"""The width of a value that a row has one of. Other widths are numbers: equal numbers, equally many
-columns."""
+"""Width of a value of which a row has only one. Other widths are numbers; values with equal
+numbers have equally many columns."""
 
 
 class Columns(Enum):
-    """Where a window's columns lie."""
+    """Layout of a window's columns."""
 
     SINGLE = "single"
     SIDE_BY_SIDE = "dense"
@@ -32,7 +32,7 @@ class WindowShape:
     columns: Columns
     width: int
     varies: tuple[bool, ...]
-    """For each grid dimension, whether it moves there."""
+    """True for each grid dimension in which the window moves."""
 
     @property
     def itemsize(self) -> int:
@@ -42,18 +42,18 @@ class WindowShape:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """The windows' shapes, and the width of IOTA."""
+    """Shapes of the windows, and the width of IOTA."""
 
     windows: tuple[WindowShape, ...]
     iota: int
 
 
 def shapes_of(domain: Domain, widest: int) -> tuple[Shapes, tuple[int, ...]]:
-    """Give the shapes, and the columns of each width.
+    """Return the shapes, and the number of columns of each width.
 
     Args:
         domain: the windows.
-        widest: columns that IOTA counts.
+        widest: number of columns that IOTA counts.
     """
     widths: dict[int, int] = {}
     windows: list[WindowShape] = []
@@ -70,7 +70,7 @@ def shapes_of(domain: Domain, widest: int) -> tuple[Shapes, tuple[int, ...]]:
 
 
 def widths_of(values: Values, shapes: Shapes) -> tuple[int, ...] | None:
-    """Give the width of each value; None if values do not go together, or do not fit a window."""
+    """Return the width of each value; None if widths of operands differ, or do not fit a window."""
     widths: list[int] = []
     moves: list[tuple[bool, ...]] = []
     for node in values.nodes:

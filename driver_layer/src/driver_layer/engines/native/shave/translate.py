@@ -1,4 +1,4 @@
-"""From a verified SHAVE program and its arguments to a kernel of the host."""
+"""Translation of a verified SHAVE program and its arguments to a kernel of the host."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from driver_layer.engines.native.shave.windows import (
 )
 
 COLUMNS = GRID_DIMS
-"""The dimension behind those of the grid."""
+"""Number of the columns' dimension, after those of the grid."""
 
 _LARGEST = 1500
-"""Instructions that are worth compiling, about a second's work: models have a tenth of that."""
+"""Maximum instructions to compile, about a second's work; models need a tenth of it."""
 
 Resolve = Callable[[int, int], int]
-"""Gives the host's address of so many bytes at a device address; raises DeviceFault."""
+"""Returns the host address of a device address and a size; raises DeviceFault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A window as the kernel knows it."""
+    """A window in the kernel's arguments."""
 
     word: int
-    """The argument that holds its address; its strides follow, of the grid and of the columns."""
+    """Argument that holds the address; the strides follow, of the grid and of the columns."""
     cols: int
     itemsize: int
     loaded: bool
@@ -50,29 +50,29 @@ class Operand:
 class Translated:
     """A kernel and its arguments.
 
-    The grid is not the program's: dimensions that can be one are one, and what is the same to each
-    element may be columns all along.
+    The grid may differ from the program's: dimensions are merged where possible, and dimensions of
+    an elementwise program may be columns.
     """
 
     spec: KernelSpec
     words: tuple[int, ...]
-    """``kernel.py`` says what they are; the first three are the grid."""
+    """Arguments as described in ``kernel.py``; the first three are the grid."""
     scratch_bytes: int
-    """Memory that each thread needs."""
+    """Scratch memory that each thread needs."""
     divisible_dims: tuple[int, ...]
-    """Dimensions of more than one point whose parts have nothing to do with each other: 0 to 2 of
-    the grid, 3 for columns."""
+    """Dimensions of more than one point whose parts are independent: 0 to 2 for the grid, 3 for
+    columns."""
     first_window: int
-    """Where the windows' words begin."""
+    """Index of the first window's words."""
     operands: tuple[Operand, ...]
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Points of each dimension of the grid, then the columns of the first width."""
+        """Points of each grid dimension, then the columns of the first width."""
         return self.words[: GRID_DIMS + 1]
 
     def part(self, dim: int, begin: int, end: int) -> Translated:
-        """The points from ``begin`` to before ``end`` of one of the ``divisible_dims``."""
+        """Return the kernel for the points ``begin`` to before ``end`` of a divisible dimension."""
         words = list(self.words)
         words[dim] = end - begin
         for window in range(self.first_window, len(words), WINDOW_WORDS):
@@ -81,19 +81,19 @@ class Translated:
 
 
 def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> Translated | None:
-    """Make a kernel of a program with an argument block.
+    """Translate a program with an argument block to a kernel.
 
     Args:
         program: verified instructions.
-        args: the block.
+        args: argument block.
         resolve: called for each window.
 
     Returns:
-        None if the reference engine has to run it: arguments that are not verified, windows that
-        overlap, a window that is read after it was written, a program too long to compile.
+        The kernel; None if the reference engine must run the program: invalid arguments,
+        overlapping windows, a window that is read after it was written, or too long a program.
 
     Raises:
-        DeviceFault: ``resolve`` did.
+        DeviceFault: from ``resolve``.
     """
     laid_out = _laid_out(tuple(program), args)
     if laid_out is None:
@@ -110,9 +110,9 @@ def translate(program: Sequence[Instruction], args: bytes, resolve: Resolve) -> 
 def _laid_out(
     program: tuple[Instruction, ...], args: bytes
 ) -> tuple[Translated, tuple[tuple[int, int], ...]] | None:
-    """All but the host's addresses, where the windows' numbers in the block are.
+    """Return a kernel whose arguments hold windows' numbers in the block, not their addresses.
 
-    Also device addresses and sizes of all windows of the block.
+    The second result is the device addresses and sizes of all windows of the block.
     """
     block = parse(args)
     if block is None:
@@ -143,7 +143,7 @@ def _laid_out(
 
 
 def _conflicts(domain: Domain, values: Values) -> bool:
-    """Whether it matters that the rows are done one after the other."""
+    """Return whether the result depends on the order in which rows are computed."""
     for number in values.stored:
         window = domain.windows[number]
         repeats = any(dim > 1 and not s for dim, s in zip(domain.grid, window.strides, strict=True))
@@ -158,7 +158,7 @@ def _conflicts(domain: Domain, values: Values) -> bool:
 
 
 def _as_rows(values: Values, domain: Domain, widest: int) -> tuple[Values, Domain]:
-    """Choose what the rows are: as long as can be."""
+    """Choose the longest possible rows."""
     single = all(not window.col_stride for window in domain.windows)
     if single and not (values.counts and widest > 1):
         flat = values.without_rows([True] * len(values.nodes))
@@ -170,7 +170,7 @@ def _as_rows(values: Values, domain: Domain, widest: int) -> tuple[Values, Domai
 
 @functools.lru_cache(1024)
 def _compiled(values: Values, shapes: Shapes) -> tuple[KernelSpec, RowProgram] | None:
-    """The kernel for values over windows of such shapes."""
+    """Return the kernel for values over windows of given shapes; None if none can be compiled."""
     widths = widths_of(values, shapes)
     if widths is None:
         return None

@@ -1,4 +1,4 @@
-"""A program as values: each is computed once, and only those that reach a store are left."""
+"""A program in SSA form: each value is computed once, and dead values are removed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from driver_layer.abi.shave import REDUCTIONS, Form, Instruction, Op
 
 ROW_OPS = REDUCTIONS | {Op.ROT, Op.IOTA}
-"""Opcodes to which it matters which column a value stands in."""
+"""Opcodes whose result depends on the column number or on other columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value: an opcode over values, by number; of LD, the window; of IMM and ROT, the number."""
+    """A value: an opcode and its sources by number; the window of LD, the number of IMM and ROT."""
 
     op: Op
     sources: tuple[int, ...] = ()
@@ -24,35 +24,35 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values of a program, each behind its sources, and what is stored: window and value."""
+    """Values of a program, each after its sources, and its stores as (window, value)."""
 
     nodes: tuple[Node, ...]
     stores: tuple[tuple[int, int], ...]
     windows: tuple[int, ...]
-    """The windows that it uses, by their numbers in the argument block; here they are counted."""
+    """Numbers in the argument block of the windows in use; elsewhere, windows are renumbered."""
 
     @property
     def loaded(self) -> frozenset[int]:
-        """The windows that are read."""
+        """Windows that are read."""
         return frozenset(node.window for node in self.nodes if node.op is Op.LD)
 
     @property
     def stored(self) -> frozenset[int]:
-        """The windows that are written."""
+        """Windows that are written."""
         return frozenset(window for window, _ in self.stores)
 
     @property
     def counts(self) -> bool:
-        """Whether it numbers the columns."""
+        """True if the program uses column numbers."""
         return any(node.op is Op.IOTA for node in self.nodes)
 
     @property
     def needs_rows(self) -> bool:
-        """Whether a column's value depends on more than that column."""
+        """True if a column's value depends on other columns or on the column number."""
         return any(node.op in ROW_OPS for node in self.nodes)
 
     def without_rows(self, single: Sequence[bool]) -> Values:
-        """The same without opcodes that look along a row, for values of one column.
+        """Replace opcodes that depend on columns, for values of one column.
 
         Args:
             single: for each value, whether it and its sources have one column.
@@ -74,14 +74,14 @@ def _of_one_column(node: Node) -> Node:
 
 @functools.lru_cache(4096)
 def values_of(program: tuple[Instruction, ...], same: tuple[int, ...]) -> Values | None:
-    """Follow values through registers.
+    """Return the values of a program, by tracking registers.
 
     Args:
         program: verified instructions.
-        same: for each window, the first that is equal to it.
+        same: for each window, the first window equal to it.
 
     Returns:
-        None if a window is read after it was written, or is not there.
+        The values; None if a window is read after it was written, or does not exist.
     """
     numbers: dict[Node, int] = {}
     registers: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""What a kernel runs over: a grid, and windows whose dimensions are as few as can be.
+"""Domain of a kernel: a grid, and windows with the least number of dimensions.
 
-Dimensions in which no window moves are one point; neighbours that every window strides as if they
-were one, are one. A window that has one column, or repeats its first, has ``col_stride`` 0.
+Dimensions in which no window moves have length 1; neighbouring dimensions that are contiguous in
+every window are merged. A window with one column, or with a repeated one, has ``col_stride`` 0.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _TYPES = frozenset(
 )
 
 _OVERLAP_WORK = 20000
-"""Steps that a search for a common byte of two windows may take."""
+"""Limit of steps of the search for a common byte of two windows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A region of memory; a stride is 0 where it repeats or has one element."""
+    """A memory operand; strides are 0 for dimensions that repeat or have one element."""
 
     kind: DType
     address: int
@@ -62,13 +62,13 @@ class Domain:
         return max((window.cols for window in self.windows), default=1)
 
     def extent(self, window: Window) -> int:
-        """Bytes from a window's first to its last."""
+        """Return the bytes from a window's first byte to its last."""
         dims = zip((*self.grid, window.cols), (*window.strides, window.col_stride), strict=True)
         return sum((dim - 1) * stride for dim, stride in dims) + window.itemsize
 
 
 def parse(args: bytes) -> Domain | None:
-    """Read an argument block; None if SHAVE would not take it."""
+    """Read an argument block; None if SHAVE would reject it."""
     head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
     count, grid = int(head["window_count"]), tuple(int(dim) for dim in head["grid"])
     if count > MAX_WINDOWS or KERNEL_ARGS.itemsize + count * WINDOW.itemsize > len(args):
@@ -90,7 +90,7 @@ def parse(args: bytes) -> Domain | None:
 
 
 def joined(domain: Domain) -> Domain:
-    """Leave out dimensions in which nothing moves, and join neighbours; the last ones are left."""
+    """Drop dimensions in which no window moves, and merge neighbours; the last ones remain."""
     windows = domain.windows
     dims: list[tuple[int, list[int]]] = []
     for axis, count in enumerate(domain.grid):
@@ -112,7 +112,7 @@ def joined(domain: Domain) -> Domain:
 
 
 def lengthened(domain: Domain) -> Domain:
-    """Make the innermost dimension part of the columns, if that is the same to every element."""
+    """Merge the innermost dimension into the columns, if it is contiguous with them everywhere."""
     wide = [window for window in domain.windows if window.col_stride]
     if len({window.cols for window in wide}) > 1:
         return domain
@@ -126,7 +126,7 @@ def lengthened(domain: Domain) -> Domain:
 
 
 def laid_out_as_columns(domain: Domain) -> Domain:
-    """Make columns of the innermost dimension, where each window has only one."""
+    """Turn the innermost dimension into columns, where each window has only one."""
     count = domain.grid[-1]
     if count == 1:
         return _moved(domain, [(1, window.itemsize) for window in domain.windows])
@@ -137,7 +137,7 @@ def laid_out_as_columns(domain: Domain) -> Domain:
 
 
 def _moved(domain: Domain, columns: Sequence[tuple[int, int]]) -> Domain:
-    """The domain without its innermost dimension, and with these columns."""
+    """Return the domain without its innermost dimension, and with the given columns."""
     return Domain(
         (1, *domain.grid[:-1]),
         tuple(
@@ -148,7 +148,7 @@ def _moved(domain: Domain, columns: Sequence[tuple[int, int]]) -> Domain:
 
 
 def apart(domain: Domain, one: Window, other: Window) -> bool:
-    """Whether two windows are known to have no byte in common."""
+    """Return whether two windows provably have no common byte."""
     begin, end = min(one.address, other.address), 0
     for window in (one, other):
         end = max(end, window.address + domain.extent(window))
@@ -167,7 +167,7 @@ def apart(domain: Domain, one: Window, other: Window) -> bool:
         for steps in [(*w.strides, w.col_stride)]
     ]
     try:
-        # numpy's types know two of the numbers that it takes.
+        # numpy's type stubs lack some of the accepted numbers.
         common = np.shares_memory(*arrays, max_work=_OVERLAP_WORK)  # pyright: ignore[reportArgumentType]
         return not common
     except np.exceptions.TooHardError:
@@ -175,7 +175,7 @@ def apart(domain: Domain, one: Window, other: Window) -> bool:
 
 
 def overlaps_itself(domain: Domain, window: Window) -> bool:
-    """Whether two points of the domain may be the same memory (repeating aside)."""
+    """Return whether two points of the domain may share memory, except by repetition."""
     dims = zip((*domain.grid, window.cols), (*window.strides, window.col_stride), strict=True)
     reach = window.itemsize
     for stride, count in sorted((stride, dim) for dim, stride in dims if stride and dim > 1):

@@ -1,4 +1,4 @@
-"""Elementary functions in LLVM IR, over vectors of f32 or over one value.
+"""Elementary functions in LLVM IR, over f32 vectors or scalars.
 
 Each is within 2 units in the last place of the exact value, and treats zeros, infinities and NaNs
 as numpy does.

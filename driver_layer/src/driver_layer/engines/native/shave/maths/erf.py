@@ -1,4 +1,4 @@
-"""The error function: an odd polynomial about 0, else 1 less the exponential of a polynomial."""
+"""Error function: an odd polynomial near 0, else 1 minus the exponential of a polynomial."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from driver_layer.engines.native.shave.maths.polynomial import (
 
 _SMALL = 0.9
 _FLAT = 4.0
-"""From here on, erf is 1 in f32."""
+"""Lower bound of x from which erf is 1 in f32."""
 _CENTRE = 2.0
 
 
 def _ratio(z: float) -> float:
-    """erf(x) / x - 1 as a function of z = x**2."""
+    """Return erf(x) / x - 1 as a function of z = x**2."""
     root = math.sqrt(z)
     return (math.erf(root) / root if root else 2 / math.sqrt(math.pi)) - 1
 
 
 def _log_rest(x: float) -> float:
-    """log(1 - erf(x)) with x counted from the centre."""
+    """Return log(1 - erf(x)) as a function of the distance from the center."""
     return math.log(math.erfc(x + _CENTRE))
 
 
@@ -37,7 +37,7 @@ _LOG_REST = fit(_log_rest, (_SMALL - _CENTRE, _FLAT - _CENTRE), 8)
 
 
 def erf(e: Emitter, x: Value) -> Value:
-    """The error function of f32."""
+    """Return the error function of f32."""
     b = e.b
     size = absolute(e, x)
     near = e.fma(horner(e, b.fmul(x, x), _RATIO), x, x)

@@ -1,4 +1,4 @@
-"""The natural logarithm, in f64: ``n * log(2) + log(m)`` with ``m`` about 1."""
+"""Natural logarithm, in f64: ``n * log(2) + log(m)`` with ``m`` near 1."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from driver_layer.engines.native.shave.maths.polynomial import (
 )
 
 _LOWEST = 0x3FE6A09E00000000
-"""The bits of f64 just below the square root of 1/2: the least ``m``."""
+"""Bits of the f64 just below the square root of 1/2, the smallest ``m``."""
 _ONE = 0x3FF0000000000000
 _FRACTION = (1 << 52) - 1
 _INTEGER = 0x4330000000000000
-"""The bits of 2**52: an integer in the fraction below them is added to that number."""
+"""Bits of 2**52; an integer in the fraction bits is added to it."""
 
 _S_MAX = (math.sqrt(2) - 1) / (math.sqrt(2) + 1)
 
 
 def _rest(z: float) -> float:
-    """(2 * atanh(s) - 2 * s) / s**3 as a function of z = s**2, from its series."""
+    """Return (2 * atanh(s) - 2 * s) / s**3 as a function of z = s**2, from its series."""
     return sum(2 * z**k / (2 * k + 3) for k in range(20))
 
 
@@ -35,7 +35,7 @@ _REST = fit(_rest, (0, _S_MAX**2 * 1.001), 6)
 
 
 def log(e: Emitter, x: Value) -> Value:
-    """The logarithm of f32."""
+    """Return the logarithm of f32."""
     b = e.b
     wide = b.fpext(x, e.vector(F64, count(x)))
     value = b.fptrunc(log_f64(e, wide), e.vector(F32, count(x)))
@@ -44,7 +44,7 @@ def log(e: Emitter, x: Value) -> Value:
 
 
 def log_f64(e: Emitter, x: Value) -> Value:
-    """The logarithm of a positive f64 that is no denormal, of 0, or of infinity; to about 1e-15."""
+    """Return the logarithm of a positive normal f64, of 0, or of infinity; to about 1e-15."""
     b = e.b
     moved = b.add(bits(e, x, I64), _integers(e, _ONE - _LOWEST, x))
     exponent = b.or_(b.lshr(moved, _integers(e, 52, x)), _integers(e, _INTEGER, x))

@@ -1,4 +1,4 @@
-"""Powers, in f64, with IEEE 754's special cases."""
+"""Power function, in f64, with IEEE 754's special cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driver_layer.engines.native.shave.maths.polynomial import absolute, count, 
 
 
 def power(e: Emitter, x: Value, y: Value) -> Value:
-    """``x ** y`` of f32."""
+    """Return ``x ** y`` of f32."""
     b, lanes = e.b, count(x)
     f64 = e.vector(F64, lanes)
     size = absolute(e, x)
@@ -19,7 +19,7 @@ def power(e: Emitter, x: Value, y: Value) -> Value:
     exponent = b.fpext(y, f64)
     logarithm = log_f64(e, b.fpext(size, f64))
     value = b.fptrunc(exp_f64(e, b.fmul(exponent, logarithm)), e.vector(F32, lanes))
-    # (±1) ** ±inf is 1, though 0 * inf is no number.
+    # (±1) ** ±inf is 1, although 0 * inf is NaN.
     endless = b.fcmp_ordered("==", absolute(e, y), like(e, y, math.inf))
     value = b.select(b.and_(endless, b.fcmp_ordered("==", size, one)), one, value)
     value = _signed(e, x, y, value)
@@ -28,7 +28,7 @@ def power(e: Emitter, x: Value, y: Value) -> Value:
 
 
 def _signed(e: Emitter, x: Value, y: Value, value: Value) -> Value:
-    """Give the power of |x| the sign that x has to an odd power; none if y has a fraction."""
+    """Apply the sign of x to |x| ** y if y is odd; NaN for finite negative x and fractional y."""
     b = e.b
     half = b.fmul(y, like(e, y, 0.5))
     whole = b.fcmp_ordered("==", e.intrinsic("llvm.floor", y), y)

@@ -1,4 +1,4 @@
-"""The hyperbolic tangent: an odd polynomial about 0, else from the exponential."""
+"""Hyperbolic tangent: an odd polynomial near 0, else from the exponential."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from driver_layer.engines.native.shave.maths.polynomial import (
 )
 
 _SMALL = 0.55
-"""Below it, 1 - 2 / (exp(2x) + 1) would lose bits."""
+"""Bound below which 1 - 2 / (exp(2x) + 1) would lose bits."""
 
 _FLAT = 10.0
-"""From here on, tanh is 1 in f32."""
+"""Bound from which tanh is 1 in f32."""
 
 
 def _rest(z: float) -> float:
-    """(tanh(x) - x) / x**3 as a function of z = x**2."""
+    """Return (tanh(x) - x) / x**3 as a function of z = x**2."""
     if z < 1e-3:
         return -1 / 3 + z * (2 / 15 - z * 17 / 315)
     root = math.sqrt(z)
@@ -34,7 +34,7 @@ _REST = fit(_rest, (0, _SMALL**2), 5)
 
 
 def tanh(e: Emitter, x: Value) -> Value:
-    """The hyperbolic tangent of f32."""
+    """Return the hyperbolic tangent of f32."""
     b = e.b
     size = absolute(e, x)
     z = b.fmul(x, x)

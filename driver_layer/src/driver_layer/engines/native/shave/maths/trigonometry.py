@@ -1,4 +1,4 @@
-"""Sine and cosine, in f64: the angle is brought into an eighth of a turn about 0."""
+"""Sine and cosine, in f64, with the angle reduced to an eighth of a turn around 0."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from driver_layer.engines.native.shave.maths.polynomial import (
 )
 
 _LARGE = 2.0**20
-"""Up to here, quarter turns have 20 bits: their product with the high part is exact."""
+"""Bound up to which quarter turns have 20 bits, so that products with the high part are exact."""
 
 _QUARTER_HIGH = math.floor(math.pi / 2 * 2**32) / 2**32
 _QUARTER_LOW = 6.123233995736766e-17 + (math.pi / 2 - _QUARTER_HIGH)
-"""The quarter turn in f64 less its high part, and what f64's own lacks."""
+"""Low part of a quarter turn: the rest of f64's pi / 2, and the bits that f64 lacks."""
 
 _ROUNDER = 1.5 * 2**52
 """Added to a small number, leaves the nearest integer in the lowest bits."""
@@ -30,12 +30,12 @@ _EIGHTH = math.pi / 4 * 1.001
 
 
 def _sine_ratio(z: float) -> float:
-    """sin(r) / r as a function of z = r**2, from its series."""
+    """Return sin(r) / r as a function of z = r**2, from its series."""
     return sum((-z) ** k / math.factorial(2 * k + 1) for k in range(12))
 
 
 def _cosine(z: float) -> float:
-    """cos(r) as a function of z = r**2, from its series."""
+    """Return cos(r) as a function of z = r**2, from its series."""
     return sum((-z) ** k / math.factorial(2 * k) for k in range(12))
 
 
@@ -44,17 +44,17 @@ _COSINE = fit(_cosine, (0, _EIGHTH**2), 6)
 
 
 def sin(e: Emitter, x: Value) -> Value:
-    """The sine of f32."""
+    """Return the sine of f32."""
     return _turned(e, x, 0)
 
 
 def cos(e: Emitter, x: Value) -> Value:
-    """The cosine of f32: the sine a quarter of a turn on."""
+    """Return the cosine of f32, a sine shifted by a quarter turn."""
     return _turned(e, x, 1)
 
 
 def _turned(e: Emitter, x: Value, quarters: int) -> Value:
-    """The sine of ``x`` and so many quarters of a turn; huge angles go to the C library."""
+    """Return the sine of ``x`` plus some quarter turns; the C library computes large angles."""
     b = e.b
     result = e.variable(_of_small(e, x, quarters))
     small = b.fcmp_ordered("<=", absolute(e, x), like(e, x, _LARGE))
