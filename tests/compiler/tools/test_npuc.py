@@ -223,7 +223,7 @@ def test_a_pipe_is_refused_without_reading_it(
 def test_only_regular_files_are_replaced_and_links_stay_links(
     npuc: Npuc, demo: Path, tmp_path: Path
 ) -> None:
-    """As root, ``-o /dev/null`` would otherwise replace the device for all other programs."""
+    """``-o /dev/null`` as root would otherwise replace the device for all other programs."""
     os.mkfifo(tmp_path / "pipe")
     code, _, said = npuc("compile", demo, "-o", tmp_path / "pipe", *SHAPES)
     assert code == 2

@@ -74,7 +74,7 @@ class Part:
 
     @property
     def fw_bytes(self) -> int:
-        """Task lists that the management core reads: all lists except transfers."""
+        """Size of the task lists that the management core reads: all lists except transfers."""
         price = self.price
         return int(
             price.products * (tasks.DPU_INVARIANT.itemsize + tasks.DPU_VARIANT.itemsize)

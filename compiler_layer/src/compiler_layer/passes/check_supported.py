@@ -134,7 +134,7 @@ def _beside_codebooks(model: Model) -> set[Operation]:
 class CheckSupported(ModulePass):
     """Reject models with ops that the device cannot run; the error reports all of them.
 
-    Each lowering is asked about its own ops; nothing is changed.
+    Each lowering checks its own ops; the model is not changed.
 
     Requires: ``lift-state``; folding and fusing have run, so the remaining ops would be lowered.
 

@@ -40,7 +40,7 @@ class SpecializeShapes(ModulePass):
 
     Raises:
         CompilerUsageError: shapes of inputs are missing; the message names these inputs.
-        NotPeriodic: the model is folded, and its layers are given different shapes.
+        NotPeriodic: the model is folded, and ``shapes`` differ between its layers.
     """
 
     name = "specialize-shapes"

@@ -111,7 +111,7 @@ class _Folded:
     def _spans(
         self, ordered: Ordered, turns: dict[Buffer, Buffer]
     ) -> dict[Buffer, tuple[int, int]]:
-        """Return the lifetimes of scratch buffers, given that the body runs repeatedly."""
+        """Return the lifetimes of scratch buffers; the body runs several times."""
         begin, end = ordered.cuts
         spans = lifetimes(ordered.tasks)
         for buffer, (first, last) in list(spans.items()):

@@ -40,7 +40,7 @@ def check_cmx(tasks: Sequence[Task], cmx_bytes: int) -> None:
     buffers = sorted(alive.items(), key=lambda item: item[1][0])
     for index, (one, span) in enumerate(buffers):
         assert one.offset is not None, f"{one.name} has no address"
-        assert 0 <= one.offset <= cmx_bytes - one.nbytes, f"{one.name} leaves CMX"
+        assert 0 <= one.offset <= cmx_bytes - one.nbytes, f"{one.name} exceeds CMX"
         for other, later in buffers[index + 1 :]:
             if later[0] > span[1]:
                 break
@@ -77,7 +77,7 @@ def check_barriers(schedule: Schedule, after: Sequence[set[int]]) -> None:
         assert produced[number] == len(barrier.producers) > 0, f"producers of barrier {number}"
         assert consumed[number] == len(barrier.consumers), f"consumers of barrier {number}"
         assert slots <= MAX_BARRIER_SLOTS, f"barrier {number} has {slots} slots"
-        assert bool(barrier.consumers) != (number == final), f"barrier {number} ends nothing"
+        assert bool(barrier.consumers) != (number == final), f"barrier {number} lacks consumers"
     issued: set[int] = set()
     for task in _simulate(schedule):
         assert after[task] <= issued, f"task {task} does not wait for {after[task] - issued}"

@@ -182,7 +182,7 @@ def _same_view(x: View, y: View) -> bool:
 
 @dataclass(slots=True)
 class _Matcher:
-    """Candidate body: pairs the buffers of its ops with those of the ops one length later.
+    """Matcher of a candidate body: pairs buffers of its ops with those of the ops one length later.
 
     ``following`` maps a repetition to the next one in the folded model.
     """
@@ -213,7 +213,7 @@ class _Matcher:
         return next(alone, None if self._ends_well(place + self.length) else self.first)
 
     def _ends_well(self, begin: int) -> bool:
-        """Return whether ops without counterpart, from ``begin`` on, read nothing of the body.
+        """Return whether ops without a counterpart, from ``begin`` on, read no result of the body.
 
         They would read the results of its last run, but may need those of every run: a sum over all
         layers, for example, of which a folded model shows only the layers it keeps.

@@ -62,7 +62,7 @@ class SequenceOf:
             if self.number < begin + count:
                 return SequenceOf(self.place, self.number - begin)(part)
             begin += count
-        raise IndexError(f"sequence {self.number} of {begin}")
+        raise IndexError(f"sequence {self.number}: the batch has {begin}")
 
     def _of_rows(self, rows: Dequantize) -> SSAValue:
         """Take 8-bit rows and their scales, if both have the same dimensions."""

@@ -194,7 +194,7 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
     by_rows = choice.strategy is Strategy.SPLIT_OVER_HEIGHT
     used = min(tiles, row_blocks if by_rows else column_blocks)
     groups = -(-row_blocks // tiles) if by_rows else row_blocks
-    # The last group of shared rows takes as long as any; the last group of columns is shorter.
+    # The last group of shared rows takes as long as the others; the last of columns is shorter.
     passes = x.n / n if by_rows else x.n / (n * tiles)
     turns = max(1.0, passes) * parts
     tables = len(x.tables)

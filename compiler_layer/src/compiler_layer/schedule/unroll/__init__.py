@@ -46,4 +46,4 @@ def unroll(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
         case npu.Concat():
             yield from unroll_concat(index, op, op.op)
         case _:
-            raise AssertionError(f"layout let {op.name} through")
+            raise AssertionError(f"layout should have rejected {op.name}")
