@@ -117,10 +117,9 @@ def _round(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Convert a register; registers hold f32, so only some conversions need instructions.
+    """Drop a fraction, or convert to boolean or f8; other types are f32 in registers.
 
-    Instructions are needed to drop a fraction and to convert to boolean or f8. f8 is rounded in the
-    register, so that the next op sees the reduced precision; f16 and bf16 are rounded in memory.
+    f8 is rounded in the register, so that the next op sees it; f16 and bf16 are rounded in memory.
     """
     source, target = element_of(op.operands[0]), element_of(op.results[0])
     if target == "boolean":

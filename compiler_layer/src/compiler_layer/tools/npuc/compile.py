@@ -46,9 +46,7 @@ An NPU needs static shapes. Names may be patterns; variables are named by their 
 @model_argument
 @click.option("-o", "--output", type=Path, help="file of the blob; default: MODEL.blob")
 @shape_option
-@click.option(
-    "--precision", type=click.Choice(PRECISIONS), default="f16", help="type of activations"
-)
+@click.option("--precision", type=click.Choice(PRECISIONS), default="f16", help="activation type")
 @click.option(
     "--platform",
     default=DEFAULT_PLATFORM,
@@ -59,8 +57,7 @@ An NPU needs static shapes. Names may be patterns; variables are named by their 
 @click.option(
     "--integer-activations",
     is_flag=True,
-    help="quantise activations to 8 bits with a scale per token, for matmuls with 8-bit weights "
-    "(W8A8)",
+    help="8-bit activations with a scale per token, in matmuls with 8-bit weights (W8A8)",
 )
 @click.option("--no-fold", is_flag=True, help="compile each layer separately, even equal ones")
 @click.option("--print-ir-after", multiple=True, metavar="PASS")

@@ -40,8 +40,7 @@ _SORTED: dict[str, Callable[[LayerCost], float] | None] = {
 @click.argument("blob", type=Path)
 @click.option("--each", is_flag=True, help="do not sum equal operations")
 @click.option(
-    "--platform",
-    help="platform, or platform file (.toml), of the blob's architecture; default: the blob's",
+    "--platform", help="platform, or file (.toml), of the blob's architecture; default: its own"
 )
 @click.option("--sort", type=click.Choice(list(_SORTED)), default="program")
 def explain_command(blob: Path, each: bool, platform: str | None, sort: str) -> None:

@@ -1,8 +1,7 @@
 """Attention with an online softmax (FlashSDPA): CMX holds the scores of one block of keys.
 
-For each block of keys: compute scores, and weights relative to the running maximum; rescale the
-running context to this maximum, and add the block's context. At the end the context is divided by
-the sum of weights.
+Each block of keys adds its context to the running context, which is first rescaled to the new
+running maximum. At the end the context is divided by the sum of weights.
 """
 
 from __future__ import annotations
