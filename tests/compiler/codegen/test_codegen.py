@@ -1,4 +1,4 @@
-"""SHAVE programs generated from ops compute what the ops mean, on the reference engine."""
+"""Execution of generated SHAVE programs on the reference engine, compared with the interpreter."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ OPS = {
 
 
 def run_kernels(model: Model, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """Run a model that consists of one kernel on the reference engine."""
+    """Run a model with a single kernel on the reference engine."""
     (kernel,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
     bench = Bench.make(ReferenceEngines())
     grid = kernel.domain[:-1]
@@ -195,11 +195,11 @@ def compare(body: str, result: str = ROW) -> None:
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_an_op_on_shave_computes_what_it_means(name: str) -> None:
+def test_an_op_on_shave_matches_the_interpreter(name: str) -> None:
     compare(OPS[name])
 
 
-def test_a_whole_layer_of_ops_is_one_program() -> None:
+def test_a_chain_of_fused_ops_is_one_program() -> None:
     compare(
         f"%a = ov.Add(%x, %p) : {PAIR}\n"
         f"%b = ov.Swish(%a) : {ROWS}\n"
@@ -208,8 +208,8 @@ def test_a_whole_layer_of_ops_is_one_program() -> None:
     )
 
 
-def test_a_row_that_is_masked_everywhere_gives_zeros_and_no_nan() -> None:
-    """Divided by almost nothing, every score is minus infinity."""
+def test_a_fully_masked_row_becomes_zeros_and_not_nan() -> None:
+    """Division by a tiny number makes every score minus infinity."""
     compare(
         f"%low = ov.Constant #ov.inline<f32 [-1.0e30]> : tensor<f32>\n"
         f"%tiny = ov.Constant #ov.inline<f32 [1.0e-30]> : tensor<f32>\n"
@@ -229,13 +229,13 @@ def _live_at_once(count: int) -> Sequence[Instruction]:
     return program.finish()
 
 
-def test_registers_are_reused_and_never_run_over() -> None:
+def test_registers_are_reused_and_their_number_is_limited() -> None:
     assert len(_live_at_once(32)) == 32 + 31 + 2
     with pytest.raises(UnsupportedModel, match="more than 32 registers"):
         _live_at_once(33)
 
 
-def test_dead_instructions_are_left_out() -> None:
+def test_dead_instructions_are_removed() -> None:
     program = ProgramBuilder()
     x = program.load(0)
     program.compute(Op.EXP, x)

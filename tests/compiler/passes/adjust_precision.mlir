@@ -1,6 +1,6 @@
 // PASS: adjust-precision{precision="f16"}
 // TOLERANCE: 0.01
-// Angles of positions stay f32, activations become f16, the result is what the model declares.
+// Angles of positions stay f32, activations become f16, and the result keeps its declared type.
 
 func.func @main(%p: tensor<1x4xi64> {ov.names = "p"}, %x: tensor<1x4xf32> {ov.names = "x"}) -> (tensor<1x4xf32> {ov.names = "y"}) {
   %pos = ov.Convert(%p) {destination_type = "f32"} : (tensor<1x4xi64>) -> tensor<1x4xf32>

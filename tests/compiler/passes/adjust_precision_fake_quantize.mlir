@@ -1,6 +1,6 @@
 // PASS: adjust-precision{precision="f16"}
 // TOLERANCE: 0.01
-// The bounds of a range keep their bits: rounded ones would make other steps.
+// The bounds of a range keep their bits: rounding would change the steps.
 
 func.func @main(%p: tensor<1x4xf32> {ov.names = "p"}) -> (tensor<1x4xf32> {ov.names = "y"}) {
   %x = ov.Negative(%p) : (tensor<1x4xf32>) -> tensor<1x4xf32>

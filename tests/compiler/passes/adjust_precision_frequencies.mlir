@@ -1,8 +1,8 @@
 // PASS: adjust-precision{precision="f16"}
 // TOLERANCE: 0.002
 // NUMBERS: p=i64<4000[1,1,4]
-// Compressed frequencies stay f32, as angles do: a rounded one is wrong by radians at late positions.
-// The same weights behind activations are narrow.
+// Compressed frequencies stay f32, as angles do: rounding one causes errors of radians at late positions.
+// The same weights, multiplied with activations, are narrowed.
 
 func.func @main(%p: tensor<1x1x4xi64> {ov.names = "p"}, %x: tensor<1x2x4xf32> {ov.names = "x"}) -> (tensor<1x2x4xf32> {ov.names = "cos"}, tensor<1x2x4xf32> {ov.names = "y"}) {
   %stored = ov.Constant #ov.inline<u8 [255, 77]> : tensor<1x2xui8>

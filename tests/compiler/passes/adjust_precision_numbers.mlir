@@ -1,6 +1,6 @@
 // PASS: adjust-precision{precision="f16"}
 // TOLERANCE: 0.01
-// A number in the graph is rounded at once: nothing is left to convert when the program runs.
+// A scalar constant is rounded at compile time: no conversion is left for run time.
 
 func.func @main(%x: tensor<1x4xf32> {ov.names = "x"}) -> (tensor<1x4xf32> {ov.names = "y"}) {
   %two = ov.Constant #ov.inline<f32 [2.0]> {ov.name = "two"} : tensor<f32>

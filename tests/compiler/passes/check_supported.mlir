@@ -1,5 +1,5 @@
 // PASS: check-supported
-// What the device can run passes unchanged; test_unsupported.py has what it cannot.
+// A supported graph passes unchanged; test_unsupported.py has the unsupported ones.
 
 func.func @main(%x: tensor<1x4xf32> {ov.names = "x"}) -> (tensor<1x4xf32> {ov.names = "y"}) {
   %y = ov.Exp(%x) : (tensor<1x4xf32>) -> tensor<1x4xf32>

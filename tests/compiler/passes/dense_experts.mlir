@@ -1,6 +1,6 @@
 // PASS: dense-experts
-// Two of three experts for each of four tokens. The second expert's pairs are listed by token first,
-// and its result is not weighted: what counts is what the numbers mean.
+// Two of three experts for each of four tokens. The second expert's pairs list the token first, and
+// its result is not weighted: the meaning of the indices matters, not their order.
 
 func.func @main(%x: tensor<4x2xf32> {ov.names = "x"}, %p: tensor<4x3xf32> {ov.names = "p"}) -> (tensor<4x2xf32> {ov.names = "y"}) {
   %zero = ov.Constant #ov.inline<i64 [0]> : tensor<i64>

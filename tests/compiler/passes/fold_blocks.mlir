@@ -1,7 +1,7 @@
 // PASS: fold-blocks
 // NUMBERS: no
-// Of four equal layers the first and the last stay. Each constant that differs holds the values of
-// all layers, each variable's ids are remembered, and the last layer reads what the first one made.
+// Of four equal layers the first and the last stay. Each differing constant holds the values of all
+// layers, each variable's ids are recorded, and the last layer reads the first one's result.
 
 func.func @main(%ids: tensor<1x2xi64> {ov.names = "ids"}) -> (tensor<1x2x4xf32> {ov.names = "y"}) {
   %table = ov.Constant #ov.file<"model.bin", 0, 128, f32> : tensor<8x4xf32>

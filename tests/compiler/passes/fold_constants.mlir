@@ -1,5 +1,5 @@
 // PASS: fold-constants
-// What depends on constants alone is computed; a conversion of a weight in a file is left to the hardware.
+// Ops on constants are computed; a conversion of a weight in a file is left to the hardware.
 
 func.func @main(%x: tensor<2xi64> {ov.names = "x"}) -> (tensor<2xi64> {ov.names = "y"}) {
   %a = ov.Constant #ov.inline<i64 [1, 2]> : tensor<2xi64>

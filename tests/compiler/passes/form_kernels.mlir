@@ -1,5 +1,5 @@
 // PASS: form-kernels
-// Numbers go into the kernel, tensors stay operands; a reduction over rows instead of columns is no kernel.
+// Scalars become immediates, tensors stay operands; a reduction over rows is not a kernel, unlike one over columns.
 
 func.func @main(%x: tensor<2x4xf32> {ov.names = "x"}) -> (tensor<2x4xf32> {ov.names = "y"}, tensor<1x4xf32> {ov.names = "z"}) {
   %two = ov.Constant #ov.inline<f32 [2.0]> : tensor<f32>

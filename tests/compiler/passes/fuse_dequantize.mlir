@@ -13,14 +13,14 @@ func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x4xf32> {o
   %weights = ov.Convert(%flat) {destination_type = "f32"} : (tensor<4x8xf16>) -> tensor<4x8xf32>
   %y = ov.MatMul(%x, %weights) {transpose_a = false, transpose_b = true} : (tensor<1x3x8xf32>, tensor<4x8xf32>) -> tensor<1x3x4xf32>
 
-  // Without a zero point, and without a group; a factor that is no table of a row stays.
+  // Without a zero point, and without a group; a factor that is not a table of rows stays.
   %plain = ov.Constant #ov.inline<i8 [1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8]> : tensor<2x8xi8>
   %row = ov.Constant #ov.inline<f32 [0.5, 0.25]> : tensor<2x1xf32>
   %number = ov.Convert(%plain) {destination_type = "f32"} : (tensor<2x8xi8>) -> tensor<2x8xf32>
   %b = ov.Multiply(%row, %number) : (tensor<2x1xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   %z = ov.MatMul(%x, %b) {transpose_a = false, transpose_b = true} : (tensor<1x3x8xf32>, tensor<2x8xf32>) -> tensor<1x3x2xf32>
 
-  // Floats of 8 bits.
+  // 8-bit floats.
   %floats = ov.Constant #ov.inline<f8e4m3 "AQIDBAUGBwgBAgMEBQYHCA=="> : tensor<2x8xf8E4M3FN>
   %float = ov.Convert(%floats) {destination_type = "f32"} : (tensor<2x8xf8E4M3FN>) -> tensor<2x8xf32>
   %c = ov.Multiply(%float, %row) : (tensor<2x8xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>

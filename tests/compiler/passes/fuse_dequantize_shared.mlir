@@ -1,6 +1,6 @@
 // PASS: fuse-dequantize
 // TOLERANCE: 0.001
-// Weights that several conversions use are f32 in all of them; who computes in f16 reads f16.
+// Weights with several conversions are computed in f32 for all of them; a user in f16 reads f16.
 
 func.func @main(%x: tensor<2x4xf32> {ov.names = "x"}, %h: tensor<2x4xf16> {ov.names = "h"}) -> (tensor<2x4xf32> {ov.names = "y"}, tensor<2x4xf32> {ov.names = "z"}, tensor<2x4xf16> {ov.names = "u"}) {
   %stored = ov.Constant #ov.inline<u8 [255, 254, 253, 252, 251, 77, 3, 1]> : tensor<2x4xui8>

@@ -1,7 +1,7 @@
 // PASS: fuse-fake-quantize
 // TOLERANCE: 0.002
-// Two products share the steps of one tensor; a range per channel, one without a step at zero, and
-// groups of channels stay arithmetic of floats.
+// Two matmuls share one quantised tensor; a range per channel, one without a step at zero, and
+// groups of channels stay in float arithmetic.
 
 func.func @main(%x: tensor<1x3x8xf16> {ov.names = "x"}) -> (tensor<1x3x2xf16> {ov.names = "a"}, tensor<1x3x2xf16> {ov.names = "b"}, tensor<1x3x1xf16> {ov.names = "c"}, tensor<1x3x2xf16> {ov.names = "d"}, tensor<1x3x2xf16> {ov.names = "e"}) {
   %w = ov.Constant #ov.inline<i8 [100, -20, 30, -40, 50, -60, 70, 80, 1, 20, -3, 40, -5, 60, 127, -128]> : tensor<2x8xi8>

@@ -1,5 +1,5 @@
 // PASS: form-kernels,fuse-kernels
-// The sum is used later, too: it becomes a second result. The next kernel has another domain.
+// The sum has another user, so it becomes a second result. The next kernel has another domain.
 
 func.func @main(%x: tensor<2x4xf32> {ov.names = "x"}, %h: tensor<2x4xf32> {ov.names = "h"}, %wide: tensor<3x2x4xf32> {ov.names = "wide"}) -> (tensor<2x4xf32> {ov.names = "sum"}, tensor<2x4xf32> {ov.names = "norm"}, tensor<3x2x4xf32> {ov.names = "z"}) {
   %sum = ov.Add(%x, %h) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>

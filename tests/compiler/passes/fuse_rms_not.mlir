@@ -1,5 +1,5 @@
 // PASS: fuse-rms
-// The mean of squares of something else is no norm of x.
+// The mean of squares of another tensor is not a norm of x.
 
 func.func @main(%x: tensor<1x8xf32> {ov.names = "x"}, %z: tensor<1x8xf32> {ov.names = "z"}) -> (tensor<1x8xf32> {ov.names = "y"}) {
   %one = ov.Constant #ov.inline<f32 [1.0]> : tensor<1x1xf32>

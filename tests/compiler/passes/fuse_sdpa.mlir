@@ -1,5 +1,5 @@
 // PASS: fuse-sdpa
-// Attention written out, over key heads that are repeated for each head of a group.
+// Attention as separate ops, over key heads that are repeated for each head of a group.
 
 func.func @main(%q: tensor<1x4x3x8xf32> {ov.names = "q"}, %k: tensor<1x2x5x8xf32> {ov.names = "k"}, %v: tensor<1x2x5x8xf32> {ov.names = "v"}, %mask: tensor<1x1x3x5xf32> {ov.names = "mask"}) -> (tensor<1x4x3x8xf32> {ov.names = "y"}) {
   %axis = ov.Constant #ov.inline<i64 [2]> : tensor<i64>

@@ -1,7 +1,7 @@
 // PASS: lift-state
 // NUMBERS: no
-// Arguments and results are appended in the order of the ops, which differs between the two: they are
-// paired by the name behind the prefix.
+// Arguments and results are appended in the order of the ops, which differs between the two: pairs
+// are found by the name behind the prefix.
 
 func.func @main(%x: tensor<1x2xf32> {ov.names = "x"}) -> (tensor<1x2xf32> {ov.names = "y"}) {
   %v = "ov.ReadValue"() {variable_id = "past.0.value"} : () -> tensor<1x2xf32>

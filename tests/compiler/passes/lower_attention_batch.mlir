@@ -1,7 +1,7 @@
 // PASS: lower-attention
 // TOLERANCE: 0.002
-// Two sequences, whose caches lie apart and are joined to a batch: each is read where it is. One
-// cache is of floats, the other has 8 bits; the new rows come from one tensor.
+// Two sequences, whose separate caches are concatenated to a batch: each cache is read directly. One
+// cache has floats, the other has 8 bits; the new rows come from one tensor.
 
 func.func @main(%q: tensor<2x4x1x8xf16> {ov.names = "q"}, %a: tensor<1x3x2x8xf16> {ov.names = "a"}, %b: tensor<1x3x2x8xf16> {ov.names = "b"}, %n: tensor<2x2x1x8xf16> {ov.names = "n"}, %c: tensor<1x3x2x8xi8> {ov.names = "c"}, %s: tensor<1x3x2x1xf16> {ov.names = "s"}, %d: tensor<1x3x2x8xi8> {ov.names = "d"}, %t: tensor<1x3x2x1xf16> {ov.names = "t"}, %m: tensor<2x2x1x8xi8> {ov.names = "m"}, %u: tensor<2x2x1x1xf16> {ov.names = "u"}, %mask: tensor<2x1x1x4xf32> {ov.names = "mask"}) -> (tensor<2x4x1x8xf16> {ov.names = "y"}, tensor<2x4x1x8xf16> {ov.names = "z"}) {
   %order = ov.Constant #ov.inline<i64 [0, 2, 1, 3]> : tensor<4xi64>

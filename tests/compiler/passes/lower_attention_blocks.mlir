@@ -1,5 +1,5 @@
 // PASS: lower-attention
-// A past in two blocks and a tail is joined, and joined again with the new rows: all four stay apart.
+// A past of two blocks and a tail is concatenated, and again with the new rows: all four stay separate.
 
 func.func @main(%q: tensor<1x4x1x8xf32> {ov.names = "q"}, %a: tensor<1x4x2x8xf32> {ov.names = "a"}, %b: tensor<1x4x2x8xf32> {ov.names = "b"}, %t: tensor<1x3x2x8xf32> {ov.names = "t"}, %n: tensor<1x2x1x8xf32> {ov.names = "n"}, %mask: tensor<1x1x1x12xf32> {ov.names = "mask"}) -> (tensor<1x4x1x8xf32> {ov.names = "y"}) {
   %order = ov.Constant #ov.inline<i64 [0, 2, 1, 3]> : tensor<4xi64>

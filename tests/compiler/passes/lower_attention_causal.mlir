@@ -1,6 +1,6 @@
 // PASS: lower-attention
-// That tokens do not see later ones is constant; which of the others are padding is not. Row 0 may
-// attend to the cache and itself, row 1 to one position more.
+// The causal part of the mask is constant, the padding part is not. Row 0 may attend to the cache
+// and itself, row 1 to one position more.
 
 func.func @main(%q: tensor<1x2x2x8xf32> {ov.names = "q"}, %k: tensor<1x2x5x8xf32> {ov.names = "k"}, %v: tensor<1x2x5x8xf32> {ov.names = "v"}, %real: tensor<1x1x1x5xi1> {ov.names = "real"}) -> (tensor<1x2x2x8xf32> {ov.names = "y"}) {
   %causal = ov.Constant #ov.inline<boolean [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]> : tensor<1x1x2x5xi1>

@@ -11,7 +11,7 @@ func.func @main(%q: tensor<1x4x2x8xf16> {ov.names = "q"}, %past: tensor<1x6x2x8x
   func.return %y : tensor<1x4x2x8xf16>
 }
 
-// Keys and values go to the DPU as they are stored.
+// The DPU reads keys and values in their stored type.
 // CHECK-NOT:  ov.Convert
 // CHECK:      %[[PAST:.*]] = ov.Transpose(%{{.*}}) : (tensor<1x6x2x8xf8E5M2>, tensor<4xi64>) -> tensor<1x2x6x8xf8E5M2>
 // CHECK-NEXT: %[[NEW:.*]] = ov.Transpose(%{{.*}}) : (tensor<1x2x2x8xf8E5M2>, tensor<4xi64>) -> tensor<1x2x2x8xf8E5M2>

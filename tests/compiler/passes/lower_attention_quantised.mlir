@@ -1,7 +1,7 @@
 // PASS: lower-attention
 // TOLERANCE: 0.002
-// A cache in 8 bits, stored token by token, and new rows in 8 bits: nothing widens them. Where one
-// part is of floats, all of them are.
+// A cache in 8 bits, stored token by token, and new rows in 8 bits: nothing widens them. If one part
+// has floats, all parts are widened.
 
 func.func @main(%q: tensor<1x4x2x8xf16> {ov.names = "q"}, %p: tensor<1x3x2x8xi8> {ov.names = "p"}, %s: tensor<1x3x2x1xf16> {ov.names = "s"}, %n: tensor<1x2x2x8xi8> {ov.names = "n"}, %t: tensor<1x2x2x1xf16> {ov.names = "t"}, %f: tensor<1x2x2x8xf16> {ov.names = "f"}) -> (tensor<1x4x2x8xf16> {ov.names = "y"}, tensor<1x4x2x8xf16> {ov.names = "z"}) {
   %order = ov.Constant #ov.inline<i64 [0, 2, 1, 3]> : tensor<4xi64>

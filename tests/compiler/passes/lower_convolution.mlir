@@ -1,7 +1,7 @@
 // PASS: lower-convolution
 // TOLERANCE: 1e-5
-// What each place of a filter passes lies side by side, between zeros: a matrix, and a product. Of
-// filters of one element all places are passed; the second has two spatial axes.
+// The padded inputs of each filter element form a matrix, which a matmul multiplies with the filters. A
+// filter of one element reads all positions; the second case has two spatial axes.
 
 func.func @main(%x: tensor<1x2x6xf32> {ov.names = "x"}, %w: tensor<4x2x3xf32> {ov.names = "w"}, %i: tensor<2x3x4x5xf32> {ov.names = "i"}, %f: tensor<2x3x2x2xf32> {ov.names = "f"}, %o: tensor<5x2x1xf32> {ov.names = "o"}) -> (tensor<1x4x3xf32> {ov.names = "y"}, tensor<2x2x4x2xf32> {ov.names = "z"}, tensor<1x5x6xf32> {ov.names = "one"}) {
   %y = ov.Convolution(%x, %w) {strides = array<i64: 2>, pads_begin = array<i64: 1>, pads_end = array<i64: 1>, dilations = array<i64: 1>, auto_pad = "explicit"} : (tensor<1x2x6xf32>, tensor<4x2x3xf32>) -> tensor<1x4x3xf32>

@@ -1,6 +1,6 @@
 // PASS: lower-gather
 // NUMBERS: ids=i64<3[1,2]
-// Only the rows that are looked up are converted, and DMA takes the i64 ids as they come.
+// Only the looked-up rows are converted, and DMA reads the i64 ids unchanged.
 
 func.func @main(%ids: tensor<1x2xi64> {ov.names = "ids"}) -> (tensor<1x2x4xf32> {ov.names = "y"}) {
   %stored = ov.Constant #ov.inline<f16 [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]> : tensor<3x4xf16>

@@ -1,6 +1,6 @@
 // PASS: lower-gather
 // NUMBERS: ids=i64<2[1,3]
-// Rows of each group's scale are looked up with the rows of the weights.
+// Rows of scales are looked up together with the rows of the weights.
 
 func.func @main(%ids: tensor<1x3xi64> {ov.names = "ids"}) -> (tensor<1x3x4xf32> {ov.names = "y"}) {
   %stored = ov.Constant #ov.inline<u8 [1, 2, 3, 4, 5, 6, 7, 8]> : tensor<2x2x2xui8>

@@ -1,5 +1,5 @@
 // PASS: lower-gather
-// Row numbers that are known, as those of positions, are stored as DMA wants them.
+// Constant row indices, as those of positions, are stored as i64 for DMA.
 
 func.func @main(%x: tensor<1x2x4xf32> {ov.names = "x"}) -> (tensor<1x2x4xf32> {ov.names = "y"}) {
   %table = ov.Constant #ov.inline<f32 [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0]> : tensor<3x4xf32>

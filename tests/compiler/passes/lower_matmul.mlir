@@ -1,6 +1,6 @@
 // PASS: lower-matmul
 // TOLERANCE: 0.01
-// The weight goes to the DPU in the type it is stored in; the product leaves it as f32.
+// The DPU reads the weight in its stored type, and stores the result as f32.
 
 func.func @main(%x: tensor<1x2x4xf16> {ov.names = "x"}) -> (tensor<1x2x2xf32> {ov.names = "y"}) {
   %stored = ov.Constant #ov.inline<f32 [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<2x4xf32>

@@ -1,6 +1,6 @@
 // PASS: lower-matmul
-// Matrices that are taken by number from a stack are not gathered first: the product does it as it
-// loads them. A stack of quantised ones comes with the stacks of its tables.
+// Matrices chosen from a stack are not gathered first: the matmul gathers them while loading. A
+// quantised stack comes with the stacks of its tables.
 
 func.func @main(%x: tensor<2x1x4xf32> {ov.names = "x"}) -> (tensor<2x1x3xf32> {ov.names = "y"}, tensor<2x1x2xf32> {ov.names = "z"}) {
   %numbers = ov.Constant #ov.inline<i64 [2, 0]> : tensor<2xi64>

@@ -2,7 +2,7 @@
 // TOLERANCE: 0.05
 
 func.func @main(%x: tensor<1x3x8xf16> {ov.names = "x"}) -> (tensor<1x3x4xf16> {ov.names = "y"}, tensor<1x3x2xf16> {ov.names = "z"}) {
-  // Groups of four channels, 4 bits: the reshape is part of the weight.
+  // 4-bit weights in groups of four channels: the reshape is part of the weight.
   %stored = ov.Constant #ov.inline<u4 "AQIDBAUGBwgBAgMEBQYHCAECAwQFBgcIAQIDBAUGBwg="> : tensor<4x2x4xui4>
   %zero = ov.Constant #ov.inline<u4 [1, 2, 3, 4, 5, 6, 7, 8]> : tensor<4x2x1xui4>
   %scale = ov.Constant #ov.inline<f16 [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]> : tensor<4x2x1xf16>

@@ -1,5 +1,5 @@
 // PASS: lower-matmul
-// The DPU widens its operands itself: a product of numbers that were made f32 takes them as they were.
+// The DPU widens its operands itself: a matmul of values converted to f32 reads them before conversion.
 
 func.func @main(%x: tensor<1x2x4xf16> {ov.names = "x"}, %w: tensor<1x2x4xbf16> {ov.names = "w"}, %i: tensor<1x2x4xi8> {ov.names = "i"}) -> (tensor<1x2x2xf32> {ov.names = "y"}, tensor<1x2x2xf32> {ov.names = "z"}) {
   %a = ov.Convert(%x) {destination_type = "f32"} : (tensor<1x2x4xf16>) -> tensor<1x2x4xf32>

@@ -1,7 +1,7 @@
 // PASS: lower-reduction
-// Over the outer dimension a chain of sums; over both the rows first, within a kernel; over the last
-// one with its dimension kept, and then without. What is row-wise already stays. A mean over the outer
-// dimension is a sum that is divided.
+// The outer dimension: a chain of sums; both: the rows first, in a kernel; the last: with its dimension
+// kept, and then without. A row-wise reduction stays. A mean over the outer dimension is a sum and
+// a division.
 
 func.func @main(%x: tensor<3x2x4xf32> {ov.names = "x"}) -> (tensor<2x4xf32> {ov.names = "a"}, tensor<1x2x1xf32> {ov.names = "b"}, tensor<3x2xf32> {ov.names = "c"}, tensor<3x2x1xf32> {ov.names = "d"}, tensor<2x4xf32> {ov.names = "e"}) {
   %outer = ov.Constant #ov.inline<i64 [0]> : tensor<1xi64>

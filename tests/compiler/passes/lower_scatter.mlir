@@ -1,6 +1,6 @@
 // PASS: lower-scatter
 // TOLERANCE: 0
-// Weights of the chosen go to their places, a column of indices at a time; sums add to what is there.
+// Weights of the chosen experts go to their places, one column of indices at a time; sums accumulate.
 
 func.func @main(%x: tensor<3x5xf32> {ov.names = "x"}, %d: tensor<3x5xf32> {ov.names = "d"}) -> (tensor<3x5xf32> {ov.names = "y"}, tensor<3x5xf32> {ov.names = "z"}) {
   %two = ov.Constant #ov.inline<i64 [2]> : tensor<i64>

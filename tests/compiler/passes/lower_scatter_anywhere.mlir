@@ -1,6 +1,6 @@
 // PASS: lower-scatter
 // TOLERANCE: 0
-// Nothing says where indices come from: from the end they count, too. Where they cannot, nothing is compared twice.
+// Indices of unknown origin may count from the end, so both forms are compared; unsigned ones are compared once.
 
 func.func @main(%x: tensor<3x5xf32> {ov.names = "x"}, %d: tensor<3x5xf32> {ov.names = "d"}) -> (tensor<3x5xf32> {ov.names = "y"}, tensor<3x5xf32> {ov.names = "z"}) {
   %two = ov.Constant #ov.inline<i64 [2]> : tensor<i64>

@@ -1,7 +1,7 @@
 // PASS: lower-topk
 // TOLERANCE: 0
-// One round for each element: the largest, its first place, and what is left of the row. Rows of
-// equal elements give the first ones.
+// One round per element: the maximum, its first position, and the rest of the row. Among equal
+// elements the first ones are chosen.
 
 func.func @main(%x: tensor<3x5xf32> {ov.names = "x"}, %n: tensor<2x4xi64> {ov.names = "n"}) -> (tensor<3x2xf32> {ov.names = "v"}, tensor<3x2xi64> {ov.names = "i"}, tensor<2x3xi32> {ov.names = "tied"}, tensor<2x1xf32> {ov.names = "least"}) {
   %two = ov.Constant #ov.inline<i64 [2]> : tensor<i64>

@@ -15,7 +15,7 @@ func.func @main(%q: tensor<1x4x2x8xf32> {ov.names = "q"}, %past: tensor<1x6x2x8x
   %v = ov.Concat(%ct, %dt) {axis = 2 : i64} : (tensor<1x2x6x8xf32>, tensor<1x2x2x8xf32>) -> tensor<1x2x8x8xf32>
   %y = ov.ScaledDotProductAttention(%q, %k, %v) {causal = false} : (tensor<1x4x2x8xf32>, tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x4x2x8xf32>
 
-  // What is partly of another scale, or of none, stays.
+  // A part with another scale, or without one, prevents the move.
   %other = ov.Constant #ov.inline<f32 [0.5]> : tensor<f32>
   %e = ov.Dequantize(%past, %other) {destination_type = "f32"} : (tensor<1x6x2x8xf8E4M3FN>, tensor<f32>) -> tensor<1x6x2x8xf32>
   %f = ov.Dequantize(%new, %scale) {destination_type = "f32"} : (tensor<1x2x2x8xf8E4M3FN>, tensor<f32>) -> tensor<1x2x2x8xf32>

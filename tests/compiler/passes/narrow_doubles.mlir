@@ -1,7 +1,7 @@
 // PASS: narrow-doubles
 // TOLERANCE: 1e-6
-// No hardware has f64: it is computed in f32, constants of it among them; inputs and outputs keep
-// the type that they have, which is refused later on.
+// No hardware has f64: ops and constants are computed in f32. Inputs and outputs keep their type,
+// which is refused later.
 
 func.func @main(%x: tensor<3xi64> {ov.names = "x"}, %d: tensor<3xf64> {ov.names = "d"}) -> (tensor<3xf32> {ov.names = "y"}, tensor<3xf64> {ov.names = "z"}) {
   %wide = ov.Convert(%x) {ov.name = "wide", destination_type = "f64"} : (tensor<3xi64>) -> tensor<3xf64>

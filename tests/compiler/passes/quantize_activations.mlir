@@ -1,6 +1,6 @@
 // PASS: quantize-activations
 // TOLERANCE: 0.02
-// Two products read the same rows, which are quantised once; four groups of channels stay floats.
+// Two matmuls read the same rows, which are quantised once; four groups of channels stay in floats.
 
 func.func @main(%x: tensor<1x3x8xf32> {ov.names = "x"}) -> (tensor<1x3x2xf32> {ov.names = "a"}, tensor<1x3x2xf32> {ov.names = "b"}, tensor<1x3x1xf32> {ov.names = "c"}) {
   %w = ov.Constant #ov.inline<i8 [100, -20, 30, -40, 50, -60, 70, 80, 1, 20, -3, 40, -5, 60, 127, -128]> : tensor<2x8xi8>

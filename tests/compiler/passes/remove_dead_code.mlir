@@ -1,5 +1,5 @@
 // PASS: remove-dead-code
-// A variable that is only read goes; one that is assigned stays.
+// A variable that is only read is removed; one that is assigned stays.
 
 func.func @main(%x: tensor<1x2xf32> {ov.names = "x"}) -> (tensor<1x2xf32> {ov.names = "y"}) {
   %unused = ov.Exp(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>

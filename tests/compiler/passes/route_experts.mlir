@@ -1,6 +1,6 @@
 // PASS: route-experts
-// Of three stacked experts a token goes through two: their weights are gathered by the router's
-// choice, and the sum is over choices in place of experts.
+// A token uses two of three stacked experts: their weights are gathered by the router's ids, and the
+// sum is over choices instead of experts.
 
 func.func @main(%x: tensor<1x4xf32> {ov.names = "x"}, %scores: tensor<1x3xf32> {ov.names = "scores"}) -> (tensor<1x2xf32> {ov.names = "y"}) {
   %two = ov.Constant #ov.inline<i64 [2]> : tensor<i64>

@@ -1,6 +1,6 @@
 // PASS: separate-weights
 // NUMBERS: no
-// A weight that is used twice is one input; what is held in the IR itself stays.
+// A weight that is used twice is one input; an inline constant stays.
 
 func.func @main(%x: tensor<1x2x4xf16> {ov.names = "x"}) -> (tensor<1x2x2xf16> {ov.names = "y"}, tensor<1x2x2xf16> {ov.names = "z"}) {
   %a = ov.Constant #ov.file<"folder/model.bin", 64, 8, i8> : tensor<2x4xi8>

@@ -1,6 +1,6 @@
 // PASS: simplify
 // NUMBERS: beam=i32<1[1]
-// An empty cache, a broadcast to the same shape, a whole slice, a gather of everything: all vanish.
+// An empty cache, a broadcast to the same shape, a complete slice, a complete gather: all are removed.
 
 func.func @main(%new: tensor<1x4x7x32xf32> {ov.names = "new"}, %beam: tensor<1xi32> {ov.names = "beam"}) -> (tensor<1x4x7x32xf32> {ov.names = "y"}) {
   %empty = ov.Constant #ov.inline<f32 []> : tensor<1x4x0x32xf32>

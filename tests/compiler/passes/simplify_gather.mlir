@@ -1,5 +1,5 @@
 // PASS: simplify
-// Known indices: a slice, a single element, each element twice; others stay.
+// Constant indices: a slice, a single element, each element twice; others stay.
 
 func.func @main(%x: tensor<2x4xf32> {ov.names = "x"}) -> (tensor<2x2xf32> {ov.names = "a"}, tensor<2xf32> {ov.names = "b"}, tensor<2x8xf32> {ov.names = "c"}, tensor<2x3xf32> {ov.names = "d"}) {
   %axis = ov.Constant #ov.inline<i64 [1]> : tensor<i64>

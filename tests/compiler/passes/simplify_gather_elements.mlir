@@ -1,8 +1,8 @@
 // PASS: simplify
 // NUMBERS: p=i64<5[1,3], x=f32[2,2,4]
-// One index for all columns: rows of a table, as GPT-J looks up sines. Tuples that count through
-// the outer dimensions: nothing but a reshape, as GLM-4 repeats each angle. An index of its own for
-// each element stays, and so do tuples that nobody knows.
+// One index for all columns: rows of a table, as GPT-J looks up sines. Tuples that enumerate the
+// outer dimensions: only a reshape, as GLM-4 repeats each angle. A separate index for each element
+// stays, and so do tuples that are not constant.
 
 func.func @main(%p: tensor<1x3xi64> {ov.names = "p"}, %x: tensor<2x2x4xf32> {ov.names = "x"}) -> (tensor<1x3x2xf32> {ov.names = "a"}, tensor<4x4xf32> {ov.names = "b"}, tensor<5x1xf32> {ov.names = "c"}, tensor<1x4xf32> {ov.names = "d"}) {
   %table = ov.Constant #ov.inline<f32 [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]> : tensor<5x2xf32>

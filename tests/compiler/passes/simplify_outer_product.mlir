@@ -1,5 +1,5 @@
 // PASS: simplify
-// Frequencies times positions is no matrix product: as a product of elements it stays exact.
+// Frequencies times positions become an element-wise multiplication, which stays exact, not a matmul.
 
 func.func @main(%p: tensor<1x1x8xf32> {ov.names = "p"}) -> (tensor<1x4x8xf32> {ov.names = "y"}) {
   %f = ov.Constant #ov.inline<f32 [1.0, 0.5, 0.25, 0.125]> : tensor<1x4x1xf32>

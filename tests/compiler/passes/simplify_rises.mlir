@@ -1,5 +1,5 @@
 // PASS: simplify
-// A leaky rectifier is a maximum; an element that is repeated is broadcast. Others stay.
+// A leaky rectifier becomes a maximum; repeated elements become a broadcast. Others stay.
 
 func.func @main(%x: tensor<1x2x3xf32> {ov.names = "x"}) -> (tensor<1x2x3xf32> {ov.names = "a"}, tensor<1x2x3xf32> {ov.names = "b"}, tensor<1x2x6xf32> {ov.names = "c"}, tensor<1x2x6xf32> {ov.names = "d"}) {
   %slope = ov.Constant #ov.inline<f32 [0.5]> : tensor<1xf32>

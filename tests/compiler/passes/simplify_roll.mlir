@@ -1,5 +1,5 @@
 // PASS: simplify
-// What is before a cut goes behind what is after it; by nothing, or by all there is, stays.
+// Elements before a cut move behind the rest; shifts by zero, or by the full length, are removed.
 
 func.func @main(%x: tensor<2x4xf32> {ov.names = "x"}) -> (tensor<2x4xf32> {ov.names = "a"}, tensor<2x4xf32> {ov.names = "b"}) {
   %back = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>

@@ -1,6 +1,6 @@
 // PASS: simplify
-// How exporters of some models write mask[:, :, :, :n] = …, where n is the whole length; an update
-// in another order stays.
+// Some exporters write mask[:, :, :, :n] = … so, where n is the full length; an update in another
+// order stays.
 
 func.func @main(%d: tensor<2x3xf32> {ov.names = "d"}, %u: tensor<2x3xf32> {ov.names = "u"}, %v: tensor<6xf32> {ov.names = "v"}) -> (tensor<2x3xf32> {ov.names = "x"}, tensor<2x3xf32> {ov.names = "y"}, tensor<2x3xf32> {ov.names = "z"}) {
   %rows = ov.Constant #ov.inline<i64 [0, 1]> : tensor<2x1xi64>

@@ -1,6 +1,6 @@
 // PASS: simplify
-// How exporters write x[:, 1::2] = …: all is flat, and indices are numbers in row-major order. Columns
-// are joined; places that are no columns, or in another order, stay.
+// Exporters write x[:, 1::2] = … so: data is flat, and indices are in row-major order. Columns are
+// concatenated; places that are not columns, or in another order, stay.
 
 func.func @main(%d: tensor<2x4xf32> {ov.names = "d"}, %u: tensor<4xf32> {ov.names = "u"}) -> (tensor<8xf32> {ov.names = "x"}, tensor<8xf32> {ov.names = "y"}) {
   %minus = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>

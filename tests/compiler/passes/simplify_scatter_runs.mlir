@@ -1,6 +1,6 @@
 // PASS: simplify
-// How exporters write mask[:, :n] = …: what is not assigned, and what is, are joined. Slices that do
-// not ascend stay with their order.
+// Exporters write mask[:, :n] = … so: unassigned and assigned slices are concatenated. Slices that
+// do not ascend are not changed.
 
 func.func @main(%d: tensor<6xf32> {ov.names = "d"}, %u: tensor<3xf32> {ov.names = "u"}) -> (tensor<6xf32> {ov.names = "x"}, tensor<6xf32> {ov.names = "y"}) {
   %some = ov.Constant #ov.inline<i64 [1, 2, 4]> : tensor<3x1xi64>

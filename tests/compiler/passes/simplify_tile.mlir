@@ -1,6 +1,6 @@
 // PASS: simplify
 // TOLERANCE: 0
-// Repetitions are a broadcast: of a dimension of 1 itself, of a longer one along a new one before it.
+// Repetitions become broadcasts: along a dimension of 1 itself, or along a new one before a longer dimension.
 
 func.func @main(%x: tensor<2x1x3xf32> {ov.names = "x"}) -> (tensor<2x4x3xf32> {ov.names = "a"}, tensor<1x6x1x6xf32> {ov.names = "b"}, tensor<1x2x1x3xf32> {ov.names = "c"}) {
   %four = ov.Constant #ov.inline<i64 [1, 4, 1]> : tensor<3xi64>

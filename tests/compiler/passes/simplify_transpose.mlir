@@ -1,5 +1,5 @@
 // PASS: simplify
-// Two transpositions are one, or none.
+// Two transposes become one, or none.
 
 func.func @main(%x: tensor<2x3x4xf32> {ov.names = "x"}) -> (tensor<2x3x4xf32> {ov.names = "same"}, tensor<4x2x3xf32> {ov.names = "turned"}) {
   %there = ov.Constant #ov.inline<i64 [2, 0, 1]> : tensor<3xi64>

@@ -1,6 +1,6 @@
 // PASS: sort-ops
 // NUMBERS: yes
-// The mask comes before the data, and operands in the order in which their user has them.
+// The mask comes before the data, and operands follow the order of their user.
 
 func.func @main(%ids: tensor<1x2xi64> {ov.names = "ids"}, %mask: tensor<1x4xf32> {ov.names = "attention_mask"}) -> (tensor<1x2x4xf32> {ov.names = "y"}) {
   %table = ov.Constant #ov.inline<f32 [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]> : tensor<4x4xf32>

@@ -1,5 +1,5 @@
 // PASS: specialize-shapes{shapes="x=2x3"}
-// Shapes flow from the input; the arithmetic on them becomes constants.
+// Shapes flow from the input; shape arithmetic becomes constants.
 // NUMBERS: x=f32[2,3]
 
 func.func @main(%x: tensor<?x?xf32> {ov.names = "x"}) -> (tensor<?x?xf32> {ov.names = "y"}) {

@@ -1,6 +1,6 @@
 // PASS: split-experts
-// Each expert's weights become a matrix of their own, cut out of what is stored; a scale that all
-// share stays whole. A batch of plain weights is left as it is.
+// Each expert's weights become a separate matrix, sliced from the stored ones; a common scale is
+// not split. A batch of plain weights is not changed.
 
 func.func @main(%x: tensor<2x1x4xf32> {ov.names = "x"}) -> (tensor<2x1x3xf32> {ov.names = "y"}, tensor<2x1x2xf32> {ov.names = "z"}, tensor<2x1x1xf32> {ov.names = "p"}) {
   %stored = ov.Constant #ov.inline<i8 "AQIDBAUGBwgJCgsM//79/Pv6+fj39vX0"> : tensor<2x3x2x2xi8>

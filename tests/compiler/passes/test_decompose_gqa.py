@@ -1,4 +1,4 @@
-"""GroupQueryAttention means the same after it has been taken apart."""
+"""GroupQueryAttention computes the same before and after its decomposition."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ USUAL: dict[str, Any] = {
 
 @settings(max_examples=18, deadline=None)
 @given(data=st.data())
-def test_it_computes_the_same(data: st.DataObject) -> None:
+def test_the_decomposition_computes_the_same(data: st.DataObject) -> None:
     def number(low: int, high: int) -> int:
         return data.draw(st.integers(low, high))
 
     shared, tokens, half = number(1, 3), number(1, 5), number(1, 3)
     heads, width, rows = shared * number(1, 3), 2 * half, number(5, 9)
     angles = number(1, half)
-    # A prompt may be shorter than the model takes: what is before it is padding.
+    # A prompt may be shorter than the model's token input: the tokens before it are padding.
     last = number(0, rows - 1)
     rotary = data.draw(st.booleans())
     draw = np.random.default_rng(number(0, 99))
@@ -113,13 +113,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_does_not_go_together_is_refused(what: str) -> None:
+def test_inconsistent_operands_and_attributes_are_refused(what: str) -> None:
     changed, says = BAD[what]
     with pytest.raises(ValueError, match=says):
         small(1, **changed)
 
 
-def test_of_a_batch_it_is_said_why_it_is_refused() -> None:
+def test_the_refusal_of_a_batch_states_the_reason() -> None:
     model = small(2)
     with pytest.raises(UnsupportedOps, match="GroupQueryAttention-extension over a batch of 2: "):
         compile_model(model, Options())

@@ -1,4 +1,4 @@
-"""Experts whose tokens are not known, or meet one another, are refused."""
+"""Mixtures of experts with unknown routing or dependent tokens are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def densify(text: str) -> Model:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_no_sum_over_experts_is_refused(change: str) -> None:
+def test_a_graph_that_is_not_a_sum_over_experts_is_refused(change: str) -> None:
     old, new = CHANGES[change]
     assert old in ROUTED
     extra = (
@@ -71,7 +71,7 @@ SORTED = f"""func.func @main(%x: tensor<4x2xf32> {{ov.names = "x"}},
   %y = {EXPERT} -> ROWS
   func.return %y : ROWS
 }}"""
-"""GraniteMoE: tokens lie side by side by experts, whose rows are cut out by counts."""
+"""GraniteMoE: tokens are sorted by expert, and each expert's rows are sliced by token counts."""
 
 SHORT = {
     "ROWS": "tensor<?x2xf32>",
@@ -89,7 +89,7 @@ def densify_sorted(*change: str) -> Model:
     return densify(text)
 
 
-def test_rows_that_are_cut_out_by_counts_are_named_as_a_mixture() -> None:
+def test_experts_with_rows_sliced_by_counts_are_named_as_a_mixture() -> None:
     says = r"^mixture of experts at ov\.Slice 'slice': its tokens are sorted.*--device CPU"
     with pytest.raises(UnsupportedModel, match=says):
         densify_sorted()
@@ -103,12 +103,12 @@ def test_rows_that_are_cut_out_by_counts_are_named_as_a_mixture() -> None:
     ],
     ids=["no router", "no experts"],
 )
-def test_other_shapes_that_depend_on_the_data_are_called_that(old: str, new: str) -> None:
+def test_other_data_dependent_shapes_are_reported_as_such(old: str, new: str) -> None:
     says = r"^ov\.Slice 'slice': its shape depends on the data"
     with pytest.raises(CompilerUsageError, match=says):
         densify_sorted(old, new)
 
 
-def test_what_experts_compute_may_be_changed() -> None:
+def test_experts_may_compute_any_row_wise_function() -> None:
     model = densify(ROUTED.replace("ov.Exp(%more)", "ov.Sin(%more)"))
     model.verify()

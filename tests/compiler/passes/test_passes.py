@@ -1,4 +1,4 @@
-"""Each pass as text: the IR before and after, with the same numbers both times."""
+"""Text tests of passes: the IR before and after, with equal results of both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = sorted(Path(__file__).parent.glob("*.mlir"))
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_ir_after_a_pass_is_as_written(path: Path) -> None:
+def test_the_ir_after_a_pass_matches_its_checks(path: Path) -> None:
     check_file(path, available_passes())
 
 

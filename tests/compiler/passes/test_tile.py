@@ -1,4 +1,4 @@
-"""Blocks are chosen by a price that agrees with the predicted timeline, and what is chosen fits."""
+"""Choices of blocks: their price agrees with the predicted timeline, and they fit CMX."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def scheduled(text: str, platform: str) -> tuple[ScheduledProgram, Schedule]:
 
 
 def predicted_ns(text: str) -> tuple[float, int]:
-    """The time that the timeline predicts on 4000, and the number of tasks."""
+    """Return the time that the timeline predicts on 4000, and the number of tasks."""
     done, whole = scheduled(text, "4000")
     blob = emit_blob(Program("op", done, PLATFORMS["4000"], 4))
     return max(task.end_ns for task in predict(blob)), len(whole.tasks)
@@ -98,9 +98,7 @@ _SIZE = st.integers(1, 3000)
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), platform=st.sampled_from(list(PLATFORMS)))
-def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
-    data: st.DataObject, platform: str
-) -> None:
+def test_the_choice_for_any_shape_is_scheduled_soundly(data: st.DataObject, platform: str) -> None:
     element = data.draw(st.sampled_from(["f16", "f32"]))
     match data.draw(st.sampled_from(["matmul", "attention", "kernel"])):
         case "matmul":
@@ -130,10 +128,10 @@ def test_what_is_chosen_for_any_shape_is_scheduled_soundly(
     group=st.sampled_from([0, 64, 128]),
     platform=st.sampled_from(list(PLATFORMS)),
 )
-def test_no_choice_that_is_passed_over_is_cheaper(
+def test_no_skipped_choice_is_cheaper(
     shape: tuple[int, int, int, int], weights: str, group: int, platform: str
 ) -> None:
-    """The search leaves off where nothing better can come: it finds what pricing all would."""
+    """The search stops at its lower bound, and finds the same choice as pricing all choices."""
     machine = Machine(PLATFORMS[platform], 2)
     tables = ((-(-shape[-1] // group), 2),) if group else ()
     problem = MatMulProblem(*shape, "f16", weights, "f16", group, tables)
@@ -145,7 +143,7 @@ def test_no_choice_that_is_passed_over_is_cheaper(
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(1024, 2048, 2048), (1024, 2048, 5632), (1, 8192, 2048), (256, 704, 256)]
 )
-def test_the_price_of_a_product_is_near_what_the_timeline_predicts(m: int, n: int, k: int) -> None:
+def test_the_price_of_a_matmul_is_near_the_predicted_timeline(m: int, n: int, k: int) -> None:
     problem = MatMulProblem(1, m, n, k, "f16", "f16", "f16")
     priced = price_matmul(problem, choose_matmul(problem, LUNAR), LUNAR).ns
     predicted, tasks = predicted_ns(matmul(m, n, k))
@@ -154,7 +152,7 @@ def test_the_price_of_a_product_is_near_what_the_timeline_predicts(m: int, n: in
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("shape", [(8, 1, 1024, 1024, 64), (4, 4, 2048, 4096, 128)])
-def test_the_price_of_attention_is_near_what_the_timeline_predicts(
+def test_the_price_of_attention_is_near_the_predicted_timeline(
     shape: tuple[int, int, int, int, int],
 ) -> None:
     heads, key_heads, m, length, depth = shape
@@ -164,8 +162,8 @@ def test_the_price_of_attention_is_near_what_the_timeline_predicts(
     assert 0.6 * predicted <= priced <= 1.4 * (predicted + tasks * TASK_NS)
 
 
-def test_the_price_of_attention_falls_with_what_rows_may_reach() -> None:
-    """Half of all positions, and some more: a unit reaches as far as its last row."""
+def test_the_price_of_attention_falls_with_the_reach_of_rows() -> None:
+    """Rows attend to slightly over half of all positions: a unit's last row sets its reach."""
     whole = AttentionProblem(8, 2, 1024, 1024, 64, 64, 1, "f16", "f16", "f16", "f16")
     causal = replace(whole, reach=tuple(range(1, 1025)))
     prices = [price_attention(x, choose_attention(x, LUNAR), LUNAR).ns for x in (causal, whole)]
@@ -178,7 +176,7 @@ def test_many_rows_are_split_over_height_and_one_row_over_the_kernel() -> None:
     assert choose_matmul(replace(many, m=1), LUNAR).strategy is Strategy.SPLIT_OVER_KERNEL
 
 
-def test_a_small_product_stays_on_one_tile() -> None:
+def test_a_small_matmul_stays_on_one_tile() -> None:
     assert choose_matmul(MatMulProblem(1, 1, 64, 256, "f16", "f16", "f16"), LUNAR).tiles == 1
 
 
@@ -193,13 +191,13 @@ def test_a_small_product_stays_on_one_tile() -> None:
     ],
     ids=["f16", "u4", "batch", "i8"],
 )
-def test_the_cheapest_is_chosen_though_not_all_are_priced(x: MatMulProblem, platform: str) -> None:
+def test_the_cheapest_choice_is_found_without_pricing_all(x: MatMulProblem, platform: str) -> None:
     machine = Machine(PLATFORMS[platform], PLATFORMS[platform].tiles)
     cheapest = min(price_matmul(x, choice, machine).ns for choice in candidates(x, machine))
     assert price_matmul(x, choose_matmul(x, machine), machine).ns == cheapest
 
 
-def test_equal_layers_are_chosen_once() -> None:
+def test_choices_of_equal_layers_are_cached() -> None:
     problem = MatMulProblem(1, 77, 768, 256, "f16", "f16", "f16")
     choose_matmul(problem, LUNAR)
     before = choose_matmul.cache_info()
@@ -216,20 +214,20 @@ def test_few_positions_take_one_pass_and_many_an_online_softmax() -> None:
     assert choice.positions == choice.keys < 32768
 
 
-def test_what_online_attention_needs_does_not_grow_with_positions() -> None:
+def test_the_cmx_of_online_attention_does_not_grow_with_positions() -> None:
     small = Machine(PLATFORMS["4000"], 4)
     for length in (4096, 65536, 1 << 20):
         problem = AttentionProblem(1, 1, 4096, length, 128, 128, 1, "f32", "f32", "f32", "f32")
         assert choose_attention(problem, small).keys <= 4096
 
 
-def test_what_fits_in_no_block_is_refused_with_what_it_needs() -> None:
+def test_attention_without_a_fitting_block_is_refused_with_its_size() -> None:
     wide = AttentionProblem(64, 1, 1, 64, 1 << 15, 1 << 15, 1, "f32", "f32", "f32")
     with pytest.raises(DoesNotFit, match="attention over 64 positions needs"):
         choose_attention(wide, LUNAR)
 
 
-def test_a_row_that_may_not_be_cut_is_refused_with_the_op_that_looks_at_all_of_it() -> None:
+def test_a_row_that_must_not_be_cut_is_refused_with_the_op_that_needs_it() -> None:
     row = "tensor<2x2000000xf16>"
     softmax = (
         f'func.func @main(%x: {row} {{ov.names = "x"}}) -> ({row} {{ov.names = "y"}}) {{\n'
@@ -244,7 +242,7 @@ def test_a_row_that_may_not_be_cut_is_refused_with_the_op_that_looks_at_all_of_i
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("repeated", [(1, 1), (1, 2_000_003), (3, 1), (3, 2_000_003)], ids=str)
-def test_rows_that_do_not_fit_are_cut_where_each_column_is_computed_by_itself(
+def test_rows_that_do_not_fit_are_cut_if_columns_are_independent(
     repeated: tuple[int, int], platform: str
 ) -> None:
     _, whole = scheduled(kernel((3, 2_000_003), repeated), platform)
@@ -254,7 +252,7 @@ def test_rows_that_do_not_fit_are_cut_where_each_column_is_computed_by_itself(
 
 
 def test_a_row_that_fits_is_never_cut() -> None:
-    """What was chosen for it stays; so does what is compiled, and cached."""
+    """Fitting rows keep their blocks, so that compiled and cached blobs stay valid."""
     program, _ = scheduled(kernel((3, 200_000), (1, 1)), "4000")
     (op,) = [op.op for op in program.layout.ops if isinstance(op.op, npu.Kernel)]
     assert op.tile is not None
@@ -262,7 +260,7 @@ def test_a_row_that_fits_is_never_cut() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 16])
-def test_the_price_of_rows_that_are_cut_is_near_what_the_timeline_predicts(rows: int) -> None:
+def test_the_price_of_cut_rows_is_near_the_predicted_timeline(rows: int) -> None:
     text = kernel((rows, 256_155), (rows, 256_155))
     model, machine = Model.parse(text), Machine(PLATFORMS["4000"], 4)
     (op,) = [op for op in model.body.ops if isinstance(op, npu.Kernel)]
@@ -272,7 +270,7 @@ def test_the_price_of_rows_that_are_cut_is_near_what_the_timeline_predicts(rows:
     assert 0.6 * predicted <= price.ns <= 1.4 * (predicted + tasks * TASK_NS)
 
 
-def test_a_kernel_with_more_kinds_of_rows_than_its_grid_has_dimensions_is_cut() -> None:
+def test_a_kernel_that_needs_more_than_the_grids_dimensions_is_cut() -> None:
     shape = (2, 3, 4, 5, 6)
     program, done = scheduled(kernel(shape, (1, 3, 1, 5, 6)), "4000")
     (op,) = [op.op for op in program.layout.ops if isinstance(op.op, npu.Kernel)]
@@ -284,7 +282,7 @@ def test_a_kernel_with_more_kinds_of_rows_than_its_grid_has_dimensions_is_cut() 
 
 
 @given(length=st.integers(1, 40000), grain=st.sampled_from([1, 16, 128]))
-def test_cuts_begin_with_the_whole_end_with_a_grain_and_fall(length: int, grain: int) -> None:
+def test_cuts_fall_from_the_full_length_to_one_grain(length: int, grain: int) -> None:
     sizes = list(cuts(length, grain))
     assert sizes[0] == length
     assert sizes[-1] <= grain
@@ -292,7 +290,7 @@ def test_cuts_begin_with_the_whole_end_with_a_grain_and_fall(length: int, grain:
     assert all(size % grain == 0 for size in sizes[1:])
 
 
-def test_a_single_pass_is_cheaper_where_both_forms_fit() -> None:
+def test_a_single_pass_is_cheaper_than_online_if_both_fit() -> None:
     choice = AttentionChoice(rows=4, keys=64, positions=64, tiles=2)
     problem = AttentionProblem(8, 4, 16, 256, 32, 32, 1, "f16", "f16", "f16", "f16")
     online = price_attention(problem, choice, LUNAR).ns
@@ -300,7 +298,7 @@ def test_a_single_pass_is_cheaper_where_both_forms_fit() -> None:
     assert online > single, "an online softmax calls SHAVE for every block"
 
 
-def test_a_product_of_more_channels_than_a_task_takes_is_cut_though_they_share_a_scale() -> None:
+def test_a_matmul_with_more_channels_than_a_task_is_cut_even_with_one_scale() -> None:
     """The feed-forward of an 8 B model in 8 bits: 14,336 channels with one scale."""
     problem = MatMulProblem(1, 1, 4096, 14336, "f16", "u8", "f16", 14336, ((1, 2), (1, 1)))
     assert choose_matmul(problem, LUNAR).block[2] <= DPU_MAX_DIM
@@ -308,8 +306,8 @@ def test_a_product_of_more_channels_than_a_task_takes_is_cut_though_they_share_a
     assert choose_matmul(groups, LUNAR).block[2] % 128 == 0
 
 
-def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
-    """A few bytes of each row take a word of the bus."""
+def test_tables_of_many_groups_make_cuts_of_channels_expensive() -> None:
+    """A few bytes of each row take a complete word of the bus."""
     problem = MatMulProblem(1, 1, 8192, 3072, "f16", "u4", "f16", 128, ((24, 2), (24, 1)))
     choice = choose_matmul(problem, LUNAR)
     whole, cut = ((*choice.block[:2], k) for k in (3072, 384))
@@ -317,15 +315,15 @@ def test_tables_of_many_groups_make_a_cut_of_channels_dear() -> None:
     assert prices[1].dma_ns > 1.25 * prices[0].dma_ns
 
 
-def test_weights_that_lie_by_columns_are_loaded_as_they_lie() -> None:
+def test_weights_stored_by_columns_are_loaded_in_their_layout() -> None:
     problem = MatMulProblem(1, 1, 768, 768, "f16", "f16", "f16")
     apart = replace(problem, b_by_columns=True)
     rows, columns = (price_matmul(x, choose_matmul(x, LUNAR), LUNAR) for x in (problem, apart))
     assert columns.dma_ns < 1.1 * rows.dma_ns
 
 
-def test_matrices_that_are_taken_by_number_are_cut_by_rows_alone() -> None:
-    """DMA looks up where one begins; what it reads from there is one run."""
+def test_gathered_matrices_are_cut_by_rows_only() -> None:
+    """DMA looks up the begin of a matrix, and reads one contiguous run from there."""
     machine = Machine(PLATFORMS["4000"], 4)
     problem = MatMulProblem(8, 1, 4096, 8192, "f16", "f16", "f16")
     assert min(choice.block[2] for choice in candidates(problem, machine)) < 8192

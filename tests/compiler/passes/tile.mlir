@@ -1,6 +1,6 @@
 // PASS: tile{platform="4000" tiles=4}
 // NUMBERS: no
-// Many rows are split over height, one row over the kernel; a small product is not worth a second tile.
+// Many rows are split over height, one row over the kernel; a small matmul stays on one tile.
 
 func.func @main(%x: tensor<1x1024x256xf16> {ov.names = "x"}, %row: tensor<1x1x2048xf16> {ov.names = "row"}, %w: tensor<8192x256xf16> {ov.names = "w"}, %v: tensor<8192x2048xf16> {ov.names = "v"}, %few: tensor<1x1x256xf16> {ov.names = "few"}, %small: tensor<64x256xf16> {ov.names = "small"}) -> (tensor<1x1024x8192xf16> {ov.names = "a"}, tensor<1x1x8192xf16> {ov.names = "b"}, tensor<1x1x64xf16> {ov.names = "c"}) {
   %a = npu.matmul(%x, %w) {transpose_a = false, transpose_b = true} : (tensor<1x1024x256xf16>, tensor<8192x256xf16>) -> tensor<1x1024x8192xf16>

@@ -1,6 +1,6 @@
 // PASS: tile{platform="4000" tiles=4}
 // NUMBERS: no
-// Blocks differ in their heads alone: what repeats over heads is loaded once, to all tiles.
+// Blocks differ in their heads only: an operand that repeats over heads is broadcast to all tiles.
 
 func.func @main(%x: tensor<1x32x1024x64xf16> {ov.names = "x"}, %c: tensor<1x1x1024x64xf16> {ov.names = "c"}) -> (tensor<1x32x1024x64xf16> {ov.names = "y"}) {
   %y = npu.kernel(%x, %c) {

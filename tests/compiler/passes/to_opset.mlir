@@ -1,6 +1,6 @@
 // PASS: to-opset
 // TOLERANCE: 2e-3
-// What no opset of OpenVINO has: compressed weights as one op, and floats of two types in one op.
+// Ops that no opset of OpenVINO has: compressed weights as one op, and two float types in one op.
 
 func.func @main(%x: tensor<1x4xf32> {ov.names = "x"}, %q: tensor<1x1x2x4xf16> {ov.names = "q"}, %k: tensor<1x1x3x4xf16> {ov.names = "k"}, %mask: tensor<1x1x2x3xf32> {ov.names = "mask"}) -> (tensor<1x2xf32> {ov.names = "y"}, tensor<1x1x2x4xf16> {ov.names = "z"}) {
   %stored = ov.Constant #ov.inline<u8 [1, 2, 3, 4, 5, 6, 7, 8]> : tensor<2x4xui8>

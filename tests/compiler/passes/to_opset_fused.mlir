@@ -1,6 +1,6 @@
 // PASS: to-opset
 // TOLERANCE: 2e-3
-// Ops that were recognised are said with many again: RMSNorm and RoPE in f32, and heads that share K.
+// Fused ops are expanded again: RMSNorm and RoPE in f32, and repeated heads of K.
 
 func.func @main(%x: tensor<1x4x3x4xf16> {ov.names = "x"}, %cos: tensor<1x1x3x4xf32> {ov.names = "cos"}, %sin: tensor<1x1x3x4xf32> {ov.names = "sin"}, %k: tensor<1x2x5x4xf16> {ov.names = "k"}) -> (tensor<1x4x3x4xf16> {ov.names = "z"}) {
   %gamma = ov.Constant #ov.inline<f16 [1, 2, 0.5, -1]> : tensor<4xf16>

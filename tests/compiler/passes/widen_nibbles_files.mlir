@@ -1,6 +1,6 @@
 // PASS: widen-nibbles
 // NUMBERS: no
-// What is in a file stays there: all programs of a model share what is read of it.
+// A constant in a file stays there: all programs of a model share the widened values.
 
 func.func @main() -> (tensor<2x4xf32> {ov.names = "y"}) {
   %stored = ov.Constant #ov.file<"model.bin", 64, 4, u4> {ov.name = "w"} : tensor<2x4xui4>

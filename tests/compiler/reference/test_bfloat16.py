@@ -1,4 +1,4 @@
-"""The interpreter computes with bf16 in f32 and rounds once; numpy would take it for integers."""
+"""Interpretation of bf16 ops: computed in f32, rounded once; numpy would treat bf16 as integers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler_layer.reference.interpreter import Interpreter
 
 
 def build(element: str) -> Model:
-    """Products, sums, a mean, a function; and what only moves values."""
+    """Return a model with a matmul, a sum, a mean, an activation, and ops that only move values."""
     model, (x, w) = Model.build([("x", tensor(element, (4, 8))), ("w", tensor(element, (8, 8)))])
     g = GraphBuilder(model)
     product = g.matmul(x, w, False)
@@ -39,7 +39,7 @@ def test_each_op_is_computed_wide_and_rounded_once() -> None:
         values = convert_values(values, "bf16", "f32")
         np.testing.assert_allclose(values, expected[name], rtol=0.02, atol=0.02)
     total = convert_values(found["sum"], "bf16", "f32")
-    # Each op rounds: the product, and then the sum.
+    # Each op rounds: the matmul, and then the sum.
     product = convert_values(convert_values(wide["x"] @ wide["w"], "f32", "bf16"), "bf16", "f32")
     rounded = convert_values(product + wide["x"], "f32", "bf16")
     np.testing.assert_array_equal(total, convert_values(rounded, "bf16", "f32"))

@@ -1,4 +1,4 @@
-"""PagedAttentionExtension: what it means, how it is read and written, and what is refused."""
+"""PagedAttentionExtension: its semantics, reading and writing it, and refused variants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from compiler_layer.writers.openvino_ir.write import write_ir
 
 ABSENT = np.empty(0, np.float32)
 ROWS = 4
-"""Of a block."""
+"""Rows of a block."""
 
 
 def attention(
@@ -35,7 +35,7 @@ def attention(
     others: tuple[np.ndarray, ...] = (),
     write: bool = True,
 ) -> Model:
-    """A model of one attention; widths are those of q, k and v."""
+    """Return a model of one attention; widths are those of q, k and v."""
     names = ("q", "k", "v", "key_cache.0", "value_cache.0", "past_lens", "subsequence_begins")
     kinds = [
         *(tensor("f32", (-1, width)) for width in widths),
@@ -64,7 +64,7 @@ def attention(
 
 
 def one_sequence(tokens: int, past: int, blocks: list[int]) -> dict[str, np.ndarray]:
-    """The tables of a single sequence."""
+    """Return the tables of a single sequence."""
     tables = {
         "past_lens": [past],
         "subsequence_begins": [0, tokens],
@@ -132,7 +132,7 @@ def test_each_token_attends_to_the_rows_up_to_its_own(data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_caches_are_written_in_place_if_that_is_asked_for(write: bool) -> None:
+def test_caches_are_written_in_place_if_enabled(write: bool) -> None:
     caches = {f"{name}_cache.0": np.ones((1, 1, ROWS, 2), np.float32) for name in ("key", "value")}
     rows = {name: np.full((1, 2), 7, np.float32) for name in "qkv"}
     feeds = {**rows, **caches, **one_sequence(1, 2, [0])}
@@ -152,7 +152,7 @@ REFUSED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_not_understood_is_refused_by_name(what: str) -> None:
+def test_an_unsupported_option_is_refused_by_name(what: str) -> None:
     feeds = {name: np.ones((1, 2), np.float32) for name in "qkv"}
     caches = {f"{name}_cache.0": np.ones((1, 1, ROWS, 2), np.float32) for name in ("key", "value")}
     model = attention((2, 2, 2), **REFUSED[what])
@@ -160,7 +160,7 @@ def test_what_is_not_understood_is_refused_by_name(what: str) -> None:
         Interpreter(model).run({**feeds, **caches, **one_sequence(1, 0, [0])})
 
 
-def test_scores_are_refused_if_somebody_wants_them() -> None:
+def test_scores_that_the_graph_uses_are_refused() -> None:
     model = attention((2, 2, 2))
     (op,) = (op for op in model.body.ops if isinstance(op, PagedAttentionExtension))
     model.set_outputs([("y", op.y), ("scores", op.scores)])
@@ -184,7 +184,7 @@ def test_operands_that_do_not_fit_are_refused(widths: tuple[int, int, int], cach
 
 @pytest.fixture(scope="module")
 def path(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Llama with pages, as OpenVINO writes it."""
+    """Return a Llama with paged attention, as OpenVINO writes it."""
     restore = load_module(GOLDENS / "paged" / "restore.py").restore
     return restore("llama_fp16", tmp_path_factory.mktemp("paged"))
 
@@ -205,7 +205,7 @@ def test_other_inputs_without_a_type_are_refused(path: Path, tmp_path: Path) -> 
         read_ir(broken)
 
 
-def test_what_is_written_is_read_again(path: Path, tmp_path: Path) -> None:
+def test_a_written_model_is_read_back(path: Path, tmp_path: Path) -> None:
     model = read_ir(path)
     written = tmp_path / "openvino_model.xml"
     write_ir(model, written)

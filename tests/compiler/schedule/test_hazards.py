@@ -1,4 +1,4 @@
-"""Waits that are found from spans cover every hazard that is found byte by byte."""
+"""Dependencies found from spans cover every byte-exact hazard."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def buffer(name: str, offset: int) -> Buffer:
 
 
 def halves(of: Buffer, interleaved: bool) -> list[View]:
-    """Two disjoint parts, whose spans interleave if wanted."""
+    """Return two disjoint parts of a buffer, whose spans interleave if requested."""
     step, second = (8, 4) if interleaved else (4, 16)
     return [View(of, "f32", begin, (WIDTH // 2,), (step,)) for begin in (0, second)]
 
 
 @st.composite
 def copies(draw: st.DrawFn) -> list[Task]:
-    """Ops that copy one buffer to another in two transfers; buffers share addresses."""
+    """Draw ops that copy one buffer to another in two transfers; buffers share addresses."""
     tasks: list[Task] = []
     places = st.sampled_from([0, 16, 32, 64])
     for op in range(draw(st.integers(1, 8))):
@@ -43,7 +43,7 @@ def copies(draw: st.DrawFn) -> list[Task]:
 
 
 def reached(after: Sequence[set[int]], queues: Sequence[object]) -> list[set[int]]:
-    """What is done when a task starts: what it waits for, its queue's tasks, and all before."""
+    """Return the tasks that are done when each task starts, by waits and by queue order."""
     done: list[set[int]] = []
     last: dict[object, int] = {}
     for index, direct in enumerate(after):
@@ -56,7 +56,7 @@ def reached(after: Sequence[set[int]], queues: Sequence[object]) -> list[set[int
 
 @settings(max_examples=70, deadline=None)
 @given(tasks=copies())
-def test_every_hazard_between_ops_is_waited_for(tasks: list[Task]) -> None:
+def test_every_hazard_between_ops_is_a_dependency(tasks: list[Task]) -> None:
     queues = queues_of(tasks, 2)
     exact = hazards(tasks, queues)
     for after in (dependencies(tasks), dependencies(tasks, queues)):
@@ -67,12 +67,12 @@ def test_every_hazard_between_ops_is_waited_for(tasks: list[Task]) -> None:
 
 
 def test_the_second_writer_of_an_op_waits_for_earlier_readers_too() -> None:
-    """A regression: Cohere's rotation joins two halves where an angle was still being read."""
+    """A regression: Cohere's rotary embedding joined two halves where an angle was still read."""
     angle, joined = buffer("angle", 0), buffer("joined", 0)
     far = [buffer(name, 256 + 64 * i) for i, name in enumerate(("cos", "x", "y"))]
     whole = View.dense(angle, "f32", (WIDTH,))
     read = Task(Transfer(whole, View.dense(far[0], "f32", (WIDTH,)), ()), 0)
-    # The second part's span lies within the first part's.
+    # The second part's span is within the first part's.
     parts = [View(joined, "f32", 0, (4,), (8,)), View(joined, "f32", 4, (3,), (8,))]
     writes = [
         Task(Transfer(View.dense(one, "f32", part.shape), part, ()), 1)

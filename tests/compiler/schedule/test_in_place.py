@@ -1,4 +1,4 @@
-"""Variables that are written where they are read: nothing is read too late, and few are copied."""
+"""Variables updated in place: no value is read too late, and few are copied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Renew = Callable[[GraphBuilder, Values], Values]
 
 
 def lowered(renew: Renew, size: int, count: int) -> Model:
-    """Variables that ``renew`` gives new values; y is made of the first one's old value."""
+    """Return a model whose variables ``renew`` updates; y depends on the first one's old value."""
     kind = tensor("f32", (size, size))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -68,7 +68,7 @@ def keep(g: GraphBuilder, old: Values) -> Values:
 
 
 def copied_last(laid_out: Layout) -> list[str]:
-    """The variables that are copied when all else is done."""
+    """Return the variables that are copied after all other ops."""
     names = []
     for op in reversed(laid_out.ops):
         (target, *_) = op.results
@@ -82,13 +82,13 @@ def copied_last(laid_out: Layout) -> list[str]:
     ("renew", "size", "count", "copied"),
     [
         (add_one, 64, 1, []),
-        (add_one, 1200, 2, ["v0"]),  # y is made of its old value, later
+        (add_one, 1200, 2, ["v0"]),  # y is computed from its old value, later
         (square, 64, 1, []),
         (turn, 1200, 1, ["v0"]),
         (swap, 64, 2, ["v0", "v1"]),
     ],
 )
-def test_only_what_would_be_read_too_late_is_copied(
+def test_only_variables_that_would_be_read_too_late_are_copied(
     renew: Renew, size: int, count: int, copied: list[str]
 ) -> None:
     laid_out, _ = order_in_place(lowered(renew, size, count), PLATFORM)
@@ -103,7 +103,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("renew", "size", "count"), CASES)
-def test_no_byte_of_an_old_value_is_read_after_it_was_written(renew, size, count) -> None:
+def test_no_byte_of_an_old_value_is_read_after_its_overwrite(renew, size, count) -> None:
     _, ordered = order_in_place(lowered(renew, size, count), PLATFORM)
     written: dict[object, set[int]] = {}
     for task in ordered.tasks:
@@ -124,7 +124,7 @@ def test_no_byte_of_an_old_value_is_read_after_it_was_written(renew, size, count
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("renew", "size", "count"), CASES)
-def test_every_hazard_of_a_variable_in_place_is_waited_for(renew, size, count) -> None:
+def test_every_hazard_of_a_variable_in_place_is_a_dependency(renew, size, count) -> None:
     _, ordered = order_in_place(lowered(renew, size, count), PLATFORM)
     tasks = ordered.tasks
     queues = queues_of(tasks, PLATFORM.dma_ports)
@@ -139,7 +139,7 @@ def test_every_hazard_of_a_variable_in_place_is_waited_for(renew, size, count) -
 
 
 def ends(task: Task) -> tuple[View | None, View | None]:
-    """What a task reads and writes outside of CMX."""
+    """Return the views outside of CMX that a task reads and writes."""
     if not isinstance(task.work, Transfer):
         return None, None
     source, target = task.work.source, task.work.target

@@ -1,4 +1,4 @@
-"""Schedules are sound: nothing overlaps, nothing races, nothing deadlocks."""
+"""Soundness of schedules: no overlaps, no races, no deadlocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CMX_BYTES = 4096
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Step]:
-    """Steps that load from two tensors, multiply, and store to one of them or to a third."""
+    """Draw steps that load from two tensors, multiply, and store to one of them or to a third."""
     tensors = [Buffer(f"t{i}", Space.SCRATCH, 1024, i) for i in range(3)]
     weights = Buffer("w", Space.CONSTANT, 1024)
     steps: list[Step] = []
@@ -79,10 +79,10 @@ def test_any_program_is_scheduled_soundly(steps: list[Step], physical: int) -> N
 
 @settings(max_examples=18, deadline=None)
 @given(steps=programs(), cuts=st.sets(st.integers(1, 40), max_size=3), physical=st.integers(8, 40))
-def test_a_program_of_several_stretches_is_scheduled_as_soundly(
+def test_a_program_of_several_phases_is_scheduled_soundly(
     steps: list[Step], cuts: set[int], physical: int
 ) -> None:
-    """Each stretch knows nothing of the others but that they are there."""
+    """A phase's only information about the others is whether they exist."""
     tasks = order_steps(steps, CMX_BYTES).tasks
     scratch = place_ddr(lifetimes(tasks))
     bounds = sorted({0, len(tasks)} | {cut for cut in cuts if cut < len(tasks)})
@@ -101,8 +101,8 @@ def test_a_program_of_several_stretches_is_scheduled_as_soundly(
 
 @settings(max_examples=12, deadline=None)
 @given(steps=programs())
-def test_every_conflict_is_a_dependency_directly_or_through_others(steps: list[Step]) -> None:
-    """Compared with looking at every pair of tasks and every pair of bytes they touch."""
+def test_every_conflict_is_a_direct_or_transitive_dependency(steps: list[Step]) -> None:
+    """Compare with all pairs of tasks and all pairs of bytes they touch."""
     tasks = order_steps(steps, CMX_BYTES).tasks
     place_ddr(lifetimes(tasks))
     after = dependencies(tasks)
@@ -155,7 +155,7 @@ def _kind(task: Task) -> str:
 
 
 def _transfers(sizes: Sequence[int], op: int, load: bool = True) -> list[Task]:
-    """Tasks that move so many elements between DDR and tile 0, all with one buffer."""
+    """Return tasks that move ``sizes`` elements between DDR and tile 0, all with one buffer."""
     tasks: list[Task] = []
     for size in sizes:
         ddr = View.dense(Buffer("t", Space.SCRATCH, 2 * size), "f16", (size,))
@@ -164,7 +164,7 @@ def _transfers(sizes: Sequence[int], op: int, load: bool = True) -> list[Task]:
     return tasks
 
 
-def test_queues_are_by_engine_and_by_what_a_transfer_reads() -> None:
+def test_queues_depend_on_the_engine_and_the_source_of_a_transfer() -> None:
     region = Region.dense("c", "f16", (1, 1, 8), (3,))
     tasks = [*_transfers([8], 0), *_transfers([8], 0, load=False)]
     tasks.append(Task(Product(3, region, region, region), 0))
@@ -173,20 +173,20 @@ def test_queues_are_by_engine_and_by_what_a_transfer_reads() -> None:
 
 @settings(max_examples=18, deadline=None)
 @given(sizes=st.lists(st.integers(1, 1 << 20), max_size=40), ports=st.integers(1, 3))
-def test_ports_move_nearly_the_same_for_every_op(sizes: list[int], ports: int) -> None:
+def test_ports_move_nearly_equal_bytes_for_every_op(sizes: list[int], ports: int) -> None:
     tasks = [*_transfers(sizes, 0), *_transfers(sizes, 1)]
     queues = queues_of(tasks, ports)
-    assert queues[: len(sizes)] == queues[len(sizes) :], "equal ops are shared out equally"
+    assert queues[: len(sizes)] == queues[len(sizes) :], "equal ops are distributed equally"
     moved = [0] * ports
     for size, (_, port) in zip(sizes, queues, strict=False):
         moved[port] += 2 * size
-    # What starting costs counts as 16 KiB; two ports never differ by more than one transfer.
+    # The start of a transfer counts as 16 KiB; two ports never differ by more than one transfer.
     most = 2 * max(sizes, default=0) + (1 << 14) * (len(sizes) + 1)
     assert max(moved) - min(moved) <= most
 
 
-def test_the_checker_sees_an_overlap_and_a_missing_wait() -> None:
-    """The independent checker is checked itself."""
+def test_the_checker_detects_an_overlap_and_a_missing_wait() -> None:
+    """Check the independent checker itself."""
     steps = [Step(0), Step(1)]
     for step in steps:
         act = _load(step, Buffer("a", Space.CONSTANT, 64), 8, 0)
@@ -225,7 +225,7 @@ def test_views_address_the_bytes_that_numpy_addresses(
             case _:
                 target = (int(np.prod(view.shape)),)
                 reshaped = view.reshaped(target)
-                # numpy would have to copy exactly where a view cannot express it
+                # numpy has to copy exactly where a view cannot express the shape
                 assert (reshaped is not None) == np.shares_memory(array.reshape(target), memory)
                 if reshaped is not None:
                     view, array = reshaped, array.reshape(target)
@@ -263,6 +263,6 @@ def test_a_real_model_is_scheduled_soundly(
     check_ddr(list(spans), spans)
 
 
-def test_equal_input_gives_equal_bytes(static_llama: Model) -> None:
+def test_equal_input_produces_equal_bytes(static_llama: Model) -> None:
     blobs = {compile_model(static_llama.clone(), Options()) for _ in range(2)}
     assert len(blobs) == 1

@@ -1,4 +1,4 @@
-"""The commands of npuc: what they write and print, and how they refuse."""
+"""The commands of npuc: their files, their output, and their errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Npuc = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def npuc(capsys: pytest.CaptureFixture[str]) -> Npuc:
-    """Run a command; give its exit code and what it printed."""
+    """Return a function that runs a command and returns exit code, stdout and stderr."""
 
     def run(*argv: object) -> tuple[int, str, str]:
         code = main([str(word) for word in argv])
@@ -45,7 +45,7 @@ def check_refused(result: tuple[int, str, str], *words: str) -> None:
 
 
 def elements(xml: Path) -> set[str]:
-    """The types of matrices among an IR's constants."""
+    """Return the types of matrices among an IR's constants."""
     ops = [op for op in read_ir(xml).body.ops if isinstance(op, Constant)]
     return {
         element_of(op.output) for op in ops if len(shape_of(op.output)) >= 2 and op.nbytes > 999
@@ -90,7 +90,9 @@ def test_export_writes_a_folder_that_openvino_loads(
     assert np.isfinite(logits).all()
 
 
-def test_export_takes_an_ir_and_an_empty_folder(npuc: Npuc, demo_ir: Path, tmp_path: Path) -> None:
+def test_export_accepts_an_ir_and_an_empty_folder(
+    npuc: Npuc, demo_ir: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
     assert npuc("export", demo_ir, out, "--weight-format", "int8")[0] == 0
@@ -102,7 +104,7 @@ def test_export_takes_an_ir_and_an_empty_folder(npuc: Npuc, demo_ir: Path, tmp_p
 @pytest.mark.parametrize(
     ("weights", "kept"), [("fp16", True), ("fp32", True), ("int8", False), ("int4", False)]
 )
-def test_formats_of_floats_keep_the_cache_in_16_bits_as_the_exporters_do(
+def test_float_formats_keep_a_16_bit_cache_as_the_exporters_do(
     npuc: Npuc, demo: Path, tmp_path: Path, weights: str, kept: bool
 ) -> None:
     npuc("export", demo, tmp_path / "out", "--weight-format", weights)
@@ -114,7 +116,7 @@ def test_formats_of_floats_keep_the_cache_in_16_bits_as_the_exporters_do(
 def test_an_fp16_export_decodes_as_the_exporters_does_with_openvinos_own_settings(
     npuc: Npuc, demo_ir: Path, tmp_path: Path
 ) -> None:
-    """The cache's precision shows only when it is read: in the second turn."""
+    """Run two turns: the cache's precision shows only when the cache is read."""
     assert npuc("export", demo_ir, tmp_path / "out")[0] == 0
     theirs, ours = (two_turns(xml) for xml in (demo_ir, tmp_path / "out" / "openvino_model.xml"))
     np.testing.assert_array_equal(ours, theirs)
@@ -136,23 +138,21 @@ def two_turns(xml: Path) -> np.ndarray:
     return np.array(request.get_tensor("logits").data)
 
 
-def test_export_says_which_weights_fall_back(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
+def test_export_names_weights_that_fall_back(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     options = ["--weight-format", "int4", "--group-size", "60"]
     code, _, said = npuc("export", demo, tmp_path / "out", *options)
     assert code == 0
     assert "256 is no multiple of 60" in said
 
 
-def test_export_leaves_a_folder_that_has_something_alone(
-    npuc: Npuc, demo: Path, tmp_path: Path
-) -> None:
+def test_export_does_not_touch_a_folder_with_files(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     check_refused(npuc("export", demo, tmp_path), str(tmp_path), "not empty")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-    check_refused(npuc("export", demo, tmp_path / "mine"), "no folder")
+    check_refused(npuc("export", demo, tmp_path / "mine"), "exists, and is not a folder")
 
 
-def test_an_export_that_fails_leaves_nothing(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
+def test_a_failed_export_leaves_no_files(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     source = shutil.copytree(demo, tmp_path / "bad")
     weights = source / "model.safetensors"
     data = bytearray(weights.read_bytes())
@@ -170,12 +170,12 @@ def test_an_export_that_fails_leaves_nothing(npuc: Npuc, demo: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--sym"], "--sym and --group-size are for integers"),
-        (["--weight-format", "int8", "--group-size", "64"], "--group-size is for"),
+        (["--sym"], "--sym and --group-size need --weight-format int8 or int4"),
+        (["--weight-format", "int8", "--group-size", "64"], "--group-size needs"),
         (["--weight-format", "int4", "--group-size", "0"], "group size of 0"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
+def test_contradictory_options_are_refused(
     npuc: Npuc, demo: Path, tmp_path: Path, options: list[str], says: str
 ) -> None:
     check_refused(npuc("export", demo, tmp_path / "out", *options), says)
@@ -189,14 +189,14 @@ def test_a_missing_model_is_named(npuc: Npuc, tmp_path: Path, argv: list[str]) -
 
 
 @pytest.mark.parametrize("suffix", ["", ".xml", ".mlir"])
-def test_a_model_that_the_system_does_not_even_look_for_is_named(npuc: Npuc, suffix: str) -> None:
-    """So it is in the folder of somebody who keeps it closed, too."""
+def test_a_path_that_the_system_rejects_is_named(npuc: Npuc, suffix: str) -> None:
+    """The same holds for a file in a folder without permission."""
     name = "x" * 300 + suffix
     for argv in (["compile", name], ["export", name, "out"], ["print", name], ["explain", name]):
         check_refused(npuc(*argv), name, "File name too long")
 
 
-def test_what_cannot_be_a_path_is_refused(npuc: Npuc, demo: Path) -> None:
+def test_an_invalid_path_is_refused(npuc: Npuc, demo: Path) -> None:
     for argv in (
         ["explain", "a\0b"],
         ["export", demo, "a\0b"],
@@ -213,17 +213,17 @@ def test_what_cannot_be_a_path_is_refused(npuc: Npuc, demo: Path) -> None:
         ("print", "x.xml", "is no file"),
     ],
 )
-def test_a_pipe_is_not_waited_for(
+def test_a_pipe_is_refused_without_reading_it(
     npuc: Npuc, tmp_path: Path, command: str, name: str, says: str
 ) -> None:
     os.mkfifo(tmp_path / name)
     check_refused(npuc(command, str(tmp_path / name)), name, says)
 
 
-def test_what_is_no_file_is_not_replaced_and_a_link_stays_one(
+def test_only_regular_files_are_replaced_and_links_stay_links(
     npuc: Npuc, demo: Path, tmp_path: Path
 ) -> None:
-    """As root, ``-o /dev/null`` would take the device from all other programs."""
+    """``-o /dev/null`` as root would otherwise replace the device for all other programs."""
     os.mkfifo(tmp_path / "pipe")
     code, _, said = npuc("compile", demo, "-o", tmp_path / "pipe", *SHAPES)
     assert code == 2
@@ -238,7 +238,9 @@ def test_what_is_no_file_is_not_replaced_and_a_link_stays_one(
     assert (tmp_path / "blob").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_place_that_cannot_be_written_is_named(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
+def test_an_output_path_that_cannot_be_written_is_named(
+    npuc: Npuc, demo: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "missing" / "out"
     check_refused(npuc("export", demo, out), str(out), "No such file")
     xml = tmp_path / "missing" / "m.xml"
@@ -259,7 +261,7 @@ def test_quantize_prints_a_row_for_each_weight_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_quantize_writes_what_it_reports_where_it_is_told(
+def test_quantize_writes_the_reported_weights_to_the_given_path(
     npuc: Npuc, demo: Path, tmp_path: Path
 ) -> None:
     xml = tmp_path / "m.xml"
@@ -271,9 +273,11 @@ def test_quantize_writes_what_it_reports_where_it_is_told(
     assert elements(xml) == {"u8", "f16"}
 
 
-def test_quantize_refuses_what_makes_no_sense(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
+def test_quantize_refuses_contradictory_or_quantised_input(
+    npuc: Npuc, demo: Path, tmp_path: Path
+) -> None:
     check_refused(npuc("quantize", demo), "--report, -o, or both")
-    check_refused(npuc("quantize", demo, "-o", tmp_path / "m.bin"), "ends in .xml")
+    check_refused(npuc("quantize", demo, "-o", tmp_path / "m.bin"), "must end in .xml")
     npuc("quantize", demo, "-o", tmp_path / "m.xml")
     check_refused(npuc("quantize", tmp_path / "m.xml", "--report"), "already")
     (tmp_path / "copy.xml").write_bytes((tmp_path / "m.xml").read_bytes())
@@ -281,7 +285,7 @@ def test_quantize_refuses_what_makes_no_sense(npuc: Npuc, demo: Path, tmp_path: 
 
 
 @pytest.mark.long
-def test_quantize_reports_activations_too_and_writes_them_as_fake_quantize(
+def test_quantize_reports_activations_and_writes_them_as_fake_quantize(
     npuc: Npuc, demo: Path, tmp_path: Path
 ) -> None:
     tokens, xml = tmp_path / "tokens.txt", tmp_path / "m.xml"
@@ -297,20 +301,18 @@ def test_quantize_reports_activations_too_and_writes_them_as_fake_quantize(
     assert xml.read_text().count('type="FakeQuantize"') == len(lines) - first - 2
 
 
-def test_quant_mode_is_refused_where_it_makes_no_sense(
-    npuc: Npuc, demo: Path, tmp_path: Path
-) -> None:
+def test_quant_mode_is_refused_without_its_options(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     out, mode = tmp_path / "out", ("--quant-mode", "int8")
     for form in ("fp16", "int4"):
         options = ("--weight-format", form, *mode)
-        check_refused(npuc("export", demo, out, *options), "is for --weight-format int8")
-    check_refused(npuc("quantize", demo, "--report", "--dataset", out), "is for --quant-mode int8")
+        check_refused(npuc("export", demo, out, *options), "needs --weight-format int8")
+    check_refused(npuc("quantize", demo, "--report", "--dataset", out), "needs --quant-mode int8")
     options = ("--weight-format", "int8", *mode, "--dataset", tmp_path / "none")
     check_refused(npuc("export", demo, out, *options), str(tmp_path / "none"), "No such file")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_print_gives_text_that_is_a_model(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
+def test_printed_text_is_a_model(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
     code, printed, said = npuc("print", demo)
     assert (code, said) == (0, "")
     assert Model.parse(printed).inputs[0].name == "input_ids"
@@ -336,7 +338,7 @@ SHAPES = [
 ]
 
 
-def test_run_pass_takes_shapes_and_options(npuc: Npuc, demo: Path) -> None:
+def test_run_pass_accepts_shapes_and_options(npuc: Npuc, demo: Path) -> None:
     passes = "fold-constants,adjust-precision{precision=bf16}"
     code, printed, _ = npuc("run-pass", passes, demo, *SHAPES)
     assert code == 0
@@ -363,11 +365,11 @@ def test_a_quantised_export_compiles(npuc: Npuc, demo: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("passes", ["nonsense", "tile{", "tile{tiles=x}", "tile{depth=3}"])
-def test_run_pass_refuses_what_is_no_pass(npuc: Npuc, demo: Path, passes: str) -> None:
+def test_run_pass_refuses_an_unknown_or_invalid_pass(npuc: Npuc, demo: Path, passes: str) -> None:
     check_refused(npuc("run-pass", passes, demo), passes, "fold-constants")
 
 
-def test_passes_lists_every_pass_with_what_it_does(npuc: Npuc) -> None:
+def test_passes_lists_every_pass_with_its_description(npuc: Npuc) -> None:
     code, printed, _ = npuc("passes")
     assert code == 0
     for line in printed.splitlines():
@@ -387,13 +389,13 @@ def test_the_help_of_a_command_has_examples(
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is one."""
+    """A stream that reports being a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_progress_is_shown_on_a_terminal_once_it_takes_long_and_nowhere_else(
+def test_progress_appears_only_on_a_terminal_and_only_after_a_delay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for stream, patience, shown in (
@@ -414,7 +416,7 @@ def test_a_folder_without_permission_is_named(npuc: Npuc, demo: Path, tmp_path: 
     check_refused(npuc("export", demo, tmp_path / "out"), "out: Permission denied")
 
 
-def test_explain_says_what_each_operation_became(
+def test_explain_prints_the_tasks_of_each_operation(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blob = tmp_path / "demo.blob"
@@ -429,7 +431,9 @@ def test_explain_says_what_each_operation_became(
     assert "model.layers.3.mlp.down_proj" in capsys.readouterr().out
 
 
-def test_explain_refuses_what_is_no_blob(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_refuses_a_file_that_is_not_a_blob(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["explain", str(demo / "config.json")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("npuc: ")

@@ -1,4 +1,4 @@
-"""What ``npuc compile --stop-after`` prints is compiled on from there, to the same blob."""
+"""Compilation resumed from the text of ``npuc compile --stop-after``: it produces the same blob."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BEFORE_SHAPES = NAMES[: NAMES.index("specialize-shapes")]
 
 
 UNFOLDED = ("fold-constants", "lower-attention", "tile")
-"""Passes after which a model is compiled on layer by layer, too."""
+"""Passes after which a model without folding is resumed, too."""
 
 
 class Compiled(NamedTuple):
@@ -40,7 +40,7 @@ class Compiled(NamedTuple):
 
 
 def printed(*argv: object) -> str:
-    """What ``npuc compile`` prints."""
+    """Return the output of ``npuc compile``."""
     with redirect_stdout(StringIO()) as out:
         assert main(["compile", *map(str, argv)]) == 0
     return out.getvalue()
@@ -48,7 +48,7 @@ def printed(*argv: object) -> str:
 
 @pytest.fixture(scope="module")
 def compiled(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Compiled]:
-    """The demo model, folded and not; it is compiled once each."""
+    """Return the demo model compiled once with folding and once without."""
     folder = tmp_path_factory.mktemp("direct")
     found: dict[bool, Compiled] = {}
     for fold in (True, False):
@@ -65,7 +65,7 @@ def compiled(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool,
 @pytest.mark.parametrize(
     ("name", "fold"), [*((name, True) for name in NAMES), *((name, False) for name in UNFOLDED)]
 )
-def test_from_each_pass_on_the_blob_is_the_same(
+def test_resuming_after_each_pass_produces_the_same_blob(
     compiled: dict[bool, Compiled], tmp_path: Path, name: str, fold: bool
 ) -> None:
     options = [] if fold else ["--no-fold"]
@@ -76,7 +76,7 @@ def test_from_each_pass_on_the_blob_is_the_same(
     assert blob.read_bytes() == compiled[fold].blob
 
 
-def test_who_stops_after_a_pass_prints_what_all_print_after_it(
+def test_stop_after_prints_the_same_text_as_print_ir_after_all(
     demo: Path, compiled: dict[bool, Compiled]
 ) -> None:
     for fold, options in ((True, []), (False, ["--no-fold"])):
@@ -86,17 +86,17 @@ def test_who_stops_after_a_pass_prints_what_all_print_after_it(
 
 @pytest.fixture(scope="module")
 def lifted(demo: Path) -> str:
-    """The text of the demo model after ``lift-state``."""
+    """Return the text of the demo model after ``lift-state``."""
     return printed(demo, "--stop-after", "lift-state", *SHAPES)
 
 
-def test_a_text_is_not_taken_back(
+def test_a_pass_that_has_already_run_is_refused(
     compiled: dict[bool, Compiled], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = tmp_path / "demo.mlir"
     text.write_text(compiled[True].texts["tile"])
     assert main(["compile", str(text), "--stop-after", "simplify"]) == 2
-    assert "has been through 'simplify' already" in capsys.readouterr().err
+    assert "pass 'simplify' has already run" in capsys.readouterr().err
     assert main(["compile", str(text), "-o", str(tmp_path / "b"), *SHAPES]) == 2
     assert "no input or variable 'past_key_values.*'" in capsys.readouterr().err
 
@@ -120,7 +120,7 @@ DAMAGE = {
     ("kept", "said"),
     [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "of 9 bytes")],
 )
-def test_weights_that_are_gone_are_missed_in_one_line(
+def test_missing_or_truncated_weights_are_reported_in_one_line(
     demo: Path,
     lifted: str,
     tmp_path: Path,
@@ -128,7 +128,7 @@ def test_weights_that_are_gone_are_missed_in_one_line(
     kept: int | None,
     said: str,
 ) -> None:
-    """A text says where its weights lie; the file may have been removed or cut since."""
+    """The text refers to weight files that may have been removed or truncated since."""
     folder, text, blob = tmp_path / "model", tmp_path / "demo.mlir", tmp_path / "demo.blob"
     shutil.copytree(demo, folder)
     text.write_text(lifted.replace(str(demo), str(folder)))

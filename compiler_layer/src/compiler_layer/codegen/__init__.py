@@ -1,7 +1,7 @@
-"""SHAVE programs of kernels; begin with ``kernel``, which writes one from a kernel's body.
+"""SHAVE programs of kernels; begin with ``kernel``, which generates a program from a kernel's body.
 
-activations, arithmetic, rows  the instructions of each row-wise op
-program                        a builder with unlimited registers, fitted into the real ones
+activations, arithmetic, rows  instructions of each row-wise op
+program                        builder with unlimited virtual registers, and register allocation
 """
 
 from compiler_layer.codegen.kernel import kernel_program, kernel_refusal

@@ -37,7 +37,7 @@ def _clamp(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _softplus(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """max(x, 0) + log(1 + exp(-|x|)): nothing overflows."""
+    """max(x, 0) + log(1 + exp(-|x|)), which never overflows."""
     power = p.compute(Op.EXP, p.compute(Op.NEG, p.compute(Op.ABS, x[0])))
     log = p.compute(Op.LOG, p.compute(Op.ADD, power, p.immediate(1)))
     return p.compute(Op.ADD, _relu(p, op, x), log)

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, truth values and conversions in SHAVE instructions."""
+"""Arithmetic, comparisons, Boolean logic and conversions in SHAVE instructions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driver_layer.abi.float8 import FORMATS
 from driver_layer.abi.shave import Op
 
 _ROUNDING = {"f8e4m3": Op.RE4M3, "f8e5m2": Op.RE5M2}
-"""What rounds a register to a float of 8 bits."""
+"""Opcode that rounds a register to each 8-bit float type."""
 
 
 def _greater(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -53,7 +53,7 @@ def _xor(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 def _check_truth(op: OvOp) -> None:
     if element_of(op.results[0]) != "boolean":
         element = element_of(op.results[0])
-        raise UnsupportedModel(f"{op.described} of {element}: SHAVE has no bits of integers")
+        raise UnsupportedModel(f"{op.described} of {element}: SHAVE has no bitwise integer ops")
 
 
 def _divide(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -80,7 +80,7 @@ def _squared_difference(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> R
 
 
 def _truncated(p: ProgramBuilder, x: Register) -> Register:
-    """Without the fraction, towards zero."""
+    """Round towards zero."""
     up = _ceiling_of(p, x)
     return p.compute(Op.SEL, p.compute(Op.CMPLT, x, p.immediate(0)), up, p.compute(Op.FLOOR, x))
 
@@ -90,7 +90,7 @@ def _ceiling_of(p: ProgramBuilder, x: Register) -> Register:
 
 
 def _mod(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """A - b · whole(a / b), whole towards zero or down."""
+    """A - b · trunc(a / b) for Mod, a - b · floor(a / b) for FloorMod."""
     quotient = p.compute(Op.DIV, *x)
     down = isinstance(op, elementwise.FloorMod)
     whole = p.compute(Op.FLOOR, quotient) if down else _truncated(p, quotient)
@@ -117,9 +117,9 @@ def _round(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Registers hold f32: what loses a fraction, or becomes a truth value or f8, is computed.
+    """Drop a fraction, or convert to boolean or f8; other types are f32 in registers.
 
-    f8 holds so little that the next op must not see more; f16 and bf16 are rounded in memory alone.
+    f8 is rounded in the register, so that the next op sees it; f16 and bf16 are rounded in memory.
     """
     source, target = element_of(op.operands[0]), element_of(op.results[0])
     if target == "boolean":
@@ -132,7 +132,7 @@ def _convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _is_whole(value: SSAValue) -> bool:
-    """Whether a float has no fraction, as what makes it tells: what is quantised is rounded."""
+    """Return whether the op that computes a float rounds it to an integer, as quantisation does."""
     clamp = producer(value, activation.Clamp)
     if clamp is not None and all(bound.value.data % 1 == 0 for bound in (clamp.min, clamp.max)):
         value = clamp.x
@@ -140,14 +140,14 @@ def _is_whole(value: SSAValue) -> bool:
 
 
 def _dequantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """(stored - zero) · scale; the scale comes before the zero point."""
+    """(stored - zero) · scale; among the operands, the scale precedes the zero point."""
     del op
     centred = p.compute(Op.SUB, x[0], x[2]) if len(x) > 2 else x[0]
     return p.compute(Op.MUL, centred, x[1])
 
 
 def _fake_convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Round to f8 between a scale and its reciprocal."""
+    """Multiply by the scale, round to f8, and multiply by the scale's reciprocal."""
     assert isinstance(op, quantize.FakeConvert)
     kind = op.destination_type.data
     value = p.compute(Op.MUL, x[0], x[1])
@@ -162,7 +162,7 @@ def _fake_convert(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Registe
 
 
 def _fake_quantize(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Round to a step between the bounds, clamped at them."""
+    """Clamp to the input bounds and round to the nearest quantisation level."""
     assert isinstance(op, quantize.FakeQuantize)
     value, low, high, out_low, out_high = x
     steps = p.immediate(int_value(op.levels) - 1)

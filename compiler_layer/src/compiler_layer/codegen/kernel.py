@@ -1,4 +1,4 @@
-"""Generates the program of a kernel from its body."""
+"""Generation of a kernel's SHAVE program from its body."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from compiler_layer.rewriting.match import scalar_of
 from driver_layer.abi.shave import Instruction
 
 _EMIT: dict[type[OvOp], Emit] = {**ARITHMETIC, **ACTIVATIONS, **ROWS}
-"""The emitter of each row-wise op."""
+"""Emitter of each row-wise op."""
 
 
 def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
     """Generate a kernel's program.
 
-    Windows are the kernel's inputs, then its outputs, in order.
+    Its windows are the kernel's inputs, then the outputs, in order.
 
     Raises:
-        UnsupportedModel: an op has no SHAVE form, or the registers do not suffice.
+        UnsupportedModel: an op has no SHAVE form, or the program needs too many registers.
     """
     program = ProgramBuilder()
     body = kernel.body.block
@@ -54,13 +54,13 @@ def kernel_program(kernel: npu.Kernel) -> tuple[Instruction, ...]:
 
 
 def kernel_refusal(op: OvOp) -> str | None:
-    """Tell what of a row-wise op SHAVE cannot do, or None; its emitter is tried."""
+    """Return why SHAVE cannot run a row-wise op, or None; the op's emitter is tried."""
     emit = _EMIT.get(type(op))
     if emit is None:
         return "without a SHAVE form"
     nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]
     if nibbles and not isinstance(op, Dequantize):
-        # Only those of weights are widened: the smallest element of a window is a byte.
+        # Only 4-bit weights are widened: the smallest element of a window is a byte.
         return f"of {element_of(nibbles[0])}"
     program = ProgramBuilder()
     try:
@@ -77,5 +77,5 @@ def _constant(program: ProgramBuilder, op: Constant, values: dict[SSAValue, Regi
 
 
 def _computed(op: Operation) -> Sequence[SSAValue]:
-    """The operands that registers hold; axes are part of the opcode."""
+    """Operands that registers hold; axes are part of the opcode."""
     return op.operands[:1] if isinstance(op, ALONG_AXES) else op.operands

@@ -1,4 +1,4 @@
-"""Writes SHAVE programs with as many registers as it likes, then fits them into the real ones."""
+"""Builder of SHAVE programs over virtual registers, and their allocation to real registers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Virtual:
 
 
 class ProgramBuilder:
-    """Collects the instructions of one program."""
+    """Builder of one program."""
 
     def __init__(self) -> None:
         self._code: list[_Virtual] = []
@@ -48,14 +48,14 @@ class ProgramBuilder:
         self._code.append(_Virtual(Op.ST, None, (value,), window=window))
 
     def immediate(self, value: float) -> Register:
-        """Give a number; the same number is made once."""
+        """Return the register of a number; equal numbers share one."""
         bits = float_bits(value)
         if bits not in self._immediates:
             self._immediates[bits] = self._emit(Op.IMM, imm=bits)
         return self._immediates[bits]
 
     def iota(self) -> Register:
-        """Give 0, 1, 2 … over the columns."""
+        """Return a register with 0, 1, 2 … over the columns."""
         return self._emit(Op.IOTA)
 
     def compute(self, op: Op, *sources: Register) -> Register:
@@ -67,10 +67,10 @@ class ProgramBuilder:
         return self._emit(Op.ROT, value, imm=columns)
 
     def finish(self) -> tuple[Instruction, ...]:
-        """Give the program, without dead instructions.
+        """Return the program without dead instructions.
 
         Raises:
-            UnsupportedModel: more values are live at once than there are registers.
+            UnsupportedModel: more values are live together than registers exist.
         """
         live_code = _without_dead(self._code)
         program = [*_allocated(live_code), Instruction(Op.END)]
@@ -94,7 +94,7 @@ def _without_dead(code: list[_Virtual]) -> list[_Virtual]:
 
 
 def _allocated(code: list[_Virtual]) -> list[Instruction]:
-    """Give each virtual register a real one from its first to its last use."""
+    """Assign a real register to each virtual one, from its first to its last use."""
     last_use = {source: at for at, one in enumerate(code) for source in one.sources}
     free = list(range(REGISTERS))[::-1]
     real: dict[Register, int] = {}
@@ -119,11 +119,11 @@ def _instruction(one: _Virtual, dst: int, sources: list[int]) -> Instruction:
 
 
 Emit = Callable[[ProgramBuilder, OvOp, Sequence[Register]], Register]
-"""Appends the instructions of an op to a program, given its operands; returns the result."""
+"""Function that appends an op's instructions to a program, and returns the result's register."""
 
 
 def direct(opcode: Op) -> Emit:
-    """Return the emitter of an op that is one instruction."""
+    """Return the emitter of an op that takes one instruction."""
 
     def emit(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
         del op

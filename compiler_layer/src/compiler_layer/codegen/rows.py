@@ -1,4 +1,4 @@
-"""What looks at whole rows, in SHAVE instructions: reductions, softmax, norms, rotation."""
+"""Ops across the columns of a row, in SHAVE instructions: reductions, softmax, norms, rotation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _mvn(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def emit_softmax(p: ProgramBuilder, x: Register) -> Register:
-    """Softmax of rows; one without any finite element gives zeros."""
+    """Softmax of rows; a row without finite elements becomes zeros."""
     peak = p.compute(Op.MAX, p.compute(Op.RMAX, x), p.immediate(LOWEST))
     power = p.compute(Op.EXP, p.compute(Op.SUB, x, peak))
     total = p.compute(Op.MAX, p.compute(Op.RSUM, power), p.immediate(_TINY))
@@ -75,7 +75,7 @@ def _log_softmax(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register
 
 
 def _shifted(p: ProgramBuilder, x: Register, columns: int, width: int) -> Register:
-    """Columns moved to the right, or to the left by a negative number; zeros come in."""
+    """Shift columns to the right (to the left if negative), and fill with zeros."""
     column = p.iota()
     if columns > 0:
         inside = p.compute(Op.CMPLE, p.immediate(columns), column)
@@ -85,7 +85,7 @@ def _shifted(p: ProgramBuilder, x: Register, columns: int, width: int) -> Regist
 
 
 def _cum_sum(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Sums over 1, 2, 4 … columns: each step adds the sum that ends where the last one begins."""
+    """Prefix sum in log2(width) steps: each step adds the sums shifted by 1, 2, 4 … columns."""
     assert isinstance(op, reduce.CumSum)
     width = shape_of(op.x)[-1]
     direction = -1 if int_value(op.reverse) else 1
@@ -97,7 +97,7 @@ def _cum_sum(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 
 
 def _rope(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    """Columns rotated by half a head, the first half of them negated."""
+    """Rotary embedding: x · cos + rotate_half(x) · sin."""
     half = shape_of(op.operands[0])[-1] // 2
     turned = p.rotate(x[0], half)
     in_first = p.compute(Op.CMPLT, p.iota(), p.immediate(half))

@@ -1,14 +1,14 @@
-"""From a scheduled program to the bytes of a blob.
+"""Emission of a blob's bytes from a scheduled program.
 
 records      sections of records, as rows of fields
-dma, dpu     the fields of a transfer, of a product
-programs     SHAVE code, and which tile runs what
-lists        the task lists of one stretch, for one run of it
-stamp        barriers in records, for all runs at once
-relocations  what must be relocated in a section, as arrays
-merge        the lists of a whole program: records of repeated stretches are copied as arrays
+dma, dpu     descriptor fields of a transfer; registers of a matmul
+programs     SHAVE code, and the programs that each tile runs
+lists        task lists of one phase, for one run of it
+stamp        barriers in records, for all runs together
+relocations  relocations of a section, as arrays
+merge        task lists of a complete program; records of repeated phases are copied as arrays
 metadata     names and shapes of inputs and outputs
-layer_map    whose each task is
-elf          the file
-blob         all of this together
+layer_map    the layer that each task belongs to
+elf          the ELF file
+blob         the complete blob, from all these parts
 """

@@ -1,4 +1,4 @@
-"""Puts a blob together: task lists, programs, constants, relocations, metadata, in one ELF.
+"""Assembly of a blob: task lists, programs, constants, relocations and metadata in one ELF file.
 
 Source: section names, flags and alignments as in fact sheet elf_driver §1.3 and §1.10.
 """
@@ -58,13 +58,13 @@ _LIST_SECTIONS = {
     "range": ("task.shave.range.{}.0", _FW, 8, "kernel_ranges"),
     "invocation": ("task.shave.invocation.{}.0", _FW, 32, "kernel_invocations"),
 }
-"""How the lists are called in the blob, and where they are reached from."""
+"""Section of each list, and the field of the mapped inference that refers to it."""
 
 _SPACES = (None, Space.INPUT, Space.OUTPUT)
-"""Tables of symbols: what the blob has itself, and what its user brings."""
+"""Symbol tables: that of the blob itself, and those of the user's inputs and outputs."""
 
 _RUNTIME = len(_SPACES)
-"""The table of symbols that the runtime has itself."""
+"""Number of the runtime's own symbol table."""
 
 SHAVE_ALIGN = 1024
 """Alignment of SHAVE code and data."""
@@ -72,7 +72,7 @@ SHAVE_ALIGN = 1024
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All that goes into a blob."""
+    """Contents of a blob."""
 
     name: str
     scheduled: ScheduledProgram
@@ -87,14 +87,14 @@ def emit_blob(program: Program) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """Relocations of one section, waiting for symbols."""
+    """Relocations of one section that wait for symbols."""
 
     target: Section
     relocations: Relocations
 
 
 class _Emitter:
-    """Writes one blob."""
+    """Writer of one blob."""
 
     def __init__(self, program: Program) -> None:
         self._p = program
@@ -124,12 +124,12 @@ class _Emitter:
         return self._elf.add(Section(name, kind, flags, content, align=align, entsize=entsize))
 
     def _symbol(self, key: Hashable, section: Section, value: int = 0) -> None:
-        """Make what a fixup may refer to by a key."""
+        """Add a symbol that fixups refer to by a key."""
         self._symbol_of[key] = 1 + len(self._symbols)
         self._symbols.append(Symbol(section.name, SymbolType.STT_SECTION, section, value))
 
     def _add_notes_and_metadata(self) -> Section:
-        """Add what a blob says of itself; give the section of its digest."""
+        """Add notes and metadata; return the section of the content digest."""
         p = self._p
         for name, kind, version in (
             ("note.LoaderABIVersion", notes.NT_LOADER_ABI_VERSION, p.platform.loader_abi),
@@ -155,7 +155,7 @@ class _Emitter:
         return digest
 
     def _add_program(self, lists: MergedLists) -> Section:
-        """Add the mapped inference, the barriers and the task lists; give the first."""
+        """Add the mapped inference, barriers and task lists; return the mapped inference."""
         root = np.zeros(1, tasks.MAPPED_INFERENCE)
         version = self._p.platform.mapped_inference
         root["api_version"] = version.major << 16 | version.minor
@@ -211,7 +211,7 @@ class _Emitter:
             scratch = Section("buffer.DDR.0", kind, flags, size=p.scheduled.scratch_bytes)
             self._symbol(Space.SCRATCH, self._elf.add(scratch))
         for buffer in p.scheduled.layout.constants:
-            assert buffer.constant is not None  # its space says so
+            assert buffer.constant is not None  # the buffer is in Space.CONSTANT
             content = buffer.constant.stored()
             section = self._section(f"buffer.Constant.{buffer.index}.constant", _DMA, content)
             self._symbol(buffer, section)
@@ -246,7 +246,7 @@ class _Emitter:
                 self._add_rela(pending.target, suffix, flags, table, columns[spaces == number])
 
     def _resolved(self, relocations: Relocations) -> tuple[Columns, Columns]:
-        """Symbols and addends of relocations, and for each which table its symbol is in."""
+        """Return each relocation's symbol table, and the relocations with symbols and addends."""
         columns = relocations.columns()
         places = np.array([self._place(each) for each in relocations.targets], np.int64)
         places = places.reshape(-1, 3)[columns[:, 2]]
@@ -255,7 +255,7 @@ class _Emitter:
         return places[:, 0], columns
 
     def _place(self, target: Hashable) -> tuple[int, int, int]:
-        """The table of a target's symbol, its number there, and what is added to it."""
+        """Return a target's symbol table, its symbol's number there, and the offset to add."""
         if target == CMX and self._p.platform.runtime_symbols:
             return _RUNTIME, VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR, 0
         if not isinstance(target, Buffer):

@@ -1,4 +1,4 @@
-"""Transfers as DMA descriptors.
+"""DMA descriptors of transfers.
 
 Source: fact sheet elf_driver §3.3.
 """
@@ -11,10 +11,10 @@ from compiler_layer.schedule.tasks import Place, Transfer
 from driver_layer.abi.tasks import DMA_BURSTS, DmaCfg
 
 MAX_DIMS = 5
-"""Strided dimensions of a descriptor, beyond the contiguous width."""
+"""Maximum number of strided dimensions of a descriptor, beyond the contiguous width."""
 
 _SMALL_DIM = 1 << 16
-"""Dimensions 3 to 5 have 16 bits."""
+"""Maximum size of dimensions 3 to 5, whose fields have 16 bits."""
 
 _CFG = DmaCfg.ORDERED | DmaCfg.BARRIER_EN | DmaCfg.ATP_EN
 
@@ -22,7 +22,7 @@ Fields = dict[str, int]
 
 
 def runs(place: Place) -> tuple[int, list[tuple[int, int]]]:
-    """A tensor as contiguous bytes and strided dimensions (size, stride), innermost first."""
+    """Return a tensor's contiguous bytes and strided dimensions (size, stride), innermost first."""
     width = NUMPY[place.element].itemsize
     dims: list[tuple[int, int]] = []
     for size, stride in zip(reversed(place.shape), reversed(place.strides), strict=True):
@@ -38,10 +38,10 @@ def runs(place: Place) -> tuple[int, list[tuple[int, int]]]:
 
 
 def descriptor(transfer: Transfer) -> Fields:
-    """Give the fields of a transfer's descriptor, apart from addresses and barriers.
+    """Return the fields of a transfer's descriptor, without addresses and barriers.
 
     Raises:
-        UnsupportedModel: it has more dimensions than a descriptor.
+        UnsupportedModel: a tensor of the transfer has more dimensions than a descriptor.
     """
     if transfer.rows is not None:
         return _gather(transfer)
@@ -61,7 +61,7 @@ def descriptor(transfer: Transfer) -> Fields:
 
 
 def _gather(transfer: Transfer) -> Fields:
-    """Rows of a table, one after the other: one dimension on the source side, and its length."""
+    """Fields of a gather: the source has one dimension, of table rows, and a list of indices."""
     count, width_elements = transfer.target.shape
     itemsize = NUMPY[transfer.target.element].itemsize
     return {

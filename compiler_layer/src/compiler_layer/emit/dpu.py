@@ -1,4 +1,4 @@
-"""Products as register images of the DPU."""
+"""DPU register images of matmuls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES
 
 
 def operands(product: Product) -> dict[str, Region]:
-    """The operands of a workload in CMX, by their names in the registers."""
+    """Return a workload's operands in CMX, by their names in the registers."""
     tables = product.tables
     optional = {
         "scale": tables.scales,
@@ -22,7 +22,7 @@ def operands(product: Product) -> dict[str, Region]:
 
 
 def _table_registers(tables: Tables) -> dict[str, Any]:
-    """Types and strides of what makes numbers of quantised operands."""
+    """Registers of the scales and zero points of quantised operands."""
     fields: dict[str, Any] = {"group": tables.group, "act_zero": tables.zero}
     for name, region in (("scale", tables.scales), ("zero", tables.zeros)):
         if region is not None:
@@ -34,12 +34,12 @@ def _table_registers(tables: Tables) -> dict[str, Any]:
 
 
 def _repeating(region: Region) -> list[int]:
-    """Strides, 0 along dimensions of 1: all share the entry."""
+    """Return strides; 0 for dimensions of 1, whose entry is shared."""
     return [s if d > 1 else 0 for d, s in zip(region.shape, region.strides, strict=True)]
 
 
 def registers(product: Product) -> dict[str, Any]:
-    """The register image of a workload, apart from addresses."""
+    """Return the register image of a workload, without addresses."""
     flags = tasks.DpuFlag.ACCUMULATE if product.accumulate else 0
     batch, m, k = product.act.shape
     return {

@@ -1,7 +1,7 @@
-"""Writes ELF64 files the way the public NPU ELF library lays them out.
+"""Writer of ELF64 files in the layout of the public NPU ELF library.
 
-Section headers directly follow the ELF header, then come the contents; names of sections and of
-symbols have a string table each. Equal input gives equal bytes.
+Section headers follow the ELF header, then come the contents. Section names and symbol names have
+separate string tables. Equal input produces equal bytes.
 
 Source: fact sheet elf_driver §1.1.
 """
@@ -39,7 +39,7 @@ NO_FLAGS = SectionFlag(0)
 
 @dataclass(eq=False, slots=True)
 class Section:
-    """A section to be written; ``size`` counts for those without content in the file."""
+    """A section to write; ``size`` counts for sections without content in the file."""
 
     name: str
     type: SectionType
@@ -59,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A symbol; of no section if it stands for something that the caller brings."""
+    """A symbol; ``section`` is None for an address that the caller supplies."""
 
     name: str
     type: SymbolType
@@ -77,36 +77,36 @@ class _Strings:
         self._offsets = {"": 0}
 
     def add(self, text: str) -> int:
-        """Give the offset of a string."""
+        """Store a string; return its offset."""
         if text not in self._offsets:
             self._offsets[text] = len(self._data)
             self._data += text.encode() + b"\0"
         return self._offsets[text]
 
     def content(self) -> bytes:
-        """The table."""
+        """Return the table's bytes."""
         return bytes(self._data)
 
 
 @dataclass(slots=True)
 class ElfWriter:
-    """Collects sections and writes them."""
+    """Writer of sections, in the order in which they were added."""
 
     sections: list[Section] = field(default_factory=list[Section])
 
     def add(self, section: Section) -> Section:
-        """Append a section; they are written in this order."""
+        """Append a section."""
         self.sections.append(section)
         return section
 
     def write(
         self, symbol_tables: Sequence[tuple[Section, Sequence[Symbol]]], digest: Section
     ) -> bytes:
-        """Give the file.
+        """Return the file.
 
         Args:
-            symbol_tables: for each SYMTAB section its symbols, locals first; their index in a table
-                is one more than here, as the null symbol comes first.
+            symbol_tables: symbols of each SYMTAB section, locals first. A symbol's index in the
+                file is one higher than here, because the null symbol comes first.
             digest: the section whose content becomes the note of the file's digest.
         """
         names = Section(".strtab", SectionType.SHT_STRTAB, align=1)
@@ -127,7 +127,7 @@ class ElfWriter:
         pieces = _assemble(ordered, name_offsets, index, names)
         place = next(number for number, each in enumerate(pieces) if each is digest.content)
         pieces[place] = encode_digest(content_digest(pieces))
-        # Blobs may be large: all is copied once.
+        # Blobs may be large: their bytes are copied only once.
         return b"".join(pieces)
 
 
@@ -151,7 +151,7 @@ def _assemble(
     index: dict[Section, int],
     names: Section,
 ) -> list[Content]:
-    """Give the file in pieces; a section's content is one of them."""
+    """Return the file as a list of contents; each section's content is one entry."""
     headers = np.zeros(len(sections), SHDR)
     offset = EHDR.itemsize + headers.nbytes
     contents: list[Content] = []
@@ -196,7 +196,7 @@ def _elf_header(count: int, names: int) -> bytes:
 
 
 def relocation_table(columns: npt.NDArray[np.int64]) -> RecordArray:
-    """Make RELA records from rows of offset, type, symbol index and addend."""
+    """Return RELA records for rows of offset, type, symbol index and addend."""
     table = np.zeros(len(columns), RELA)
     table["r_offset"] = columns[:, 0]
     table["r_info"] = columns[:, 2] << 32 | columns[:, 1]

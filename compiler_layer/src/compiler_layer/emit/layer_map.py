@@ -1,4 +1,4 @@
-"""Says which operation each task of a program belongs to."""
+"""Section that maps each task of a program to its op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driver_layer.abi.layer_map import Layer, QueueKey, encode_layer_map
 
 
 def layer_map(program: ScheduledProgram) -> bytes:
-    """Write the section of a program."""
+    """Write a program's section."""
     tasks: dict[QueueKey, list[npt.NDArray[np.uint32]]] = {}
     for stretch in program.stretches:
         for queue, ops in _ops_by_queue(stretch).items():
@@ -27,7 +27,7 @@ def layer_map(program: ScheduledProgram) -> bytes:
 
 
 def _kind(op: Operation | None) -> str:
-    """What an operation computes; of a kernel, which computes several ops, the last of them."""
+    """Return an op's type; that of a kernel's last op if it computes several."""
     if op is None:
         return "Copy"
     if isinstance(op, Kernel):
@@ -37,7 +37,7 @@ def _kind(op: Operation | None) -> str:
 
 
 def _ops_by_queue(stretch: Stretch) -> dict[QueueKey, npt.NDArray[np.uint32]]:
-    """For each queue the ops of its tasks, run after run."""
+    """Return the op numbers of each queue's tasks, run after run."""
     queues: dict[QueueKey, list[int]] = {}
     for task, queue in zip(stretch.schedule.tasks, stretch.schedule.queues, strict=True):
         queues.setdefault(queue, []).append(task.op)
@@ -49,7 +49,7 @@ def _ops_by_queue(stretch: Stretch) -> dict[QueueKey, npt.NDArray[np.uint32]]:
 
 
 def _cmx_peaks(program: ScheduledProgram) -> list[int]:
-    """For each operation the most bytes of one tile that its buffers hold at a time."""
+    """Return each op's peak of CMX bytes on one tile."""
     once = [task for stretch in program.stretches for task in stretch.schedule.tasks]
     spans = _cmx_spans(once)
     peaks = [0] * len(program.layout.ops)
@@ -62,7 +62,7 @@ def _cmx_peaks(program: ScheduledProgram) -> list[int]:
 
 
 def _cmx_spans(tasks: Sequence[Task]) -> dict[int, dict[CmxBuffer, tuple[int, int]]]:
-    """For each operation when its buffers are alive."""
+    """Return the first and the last task that uses each CMX buffer, by op."""
     spans: dict[int, dict[CmxBuffer, tuple[int, int]]] = {}
     for at, task in enumerate(tasks):
         buffers = spans.setdefault(task.op, {})
@@ -73,11 +73,11 @@ def _cmx_spans(tasks: Sequence[Task]) -> dict[int, dict[CmxBuffer, tuple[int, in
 
 
 def _peak(spans: Mapping[CmxBuffer, tuple[int, int]]) -> int:
-    """Walk through the beginnings and ends of lives, tile by tile."""
+    """Return the peak of bytes that are live on one tile."""
     events: list[tuple[int, int, int, int]] = []
     for buffer, (first, last) in spans.items():
         for tile in buffer.tiles:
-            # Ends come after beginnings at the same task: both buffers are there then.
+            # At the same task, ends sort after begins: both buffers are live then.
             events.append((tile, first, 0, buffer.nbytes))
             events.append((tile, last, 1, -buffer.nbytes))
     peak = held = 0

@@ -1,4 +1,4 @@
-"""Task lists: the records of each queue, and what must be relocated in them."""
+"""Task lists: the records of each queue, and their relocations."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from driver_layer.abi.layout import Record, field_offset
 from driver_layer.abi.platforms import CMX_BASE, TILE_SELECT_SHIFT, tile_base
 
 CMX = "cmx"
-"""Stands for the CMX workspace as what an address refers to."""
+"""Relocation target: the CMX workspace."""
 
 
 PARAMS = "params"
-"""Stands for the arguments of SHAVE programs."""
+"""Relocation target: the arguments of SHAVE programs."""
 
 
 Key = tuple[str, int]
-"""A list: what it holds, and its tile or port."""
+"""Key of a list: its kind, and its tile or port."""
 
 
 class ListBuilder:
-    """Turns the schedule of a stretch into task lists and SHAVE arguments, for one run of it.
+    """Task lists and SHAVE arguments of a phase's schedule, for one run of the phase.
 
-    Barriers are not in the records yet, nor is what depends on where the lists begin.
+    The records have no barriers yet, and no fields that depend on the begin of the lists.
 
     Args:
-        schedule: of the stretch.
-        programs: the SHAVE programs of all stretches; gains those of this one.
-        runs: how often the stretch runs.
+        schedule: the phase's schedule.
+        programs: SHAVE programs of all phases; those of this phase are added.
+        runs: number of runs of the phase.
     """
 
     def __init__(self, schedule: Schedule, programs: Programs, runs: int) -> None:
@@ -81,7 +81,7 @@ class ListBuilder:
             fields["src_list"] = _cmx_word(listed.fixups, at, transfer.rows, transfer.tiles[0])
 
     def _dma_address(self, listed: TaskList, at: int, place: Place, tiles: Sequence[int]) -> int:
-        """Note how an address field is completed; give what it holds before that."""
+        """Add the fixup of an address field; return the field's initial value."""
         if isinstance(place, Region):
             how = Relocation.R_VPU_64_BIT_OR_B21_B26_UNSET
             listed.fixups.append(Fixup(at, how, CMX, _cmx_offset(place)))
@@ -134,7 +134,7 @@ class ListBuilder:
 
     @property
     def params(self) -> bytes:
-        """The argument blocks of all invocations, one after the other."""
+        """Argument blocks of all invocations, one after the other."""
         heads = records_of(shave.KERNEL_ARGS, self._heads).tobytes()
         windows = records_of(shave.WINDOW, self._windows).tobytes()
         parts: list[bytes] = []
@@ -148,7 +148,7 @@ class ListBuilder:
         return b"".join(parts)
 
     def _arguments(self, call: Invocation) -> tuple[int, int]:
-        """Append an argument block; give its offset and size."""
+        """Append an argument block; return its offset and size."""
         begin = self.params_bytes
         self._heads.append({"window_count": len(call.windows), "grid": list(call.grid)})
         self._windows += [self._window(window, call.tile) for window in call.windows]
@@ -178,11 +178,11 @@ class ListBuilder:
 
 
 def _cmx_offset(region: Region) -> int:
-    assert region.buffer.offset is not None  # order placed it
+    assert region.buffer.offset is not None  # placed by ``schedule.order``
     return region.buffer.offset + region.offset
 
 
 def _cmx_word(fixups: list[Fixup], at: int, region: Region, tile: int) -> int:
-    """Note how a 32-bit CMX address is completed; give its upper part, which names the tile."""
+    """Add the fixup of a 32-bit CMX address; return the upper part, which selects the tile."""
     fixups.append(Fixup(at, Relocation.R_VPU_LO_21, CMX, _cmx_offset(region)))
     return CMX_BASE | 1 << (TILE_SELECT_SHIFT + tile)

@@ -1,7 +1,7 @@
-"""The task lists of a whole program, from those of its stretches.
+"""Task lists of a complete program, merged from the lists of its phases.
 
-A stretch that runs several times gives its records as often. They are copied as arrays; then what
-differs is written: barriers, places in other lists, and buffers.
+The records of a phase are copied as arrays, once for each run. Then the fields that differ are
+written: barriers, indices into other lists, and buffers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FOLLOWS = {
     "variant": ("invariant_index", "invariant"),
     "invocation": ("invocation_index", "invocation"),
 }
-"""Fields that name a place in a list: that of the record's own tile."""
+"""Fields that are an index into another list of the same tile."""
 
 
 @dataclass(slots=True)
 class MergedList:
-    """The content of a section of records."""
+    """Content of a section of records."""
 
     kind: Record
     parts: list[RecordArray] = field(default_factory=list[RecordArray])
@@ -37,13 +37,13 @@ class MergedList:
     count: int = 0
 
     def content(self) -> bytes:
-        """The section's bytes."""
+        """Return the section's bytes."""
         return b"".join(part.tobytes() for part in self.parts)
 
 
 @dataclass(slots=True)
 class MergedLists:
-    """All sections of records, and the arguments and the code of SHAVE programs."""
+    """All sections of records, and the arguments and code of SHAVE programs."""
 
     lists: dict[Key, MergedList]
     params: bytes
@@ -52,12 +52,12 @@ class MergedLists:
 
 
 def merge(program: ScheduledProgram) -> MergedLists:
-    """Make the task lists of a program."""
+    """Build the task lists of a program."""
     return _Merger().merge(program)
 
 
 class _Merger:
-    """Appends stretch after stretch."""
+    """Merger that appends phase after phase."""
 
     def __init__(self) -> None:
         self._programs = Programs()
@@ -137,7 +137,7 @@ class _Merger:
 
 
 def _copied(records: RecordArray, runs: int) -> RecordArray:
-    """Records [runs, rows]; copied byte by byte, as numpy leaves out what no field covers."""
+    """Return records [runs, rows], copied as bytes: numpy skips bytes that no field covers."""
     copied = bytearray(records.tobytes() * runs)
     return np.frombuffer(copied, records.dtype).reshape(runs, len(records))
 
@@ -149,7 +149,7 @@ def _repeated(columns: Columns, runs: int) -> Columns:
 def _targets(
     merged: Relocations, targets: Mapping[Hashable, int], runs: Sequence[Run], own: Columns
 ) -> Columns:
-    """The numbers that targets have in the merged section: in each run those of its buffers."""
+    """Return the targets' numbers in the merged section, with the buffers of each run."""
     table = np.zeros((len(runs), len(targets)), np.int64)
     for number, run in enumerate(runs):
         for target, place in targets.items():

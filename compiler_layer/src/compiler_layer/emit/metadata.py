@@ -1,4 +1,4 @@
-"""The metadata sections: what a blob's inputs and outputs are called and look like.
+"""Metadata sections: names, types and shapes of a blob's inputs and outputs.
 
 Source: fact sheet elf_driver §1.6.
 """
@@ -18,8 +18,7 @@ from driver_layer.abi.layout import RecordArray, text_field
 from driver_layer.abi.platforms import Platform
 
 MADE_PREFIX = "vpux_"
-"""Arguments whose name begins so (state, weights) are no parameters or results of the OpenVINO
-model."""
+"""Prefix of arguments (state, weights) that are not parameters or results of the OpenVINO model."""
 
 
 def network_metadata(
@@ -75,7 +74,7 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
 
 
 def _strides(shape: Sequence[int], bits: int) -> list[int]:
-    """The element's bits, then each dimension's stride in bits, row-major."""
+    """Return the element's bits, then each dimension's stride in bits, row-major."""
     strides: list[int] = []
     step = bits
     for d in reversed(shape):
@@ -102,7 +101,7 @@ def _nodes(ports: Sequence[Port]) -> RecordArray:
 def _checked_shape(port: Port) -> tuple[int, ...]:
     shape = shape_of(port.value)
     if len(shape) not in abi.ORDER_BY_RANK and shape:
-        raise UnsupportedModel(f"{port.name!r} has {len(shape)} dimensions, at most 7 are possible")
+        raise UnsupportedModel(f"{port.name!r} has {len(shape)} dimensions; a blob takes at most 7")
     if len(port.name.encode()) >= abi.TEXT_BYTES:
-        raise UnsupportedModel(f"the name {port.name[:40]!r}… is longer than {abi.TEXT_BYTES - 1}")
+        raise UnsupportedModel(f"name {port.name[:40]!r}… is over {abi.TEXT_BYTES - 1} bytes long")
     return shape

@@ -1,4 +1,4 @@
-"""The SHAVE programs of a blob: their code, and for each tile the ranges that it runs."""
+"""SHAVE programs of a blob: their code, and the kernel ranges of each tile."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driver_layer.abi.elf import Relocation
 from driver_layer.abi.layout import field_offset
 
 TEXT = "text"
-"""Stands for the code of all programs."""
+"""Relocation target: the code of all programs."""
 
 
 @dataclass(slots=True)
 class Programs:
-    """Collects programs; equal ones are there once."""
+    """Collector of programs; equal programs are stored once."""
 
     text: bytearray = field(default_factory=bytearray)
     ranges: dict[int, TaskList] = field(default_factory=dict[int, TaskList])
@@ -25,7 +25,7 @@ class Programs:
     _entries: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def used(self, tile: int, program: tuple[shave.Instruction, ...], times: int) -> int:
-        """Note that a tile runs a program so many times more; give its entry in the tile's list."""
+        """Add runs of a program on a tile; return its entry in the tile's list."""
         begin, size = self._place(program)
         ranges = self.ranges.setdefault(tile, TaskList(tasks.KERNEL_RANGE))
         entry = self._entries.get((tile, begin))
@@ -39,7 +39,7 @@ class Programs:
         return entry
 
     def _place(self, program: tuple[shave.Instruction, ...]) -> tuple[int, int]:
-        """Where a program's code begins, and how long it is."""
+        """Return the offset and the length of a program's code."""
         found = self._places.get(program)
         if found is None:
             code = shave.encode(list(program))

@@ -1,4 +1,4 @@
-"""Sections of records, and what must be relocated in them."""
+"""Sections of records, and the fields to be relocated in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_layer.abi.layout import Record, RecordArray
 
 @dataclass(frozen=True, slots=True)
 class Fixup:
-    """A field to be relocated: where in its section, how, to what, and with which addend."""
+    """A field to be relocated: its offset in the section, relocation type, target and addend."""
 
     offset: int
     type: Relocation
@@ -24,7 +24,7 @@ class Fixup:
 
 @dataclass(slots=True)
 class TaskList:
-    """The content of a section of records, and the number of each one's task."""
+    """Content of a section of records, and the task number of each record."""
 
     kind: Record
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -32,25 +32,25 @@ class TaskList:
     fixups: list[Fixup] = field(default_factory=list[Fixup])
 
     def add(self, row: dict[str, Any], task: int) -> int:
-        """Append a record; give its offset."""
+        """Append a record; return its offset."""
         self.rows.append(row)
         self.tasks.append(task)
         return (len(self.rows) - 1) * self.kind.itemsize
 
     def records(self) -> RecordArray:
-        """The records; fields that a row does not name are zero."""
+        """Return the records; fields that a row does not set are zero."""
         return records_of(self.kind, self.rows)
 
 
 def records_of(kind: Record, rows: Sequence[dict[str, Any]]) -> RecordArray:
-    """Make records; bytes that no field covers are zero, which np.array does not promise."""
+    """Build records; bytes that no field covers are zero, which np.array does not guarantee."""
     made = np.zeros(len(rows), kind)
     _fill(made, rows)
     return made
 
 
 def _fill(made: RecordArray, rows: Sequence[dict[str, Any]]) -> None:
-    """Set the fields that rows name, field by field: numpy takes a column faster than a row."""
+    """Set the fields that rows contain, field by field: numpy sets columns faster than rows."""
     for name in {name: None for row in rows for name in row}:
         values = [row.get(name) for row in rows]
         if made.dtype[name].fields:

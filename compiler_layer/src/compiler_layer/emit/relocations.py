@@ -1,4 +1,4 @@
-"""What must be relocated in a section, as arrays."""
+"""Relocations of a section, as arrays."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Relocations:
 
     @staticmethod
     def of(fixups: Sequence[Fixup]) -> Relocations:
-        """Relocations for single fixups."""
+        """Return the relocations of single fixups."""
         made = Relocations()
         rows = [(f.offset, f.type, made.number(f.target), f.addend) for f in fixups]
         made.parts.append(np.array(rows, np.int64).reshape(-1, 4))
         return made
 
     def number(self, target: Hashable) -> int:
-        """The number of a target."""
+        """Return the number of a target."""
         return self.targets.setdefault(target, len(self.targets))
 
     def columns(self) -> Columns:
-        """All of them."""
+        """Return all relocations."""
         return np.concatenate(self.parts) if self.parts else np.zeros((0, 4), np.int64)

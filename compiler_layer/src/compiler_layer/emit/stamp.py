@@ -1,7 +1,7 @@
-"""Barriers in task records, for all runs of a stretch at once.
+"""Barriers in task records, for all runs of a phase together.
 
-Virtual barrier v sits in physical barrier v mod n; from one run to the next all numbers of a
-stretch grow by as many as it has.
+Virtual barrier v uses physical barrier v mod n. From one run to the next, the numbers of a phase
+grow by its number of barriers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Which barriers the tasks of a stretch wait for and post to; numbers as in its first run.
+    """Barriers that the tasks of a phase wait for and post to, numbered as in its first run.
 
-    ``waits`` and ``posts`` are pairs of task and barrier. ``after`` is, for each task, how many
-    barriers must be programmed before it is issued; 0 if it has none.
+    ``waits`` and ``posts`` are pairs of task and barrier. ``after`` is the number of barriers that
+    must be programmed before each task is issued; 0 for tasks without barriers.
     """
 
     waits: Ints
@@ -37,7 +37,7 @@ class Stamps:
 
     @staticmethod
     def of(schedule: Schedule, base: int) -> Stamps:
-        """Collect the barriers of a stretch whose first one has the number ``base``."""
+        """Collect the barriers of a phase whose first barrier has the number ``base``."""
         after = [schedule.start_after(task) for task in range(len(schedule.tasks))]
         return Stamps(
             _pairs(schedule.waits),
@@ -52,9 +52,9 @@ class Stamps:
         """Write barriers into records [runs, rows].
 
         Args:
-            records: of a list whose tasks have barriers.
-            listed: says which task each row is.
-            runs: how often the stretch runs.
+            records: records of a list whose tasks have barriers.
+            listed: the list, with the task of each row.
+            runs: number of runs of the phase.
         """
         bases = self.base + self.count * np.arange(runs)[:, None]
         rows = np.full(len(self.after), -1)
@@ -75,7 +75,7 @@ class Stamps:
         fields["start_after"] = fields["clean_after"] = after
 
     def _masks(self, pairs: Ints, rows: Ints, count: int, bases: Ints) -> npt.NDArray[np.uint64]:
-        """Masks [runs, rows, 2]: physical barriers, 64 to a word."""
+        """Return masks [runs, rows, 2] of physical barriers, 64 per word."""
         masks = np.zeros((len(bases), count, 2), np.uint64)
         pairs = pairs[rows[pairs[:, 0]] >= 0]
         real = (pairs[:, 1] + bases) % self.physical
@@ -90,7 +90,7 @@ def _pairs(barriers: list[list[int]]) -> Ints:
 
 
 def barrier_configs(program: ScheduledProgram) -> RecordArray:
-    """The virtual barriers of a program: which follows in the same physical one, and its counts."""
+    """Return a program's virtual barriers: counts, and the next user of the same physical one."""
     producers: list[int] = []
     consumers: list[int] = []
     ending = 0
@@ -99,7 +99,7 @@ def barrier_configs(program: ScheduledProgram) -> RecordArray:
         own = [len(barrier.producers) for barrier in made]
         feeding = len(stretch.schedule.ending)
         for _ in stretch.runs:
-            # A barrier without producers is fed by what comes before: the first one of a stretch.
+            # The first barrier of a phase may have no producers: the phase before feeds it.
             producers += [number or ending for number in own]
             consumers += [len(barrier.consumers) for barrier in made]
             ending = feeding

@@ -1,18 +1,18 @@
-"""What a model will take, from how its ops are to be cut: nothing is scheduled, no blob is written.
+"""Estimate of a model's time, tasks and memory from its tiling, without scheduling or a blob.
 
-How it works. The passes run as they do for a blob, the ``tile`` pass among them, which chooses how
-each op is cut by a closed-form price. That price is what is added up here, op after op: it knows
-how loads and work overlap within an op, not that an op's first load may overlap the op before.
-Tasks are counted the same way, and their records make the blob's size. Intermediate tensors are
-placed in DDR as the scheduler places them.
+The passes run as they do for a blob. Among them, ``tile`` chooses the blocks of each op by a
+closed-form price, and this estimate adds up these prices op by op. A price covers the overlap of
+loads and work within an op, but not the overlap of an op's first load with the op before. Task
+counts add up the same way, and the size of their records is the blob's size. Intermediate tensors
+are placed in DDR as the scheduler places them.
 
-How far to trust it: ``tests/npuw/test_plan.py`` compares it with compiled blobs.
+Accuracy: ``tests/npuw/test_plan.py`` compares estimates with compiled blobs.
 
-    owners   whose work an op is: that of a layer, or of what is before or behind them
-    clock    when ops begin and end
-    copies   what ops take that are not tiled
-    scratch  how long intermediate tensors live
-    part     what ops take together
+    owners   the layer that an op belongs to, or the ops before or behind the layers
+    clock    begin and end times of ops
+    copies   prices of ops that are not tiled
+    scratch  lifetimes of intermediate tensors
+    part     sums over the ops of a layer
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ __all__ = ["Estimate", "Part", "estimate"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a static model takes, layer by layer."""
+    """Time and memory of a static model, layer by layer."""
 
     parts: tuple[Part, ...]
-    """Before the layers; each of them; behind them."""
+    """Ops before the layers; each layer; ops behind the layers."""
     scratch_bytes: int
     """Intermediate tensors in DDR."""
     port_bytes: Mapping[str, int]
-    """Inputs and outputs, states among them, by name."""
+    """Inputs and outputs, including states, by name."""
 
     def whole(self, counts: Sequence[int]) -> Part:
-        """All of a model in which each layer here stands for so many."""
+        """Sum of a model whose layers are repeated ``counts`` times."""
         before, *layers, behind = self.parts
         repeated = (part.times(count) for part, count in zip(layers, counts, strict=True))
         return sum(repeated, before + behind)
 
 
 def estimate(model: Model, options: Options, layers: int, layer_of: LayerOf) -> Estimate:
-    """Estimate what a static model takes.
+    """Estimate the time and memory of a static model.
 
     Args:
         model: consumed, as by ``compile_model``; not folded.
         options: as for ``compile_model``; weights are never counted.
-        layers: how many it has.
-        layer_of: says whose its weights are.
+        layers: number of layers of the model.
+        layer_of: layer of a weight.
 
     Raises:
         CompilerError: as ``compile_model``.

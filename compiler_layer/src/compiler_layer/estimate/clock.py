@@ -1,4 +1,4 @@
-"""When ops begin and end, in closed form."""
+"""Begin and end times of ops, in closed form."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from compiler_layer.schedule.layout import HardwareOp
 from compiler_layer.schedule.views import Buffer
 
 _LOST_OVERLAP = 0.15
-"""Of what loads and work could do at the same time, the part that they do one after the other:
-steps are uneven, and a queue waits where a barrier stands. Fitted to compiled models (A)."""
+"""Share of the possible overlap of loads and work that runs in sequence instead: steps are uneven,
+and queues wait at barriers. Fitted to compiled models (A)."""
 
 
 class Clock:
-    """When ops end, if they begin as early as they may.
+    """End times of ops that begin as early as possible.
 
-    An op waits for those that it reads from. Transfers are made in the order of the program, so its
-    loads follow those of the op before; its weights come ahead, while nothing else is moved. An
-    engine does one thing at a time.
+    An op waits for the ops whose results it reads. Transfers keep the order of the program, so an
+    op's loads follow those of the op before. Its weights are loaded ahead while DMA is idle. An
+    engine runs one op at a time.
     """
 
     def __init__(self) -> None:
         self._made: dict[Buffer, float] = {}
         self._issued: float = 0.0
-        """When the last op had loaded what it reads."""
+        """Time at which the last op had finished its loads."""
         self._dma: float = 0.0
-        """Until when transfers are made."""
+        """Time until which DMA is busy."""
         self._dpu: float = 0.0
         self._shave: float = 0.0
 
     def end_of(self, op: HardwareOp, price: Price) -> float:
-        """Give an op's end, in ns, and let time go on."""
+        """Return an op's end in ns, and advance the clock."""
         read = max((self._made.get(view.buffer, 0.0) for view in op.operands), default=0.0)
         begin = max(read, self._issued)
         ahead = min(price.ahead_ns, max(0.0, begin - self._dma))

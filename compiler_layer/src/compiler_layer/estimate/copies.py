@@ -1,4 +1,4 @@
-"""What ops take that the ``tile`` pass does not cut: they move bytes from place to place."""
+"""Prices of ops that the ``tile`` pass does not cut: they only move bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_layer.abi.platforms import Platform
 
 
 def price_copies(op: HardwareOp, platform: Platform) -> Price:
-    """Copies within DDR; a gather goes by way of CMX."""
+    """Price copies within DDR; a gather passes through CMX."""
     if isinstance(op.op, npu.Gather):
         (result,) = op.results
         size = math.prod(result.shape) * result.itemsize
@@ -36,7 +36,7 @@ def price_copies(op: HardwareOp, platform: Platform) -> Price:
 
 
 def _run(view: View) -> int:
-    """Bytes that lie together."""
+    """Return the length of contiguous runs in bytes."""
     run = view.itemsize
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size > 1 and stride != run:

@@ -1,4 +1,4 @@
-"""Whose work each op is."""
+"""Assignment of ops to the layers of a model."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from compiler_layer.schedule.layout import HardwareOp
 from compiler_layer.schedule.views import Buffer, Space
 
 LayerOf = Callable[[str], int | None]
-"""Which layer a weight belongs to, by its name; the number of layers for what is behind them."""
+"""Function from a weight's name to its layer; the number of layers for weights behind them."""
 
 
 class Owners:
-    """Finds whose work each op is: that of the last layer whose weights have a part in it."""
+    """Owners of ops; an op belongs to the last layer whose weights it depends on."""
 
     def __init__(self, layer_of: LayerOf, layers: int) -> None:
         self._layer_of = layer_of
         self._last = layers + 1
         self._made: dict[Buffer, int] = {}
         self.constants: dict[Buffer, int] = {}
-        """For each constant the first that reads it."""
+        """Owner of the first op that reads each constant."""
         self.ports: dict[Buffer, int] = {}
-        """The same for inputs and outputs."""
+        """Owner of the first op that uses each input and output."""
 
     def of(self, op: HardwareOp) -> int:
-        """Give 0 for what is before the layers, 1 for the first of them, and so on."""
+        """Return 0 for an op before the layers, 1 for the first layer, and so on."""
         read = [view.buffer for view in op.operands]
         owner = max((self._known(buffer) for buffer in read), default=0)
         owner = max(owner, self._named(f"{op.name}."))

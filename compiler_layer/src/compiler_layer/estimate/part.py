@@ -1,4 +1,4 @@
-"""What some ops of a blob take together: time, tasks, bytes."""
+"""Sums over several ops of a blob: time, tasks, bytes."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from driver_layer.abi.elf import RELA, SHDR, SYM
 NOTHING = Price(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 _RELOCATIONS = {"transfers": 2.0, "products": 4.3, "invocations": 5.2}
-"""Of a task of each kind: its operands, its successor, its program. The means of compiled models
-(A: it depends on how many operands lie in DDR)."""
+"""Relocations of a task of each kind: its operands, successor and program. Means of compiled models
+(A: they depend on the number of operands in DDR)."""
 
 _PARAMS_BYTES = 118
-"""Arguments of a call of a SHAVE program: the mean of compiled models (A)."""
+"""Size of the arguments of a SHAVE invocation: mean of compiled models (A)."""
 
 _BARRIERS_PER_TASK = 0.6
-"""The mean of compiled models (A)."""
+"""Mean of compiled models (A)."""
 
 _LAYER_MAP_BYTES = 4
-"""Of each task, the number of its operation."""
+"""Size of a task's op number in the layer map."""
 
 _OP_BYTES = 56
-"""Of each operation, its name and its peak of CMX."""
+"""Size of an op's name and CMX peak in the layer map."""
 
 _PORT_BYTES = 2 * metadata.TENSOR_REF.itemsize + SYM.itemsize + SHDR.itemsize + 48
-"""Of each input and output: it is described twice, and is a section and a symbol with a name."""
+"""Size of an input or output: two descriptions, a section, and a symbol with a name."""
 
 _FIXED_BYTES = 12_000
-"""What every blob has: sections with their headers."""
+"""Size of the sections, with headers, that every blob has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the ops of one layer take, or those before or behind all layers."""
+    """Sums over the ops of one layer, or over the ops before or behind all layers."""
 
     ns: float = 0.0
-    """How much later it ends than what is before it."""
+    """Time between the end of the part before and the end of this part."""
     price: Price = NOTHING
-    """The sum of its ops."""
+    """Sum of the ops' prices."""
     ops: int = 0
     constant_bytes: int = 0
-    """Constants that a blob holds though it is without weights."""
+    """Constants that a blob without weights still contains."""
     ports: int = 0
-    """Inputs and outputs; weights and caches are some."""
+    """Inputs and outputs, including weights and caches."""
     own_ports: int = 0
-    """Those that are neither: a blob describes them once more, as OpenVINO does."""
+    """Inputs and outputs without weights and caches; a blob describes them again for OpenVINO."""
 
     def times(self, count: int) -> Part:
-        """So many of them."""
+        """Return the sum of ``count`` equal parts."""
         return Part(
             count * self.ns,
             self.price.times(count),
@@ -61,7 +61,7 @@ class Part:
         )
 
     def __add__(self, other: Part) -> Part:
-        """Both, one after the other."""
+        """Return the sum of two parts, one after the other."""
         price = Price(*(a + b for a, b in zip(self.price, other.price, strict=True)))
         return Part(
             self.ns + other.ns,
@@ -74,7 +74,7 @@ class Part:
 
     @property
     def fw_bytes(self) -> int:
-        """Task lists that the management core reads: all but those of transfers."""
+        """Size of the task lists that the management core reads: all lists except transfers."""
         price = self.price
         return int(
             price.products * (tasks.DPU_INVARIANT.itemsize + tasks.DPU_VARIANT.itemsize)
@@ -84,7 +84,7 @@ class Part:
 
     @property
     def blob_bytes(self) -> int:
-        """The size of a blob without weights."""
+        """Size of a blob without weights."""
         price = self.price
         relocations = sum(getattr(price, kind) * each for kind, each in _RELOCATIONS.items())
         return self.fw_bytes + int(

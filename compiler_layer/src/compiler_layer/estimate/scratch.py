@@ -1,4 +1,4 @@
-"""How long intermediate tensors live, before tasks are in order."""
+"""Lifetimes of intermediate tensors, before tasks are ordered."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from compiler_layer.schedule.layout import HardwareOp, Layout
 from compiler_layer.schedule.views import Buffer, Space
 
 _FOLDED = 2
-"""Layers of the stand-in for a model whose layers are all alike: these are compiled as one."""
+"""Layers of the stand-in for a model whose layers are all equal; they are compiled as one."""
 
 
 def spans_of(laid_out: Layout, owners: Sequence[int], layers: int) -> dict[Buffer, tuple[int, int]]:
-    """For each scratch buffer the first and the last op that touches it.
+    """Return the first and the last op that touches each scratch buffer.
 
-    Layers that are compiled once and run many times hand on what they compute in two buffers that
-    take turns; these, and what all layers read, stay alive through all of them.
+    Layers that are compiled once and run many times pass results on in two alternating buffers.
+    These buffers, and buffers that all layers read, stay live through all layers.
 
     Args:
-        laid_out: the ops in their order.
-        owners: of each op, as ``Owners`` numbers them.
-        layers: how many there are; a model may have ops of none of them, as that of an LM head.
+        laid_out: ops in their order.
+        owners: owner of each op, as ``Owners`` numbers it.
+        layers: number of layers; a model may have no layer ops, like the model of an LM head.
     """
     spans: dict[Buffer, tuple[int, int]] = {}
     for at, op in enumerate(laid_out.ops):

@@ -1,5 +1,5 @@
-"""The compiler's passes, one ``ModulePass`` a file or sub-package; begin with ``pipeline``.
+"""The compiler's passes, one ``ModulePass`` per file or sub-package; begin with ``pipeline``.
 
-``compiler_layer.pipeline`` has their order. Patterns of one pass are private to its file; helpers
-that several passes or other packages use are in ``compiler_layer.rewriting`` and ``partition``.
+``compiler_layer.pipeline`` sets their order. Patterns of one pass are private to its file; helpers
+of several passes or packages are in ``compiler_layer.rewriting`` and ``partition``.
 """

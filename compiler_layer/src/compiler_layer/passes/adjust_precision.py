@@ -1,4 +1,4 @@
-"""Chooses the element type of every tensor."""
+"""Choice of the element type of every tensor."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from compiler_layer.passes.simplify.rules import simplify_op
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 PRECISIONS = ("f32", "f16", "bf16")
-"""The values of INFERENCE_PRECISION_HINT."""
+"""Values of INFERENCE_PRECISION_HINT."""
 
 _TAKES_MIXED = (
     *(RoPE, ScaledDotProductAttention, PagedAttentionExtension),
     *(FakeConvert, FakeQuantize, Interpolate),
 )
-"""Ops that take operands of different float types as they are: of one, scales are sizes."""
+"""Ops whose float operands may differ in type; in one of them, scales are sizes."""
 
 
 class _Adjuster:
-    """Changes one model from f32 to a narrower type."""
+    """Conversion of one model from f32 to a narrower type."""
 
     def __init__(self, model: Model, precision: str) -> None:
         self._model = model
@@ -62,10 +62,10 @@ class _Adjuster:
         self._model.refresh_signature()
 
     def _find_exact(self, ops: Sequence[OvOp]) -> None:
-        """Find the values that depend on integers and constants alone: positions, angles, masks.
+        """Find values that depend on integers and constants alone: positions, rotary tables, masks.
 
-        Weights that are combined with them are exact, too. An angle is a frequency times a
-        position, so that the error of a frequency grows with the position.
+        Weights combined with these values are exact, too: a rotary angle is a frequency times a
+        position, so an error of the frequency grows with the position.
         """
         self._exact.update(
             port.value for port in self._model.inputs if element_of(port.value) != "f32"
@@ -155,7 +155,7 @@ class _Adjuster:
         return op.results[0]
 
     def _keep_outputs(self, declared: Sequence[str]) -> None:
-        """Convert results to the types that the model declares, which callers allocate by."""
+        """Convert results to the model's declared types, by which callers allocate buffers."""
         outputs: list[tuple[str, SSAValue]] = []
         for port, kind in zip(self._model.outputs, declared, strict=True):
             value = port.value
@@ -174,15 +174,15 @@ class _Adjuster:
 
 @dataclass(frozen=True)
 class AdjustPrecision(ModulePass):
-    """Chooses the element type of every tensor.
+    """Choose the element type of every tensor.
 
     Before:  %w = ov.Convert(%stored : tensor<256x256xf16>) : …xf32 ; %y = ov.MatMul(%x, %w) : …xf32
     After:   %y = ov.MatMul(%x, %stored) : …xf16                            (with precision "f16")
 
-    What depends only on integers and constants (positions, their angles, masks) stays f32, and so
-    do the model's results, and variables that say so (``keep_type``). Weights keep the type that
-    they are stored in; those that positions are combined with, e.g. rotary frequencies of 8 bits,
-    are widened to f32.
+    Values that depend only on integers and constants (positions, rotary tables, masks) stay f32. So
+    do the model's results, and variables with ``keep_type``. Weights keep their stored type, except
+    weights that are combined with positions, e.g. 8-bit rotary frequencies: these are widened to
+    f32.
 
     Args:
         precision: f32 (nothing changes), f16 or bf16.
@@ -196,6 +196,6 @@ class AdjustPrecision(ModulePass):
         del ctx
         if self.precision not in PRECISIONS:
             known = ", ".join(PRECISIONS)
-            raise CompilerUsageError(f"precision {self.precision!r}; there are {known}")
+            raise CompilerUsageError(f"precision {self.precision!r}: expected one of {known}")
         if self.precision != "f32":
             _Adjuster(Model(op), self.precision).run()

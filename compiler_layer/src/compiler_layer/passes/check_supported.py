@@ -1,4 +1,4 @@
-"""Refuses models with ops that the device cannot run, all of them at once."""
+"""Rejection of models with ops that the device cannot run; one error reports all of them."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from compiler_layer.schedule.layout import VIEWS, view_refusal
 from driver_layer.abi.metadata import ORDER_BY_RANK
 
 Refusal = Callable[[Any], str | None]
-"""Tells what of an op cannot be done, or None."""
+"""Function that returns why an op cannot run, or None if it can."""
 
 
 def _none(op: OvOp) -> None:
-    """Of this op everything can be done."""
+    """Refusal function of ops that are always supported."""
     del op
 
 
@@ -70,8 +70,8 @@ _CODEBOOK_REMEDY = "export the model with --weight-format int4 or int8"
 def refusal(op: OvOp) -> str | None:
     """Return why the device cannot run an op; "" without a reason, None if it can."""
     if isinstance(op, GroupQueryAttention):
-        return gqa_refusal(op)  # operands that are not given have no elements
-    # What makes a scalar has a pattern without elements.
+        return gqa_refusal(op)  # absent operands have no elements
+    # The pattern of a reshape to a scalar has no elements.
     read = op.operands[:1] if isinstance(op, VIEWS) else op.operands
     if any(0 in shape_of(value) for value in (*read, *op.results)):
         return None if isinstance(op, Constant) else "of an empty tensor"
@@ -96,10 +96,10 @@ def _lowering_refusal(op: OvOp) -> str | None:
 
 
 def _codebook_refusal(op: Operation) -> str | None:
-    """Tell what an op looks up in a codebook, or None if it looks nothing up in one.
+    """Return why an op reads weights from a codebook, or None if it does not.
 
-    NNCF writes such weights for ``--weight-format cb4``; no lowering reads them. Small ones are
-    folded before.
+    NNCF writes such weights for ``--weight-format cb4``, and no lowering reads them. Small ones
+    have been folded by then.
 
         %table = ov.Convert(%values : tensor<16xf8e4m3>)
         %weights = ov.Gather(%table, ov.Convert(%indices : tensor<256x64xui4>), 0) * %scale
@@ -116,7 +116,7 @@ def _codebook_refusal(op: Operation) -> str | None:
 
 
 def _beside_codebooks(model: Model) -> set[Operation]:
-    """Return the ops that make a codebook's indices or take its weights: their refusals follow."""
+    """Return the ops that compute codebook indices or use codebook weights: they fail, too."""
     found: set[Operation] = set()
     weights: set[SSAValue] = set()
     for op in model.body.ops:
@@ -132,14 +132,14 @@ def _beside_codebooks(model: Model) -> set[Operation]:
 
 @dataclass(frozen=True)
 class CheckSupported(ModulePass):
-    """Refuses models with ops that the device cannot run, all of them at once.
+    """Reject models with ops that the device cannot run; the error reports all of them.
 
-    The lowerings themselves are asked, each for its own ops; nothing is changed.
+    Each lowering checks its own ops; the model is not changed.
 
-    Requires: ``lift-state``; what remains after folding and fusing is what would be lowered.
+    Requires: ``lift-state``; folding and fusing have run, so the remaining ops would be lowered.
 
     Raises:
-        UnsupportedOps: with the type, the opset and the friendly name of each.
+        UnsupportedOps: with type, opset and friendly name of each op.
     """
 
     name = "check-supported"
@@ -168,14 +168,14 @@ class CheckSupported(ModulePass):
             for each, why in refused.items()
             if each not in beside
         ]
-        # Ops without a name were made on the way, for the sake of one that has one.
+        # Ops without a name were created for ops that have one.
         named = [item for item in found if item[1]] or found
         raise UnsupportedOps("the NPU", named, [_CODEBOOK_REMEDY] if has_codebooks else [])
 
 
 def _described(op: OvOp, why: str) -> str:
-    """What cannot be done, by the type that people look up."""
-    # Imported here: only who is refused wants the table of layers, which takes long to load.
+    """Return an op's layer type, by which users search, and its refusal."""
+    # Imported here: only refusals need the table of layers, which is slow to load.
     from compiler_layer.frontends.openvino_ir.ops import layer_kind
 
     return f"{layer_kind(op)} {why}".strip()

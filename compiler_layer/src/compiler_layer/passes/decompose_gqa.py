@@ -1,4 +1,4 @@
-"""Makes of an op of ONNX Runtime the attention that all passes know."""
+"""Decomposition of ONNX Runtime's GroupQueryAttention into attention that all passes support."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from compiler_layer.rewriting.grouped_attention import GroupedAttention
 
 
 class _Decomposition:
-    """What one op becomes.
+    """Decomposition of one op.
 
     Args:
-        model: gets new ops.
-        op: static, of one sequence.
+        model: model that new ops are added to.
+        op: a static op over one sequence.
     """
 
     def __init__(self, model: Model, op: GroupQueryAttention) -> None:
@@ -36,10 +36,10 @@ class _Decomposition:
         self._rows = shape_of(op.past_key)[2]
         self._places = self._find_places()
         self._own = self._g.op(Maximum, self._places, self._g.constant(np.zeros(1, np.int32)))
-        """The same, where padding counts as the first token."""
+        """The row of each new token, with padding moved to the first row."""
 
     def results(self) -> tuple[SSAValue, SSAValue, SSAValue]:
-        """What the op gives."""
+        """Return the values that replace the op's results."""
         op = self._op
         parts = GroupedAttention(self._g, op, 1, self._tokens)
         q, k = op.q, op.k
@@ -51,22 +51,22 @@ class _Decomposition:
         return parts.attended(q, key, value, self._mask()), key, value
 
     def _find_places(self) -> SSAValue:
-        """The row of each new token, i32 [T]; below 0 is padding before a short prompt."""
+        """Return the row of each new token, i32 [T]; below 0 for padding before a short prompt."""
         g = self._g
         last = g.reshape(self._op.seqlens_k, -1)
         back = np.arange(self._tokens, dtype=np.int32) + 1 - self._tokens
         return g.op(Add, last, g.constant(back))
 
     def _positions(self) -> SSAValue:
-        """Which angles are those of new tokens, i64 [1, T]."""
+        """Return the positions of new tokens in the rotary tables, i64 [1, T]."""
         given = self._op.other("position_ids")
         found = self._g.convert(self._own if given is None else given, "i64")
         return self._g.reshape(found, 1, self._tokens)
 
     def _stored(self, cache: SSAValue, rows: SSAValue) -> SSAValue:
-        """A cache with new rows: where they go is not known before, so each is chosen or not.
+        """Return a cache with new rows, selected row by row: their places are known at run time.
 
-        A product with 0 and 1 brings them there, which is exact.
+        A matmul with 0 and 1 moves the new rows to their places, which is exact.
         """
         g, tokens = self._g, self._tokens
         index = g.constant(np.arange(self._rows, dtype=np.int32).reshape(-1, 1))
@@ -82,7 +82,7 @@ class _Decomposition:
         return g.op(Select, g.unsqueeze(here, 0, 1), moved, cache)
 
     def _mask(self) -> SSAValue:
-        """To which rows each token attends, as numbers to add, f32 [1, 1, T, rows]."""
+        """Return the additive attention mask of the tokens, f32 [1, 1, T, rows]."""
         g = self._g
         index = g.constant(np.arange(self._rows, dtype=np.int32).reshape(1, -1))
         own = g.reshape(self._own, self._tokens, 1)
@@ -96,23 +96,23 @@ class _Decomposition:
 
 
 def gqa_refusal(op: GroupQueryAttention) -> str:
-    """Tell why an op is still there."""
+    """Return why an op has not been decomposed."""
     return (
-        f"over a batch of {shape_of(op.q)[0]}: each sequence fills its cache to a row of its own; "
-        "make the model one with a batch of 1, and infer sequence by sequence"
+        f"over a batch of {shape_of(op.q)[0]}: sequences fill their caches to different rows; "
+        "convert the model with a batch of 1, and infer sequence by sequence"
     )
 
 
 @dataclass(frozen=True)
 class DecomposeGQA(ModulePass):
-    """Makes of GroupQueryAttention what it consists of.
+    """Decompose ONNX Runtime's GroupQueryAttention into ops that all passes support.
 
     Before:  %y, %K, %V = ov.GroupQueryAttention(%q, %k, %v, %past_key, %past_value, %seqlens_k, …)
     After:   %p = %seqlens_k + 1 - T + [0, 1 …]
              %K = ov.Select([0, 1 …] = %p, ov.RoPE(%k, %p), %past_key) ; %V likewise
              %y = ov.ScaledDotProductAttention(ov.RoPE(%q, %p), %K, %V, [0, 1 …] <= %p)
 
-    Several conversations at once stay as they are, and are refused later (``gqa_refusal``).
+    Batches of several sequences are not changed, and are rejected later (``gqa_refusal``).
 
     Requires: ``specialize-shapes``.
 

@@ -1,4 +1,4 @@
-"""Takes GroupNormalization apart."""
+"""Decomposition of GroupNormalization."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _decompose(op: GroupNormalization) -> None:
 
 @dataclass(frozen=True)
 class DecomposeGroupNorm(ModulePass):
-    """Makes of GroupNormalization what it consists of.
+    """Decompose GroupNormalization into MVN, a scale and a bias.
 
     Before:  %y = ov.GroupNormalization(%x : [B, C, …], %scale, %bias) {num_groups = G}
     After:   %n = ov.MVN(ov.Reshape(%x) : [B, G, C / G · …], -1)

@@ -1,4 +1,4 @@
-"""Lets every token go through every expert of a mixture, so that all shapes are static."""
+"""Dense execution of mixtures of experts: every token through every expert, in static shapes."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ _NUMBERS = (
     *(Add, Subtract, Multiply, Convert, Gather),
     *(Reshape, Squeeze, Unsqueeze, Transpose, Split, VariadicSplit),
 )
-"""What graphs compute with the numbers of tokens and slots, pair by pair."""
+"""Ops that graphs apply to the token and slot indices of pairs."""
 
 _ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
 _RESHAPES = Reshape | Squeeze | Unsqueeze
 
 
 class _Densifier:
-    """Rewrites one model.
+    """Rewriter of one model.
 
-    A value with a row for each pair that an expert gets, ``[N, …]``, has a counterpart with a row
-    for each token there is, ``[T, …]``: what the pair of that token would have.
+    A value with a row for each pair of an expert, ``[N, …]``, has a counterpart with a row for each
+    token, ``[T, …]``: the values that a pair of that token would have.
     """
 
     def __init__(self, model: Model) -> None:
@@ -79,7 +79,7 @@ class _Densifier:
         remove_dead_code(self._model)
 
     def _routing(self, op: OvOp) -> Routing | None:
-        """The routing whose pairs an op computes with, if it is one."""
+        """Return the routing whose pairs an op computes with, if it is exactly one."""
         found = [self._numbers.get(x) or self._dense.get(x) for x in op.operands]
         routings = {one[0] for one in found if one is not None}
         return routings.pop() if len(routings) == 1 else None
@@ -96,9 +96,9 @@ class _Densifier:
             self._count(op, routing)
 
     def _count(self, op: OvOp, routing: Routing) -> None:
-        """Compute numbers of pairs."""
+        """Compute the indices of pairs."""
         if isinstance(op, Broadcast) and shape_of(op.output)[:1] == (-1,):
-            # Repeated along other dimensions, for a scatter of whole rows.
+            # Repeated along other dimensions, for a scatter of complete rows.
             self._numbers[op.output] = self._numbers[op.x]
             return
         if not isinstance(op, _NUMBERS):
@@ -114,7 +114,7 @@ class _Densifier:
             self._numbers[result] = routing, array
 
     def _look_up(self, op: Gather, routing: Routing) -> None:
-        """Rows by token: all rows. Elements by token and slot: those of the expert, or zero."""
+        """Replace a gather by token by all rows, and one by token and slot by weights or zeros."""
         numbers, shape = self._numbers[op.indices][1].reshape(-1), shape_of(op.data)
         tokens, slots = routing.token_count, routing.slot_count
         if op.known_axis() != 0 or int_value(op.batch_dims) or op.data in self._numbers:
@@ -131,7 +131,7 @@ class _Densifier:
             self._keep(op, routing, insert_before(op, summed))
 
     def _keep(self, op: Gather, routing: Routing, value: SSAValue) -> None:
-        """Take a value for the counterpart of a gather, in its shape."""
+        """Record a value, in the gather's shape, as the gather's counterpart."""
         shape = _with_tokens(op.output, routing)
         if shape is not None and math.prod(shape) == math.prod(shape_of(value)):
             same = shape_of(value) == shape
@@ -152,7 +152,7 @@ class _Densifier:
             self._dense[op.results[0]] = routing, copy.results[0]
 
     def _combine(self, op: ScatterElementsUpdate, routing: Routing) -> None:
-        """Add what an expert gives for its tokens, and nothing for the others."""
+        """Add an expert's results for its tokens, and zero for other tokens."""
         adds = op.reduction.data == "sum" and int_value(op.use_init_val) and int_of(op.axis) == 0
         numbers, updates = self._numbers.get(op.indices), self._dense.get(op.updates)
         if not adds or numbers is None or updates is None:
@@ -173,19 +173,19 @@ def _zero(place: OvOp, like: SSAValue) -> SSAValue:
 
 
 def _row_axis(value: SSAValue) -> int | None:
-    """The dimension that counts pairs: the only one that is not static."""
+    """Return the dimension that counts pairs: the only dynamic one."""
     shape = shape_of(value)
     return shape.index(-1) if shape.count(-1) == 1 else None
 
 
 def _with_tokens(value: SSAValue, routing: Routing) -> Shape | None:
-    """The shape of a value's counterpart."""
+    """Return the shape of a value's counterpart."""
     axis, shape = _row_axis(value), shape_of(value)
     return None if axis is None else (*shape[:axis], routing.token_count, *shape[axis + 1 :])
 
 
 def _is_by_row(op: OvOp, rows: Container[SSAValue]) -> bool:
-    """Tell whether each row of the result depends on the same row of ``rows`` alone."""
+    """Return whether each row of the result depends only on the same row of ``rows``."""
     axis = _row_axis(op.results[0])
     if axis is None:
         return False
@@ -206,13 +206,13 @@ def _is_by_row(op: OvOp, rows: Container[SSAValue]) -> bool:
 
 
 def _surroundings(value: SSAValue) -> tuple[int, int] | None:
-    """How many elements stand before and after the rows' dimension, in all."""
+    """Return the number of elements before and after the rows' dimension."""
     axis, shape = _row_axis(value), shape_of(value)
     return None if axis is None else (math.prod(shape[:axis]), math.prod(shape[axis + 1 :]))
 
 
 def _multiplies_rows(op: MatMul, axis: int) -> bool:
-    """A product of rows with one matrix."""
+    """Return whether a matmul multiplies rows with a single matrix."""
     a, b = shape_of(op.a), shape_of(op.b)
     one_matrix = 2 <= len(b) <= len(a) and all(d == 1 for d in b[:-2])
     return one_matrix and not int_value(op.transpose_a) and axis < len(a) - 1
@@ -220,7 +220,7 @@ def _multiplies_rows(op: MatMul, axis: int) -> bool:
 
 @dataclass(frozen=True)
 class DenseExperts(ModulePass):
-    """Lets every token go through every expert of a mixture, so that all shapes are static.
+    """Run every token through every expert of a mixture, so that all shapes are static.
 
     Before:  %pairs = ov.NonZero(%one_hot[e])                      [2, N]: N depends on the data
              %y = experts[e](ov.Gather(%x, %pairs.token)) * ov.Gather(%w, %pairs)        [N, H]
@@ -229,16 +229,16 @@ class DenseExperts(ModulePass):
              %y = experts[e](%x) * ov.ReduceSum(ov.Select(%hits, %w, 0))                [T, H]
              %sum1 = ov.Add(%sum, ov.Select(ov.ReduceLogicalOr(%hits), %y, 0))
 
-    The sums are the same, in the same order. The price: with E experts, of which K are chosen for a
-    token, E / K times the arithmetic for a prompt; and a single token reads the weights of all
-    experts where K would do. What a static schedule cannot do is to skip some of its tasks.
+    The sums are the same, in the same order. The cost: with E experts, K of them chosen per token,
+    a prompt takes E / K times the arithmetic, and a single token reads the weights of all experts
+    instead of K. A static schedule cannot skip some of its tasks.
 
-    What an expert computes is free, as long as the rows of its tokens do not meet.
+    An expert may compute anything, as long as the rows of its tokens stay independent.
 
     Requires: ``specialize-shapes``.
 
     Raises:
-        UnsupportedModel: a mixture of experts is of another form.
+        UnsupportedModel: a mixture of experts has another form.
         CompilerUsageError: another shape that depends on the data is left.
     """
 

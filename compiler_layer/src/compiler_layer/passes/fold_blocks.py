@@ -1,4 +1,4 @@
-"""Folds a repeated block: its first and its last repetition stay."""
+"""Folding of repeated blocks to their first and last repetition."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from compiler_layer.partition.repeated.fold import folded
 
 @dataclass(frozen=True)
 class FoldBlocks(ModulePass):
-    """Leaves of a repeated block the first and the last repetition; the rest is remembered.
+    """Fold a repeated block: keep its first and last repetition, and record the others.
 
     Before:  %1 = block(%0, w0); %2 = block(%1, w1); %3 = block(%2, w2); %4 = block(%3, w3)
     After:   %1 = block(%0, w0); %4 = block(%1, w3)       with all weights in the constants
              func.func @main … attributes {ov.repetitions = 4}
 
-    What comes after sees a model of two layers. The scheduler finds both again in what has become
-    of them, and emits the first one once for each repetition, with its weights and variables.
-    Blocks are equal if their ops are, whatever their names; weights and variables may differ, and
-    values may come from the repetition before or from outside. Models that repeat nothing at least
-    three times stay as they are.
+    Later passes see a model of two layers. The scheduler finds both layers again in the lowered
+    ops, and emits the first one once for each repetition, with that repetition's weights and
+    variables. Blocks are equal if their ops are, whatever their names; weights and variables may
+    differ, and values may come from the repetition before or from outside. Models without a block
+    that repeats at least three times stay unchanged.
     """
 
     name = "fold-blocks"

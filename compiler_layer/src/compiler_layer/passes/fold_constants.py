@@ -1,4 +1,4 @@
-"""Computes at compile time what depends on constants alone."""
+"""Constant folding."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from compiler_layer.rewriting.constants import fold
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 _MAX_ALL_ELEMENTS = 1 << 25
-"""So many elements are folded in one model; what comes then is left to the hardware."""
+"""Maximum number of elements that are folded in one model; the hardware computes the rest."""
 
 
 @dataclass(frozen=True)
 class FoldConstants(ModulePass):
-    """Computes at compile time what depends on constants alone.
+    """Compute at compile time the ops that depend on constants alone.
 
     Before:  %a = ov.Constant [1, 2]; %b = ov.Add(%a, %a)
     After:   %b = ov.Constant [2, 4]
 
-    Weights stay as they are: converting and scaling them is left to the hardware. So is what would
-    give more than 4 Mi elements, or more than 32 Mi in all.
+    Weights are not folded: the hardware converts and scales them. Neither are results of more than
+    4 Mi elements, nor more than 32 Mi elements in all.
 
     Raises:
         UnsupportedModel: a value cannot be computed.

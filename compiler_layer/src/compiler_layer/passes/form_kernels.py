@@ -1,4 +1,4 @@
-"""Gives row-wise ops to SHAVE, each as a kernel of its own."""
+"""Formation of one SHAVE kernel from each row-wise op."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | _QUANTIS
 
 
 def is_row_wise(op: OvOp) -> bool:
-    """Tell whether each row of the result depends on one row of the operands alone."""
+    """Return whether each row of the result depends on a single row of each operand."""
     if isinstance(op, Reduction):
         last = len(shape_of(op.x)) - 1
         known = not isinstance(op, ReduceProd)
@@ -53,7 +53,7 @@ def is_row_wise(op: OvOp) -> bool:
 
 
 def _form(op: OvOp) -> None:
-    """Wrap an op; numbers go into the kernel as immediates, axes as they are."""
+    """Wrap an op in a kernel; scalars become immediates, and axes are copied."""
     body = Block()
     inputs: list[SSAValue] = []
     inside: dict[SSAValue, SSAValue] = {}
@@ -76,13 +76,13 @@ def _form(op: OvOp) -> None:
 
 @dataclass(frozen=True)
 class FormKernels(ModulePass):
-    """Gives row-wise ops to SHAVE, each as a kernel of its own.
+    """Wrap each row-wise op in a SHAVE kernel.
 
     Before:  %y = ov.Add(%x, %two)
     After:   %y = npu.kernel(%x) { ^(%a): %c = ov.Constant 2; %r = ov.Add(%a, %c); npu.yield %r }
 
-    Row-wise are element-wise ops, reductions, running sums and softmax over the last dimension, RMS
-    and RoPE.
+    Row-wise ops are element-wise ops, RMS, RoPE, and reductions, prefix sums and softmax over the
+    last dimension.
     """
 
     name = "form-kernels"

@@ -1,4 +1,4 @@
-"""Recognises compressed weights."""
+"""Fusion of compressed weights into Dequantize."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from compiler_layer.rewriting.dequantize import fuse_dequantize
 
 @dataclass(frozen=True)
 class FuseDequantize(ModulePass):
-    """Recognises compressed weights.
+    """Fuse compressed weights into Dequantize.
 
     Before:  %w = ov.Convert(%stored : …xu4) : …xf16 ; %z = ov.Convert(%zero : …xu4) : …xf16
              %m = ov.Multiply(ov.Subtract(%w, %z), %scale) ; %y = ov.Convert(%m) : …xf32
     After:   %y = ov.Dequantize(%stored, %scale, %zero) : …xf32
 
-    So are floats of 8 bits with scales. They are computed in f32 from end to end, as OpenVINO does
-    for f32, also where several conversions use one product.
+    8-bit floats with scales are fused, too. Dequantize computes in f32 from end to end, as OpenVINO
+    does for f32, even if several conversions share one multiplication.
     """
 
     name = "fuse-dequantize"

@@ -1,4 +1,4 @@
-"""Computes products in integers where a model says how activations are rounded."""
+"""Integer matmuls for models that quantise activations statically (FakeQuantize)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from compiler_layer.rewriting.replace import replace
 _MOST_LEVELS = 256
 
 _WHOLE = 1e-3
-"""How far from a step zero may lie, in steps: bounds are rounded to f32."""
+"""Maximum distance of zero from a quantisation step, in steps: bounds are rounded to f32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Steps that a tensor is rounded to: x becomes (q - zero) · scale.
+    """Quantisation of a tensor: x becomes (q - zero) · scale.
 
     q is x · factor + shift, rounded and clamped to 0 … last.
     """
@@ -44,7 +44,7 @@ class Grid:
 
     @staticmethod
     def of(op: FakeQuantize) -> Grid | None:
-        """Give the grid of an op; None if it has not one for all, or none of which 0 is a step."""
+        """Return an op's grid; None if it varies within the tensor, or zero is not a step."""
         bounds = (op.input_low, op.input_high, op.output_low, op.output_high)
         low, high, out_low, out_high = (scalar_of(bound) for bound in bounds)
         if low is None or high is None or out_low is None or out_high is None:
@@ -61,7 +61,7 @@ class Grid:
 
 
 def _steps(model: Model, before: npu.MatMul, x: SSAValue, grid: Grid) -> SSAValue:
-    """Round a tensor to its steps, u8, as SHAVE does: in f32."""
+    """Quantise a tensor to u8 in f32 arithmetic, as SHAVE does."""
     g = GraphBuilder(model, before)
     rank = len(shape_of(x))
 
@@ -77,17 +77,17 @@ def _steps(model: Model, before: npu.MatMul, x: SSAValue, grid: Grid) -> SSAValu
 
 @dataclass(frozen=True)
 class FuseFakeQuantize(ModulePass):
-    """Computes products in integers where a model says how activations are rounded.
+    """Compute matmuls in integers where the model quantises activations statically.
 
     Before:  %r = ov.FakeQuantize(%x, -1.28, 1.27, -1.28, 1.27) {levels = 256}
              %y = npu.matmul(%r, %w : i8) scales %s
     After:   %q = ov.Convert(ov.Clamp(ov.Round(%x · 100 + 128))) : …xui8
              %y = npu.matmul(%q, %w) scales %s {a_scale = 0.01, a_zero = 128}
 
-    The range of the whole tensor is known (static quantisation, W8A8): nothing is looked for as
-    tokens pass. Products that read the same tensor share its steps. Ranges of which zero is no
-    step, or which differ from channel to channel, and products that are not of 8-bit weights with
-    one scale per column, stay arithmetic of floats.
+    The range of the tensor is a constant (static quantisation, W8A8), so run time does not search
+    for it. Matmuls that read the same tensor share its quantised form. A matmul stays in floats if
+    zero is not a step of the range, if ranges differ by channel, or if its weights do not have 8
+    bits and one scale per column.
 
     Requires: ``lower-matmul``.
     """

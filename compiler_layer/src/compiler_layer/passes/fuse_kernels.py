@@ -1,4 +1,4 @@
-"""Joins kernels that follow one another, so that values in between stay in registers."""
+"""Fusion of consecutive kernels, so that values between them stay in registers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
 from compiler_layer.model import Model
 
 MAX_OPERANDS = 12
-"""Inputs and outputs of a joined kernel; the instruction set has 16 windows."""
+"""Maximum number of inputs and outputs of a fused kernel; the instruction set has 16 windows."""
 
 
 def _used_before(producer: npu.Kernel, consumer: npu.Kernel) -> bool:
-    """Whether someone uses the producer's results before the consumer runs."""
+    """Return whether another op uses the producer's results before the consumer runs."""
     users = {use.operation for result in producer.results for use in result.uses}
     at: Operation | None = producer.next_op
     while at is not None and at is not consumer:
@@ -39,7 +39,7 @@ def _can_join(producer: npu.Kernel, consumer: npu.Kernel) -> bool:
 
 
 def _copy_body(kernel: npu.Kernel, body: Block, values: dict[SSAValue, SSAValue]) -> None:
-    """Append a kernel's ops to a block; ``values`` gains what its results have become."""
+    """Append a kernel's ops to a block; add the new values of its results to ``values``."""
     local: dict[SSAValue, SSAValue] = {}
     for argument, operand in zip(kernel.body.block.args, kernel.operands, strict=True):
         if operand not in values:
@@ -54,7 +54,7 @@ def _copy_body(kernel: npu.Kernel, body: Block, values: dict[SSAValue, SSAValue]
 
 
 def _join(producer: npu.Kernel, consumer: npu.Kernel) -> npu.Kernel:
-    """Make one kernel of two, in the place of the second."""
+    """Fuse two kernels into one, at the place of the second."""
     body = Block()
     values: dict[SSAValue, SSAValue] = {}
     inputs = [*producer.operands]
@@ -83,7 +83,7 @@ def _join(producer: npu.Kernel, consumer: npu.Kernel) -> npu.Kernel:
 
 
 def _grow(kernel: npu.Kernel) -> None:
-    """Join producers into a kernel as long as one can be."""
+    """Fuse producers into a kernel as long as possible."""
     while True:
         feeders = [o.owner for o in kernel.operands if isinstance(o.owner, npu.Kernel)]
         fitting = [f for f in feeders if _can_join(f, kernel)]
@@ -94,7 +94,7 @@ def _grow(kernel: npu.Kernel) -> None:
 
 @dataclass(frozen=True)
 class FuseKernels(ModulePass):
-    """Joins kernels that follow one another, so that values in between stay in registers.
+    """Fuse consecutive kernels, so that values between them stay in registers.
 
     Before:  %h = npu.kernel(%x, %y) { add } ; %n = npu.kernel(%h) { rms }
     After:   %h, %n = npu.kernel(%x, %y) { add, rms }

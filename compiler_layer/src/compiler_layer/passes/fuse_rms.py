@@ -1,4 +1,4 @@
-"""Recognises RMSNorm."""
+"""Fusion of RMSNorm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from compiler_layer.rewriting.replace import replace
 
 
 def _squared(value: SSAValue) -> SSAValue | None:
-    """The x of x² written as a power or a product."""
+    """Return the x of x², written as a power or a multiplication."""
     power = producer(value, Power)
     if power is not None:
         return power.a if scalar_of(power.b) == 2 else None
@@ -31,7 +31,7 @@ def _squared(value: SSAValue) -> SSAValue | None:
 
 
 def _mean_square(value: SSAValue) -> tuple[SSAValue, float] | None:
-    """The x and ε of mean(x²) + ε over the last dimension."""
+    """Return x and ε of mean(x²) + ε over the last dimension."""
     add = producer(value, Add)
     found = either(add, ReduceMean) if add is not None else None
     if found is None:
@@ -44,7 +44,7 @@ def _mean_square(value: SSAValue) -> tuple[SSAValue, float] | None:
 
 
 def _normalised(op: Multiply) -> tuple[SSAValue, float] | None:
-    """The x and ε of x · (1 / sqrt(mean(x²) + ε)), or of x · (…) to the power of -½."""
+    """Return x and ε of x · (1 / sqrt(mean(x²) + ε)), or of x · (…) to the power of -½."""
     for inverse, x in ((op.a, op.b), (op.b, op.a)):
         divide, power = producer(inverse, Divide), producer(inverse, Power)
         inside = None
@@ -60,7 +60,7 @@ def _normalised(op: Multiply) -> tuple[SSAValue, float] | None:
 
 
 def _is_gamma(value: SSAValue, width: int) -> bool:
-    """A constant with one number per channel."""
+    """Return whether a value is a constant with one number per channel."""
     shape = shape_of(value)
     flat = shape[-1:] == (width,) and int(np.prod(shape)) == width
     return flat and stored_constant(value) is not None
@@ -79,19 +79,19 @@ def _fuse(op: Multiply) -> None:
         if _is_gamma(gamma, shape_of(x)[-1]):
             replace(scaled, RMS.make([x, [gamma]], epsilon=epsilon))
             return
-    # Made only now: an op that is nowhere would count as a user of x.
+    # Created last: a detached op would count as a user of x.
     replace(op, RMS.make([x, []], epsilon=epsilon))
 
 
 @dataclass(frozen=True)
 class FuseRMS(ModulePass):
-    """Recognises RMSNorm.
+    """Fuse RMSNorm.
 
     Before:  %s = ov.Power(%x, 2); %m = ov.ReduceMean(%s, -1); %r = ov.Sqrt(ov.Add(%m, ε));
              %n = ov.Multiply(%x, ov.Divide(1, %r)); %y = ov.Multiply(%gamma, %n)
     After:   %y = ov.RMS(%x, %gamma) {epsilon = ε}
 
-    As one op it is computed in f32 from end to end, whatever the precision around it.
+    The fused op computes in f32 from end to end, whatever the model's precision.
     """
 
     name = "fuse-rms"

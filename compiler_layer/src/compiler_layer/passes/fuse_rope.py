@@ -1,4 +1,4 @@
-"""Recognises rotary position embedding."""
+"""Fusion of rotary position embedding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler_layer.rewriting.replace import replace
 
 
 def _negated(value: SSAValue) -> SSAValue | None:
-    """The x of -x, written as a negation or as a product with -1."""
+    """Return the x of -x, written as a negation or as a multiplication by -1."""
     negative = producer(value, Negative)
     if negative is not None:
         return negative.x
@@ -33,7 +33,7 @@ def _negated(value: SSAValue) -> SSAValue | None:
 
 
 def _half(value: SSAValue, second: bool) -> SSAValue | None:
-    """The x whose first or second half along the last dimension a value is."""
+    """Return the x of which a value is the first or second half along the last dimension."""
     cut = producer(value, Slice)
     slices = cut.slices() if cut is not None else None
     if cut is None or slices is None:
@@ -46,7 +46,7 @@ def _half(value: SSAValue, second: bool) -> SSAValue | None:
 
 
 def _half_rotated(value: SSAValue) -> SSAValue | None:
-    """The x of [-x₂, x₁]."""
+    """Return the x of [-x₂, x₁]."""
     join = producer(value, Concat)
     if join is None or len(join.parts) != 2 or join.known_axis() != len(shape_of(value)) - 1:
         return None
@@ -72,7 +72,7 @@ def _fuse(op: Add) -> None:
 
 @dataclass(frozen=True)
 class FuseRoPE(ModulePass):
-    """Recognises rotary position embedding.
+    """Fuse rotary position embedding.
 
     Before:  %r = ov.Concat(ov.Multiply(%x[half:], -1), %x[:half]);
              %y = ov.Add(ov.Multiply(%x, %cos), ov.Multiply(%r, %sin))

@@ -1,4 +1,4 @@
-"""Recognises attention, and lets query heads share key heads without copies."""
+"""Fusion of attention, with key heads that query heads share without copies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from compiler_layer.rewriting.replace import insert_before, replace
 
 
 def _without_repetition(value: SSAValue) -> SSAValue:
-    """The [B, Hkv, S, D] that a value [B, H, S, D] repeats for each head of a group, or itself."""
+    """Return the [B, Hkv, S, D] that a value repeats for each head of a group, or the value."""
     reshape = producer(value, Reshape)
     repeat = producer(reshape.x, Broadcast) if reshape is not None else None
     insert = producer(repeat.x, Unsqueeze) if repeat is not None else None
@@ -49,7 +49,7 @@ def _share_heads(op: ScaledDotProductAttention) -> None:
 
 
 def _scaled(value: SSAValue) -> tuple[SSAValue, float]:
-    """The scores and the factor of scores · factor, or scores / divisor."""
+    """Return scores and factor of scores · factor, or of scores / divisor."""
     product, quotient = producer(value, Multiply), producer(value, Divide)
     if product is not None:
         for factor, scores in ((product.a, product.b), (product.b, product.a)):
@@ -64,7 +64,7 @@ def _scaled(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _keys(scores: MatMul) -> SSAValue | None:
-    """The k [.., S, D] of q kᵀ, written with a flag or with a transposition."""
+    """Return the k [.., S, D] of q kᵀ, written with a flag or with a transpose."""
     if int_value(scores.transpose_a):
         return None
     if int_value(scores.transpose_b):
@@ -76,7 +76,7 @@ def _keys(scores: MatMul) -> SSAValue | None:
 
 
 def _recognise(op: MatMul) -> None:
-    """softmax(q kᵀ · factor [+ mask]) v, rank 4."""
+    """Fuse softmax(q kᵀ · factor [+ mask]) v of rank 4."""
     softmax = producer(op.a, Softmax)
     rank = len(shape_of(op.output))
     if softmax is None or rank != 4 or int_value(op.transpose_a) or int_value(op.transpose_b):
@@ -97,7 +97,7 @@ def _recognise(op: MatMul) -> None:
 
 
 def _replace(op: MatMul, q: SSAValue, k: SSAValue, mask: SSAValue | None, factor: float) -> None:
-    # OpenVINO's op has a scale only behind a mask: without one, zeros that change nothing.
+    # OpenVINO's op takes a scale only after a mask: without a mask, zeros are added.
     if mask is None:
         mask = insert_before(op, Constant.inline(np.zeros((1, 1), np.float32)))
     scale = insert_before(op, Constant.inline(np.array(factor, np.float32)))
@@ -107,7 +107,7 @@ def _replace(op: MatMul, q: SSAValue, k: SSAValue, mask: SSAValue | None, factor
 
 @dataclass(frozen=True)
 class FuseSDPA(ModulePass):
-    """Recognises attention, and lets query heads share key heads without copies.
+    """Fuse attention, and let query heads share key heads without copies.
 
     Before:  %k2 = ov.Reshape(ov.Broadcast(ov.Unsqueeze(%k)))          [1,4,S,D] -> [1,8,S,D]
              %p = ov.Softmax(ov.Add(ov.Multiply(ov.MatMul(%q, %k2), 0.18), %mask))

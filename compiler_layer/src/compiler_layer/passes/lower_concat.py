@@ -1,4 +1,4 @@
-"""Gives concatenations to DMA."""
+"""Lowering of concatenations to DMA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compiler_layer.rewriting.replace import replace
 
 @dataclass(frozen=True)
 class LowerConcat(ModulePass):
-    """Gives concatenations to DMA.
+    """Lower concatenations to DMA.
 
     Before:  %y = ov.Concat(%a, %b) {axis = -1}
     After:   %y = npu.concat(%a, %b) {axis = 3}

@@ -1,4 +1,4 @@
-"""Makes matrix products of convolutions."""
+"""Lowering of convolutions to matmuls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from compiler_layer.rewriting.sliding import join, padded, seen
 
 
 def convolution_refusal(op: Convolution) -> str | None:
-    """Tell what of a convolution cannot be done, or None."""
+    """Return why a convolution is not supported, or None."""
     element = element_of(op.x)
     return None if element in DPU_FLOATS else f"of {element}"
 
@@ -50,7 +50,7 @@ def _lower(op: Convolution) -> None:
 
 
 def _columns(op: Convolution, kernel: list[int], places: Shape) -> SSAValue:
-    """What each place of a filter is multiplied with, [B, C, places of a filter, *positions]."""
+    """Return the inputs of each filter element, [B, C, filter elements, *positions] (im2col)."""
     x = padded(op)
     batch, channels = shape_of(x)[:SPATIAL]
     parts: list[SSAValue] = []
@@ -61,7 +61,7 @@ def _columns(op: Convolution, kernel: list[int], places: Shape) -> SSAValue:
 
 
 def _matrix(op: Convolution, shape: Shape) -> SSAValue:
-    """The filters as a matrix [O, C · places]; a weight stays where it is stored."""
+    """Return the filters as a matrix [O, C · elements]; stored weights are not moved."""
     convert = producer(op.filters, Convert)
     constant = constant_of(op.filters if convert is None else convert.x)
     if constant is None:
@@ -77,15 +77,15 @@ def _matrix(op: Convolution, shape: Shape) -> SSAValue:
 
 @dataclass(frozen=True)
 class LowerConvolution(ModulePass):
-    """Makes matrix products of convolutions.
+    """Lower convolutions to matmuls.
 
     Before:  %y = ov.Convolution(%x : 1x2x6, %w : 4x2x3) {strides = [2], pads = 1, 1}
     After:   %p = ov.Concat(0, %x, 0) ; %c = ov.Concat(%p[0:5:2], %p[1:6:2], %p[2:7:2])
              %m = ov.MatMul(ov.Reshape(%c) : 1x6x3, %w : 4x6) ; %y = ov.Transpose(%m) : 1x4x3
 
-    Each place of a filter passes a part of the operand, which DMA cuts out; side by side these are
-    a matrix that is multiplied with the filters as they are stored. So an element is copied as
-    often as filters have places, which is little where they are short (audio encoders: 3).
+    For each filter element, DMA slices the inputs that it is multiplied with. The slices form a
+    matrix (im2col) that is multiplied with the stored filters. An input element is copied once per
+    filter element, which is cheap for short filters (audio encoders: 3).
     """
 
     name = "lower-convolution"

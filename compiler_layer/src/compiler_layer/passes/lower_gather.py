@@ -1,4 +1,4 @@
-"""Gives embedding lookups to DMA."""
+"""Lowering of embedding lookups to DMA."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from compiler_layer.rewriting.replace import replace, reshape_before, take_over
 
 
 def _as_i64(value: SSAValue) -> SSAValue | None:
-    """Row numbers as DMA wants them, seen through conversions between integers."""
+    """Return row indices as i64, which DMA reads, from before conversions between integers."""
     while element_of(value) != "i64":
         if constant_of(value) is not None and element_of(value) in INTEGERS:
-            return value  # its numbers are stored anew
+            return value  # ``_stored_as_i64`` converts constants
         convert = producer(value, Convert)
         if convert is None:
             return None
@@ -42,7 +42,7 @@ def _as_i64(value: SSAValue) -> SSAValue | None:
 
 
 def _stored_as_i64(op: Gather, indices: SSAValue) -> SSAValue:
-    """Row numbers that are known, as DMA wants them."""
+    """Return constant row indices as i64."""
     constant = constant_of(indices)
     assert constant is not None  # the caller's condition
     wide = Constant.inline(constant.load().astype(np.int64))
@@ -51,7 +51,7 @@ def _stored_as_i64(op: Gather, indices: SSAValue) -> SSAValue:
 
 
 def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
-    """Gather rows of a table [R, ...], as it is stored."""
+    """Gather rows of a table [R, ...] in its stored type."""
     shape = shape_of(table)
     if len(shape) != 2:
         table = reshape_before(op, table, (shape[0], math.prod(shape[1:])))
@@ -63,9 +63,9 @@ def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
 
 
 def gather_refusal(op: Gather) -> str | None:
-    """Tell what of a gather DMA cannot do, or None."""
+    """Return why DMA cannot run a gather, or None."""
     if is_of_choices(op):
-        return None  # the product gathers it
+        return None  # the matmul gathers these weights
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
     constant = _compressed(op.data) is not None or stored_constant(op.data) is not None
     if not by_rows or not constant or len(shape_of(op.data)) != 2:
@@ -92,7 +92,7 @@ def _lower(op: Gather) -> None:
 
 
 def _compressed(value: SSAValue) -> Dequantize | None:
-    """The compressed weights that a table [R, W] is, possibly in groups."""
+    """Return the compressed weights of a table [R, W], possibly in groups."""
     reshape = producer(value, Reshape)
     weights = producer(value if reshape is None else reshape.x, Dequantize)
     keeps_rows = weights is not None and shape_of(weights.stored)[0] == shape_of(value)[0]
@@ -100,7 +100,7 @@ def _compressed(value: SSAValue) -> Dequantize | None:
 
 
 def _lower_compressed(op: Gather, weights: Dequantize, indices: SSAValue) -> None:
-    """Gather what is stored and its scales, then compute the rows alone."""
+    """Gather stored rows and their scales, then dequantise these rows only."""
     stored = shape_of(weights.stored)
     outer = shape_of(op.indices)
     parts: list[SSAValue] = []
@@ -120,15 +120,15 @@ def _lower_compressed(op: Gather, weights: Dequantize, indices: SSAValue) -> Non
 
 @dataclass(frozen=True)
 class LowerGather(ModulePass):
-    """Gives embedding lookups to DMA.
+    """Lower embedding lookups to DMA.
 
     Before:  %t = ov.Convert(%table : tensor<8192x256xf16>) : …xf32 ; %y = ov.Gather(%t, %ids, 0)
     After:   %r = npu.gather(%table, %ids) : …xf16 ; %y = ov.Convert(%r) : …xf32
 
-    Only the rows that are looked up are converted, or scaled if they are compressed; not the table.
+    Only the looked-up rows are converted (or scaled if compressed), not the table.
 
     Raises:
-        UnsupportedModel: a gather of something else than rows of a constant table.
+        UnsupportedModel: a gather of anything other than rows of a constant table.
     """
 
     name = "lower-gather"

@@ -1,4 +1,4 @@
-"""Makes sums of products of convolutions in which each channel has a filter of its own."""
+"""Lowering of depthwise convolutions to sums of element-wise multiplications."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from compiler_layer.rewriting.replace import insert_before, reshape_before, slic
 from compiler_layer.rewriting.sliding import padded, seen
 
 MOST_PLACES = 64
-"""Of a filter; each is a product of its own."""
+"""Maximum number of filter elements; each becomes a multiplication."""
 
 
 def group_refusal(op: GroupConvolution) -> str | None:
-    """Tell what of a convolution in groups cannot be done, or None."""
+    """Return why a group convolution is not supported, or None."""
     if not op.is_depthwise:
         return f"groups of several channels: filters of {list(shape_of(op.filters))}"
     places = math.prod(shape_of(op.filters)[SPATIAL + 1 :])
@@ -42,19 +42,19 @@ def _lower(op: GroupConvolution) -> None:
         factor = reshape_before(op, one, (1, channels, *[1] * len(places)))
         term = insert_before(op, Multiply.make([seen(op, x, offset, places), factor]))
         total = term if total is None else insert_before(op, Add.make([total, term]))
-    assert total is not None  # a filter has places
+    assert total is not None  # a filter has elements
     take_over(op, total)
 
 
 @dataclass(frozen=True)
 class LowerGroupConvolution(ModulePass):
-    """Makes sums of products of convolutions in which each channel has a filter of its own.
+    """Lower depthwise convolutions to sums of element-wise multiplications.
 
     Before:  %y = ov.GroupConvolution(%x : 1x2x6, %w : 2x1x1x3) {pads = 0, 0}
     After:   %y = ov.Add(ov.Add(%x[0:4] * %w[0], %x[1:5] * %w[1]), %x[2:6] * %w[2])
 
-    There is nothing to add up over channels, so that a matrix product would be mostly zeros. Short
-    filters are meant, as those of state-space models and of LFM-2: 3 or 4 places.
+    Channels are not summed, so a matmul would multiply mostly zeros. Filters are expected to be
+    short, as in state-space models and LFM-2: 3 or 4 elements.
     """
 
     name = "lower-group-convolution"

@@ -1,4 +1,4 @@
-"""Gives matrix products to the DPU."""
+"""Lowering of matmuls to the DPU."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ DPU_FLOATS = ("f32", "f16", "bf16")
 """Operand types of the DPU."""
 
 DPU_INTEGERS = ("i8", "u8", "i4", "u4")
-"""Types of weights less their zero points."""
+"""Types of weights with zero points."""
 
 
 DPU_WEIGHTS = (*DPU_INTEGERS, *sorted(FLOAT8))
-"""Types of weights that the DPU scales itself: floats of 8 bits may also do without scales."""
+"""Types of weights that the DPU scales itself; 8-bit floats may have no scales."""
 
 
 def _operand(value: SSAValue) -> SSAValue:
-    """A weight in the type it is stored in; anything else before it is widened to f32."""
+    """Return a weight in its stored type, and other operands before they are widened to f32."""
     constant = stored_constant(value)
     if constant is not None and element_of(constant.output) not in FLOAT8:
         return constant.output
@@ -51,13 +51,13 @@ def _operand(value: SSAValue) -> SSAValue:
 
 
 def _weight(value: SSAValue) -> SSAValue:
-    """As ``_operand``, and floats of 8 bits in the type they are stored in."""
+    """Return a weight as ``_operand`` does, and 8-bit floats in their stored type."""
     constant = stored_constant(value)
     return _operand(value) if constant is None else constant.output
 
 
 def _widened(op: MatMul) -> Convert | None:
-    """The conversion to f32 that alone uses the product: the DPU can do it while storing."""
+    """Return the conversion to f32 that is the only user; the DPU converts while storing."""
     uses = list(op.output.uses)
     user = uses[0].operation if len(uses) == 1 else None
     if isinstance(user, Convert) and user.destination_type.data == "f32":
@@ -75,7 +75,7 @@ class _Quantised:
 
 
 def _quantised(op: MatMul) -> _Quantised | None:
-    """The weight of a product with compressed weights, as the DPU takes it; None if it cannot."""
+    """Return a matmul's compressed weight in the DPU's form; None if the DPU cannot read it."""
     reshape = producer(op.b, Reshape)
     weights = producer(op.b if reshape is None else reshape.x, Dequantize)
     if weights is None or not int_value(op.transpose_b):
@@ -96,7 +96,7 @@ def _quantised(op: MatMul) -> _Quantised | None:
 
 
 def _groups(weights: Dequantize, rows: int, channels: int) -> int | None:
-    """Groups of channels in a row: stored is [N, K], or [N, groups, channels of a group]."""
+    """Return the groups per row; stored is [N, K] or [N, groups, channels of a group]."""
     stored = shape_of(weights.stored)
     groups = stored[1] if len(stored) == 3 else 1
     if stored not in ((rows, channels), (rows, groups, channels // groups)):
@@ -109,39 +109,39 @@ def _groups(weights: Dequantize, rows: int, channels: int) -> int | None:
 
 
 def _table(op: MatMul, table: SSAValue, rank: int) -> SSAValue:
-    """A table as [N, groups], with dimensions of 1 where all share an entry."""
-    # Weights [N, K] have tables [N, 1], grouped ones [N, groups, 1].
+    """Return a table as [N, groups], with dimensions of 1 where entries are shared."""
+    # Tables are [N, 1] for weights [N, K], and [N, groups, 1] for grouped weights.
     table = _in_bytes(op, table)
     dims = ((1,) * (rank - len(shape_of(table))) + shape_of(table))[:2]
     return table if shape_of(table) == dims else reshape_before(op, table, dims)
 
 
 def _in_bytes(op: MatMul, table: SSAValue) -> SSAValue:
-    """A table whose entries have a byte each: zero points are few."""
+    """Return a table with one byte per entry; zero points are few."""
     four_bit = element_of(table) in FOUR_BIT
     return insert_before(op, eight_bit(table)) if four_bit else table
 
 
 def _chosen(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue]:
-    """The stack [E, N, K] that a product's matrices are taken from, and their numbers [P].
+    """Return the stack [E, N, K] of a matmul's matrices, and the chosen indices [P].
 
-    Of a quantised one with its tables [E, N, groups].
+    A quantised stack has tables [E, N, groups].
 
     Raises:
-        UnsupportedModel: the DPU does not take such matrices as they lie.
+        UnsupportedModel: the DPU cannot read the matrices in their layout.
     """
     name, channels = op.friendly_name, shape_of(op.b)[-1]
     if channels > DPU_MAX_DIM:
-        why = f"of {channels} channels, more than {DPU_MAX_DIM} at once"
-        raise UnsupportedModel(f"product {name!r} with matrices by number {why}")
+        why = f"has {channels} channels; the DPU takes at most {DPU_MAX_DIM} for gathered weights"
+        raise UnsupportedModel(f"MatMul {name!r} {why}")
     found = _stack(op)
     if found is None:
-        raise UnsupportedModel(f"product {name!r} with matrices by number that lie otherwise")
+        raise UnsupportedModel(f"MatMul {name!r}: the gathered weights are not stored as [E, N, K]")
     return found
 
 
 def _stack(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue] | None:
-    """As ``_chosen``; None if the matrices, or what makes numbers of them, lie otherwise."""
+    """Return the same as ``_chosen``; None if matrices or tables have another layout."""
     if not int_value(op.transpose_b) or len(shape_of(op.b)) != 3:
         return None
     _, rows, channels = shape_of(op.b)
@@ -174,7 +174,7 @@ def _shaped(op: MatMul, value: SSAValue, shape: Shape) -> SSAValue:
 
 
 def matmul_refusal(op: MatMul) -> str | None:
-    """Tell what of a product the DPU cannot do, or None."""
+    """Return why the DPU cannot run a matmul, or None."""
     if len(shape_of(op.a)) < 2 or len(shape_of(op.b)) < 2:
         return "with a vector"
     elements = [element_of(x) for x in (_operand(op.a), _operand(op.b), op.output)]
@@ -184,7 +184,7 @@ def matmul_refusal(op: MatMul) -> str | None:
 def _lower(op: MatMul) -> None:
     refusal = matmul_refusal(op)
     if refusal is not None:
-        raise UnsupportedModel(f"product {op.friendly_name!r} {refusal}")
+        raise UnsupportedModel(f"MatMul {op.friendly_name!r} {refusal}")
     last = _widened(op) or op
     b, quantised, choices = _weight(op.b), _quantised(op), []
     if is_choice(op.b):
@@ -210,7 +210,7 @@ def _lower(op: MatMul) -> None:
 
 @dataclass(frozen=True)
 class LowerMatMul(ModulePass):
-    """Gives matrix products to the DPU.
+    """Lower matmuls to the DPU.
 
     Before:  %w = ov.Convert(%stored : …xbf16) : …xf16 ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stored)
@@ -221,13 +221,13 @@ class LowerMatMul(ModulePass):
     Before:  %w = ov.Gather(%stack : 7x8x4xf16, %numbers) ; %y = ov.MatMul(%x, %w)
     After:   %y = npu.matmul(%x, %stack) choices %numbers
 
-    The DPU widens and scales its operands itself, so that conversions of weights vanish, and those
-    of other operands to f32; a conversion of the product to f32 does, too, as it accumulates in f32
-    anyway.
+    The DPU widens and scales operands itself, so conversions of weights disappear, and so do
+    conversions of other operands to f32. A conversion of the result to f32 disappears as well,
+    because the DPU accumulates in f32.
 
     Raises:
-        UnsupportedModel: a product with a vector, or of integers; or with matrices by number that
-            do not lie one after the other.
+        UnsupportedModel: a matmul with a vector or of integers, or with gathered weights that are
+            not stored as a stack of matrices.
     """
 
     name = "lower-matmul"

@@ -1,4 +1,4 @@
-"""Gives reductions over other dimensions than rows to SHAVE."""
+"""Lowering of reductions over dimensions other than the last to SHAVE."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _COMBINE: dict[type[Reduction], type[Binary]] = {
     ReduceMin: Minimum,
     ReduceProd: Multiply,
 }
-"""What joins two elements."""
+"""Element-wise op that combines two slices."""
 
 _MOST = 256
-"""More slices than this are not joined one after the other."""
+"""Maximum number of slices that are combined one after the other."""
 
 
 def reduction_refusal(op: Reduction) -> str | None:
-    """Tell what of a reduction SHAVE cannot do, "" if nothing at all; None if it can do it."""
+    """Return why SHAVE cannot run a reduction ("" without a reason); None if it can."""
     shape, axes = shape_of(op.x), op.reduced_axes()
     if axes == [len(shape) - 1] and not isinstance(op, ReduceProd):
         return None
@@ -76,7 +76,7 @@ def _lower(op: Reduction) -> None:
 
 
 def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
-    """Join the slices along an axis, of which a dimension of 1 is left."""
+    """Combine the slices along an axis; a dimension of 1 is left."""
     count = shape_of(value)[axis]
     if count == 1:
         return value
@@ -96,16 +96,16 @@ def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class LowerReduction(ModulePass):
-    """Gives reductions over other dimensions than rows to SHAVE.
+    """Lower reductions over dimensions other than the last to SHAVE.
 
     Before:  %y = ov.ReduceSum(%x, [0]) : (tensor<3x4xf32>) -> tensor<4xf32>
     After:   %a, %b, %c = ov.Split(%x, 0) ; %y = ov.Reshape(ov.Add(ov.Add(%a, %b), %c), [4])
 
-    The slices are views, and the chain of element-wise ops becomes few kernels. Over the last
-    dimension a kernel reduces by itself, and keeps a dimension of 1.
+    The slices are views, and the chain of element-wise ops becomes few kernels. A reduction over
+    the last dimension is a kernel by itself, and keeps a dimension of 1.
 
     Raises:
-        UnsupportedModel: a reduction that is no chain of element-wise ops, or a long one.
+        UnsupportedModel: the reduction has no element-wise equivalent, or too many slices.
     """
 
     name = "lower-reduction"

@@ -1,4 +1,4 @@
-"""Gives updates of single elements of rows to SHAVE."""
+"""Lowering of updates of single elements of rows to SHAVE."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, take_over
 
 _MOST = 32
-"""More updates of a row than this are not made one after the other."""
+"""Maximum number of updates of a row."""
 
 
 def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
-    """Tell what of an update SHAVE cannot do, or None."""
+    """Return why SHAVE cannot run an update, or None."""
     shape, updates = shape_of(op.data), shape_of(op.updates)
     if int_of(op.axis) not in (-1, len(shape) - 1):
         return "along another axis than the last"
@@ -45,7 +45,7 @@ def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
 
 
 def _counts_from_start(indices: SSAValue) -> bool:
-    """Whether indices are seen not to be negative: a part of a model may not have what says so."""
+    """Return whether indices are provably not negative; a part of a model may lack the proof."""
     convert = producer(indices, Convert)
     while convert is not None:
         indices = convert.x
@@ -75,7 +75,7 @@ def _lower(op: ScatterElementsUpdate) -> None:
 
 
 def _columns(place: OvOp, value: SSAValue) -> list[SSAValue]:
-    """Each column of a tensor, as a last dimension of 1."""
+    """Return the columns of a tensor, each with a last dimension of 1."""
     count = shape_of(value)[-1]
     if count == 1:
         return [value]
@@ -87,19 +87,19 @@ def _columns(place: OvOp, value: SSAValue) -> list[SSAValue]:
 
 @dataclass(frozen=True)
 class LowerScatter(ModulePass):
-    """Gives updates of single elements of rows to SHAVE.
+    """Lower updates of single elements of rows to SHAVE.
 
     Before:  %y = ov.ScatterElementsUpdate(%x, %ids, %w, -1)                %ids of ov.TopK, [T, 2]
     After:   %y0 = ov.Select(ov.Equal([0, 1 …], %ids[:, 0]), %w[:, 0], %x)
              %y = ov.Select(ov.Equal([0, 1 …], %ids[:, 1]), %w[:, 1], %y0)
 
-    It is how graphs spread the weights of the experts that were chosen over all experts. Indices of
-    anything else than ov.TopK are compared with [-n, 1 - n …], too: they may count from the end.
+    Graphs scatter the weights of chosen experts over all experts this way. Indices that are not
+    from ov.TopK are also compared with [-n, 1 - n …], because they may count from the end.
 
-    Requires: before ``lower-topk``, which makes ops of what is seen here as one.
+    Requires: ``lower-topk`` has not run, because it decomposes the ov.TopK that is matched here.
 
     Raises:
-        UnsupportedModel: along another axis than the last, or of many elements.
+        UnsupportedModel: an axis other than the last, or too many elements.
     """
 
     name = "lower-scatter"

@@ -1,4 +1,4 @@
-"""Gives the choice of the largest elements of a row to SHAVE."""
+"""Lowering of TopK to SHAVE."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.replace import insert_before
 
 _MOST = 32
-"""More elements than this are not chosen one after the other."""
+"""Maximum number of elements that are chosen, one per round."""
 
 
 def topk_refusal(op: TopK) -> str | None:
-    """Tell what of a choice SHAVE cannot do, or None."""
+    """Return why SHAVE cannot run a TopK, or None."""
     shape, count = shape_of(op.x), int_of(op.k)
     if int_value(op.axis) not in (-1, len(shape) - 1):
         return "along another axis than the last"
@@ -49,7 +49,7 @@ def _number(place: TopK, value: float, element: str) -> SSAValue:
 def _lower(op: TopK) -> None:
     refusal, count = topk_refusal(op), int_of(op.k)
     if refusal is not None or count is None:
-        raise UnsupportedModel(f"top {op.friendly_name!r} {refusal}")
+        raise UnsupportedModel(f"TopK {op.friendly_name!r} {refusal}")
     largest = op.mode.data == "max"
     extreme = ReduceMax if largest else ReduceMin
     width = shape_of(op.x)[-1]
@@ -65,7 +65,7 @@ def _lower(op: TopK) -> None:
         left = insert_before(op, Select.make([_equal(op, columns, first), taken, left]))
         values.append(best)
         places.append(first)
-    # Converted together at the end: nothing stands between the rounds, so that they are joined.
+    # Converted together at the end: no op separates the rounds, so they fuse into one kernel.
     indices = Convert.make([_joined(op, places)], destination_type=op.index_element_type)
     Rewriter.replace_op(op, [], [_joined(op, values), insert_before(op, indices)])
 
@@ -80,19 +80,19 @@ def _joined(place: TopK, parts: list[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True)
 class LowerTopK(ModulePass):
-    """Gives the choice of the largest elements of a row to SHAVE.
+    """Lower TopK to SHAVE.
 
     Before:  %values, %indices = ov.TopK(%x, 2)
     After:   %v0 = ov.ReduceMax(%x) ; %i0 = ov.ReduceMin(ov.Select(ov.Equal(%x, %v0), [0, 1 …], W))
              %x1 = ov.Select(ov.Equal([0, 1 …], %i0), -inf, %x) ; … the same of %x1 …
              %values = ov.Concat(%v0, %v1) ; %indices = ov.Convert(ov.Concat(%i0, %i1))
 
-    One round for each element, largest first. Of equal elements the first comes first, which is
-    what OpenVINO promises of a stable choice; of others it promises nothing. The elements must be
-    finite, as probabilities are.
+    Each round finds one element, largest first. Among equal elements the first is chosen first,
+    which OpenVINO guarantees for a stable TopK; otherwise it guarantees nothing. The elements must
+    be finite, as probabilities are.
 
     Raises:
-        UnsupportedModel: along another axis than the last, sorted by index, or of many elements.
+        UnsupportedModel: an axis other than the last, sorting by index, or too many elements.
     """
 
     name = "lower-topk"

@@ -1,4 +1,4 @@
-"""Moves the scale of keys and of values out of attention."""
+"""Move of the scales of keys and values out of attention."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from compiler_layer.rewriting.replace import insert_before
 
 
 def _origins(value: SSAValue) -> Iterator[SSAValue]:
-    """What keys or values are joined from, however they lie; what somebody else reads is whole."""
+    """Yield the tensors that keys or values are concatenated from; a shared one is not split."""
     owner = value.owner
     if not value.has_one_use():
         yield value
@@ -40,7 +40,7 @@ def _origins(value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _scaled(value: SSAValue) -> list[Dequantize]:
-    """The floats of 8 bits that keys or values consist of, if all have one scale; else none."""
+    """Return the 8-bit floats that keys or values consist of, if all share one scale; else none."""
     owners = [origin.owner for origin in _origins(value)]
     found = [op for op in owners if isinstance(op, Dequantize) and _is_scaled(op)]
     alike = len(found) == len(owners) and len({op.scale for op in found}) == 1
@@ -53,7 +53,7 @@ def _is_scaled(op: Dequantize) -> bool:
 
 
 def _unscale(stored: list[Dequantize]) -> Constant | None:
-    """Let attention read what is stored as it is; give the scale."""
+    """Replace Dequantize by Convert, so that attention reads stored values; return the scale."""
     for op in stored:
         plain = Convert.make([op.stored], destination_type=op.destination_type)
         Rewriter.replace_op(op, plain)
@@ -61,7 +61,7 @@ def _unscale(stored: list[Dequantize]) -> Constant | None:
 
 
 def _times(value: SSAValue, scale: Constant) -> Multiply:
-    """A product, in the type of what is scaled; its number comes before what uses it."""
+    """Return a multiplication in the value's type; the caller inserts its scale constant."""
 
     def number(one: Constant) -> Constant:
         values = convert_values(one.load(), element_of(one.output), element_of(value))
@@ -93,15 +93,15 @@ def _insert_number(product: Multiply, place: InsertPoint) -> None:
 
 @dataclass(frozen=True)
 class MoveRowScales(ModulePass):
-    """Moves the scale of keys and of values out of attention.
+    """Move the scales of keys and values out of attention.
 
     Before:  %k = ov.Concat(ov.Dequantize(%past : …xf8E4M3FN, 0.1), ov.Dequantize(%new, 0.1)) ; %v …
              %y = ov.ScaledDotProductAttention(%q, %k, %v)
     After:   %k = ov.Concat(ov.Convert(%past), ov.Convert(%new)) ; %v … ; %s = ov.Multiply(%q, 0.1)
              %y = ov.Multiply(ov.ScaledDotProductAttention(%s, %k, %v), 0.2)
 
-    A scale that all rows of a cache share need not be multiplied with each: queries and results are
-    few. What attention reads then is stored as it is read.
+    A scale that all rows of a cache share need not multiply each row: queries and results are few.
+    Attention then reads the cache as it is stored.
 
     Requires: ``fuse-sdpa``.
     """

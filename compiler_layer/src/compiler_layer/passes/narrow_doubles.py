@@ -1,4 +1,4 @@
-"""Computes in f32 what a model says in f64."""
+"""Computation of f64 ops in f32."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compiler_layer.rewriting.replace import replace
 
 _WIDE, _NARROW = "f64", "f32"
 _SAYS_TYPE = ("destination_type", "output_type")
-"""Properties of ops that choose the type of what they give."""
+"""Properties of ops that set their result's type."""
 
 
 def _narrow_constant(constant: Constant) -> Constant:
@@ -45,7 +45,7 @@ def _is_other(op: Operation, use: Use) -> bool:
 
 
 def _ports_stay(model: Model) -> None:
-    """What goes in and out has the type that it was declared with."""
+    """Keep the declared types of inputs and outputs."""
     for port in model.inputs:
         if element_of(port.value) == _WIDE:
             inner = Convert.make([port.value], destination_type=StringAttr(_NARROW))
@@ -64,12 +64,12 @@ def _ports_stay(model: Model) -> None:
 
 @dataclass(frozen=True)
 class NarrowDoubles(ModulePass):
-    """Computes in f32 what a model says in f64, as OpenVINO's plugins do: no hardware has f64.
+    """Compute f64 ops in f32, as OpenVINO's plugins do: no hardware has f64.
 
     Before:  %a = ov.Convert(%x : …xi64) {destination_type = "f64"} ; %y = ov.Sin(%a) : …xf64
     After:   %a = ov.Convert(%x : …xi64) {destination_type = "f32"} ; %y = ov.Sin(%a) : …xf32
 
-    What is made of constants alone was computed in f64 before.
+    Values of constants alone have been folded in f64 before.
     """
 
     name = "narrow-doubles"
@@ -81,7 +81,7 @@ class NarrowDoubles(ModulePass):
         ops = [each for each in model.body.ops if isinstance(each, OvOp)]
         if not any(element_of(x) == _WIDE for each in ops for x in each.results):
             return
-        # Converts of the model's own ports are left out: they are not among the ops.
+        # ``ops`` excludes the conversions that ``_ports_stay`` inserts.
         _ports_stay(model)
         for each in ops:
             _narrow(each)

@@ -1,4 +1,4 @@
-"""Lets products with 8-bit weights be computed in integers."""
+"""Integer matmuls with 8-bit weights and dynamically quantised activations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EIGHT_BITS = ("i8", "u8")
 
 
 def can_be_integer(op: npu.MatMul) -> bool:
-    """Tell whether the DPU has it in integers: 8-bit weights with one scale per column."""
+    """Return whether the DPU can run a matmul in integers: 8-bit weights, one scale per column."""
     return (
         op.scales is not None
         and element_of(op.b) in _EIGHT_BITS
@@ -35,7 +35,7 @@ def can_be_integer(op: npu.MatMul) -> bool:
 
 
 def _quantized(model: Model, before: npu.MatMul) -> QuantizedRows:
-    """Quantise the rows of a product right before it, as SHAVE does; scales are [rows, 1]."""
+    """Quantise the rows of a matmul's operand right before it, on SHAVE; scales are [rows, 1]."""
     g = GraphBuilder(model, before)
     rows = quantize_rows(g, before.a)
     count = math.prod(shape_of(rows.scales))
@@ -44,15 +44,15 @@ def _quantized(model: Model, before: npu.MatMul) -> QuantizedRows:
 
 @dataclass(frozen=True)
 class QuantizeActivations(ModulePass):
-    """Lets products with 8-bit weights be computed in integers.
+    """Compute matmuls with 8-bit weights in integers, with dynamically quantised activations.
 
     Before:  %y = npu.matmul(%x : f16, %w : i8) scales %s
     After:   %r = max |%x| / 127 per row ; %q = ov.Convert(ov.Round(%x / %r)) : …xi8
              %y = npu.matmul(%q, %w) scales %s rows %r
 
-    Each token has a scale of its own, found as it passes (dynamic quantisation, W8A8). Products
-    that read the same tensor share its quantised rows. Weights with several groups of channels
-    stay as they are: their sums cannot be one integer.
+    Each token gets its own scale at run time (dynamic quantisation, W8A8). Matmuls that read the
+    same tensor share its quantised rows. Weights with several groups of channels stay in floats:
+    their sums cannot be one integer.
 
     Requires: ``lower-matmul``.
     Source: OpenVINO's DYNAMIC_QUANTIZATION_GROUP_SIZE, with a group as long as the row.

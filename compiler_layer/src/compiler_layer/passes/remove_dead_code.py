@@ -1,4 +1,4 @@
-"""Removes ops whose results nobody uses."""
+"""Removal of ops whose results are unused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 
 @dataclass(frozen=True)
 class RemoveDeadCode(ModulePass):
-    """Removes ops whose results nobody uses.
+    """Remove ops whose results are unused.
 
     Before:  %a = ov.Exp(%x); %b = ov.Sqrt(%x); return %b
     After:   %b = ov.Sqrt(%x); return %b

@@ -1,4 +1,4 @@
-"""Lets the device itself take the chosen experts' weights, by the router's ids."""
+"""Expert routing on the device: DMA gathers the chosen experts' weights by the router's ids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from compiler_layer.rewriting.match import owner_of
 
 
 class _Router:
-    """Writes a mixture anew: for each choice the rows of one expert.
+    """Rewriter of a mixture: one expert's rows for each choice.
 
     Values have a row for each choice, [P, 1, N], where P is T x K.
     """
@@ -43,7 +43,7 @@ class _Router:
         self._made: dict[SSAValue, SSAValue] = {}
         tokens, slots = mixture.tokens, mixture.slots
         self._choices = tokens * slots
-        # A router that found no largest number, as of NaN, gives one beyond the last expert.
+        # A router that finds no maximum, e.g. of NaN, returns an id beyond the last expert.
         last = self._g.constant(np.array(self._experts - 1, np.int64))
         ids = mixture.ids
         if element_of(ids) != "i64":
@@ -58,7 +58,7 @@ class _Router:
         self._weights = self._reshape(mixture.weights, self._choices, 1, 1)
 
     def run(self) -> None:
-        """Replace the sum over experts by one over choices."""
+        """Replace the sum over experts by a sum over choices."""
         mixture = self._mixture
         each = self._value(next(iter(mixture.terms.values())))
         each = self._reshape(each, mixture.tokens, mixture.slots, shape_of(each)[-1])
@@ -78,7 +78,7 @@ class _Router:
             return self._rows
         if isinstance(op, RESHAPES):
             return self._value(op.x)
-        assert isinstance(op, OvOp)  # the walk that found the mixture went through no other
+        assert isinstance(op, OvOp)  # ``find_mixtures`` visited no other ops
         rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
         operands = {
             x: self._of_choices(x, rank) if is_weight(x) else self._value(x) for x in op.operands
@@ -86,11 +86,11 @@ class _Router:
         return self._add(op.clone(operands))
 
     def _of_choices(self, value: SSAValue, rank: int) -> SSAValue:
-        """Weights that all experts share, or for each choice those of its expert."""
+        """Return weights that all experts share, or the chosen expert's weights for each choice."""
         if not of_experts(value, rank, self._experts):
             return value
         if rank != len(shape_of(value)) or shape_of(value)[1] == 1:
-            raise UnsupportedModel("DEVICE_ROUTED: experts have weights that are no matrices")
+            raise UnsupportedModel("DEVICE_ROUTED: experts have weights that are not matrices")
         return self._part(value)
 
     def _part(self, value: SSAValue) -> SSAValue:
@@ -114,7 +114,7 @@ class _Router:
 
 
 def is_of_choices(op: Gather) -> bool:
-    """Whether a gather takes whole weights of experts, which products do while they load them."""
+    """Return whether a gather takes complete expert weights; matmuls gather these while loading."""
     users = [use.operation for use in op.output.uses]
     while users and all(isinstance(user, Convert | Dequantize | Reshape) for user in users):
         users = [use.operation for user in users for use in user.results[0].uses]
@@ -122,7 +122,7 @@ def is_of_choices(op: Gather) -> bool:
 
 
 def is_choice(value: SSAValue) -> bool:
-    """Whether a matrix is taken by number from a stack of them."""
+    """Return whether a matrix is gathered by index from a stack of matrices."""
     op = owner_of(value)
     while isinstance(op, Convert | Dequantize | Reshape):
         op = owner_of(op.operands[0])
@@ -133,22 +133,22 @@ def is_choice(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class RouteExperts(ModulePass):
-    """Lets the device itself take the chosen experts' weights, by the router's ids.
+    """Gather the chosen experts' weights on the device, by the router's ids.
 
     Before:  %y = experts(ov.Broadcast(%x)) * scores ; %sum = ov.ReduceSum(%y, 0)      [E, T, H]
     After:   %w1 = ov.Gather(%w, %ids)                                  [T x K, N, C] of [E, N, C]
              %y = experts(%x for each choice) * %weights ; %sum = ov.ReduceSum(%y, 1)  [T, K, H]
 
-    A product that loads a block of an expert's weights gathers it: DMA reads the expert's number
-    when it runs. So what is read are the weights of the K experts that a token chose. It takes
-    weights that lie expert by expert in one tensor.
+    A matmul that loads a block of an expert's weights gathers it: DMA reads the expert's index at
+    run time. So only the weights of the K experts that a token chose are read. The weights must be
+    stored expert by expert in one tensor.
 
-    Where tokens choose as often as there are experts, all experts are read once, as before.
+    If tokens make at least as many choices as experts exist, all experts are read once, unchanged.
 
-    Requires: what ``pipeline.graph_passes`` does.
+    Requires: the passes of ``pipeline.graph_passes``.
 
     Raises:
-        UnsupportedModel: the experts' weights do not lie in one tensor.
+        UnsupportedModel: the experts' weights are not stored in one tensor.
     """
 
     name = "route-experts"
@@ -162,8 +162,8 @@ class RouteExperts(ModulePass):
                 continue
             if not mixture.stacked:
                 raise UnsupportedModel(
-                    "DEVICE_ROUTED: experts' weights lie in tensors of their own, and DMA picks "
-                    "parts of one; use HOST_ROUTED"
+                    "DEVICE_ROUTED: each expert's weights are a separate tensor, and DMA gathers "
+                    "from one tensor; use HOST_ROUTED"
                 )
             _Router(model, mixture).run()
         remove_dead_code(model)

@@ -1,4 +1,4 @@
-"""Takes the weights out of the program: they become inputs."""
+"""Weightless programs: weights become inputs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from compiler_layer.weights import WeightRef
 
 @dataclass(frozen=True)
 class SeparateWeights(ModulePass):
-    """Takes the weights out of the program: they become inputs.
+    """Move the weights out of the program: they become inputs.
 
     Before:  %w = ov.Constant #ov.file<"model.bin", 64, 2048, f16> ; %y = npu.matmul(%x, %w)
     After:   (…, %w: "vpux_ow_64_2048_f16_f16@model.bin") ; %y = npu.matmul(%x, %w)
 
-    A blob is then as large as its task lists, and all blobs of a model can share one copy of the
-    weights. Inputs come after all existing ones; a weight that is used twice is one input.
+    A blob then contains little more than its task lists, and all blobs of a model can share one
+    copy of the weights. New inputs follow all existing ones; a weight used twice is one input.
     """
 
     name = "separate-weights"
@@ -57,7 +57,7 @@ class SeparateWeights(ModulePass):
 
 
 def _views(op: Operation) -> list[FileView]:
-    """Where a weight is: of a repeated one for each layer, of others once."""
+    """Return the file views of a weight: one per layer if it is repeated, else one."""
     value = op.value.data if isinstance(op, Constant) else None
     held = value.values if isinstance(value, Repeated) else (value,)
     views = [each for each in held if isinstance(each, FileView)]

@@ -1,4 +1,4 @@
-"""Puts ops in the order in which data flows through them."""
+"""Sorting of ops in data-flow order."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 
 @dataclass(frozen=True)
 class SortOps(ModulePass):
-    """Puts ops in the order in which data flows through them.
+    """Sort ops in data-flow order.
 
     Before:  %k = ov.MatMul(%x, %wk); %m = ov.Select(%mask, …); %q = ov.MatMul(%x, %wq)
     After:   %m = ov.Select(%mask, …); %q = ov.MatMul(%x, %wq); %k = ov.MatMul(%x, %wk)
 
-    What depends on masks, positions and constants alone comes first; then each op after its
-    operands, in the order of these. So equal layers have their ops in equal order, whatever the
-    exporter's file says, and the order of kernels does not depend on it either.
+    Ops that depend on masks, positions and constants alone come first; then each op follows its
+    operands, in their order. So equal layers have their ops in equal order, and the order of
+    kernels does not depend on the exporter's file.
 
-    Requires: ``simplify``; before that, shapes depend on data.
+    Requires: ``simplify``; before it, shapes depend on data.
     """
 
     name = "sort-ops"

@@ -1,4 +1,4 @@
-"""Makes every shape static, from the shapes of the inputs and variables."""
+"""Specialisation of a model to the shapes of its inputs and variables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from compiler_layer.rewriting.shapes import parse_shapes, specialize_shapes
 
 
 def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape]:
-    """The shapes without those of layers that a folded model leaves out: they must be equal."""
+    """Return the shapes without those of layers that a folded model omits; these must be equal."""
     for first, *others in repeated_ids(model):
         if any(shapes[name] != shapes.get(first) for name in others if name in shapes):
-            raise NotPeriodic(f"{first!r} has another shape than in other layers")
+            raise NotPeriodic(f"{first!r} has a shape that differs from those of other layers")
     there = {port.name for port in model.inputs} | {v.name for v in model.variables()}
     left_out = {name for group in repeated_ids(model) for name in group} - there
     return {name: shape for name, shape in shapes.items() if name not in left_out}
@@ -27,7 +27,7 @@ def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape
 
 @dataclass(frozen=True)
 class SpecializeShapes(ModulePass):
-    """Makes every shape static.
+    """Make every shape static.
 
     Before:  %n = ov.ShapeOf(%x : tensor<?x?xi64>) ; %z = ov.Broadcast(%0, %n)
     After:   %z = ov.Broadcast(%0, [1, 128]) : tensor<1x128xi64>       (with shapes "x=1x128")
@@ -39,8 +39,8 @@ class SpecializeShapes(ModulePass):
         shapes: shapes of inputs and variables to set first, as ``name=1x128,…``.
 
     Raises:
-        CompilerUsageError: names the inputs whose shape is missing.
-        NotPeriodic: the model is folded, and the layers are given different shapes.
+        CompilerUsageError: shapes of inputs are missing; the message names these inputs.
+        NotPeriodic: the model is folded, and ``shapes`` differ between its layers.
     """
 
     name = "specialize-shapes"

@@ -1,4 +1,4 @@
-"""Splits products with compressed weights of many experts into one for each."""
+"""Split of matmuls with compressed weights of many experts into one matmul per expert."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from compiler_layer.rewriting.replace import insert_before, replace, reshape_bef
 
 
 def _weights(op: MatMul) -> Dequantize | None:
-    """The compressed weights [E, N, K] of a product of [E, T, K], one matrix for each expert."""
+    """Return the compressed weights [E, N, K] of a matmul of [E, T, K], one matrix per expert."""
     reshape = producer(op.b, Reshape)
     weights = producer(op.b if reshape is None else reshape.x, Dequantize)
     a, b = shape_of(op.a), shape_of(op.b)
@@ -42,7 +42,7 @@ def _weights(op: MatMul) -> Dequantize | None:
 
 
 def _parts(constant: Constant, count: int, rank: int) -> Iterator[Constant]:
-    """Each expert's part of a constant, of a rank less by one."""
+    """Yield each expert's part of a constant; the rank decreases by one."""
     for index in range(count):
         part = constant.each(partial(expert_part, index=index, rank=rank))
         part.attributes.update(constant.attributes)
@@ -72,14 +72,14 @@ def _split(op: MatMul, weights: Dequantize) -> None:
 
 @dataclass(frozen=True)
 class SplitExperts(ModulePass):
-    """Splits products with compressed weights of many experts into one for each.
+    """Split matmuls with compressed weights of many experts into one matmul per expert.
 
     Before:  %w = ov.Dequantize(%stored : 8x64x96xi4, %scale) ; %y = ov.MatMul(%x, %w)
     After:   %w0 = ov.Dequantize(%stored0 : 64x96xi4, %scale0) ; %y0 = ov.MatMul(%x[0], %w0) ; …
              %y = ov.Concat(%y0, %y1, …)
 
-    The DPU scales the weights of one matrix itself; those of a batch would have to be widened in
-    memory for every token. The parts stay where they are in their file.
+    The DPU scales the weights of single matrices itself; batched weights would have to be widened
+    in memory for every token. The parts stay in place in their file.
     """
 
     name = "split-experts"

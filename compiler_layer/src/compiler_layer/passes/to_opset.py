@@ -1,4 +1,4 @@
-"""Says with ops of OpenVINO's opsets what only this compiler has one op for."""
+"""Rewrite of this compiler's own ops with ops of OpenVINO's opsets."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _expand_rope(op: RoPE) -> None:
 
 
 def _repeat_heads(op: ScaledDotProductAttention) -> None:
-    """Give each query head a key and a value head of its own."""
+    """Give each query head its own key and value head."""
     heads = shape_of(op.q)[-3]
     for index in (1, 2):
         value = op.operands[index]
@@ -87,7 +87,7 @@ def _repeat_heads(op: ScaledDotProductAttention) -> None:
 
 
 def _agree(op: ScaledDotProductAttention | FakeConvert | FakeQuantize) -> None:
-    """Let all operands that are floats have the type of the first."""
+    """Convert all float operands to the type of the first operand."""
     element = element_of(op.operands[0])
     for index, operand in enumerate(op.operands):
         if element_of(operand) in FLOATS:
@@ -96,7 +96,7 @@ def _agree(op: ScaledDotProductAttention | FakeConvert | FakeQuantize) -> None:
 
 @dataclass(frozen=True)
 class ToOpset(ModulePass):
-    """Says with ops of OpenVINO's opsets what only this compiler has one op for.
+    """Rewrite this compiler's own ops with ops of OpenVINO's opsets.
 
     Before:  %w = ov.Dequantize(%stored : …xu8, %scale : …xf16) : …xf32
              %y = ov.ScaledDotProductAttention(%q : …xf16, %k, %v, %mask : …xf32)
@@ -104,11 +104,11 @@ class ToOpset(ModulePass):
              %w = ov.Multiply(%c, %s) : …xf32
              %m = ov.Convert(%mask) : …xf16 ; %y = ov.ScaledDotProductAttention(%q, %k, %v, %m)
 
-    RMS and RoPE become what ``fuse-rms`` and ``fuse-rope`` find, in f32, and K and V are repeated
-    for all heads of attention that read them.
-    Whoever runs the graph elsewhere needs it: no opset has Dequantize, or mixes types of floats.
+    RMS and RoPE become the f32 graphs that ``fuse-rms`` and ``fuse-rope`` match, and K and V are
+    repeated for all query heads. The pass is needed to run the graph elsewhere: no opset has
+    Dequantize or mixes float types.
 
-    Requires: ``specialize-shapes``, as heads are counted.
+    Requires: ``specialize-shapes``, because heads are counted.
     """
 
     name = "to-opset"

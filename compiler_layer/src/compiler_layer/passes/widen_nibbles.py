@@ -1,4 +1,4 @@
-"""Stores 4-bit weights that the DPU does not take in bytes."""
+"""Byte storage of 4-bit weights that the DPU cannot read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from compiler_layer.rewriting.replace import insert_before
 
 
 def eight_bit(value: SSAValue) -> Constant:
-    """A constant of 4-bit integers as one of bytes; one that is in a file stays there.
+    """Return a constant of 4-bit integers as bytes; a constant in a file stays there.
 
-    Whoever reads it widens it then, once for all programs of a model.
+    A constant in a file is widened when it is read, once for all programs of a model.
     """
     constant = constant_of(value)
     assert constant is not None  # Dequantize has constant operands until a gather is lowered
@@ -41,12 +41,12 @@ def eight_bit(value: SSAValue) -> Constant:
 
 @dataclass(frozen=True)
 class WidenNibbles(ModulePass):
-    """Stores 4-bit weights that the DPU does not take in bytes.
+    """Store 4-bit weights in bytes where the DPU does not read them.
 
     Before:  %w = ov.Dequantize(%stored : …xi4, %scale)
     After:   %w = ov.Dequantize(%wider : …xi8, %scale)
 
-    SHAVE and the gather of DMA have no elements smaller than a byte.
+    SHAVE and the DMA gather have no elements smaller than a byte.
 
     Requires: ``lower-matmul``.
     """

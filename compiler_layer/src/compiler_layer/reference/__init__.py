@@ -1,7 +1,7 @@
-"""The meaning of each op in numpy; begin with ``interpreter``, which runs whole models.
+"""Reference semantics of each op in numpy; begin with ``interpreter``, which runs complete models.
 
-meaning    the table of meanings, which ``ov`` and ``npu`` fill when this package is imported
-ov/, npu   the meanings of the two dialects; modules of ``ov`` are named as the dialect's
+meaning    table of op functions, which ``ov`` and ``npu`` fill when this package is imported
+ov/, npu   functions for the two dialects; modules of ``ov`` are named like the dialect's
 raw_floats bf16 and f8, computed in f32
 """
 

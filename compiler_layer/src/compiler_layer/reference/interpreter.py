@@ -1,6 +1,6 @@
-"""Runs a model in numpy: the executable meaning of the ``ov`` graph, dynamic shapes included.
+"""Numpy interpreter: the executable semantics of the ``ov`` graph, including dynamic shapes.
 
-NPUW on the CPU runs models by it, constants are folded by it, and tests compare every pass with it.
+NPUW on the CPU runs models with it, constant folding uses it, and tests compare every pass with it.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from compiler_layer.reference.raw_floats import computes_with_raw_floats, evalua
 
 
 class Interpreter:
-    """One model with its variables' values.
+    """Interpreter of one model, with its variables' values.
 
     Args:
-        model: what to run; it is not changed.
+        model: model to run; it is not changed.
     """
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._constants: dict[Constant, Array] = {}
         self.variables: dict[str, Array] = {}
-        """The values of the variables that an inference has assigned, by id."""
+        """Values of variables that an inference has assigned, by id."""
 
     def reset(self) -> None:
-        """Forget the variables."""
+        """Reset all variables to their initial values."""
         self.variables.clear()
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run once.
+        """Run one inference.
 
         Args:
             inputs: an array for each parameter of the model, by name.
@@ -88,14 +88,14 @@ class Interpreter:
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """Compute one op that is neither a constant nor concerned with variables.
+    """Compute one op; constants, ReadValue and Assign are excluded.
 
     Raises:
-        CompilerUsageError: the op has no meaning.
+        CompilerUsageError: the op has no function in the table.
     """
     meaning = MEANINGS.get(type(op))
     if meaning is None:
-        raise CompilerUsageError(f"the interpreter has no meaning for {op.name}")
+        raise CompilerUsageError(f"the interpreter does not implement {op.name}")
     with np.errstate(all="ignore"):
         if computes_with_raw_floats(op):
             return evaluate_wide(op, operands, meaning)
@@ -105,7 +105,7 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
 
 @means(npu.Kernel)
 def kernel(op: npu.Kernel, *operands: Array) -> tuple[Array, ...]:
-    """Evaluate the body; values between its ops are rounded to their types here."""
+    """Evaluate the body; values between its ops are rounded to their types."""
     values: dict[SSAValue, Array] = dict(zip(op.body.block.args, operands, strict=True))
     for each in op.body.block.ops:
         if isinstance(each, npu.Yield):
@@ -127,6 +127,6 @@ def _checked(name: str, value: SSAValue, inputs: Mapping[str, Array]) -> Array:
     if array.dtype != expected or len(shape) != array.ndim or not all(matching):
         raise CompilerUsageError(
             f"input {name!r} is {array.dtype} {list(array.shape)}, "
-            f"the model wants {expected} {list(shape)}"
+            f"the model expects {expected} {list(shape)}"
         )
     return array

@@ -1,7 +1,7 @@
-"""The table of meanings: for each op class, a function from operand arrays to result arrays.
+"""Table of op semantics: for each op class, a function from operand arrays to result arrays.
 
-A meaning is called as ``meaning(op, *operands)`` and gives one array or a tuple of them. Values of
-16-bit floats are computed in f32 and rounded once, as the device does.
+A function is called as ``meaning(op, *operands)`` and returns one array or a tuple of arrays.
+Values of 16-bit floats are computed in f32 and rounded once, as the device does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Array = npt.NDArray[Any]
 Meaning = Callable[..., "Array | tuple[Array, ...]"]
 
 MEANINGS: dict[type[Operation], Meaning] = {}
-"""The table; ``reference.ov``, ``reference.npu`` and ``interpreter`` fill it."""
+"""Function of each op class; ``reference.ov``, ``reference.npu`` and ``interpreter`` add them."""
 
 
 def means(*ops: type[Operation]) -> Callable[[Meaning], Meaning]:
-    """Register a function as the meaning of op classes."""
+    """Register a function for op classes."""
 
     def register(meaning: Meaning) -> Meaning:
         for op in ops:
@@ -32,5 +32,5 @@ def means(*ops: type[Operation]) -> Callable[[Meaning], Meaning]:
 
 
 def wide(x: Array) -> Array:
-    """Widen f16 to f32; leave the rest."""
+    """Widen f16 to f32; return other arrays unchanged."""
     return x.astype(np.float32) if x.dtype == np.float16 else x

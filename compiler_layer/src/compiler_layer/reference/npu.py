@@ -1,4 +1,4 @@
-"""The ``npu`` ops in numpy, but for kernels: ``interpreter`` evaluates their bodies."""
+"""The ``npu`` ops in numpy, except kernels, whose bodies ``interpreter`` evaluates."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _rounded(value: SSAValue, array: Array) -> Array:
 
 
 def _per_channel(op: npu.MatMul, table: Array) -> Array:
-    """Entries [..., N, groups] repeated for each channel of their group."""
+    """Repeat entries [..., N, groups] for each channel of their group."""
     return table if table.shape[-1] == 1 else np.repeat(table, op.group, -1)
 
 
 @means(npu.MatMul)
 def matmul(op: npu.MatMul, a: Array, b: Array, *tables: Array) -> Array:
-    """Multiply in f32, quantised operands scaled, and round once."""
+    """Multiply in f32, with quantised operands scaled, and round once."""
     if op.choices is not None:
         choices = tables[-1]
         b, tables = b[choices], tuple(table[choices] for table in tables[:-1])
@@ -58,7 +58,7 @@ def _rows(
     scales: Sequence[SSAValue],
     sequences: int,
 ) -> Array:
-    """Keys or values, joined from their parts."""
+    """Return keys or values, concatenated from their parts and scaled."""
 
     def joined(values: Sequence[SSAValue]) -> Array:
         count = len(values) // sequences
@@ -86,12 +86,12 @@ def attention(op: npu.Attention, *operands: Array) -> Array:
 
 @means(npu.Gather)
 def gather(op: npu.Gather, table: Array, indices: Array) -> Array:
-    """Take rows."""
+    """Gather rows."""
     del op
     return np.take(table, indices, 0)
 
 
 @means(npu.Concat)
 def concat(op: npu.Concat, *parts: Array) -> Array:
-    """Join along the axis."""
+    """Concatenate along the axis."""
     return np.concatenate(parts, int_value(op.axis))

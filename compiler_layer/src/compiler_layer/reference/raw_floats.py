@@ -1,4 +1,4 @@
-"""Lets ops compute with bf16 and f8, of which numpy knows nothing: in f32, rounded once."""
+"""Ops on bf16 and f8, which numpy lacks: computed in f32, rounded once."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from compiler_layer.elements import RAW_FLOATS, convert_values
 from compiler_layer.reference.meaning import Array, Meaning
 
 _BY_THEMSELVES = Convert | Dequantize
-"""Ops that look at the element types of what they convert."""
+"""Ops that handle raw floats themselves."""
 
 
 def computes_with_raw_floats(op: Operation) -> bool:
-    """Tell whether an op has values that it would take for integers."""
+    """Return whether an op has raw floats that numpy would treat as integers."""
     values = (*op.operands, *op.results)
     own = not isinstance(op, OvOp) or isinstance(op, _BY_THEMSELVES)
     return not own and any(map(_is_raw, values))
 
 
 def evaluate_wide(op: Operation, operands: Sequence[Array], meaning: Meaning) -> tuple[Array, ...]:
-    """Compute an op on f32 in place of raw bits, and round what it gives."""
+    """Compute an op in f32 instead of raw bits, and round its results."""
     block = Block(arg_types=[_wide(value) for value in op.operands])
     twin = op.clone(dict(zip(op.operands, block.args, strict=True)))
     for result in twin.results:

@@ -1,20 +1,20 @@
-"""Turns dependencies between tasks into barriers that the device can count.
+"""Barriers, which the device can count, for the dependencies between tasks.
 
-How it works. A queue runs its tasks in order, so a task needs a barrier only for what other queues
-must have done, and not even for that if it follows from something it waits for anyway: for each
-task we track what is known to be done in every queue when it starts.
+A queue runs its tasks in order, so a task needs a barrier only for tasks of other queues, and only
+if no other wait implies them. For each task, the assignment tracks the tasks of every queue that
+are known to be done when it starts.
 
-Physical barriers are few: virtual barrier v sits in physical barrier v mod n, after v - n has been
+Physical barriers are few: virtual barrier v uses physical barrier v mod n, after v - n has been
 consumed. The management core therefore holds a task until all virtual barriers up to its own are
-programmed. That cannot deadlock as long as no barrier is fed long before it is made. So time is
-cut into *eras* of n / 3 barriers. The first task of an era waits for all that was issued before the
-era before it, which mostly is done by then; whoever needs something as old as that waits for this
-task instead. So a barrier is fed from its own era or the one before, and the one that sat in its
-place is two eras older than those who feed it.
+programmed. No deadlock can occur as long as no barrier is fed long before it is programmed. So
+time is cut into *eras* of n / 3 barriers. The first task of an era waits for all tasks issued
+before the previous era, most of which are done by then. Later tasks wait for this task instead of
+such old ones. So a barrier is fed from its own era or the previous one, and the barrier that used
+the same physical one before is two eras older than the tasks that feed it.
 
-A program may consist of stretches, one after the other, some of which are repeated. Each begins an
-era: its barrier 0 is fed by the last tasks of whatever runs before, so that its own barriers are
-the same wherever it stands.
+A program may consist of consecutive phases, some of which are repeated. Each phase begins an era:
+its barrier 0 is fed by the last tasks of the run before. So the phase's barriers are the same in
+every place of the program.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ QueueKey = tuple[str, int]
 
 
 _START_BYTES = 1 << 14
-"""What a port could have moved while a transfer starts: its latency, as bytes (A)."""
+"""Latency of a transfer, as the bytes that a port could move meanwhile (A)."""
 
 
 def queues_of(tasks: Sequence[Task], ports: int) -> list[QueueKey]:
-    """The queue that each task goes to: transfers by what they read, to the port with least to do.
+    """Return each task's queue: transfers by the memory they read, on the least loaded port.
 
-    Ports are balanced for each op by itself, so that equal ops are shared out equally.
+    Ports are balanced for each op separately, so that equal ops are distributed equally.
     """
     loads: dict[tuple[int, str], list[int]] = {}
     queues: list[QueueKey] = []
@@ -57,7 +57,7 @@ def queues_of(tasks: Sequence[Task], ports: int) -> list[QueueKey]:
 
 @dataclass(slots=True)
 class Barrier:
-    """A virtual barrier: tasks by their place in the order."""
+    """A virtual barrier; tasks are numbered by their place in the order."""
 
     producers: tuple[int, ...]
     consumers: list[int]
@@ -65,10 +65,10 @@ class Barrier:
 
 @dataclass(slots=True)
 class Schedule:
-    """The tasks of a program, or of a stretch of it, with their queues and barriers.
+    """Tasks of a program or of a phase, with their queues and barriers.
 
-    In a stretch barriers count from its own first one. The last tasks of one that something
-    follows post to the barrier behind its last one, which is the first of what follows.
+    In a phase, barriers are numbered from its own first one. If another phase follows, the last
+    tasks post to the barrier after the last one, which is the first barrier of that phase.
     """
 
     tasks: Sequence[Task]
@@ -79,19 +79,19 @@ class Schedule:
     posts: list[list[int]] = field(default_factory=list[list[int]])
 
     def start_after(self, task: int) -> int:
-        """How many virtual barriers must be programmed before a task is issued."""
+        """Return the number of virtual barriers that must be programmed before a task is issued."""
         return max([*self.waits[task], *self.posts[task]], default=-1) + 1
 
     @property
     def ending(self) -> list[int]:
-        """The tasks that post to the barrier behind the last one."""
+        """Tasks that post to the barrier after the last one."""
         behind = len(self.barriers)
         return [task for task, posts in enumerate(self.posts) if behind in posts]
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a stretch stands: whether something runs before it, and after it."""
+    """Position of a phase in its program: whether it is the first, and the last."""
 
     first: bool = True
     last: bool = True
@@ -107,21 +107,21 @@ def assign_barriers(
     queues: Sequence[QueueKey],
     standing: Standing = ALONE,
 ) -> Schedule:
-    """Give each task the barriers it waits for and feeds.
+    """Assign to each task the barriers that it waits for and feeds.
 
     Args:
         tasks: in the order in which they are issued.
-        after: for each the earlier tasks it depends on; ``EARLIER`` for those before the stretch.
-        physical: how many physical barriers there are, at least 8.
-        queues: the queue of each task.
-        standing: where the tasks stand in the program.
+        after: earlier tasks that each task depends on; ``EARLIER`` for tasks before the phase.
+        physical: number of physical barriers, at least 8.
+        queues: queue of each task.
+        standing: position of the tasks' phase in the program.
     """
     made = Schedule(tasks, queues, min(physical, MAX_PHYSICAL_BARRIERS))
     return _Assigner(made, after, standing).run()
 
 
 class _Assigner:
-    """Walks the tasks of one stretch."""
+    """Assignment of barriers to the tasks of one phase."""
 
     def __init__(self, made: Schedule, after: Sequence[set[int]], standing: Standing) -> None:
         self._after = after
@@ -136,13 +136,13 @@ class _Assigner:
         self._before_era: list[int] = []
         """The last task of each queue before the era."""
         self._oldest = 0
-        """The first task of the era before: what is older is not waited for directly."""
+        """First task of the previous era; older tasks are not waited for directly."""
         self._shared: dict[tuple[int, ...], int] = {}
 
     def run(self) -> Schedule:
         final = len(self._s.tasks) - 1 if self._standing.last else None
         if not self._standing.first:
-            # What runs before feeds it.
+            # The last tasks of the phase before feed this barrier.
             self._s.barriers.append(Barrier((), [0]))
             self._s.waits[0].append(0)
         for task in range(len(self._s.tasks)):
@@ -174,7 +174,7 @@ class _Assigner:
 
     def _add(self, task: int, needed: Iterable[int]) -> None:
         known = self._known_at_start(task)
-        # Before the first task all that ran before is done.
+        # Before the first task, all earlier phases are done.
         wanted = {self._recent(task, other) for other in needed if task or other >= 0}
         producers = self._needed(known, wanted)
         self._known.append(known)
@@ -182,7 +182,7 @@ class _Assigner:
             self._wait(task, tuple(producers))
 
     def _needed(self, known: dict[QueueKey, int], wanted: set[int]) -> list[int]:
-        """Of the tasks to wait for those that do not follow from others; ``known`` grows."""
+        """Return the tasks to wait for that no other wait implies; ``known`` is extended."""
         producers: list[int] = []
         for other in sorted(wanted, reverse=True):
             if known.get(self._s.queues[other], -1) < other:
@@ -198,14 +198,14 @@ class _Assigner:
         return known
 
     def _learn(self, known: dict[QueueKey, int], done: int) -> None:
-        """A task that is done has seen done all it knew of."""
+        """Add to ``known`` a finished task, and the tasks known to be done when it started."""
         for queue, task in self._known[done].items():
             if known.get(queue, -1) < task:
                 known[queue] = task
         known[self._s.queues[done]] = max(known.get(self._s.queues[done], -1), done)
 
     def _recent(self, task: int, other: int) -> int:
-        """What to wait for instead of something too old."""
+        """Return the task to wait for; the era's first task stands for tasks that are too old."""
         return self._era_first if other < self._oldest and task != self._era_first else other
 
     def _wait(self, task: int, producers: tuple[int, ...]) -> None:

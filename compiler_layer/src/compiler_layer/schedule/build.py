@@ -1,4 +1,4 @@
-"""From a lowered model to its scheduled program."""
+"""Scheduling of a lowered model to a program."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from driver_layer.abi.platforms import Platform
 def schedule(
     model: Model, platform: Platform, tiles: int, in_place: bool = False
 ) -> ScheduledProgram:
-    """Lay out a lowered model, cut it into tasks and order them.
+    """Lay out a lowered model, split it into tasks, and order them.
 
     Args:
-        model: lowered.
-        platform: what it is for.
-        tiles: how many of its tiles are used.
-        in_place: whether a variable is written where it is read; such a model is not folded.
+        model: lowered model.
+        platform: target device.
+        tiles: number of tiles to use.
+        in_place: whether variables are written where they are read; such a model is not folded.
 
     Raises:
         NotPeriodic: the model is folded, and its repetitions have become different.
@@ -69,7 +69,7 @@ def _with_barriers(
 
 
 class _Folded:
-    """Schedules a folded model: what is before its body, the body once, and the rest."""
+    """Scheduler of a folded model: the phase before its body, the body once, and the rest."""
 
     def __init__(self, model: Model, folded: Layout, kept: Kept, steps: Sequence[Step]) -> None:
         self._model = model
@@ -99,24 +99,24 @@ class _Folded:
         )
 
     def _fences(self) -> Fences:
-        """The first steps of the body, and of what follows it."""
+        """Return the first steps of the body, and of the ops after the body."""
         first = next(at for at, step in enumerate(self._steps) if step.op >= self._body.begin)
         second = next(
             (at for at, step in enumerate(self._steps) if step.op >= self._body.end), None
         )
         if first == 0 or second is None:
-            raise NotPeriodic("nothing is before or after the repetitions")
+            raise NotPeriodic("no ops before, or none after, the repeated layers")
         return Fences(first, second)
 
     def _spans(
         self, ordered: Ordered, turns: dict[Buffer, Buffer]
     ) -> dict[Buffer, tuple[int, int]]:
-        """When scratch buffers are alive, if the body is not the only run of it."""
+        """Return the lifetimes of scratch buffers; the body runs several times."""
         begin, end = ordered.cuts
         spans = lifetimes(ordered.tasks)
         for buffer, (first, last) in list(spans.items()):
             if buffer in turns:
-                # Handed on by every run to the next one: alive all the time.
+                # Passed on from every run to the next: live all the time.
                 spans[buffer] = (begin, max(last, end))
                 spans[turns[buffer]] = (begin, end)
             elif first < begin <= last and buffer not in self._body.carried:

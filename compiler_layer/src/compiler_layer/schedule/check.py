@@ -1,7 +1,7 @@
-"""Checks a schedule independently of what made it.
+"""Check of a schedule, independent of its construction.
 
-Nothing here shares code with placement or barrier assignment: addresses are compared byte by byte,
-and the barriers are simulated as the management core counts them.
+No code is shared with placement or barrier assignment: addresses are compared byte by byte, and
+barriers are simulated as the management core counts them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ def check_schedule(schedule: Schedule, after: Sequence[set[int]], cmx_bytes: int
 
     Args:
         schedule: tasks with addresses and barriers.
-        after: for each task the earlier ones it depends on.
-        cmx_bytes: what there is on each tile.
+        after: earlier tasks that each task depends on.
+        cmx_bytes: size of CMX on each tile.
 
     Raises:
-        AssertionError: buffers alive at the same time overlap or leave CMX, or barriers are
-            miscounted or deadlock; the message says where.
+        AssertionError: buffers with overlapping lifetimes overlap or exceed CMX, or barriers are
+            miscounted or deadlock; the message names the place.
     """
     check_cmx(schedule.tasks, cmx_bytes)
     check_barriers(schedule, after)
 
 
 def check_cmx(tasks: Sequence[Task], cmx_bytes: int) -> None:
-    """Check that no two CMX buffers that are alive at the same time share a byte."""
+    """Check that no two CMX buffers with overlapping lifetimes share a byte."""
     alive: dict[CmxBuffer, list[int]] = {}
     for at, task in enumerate(tasks):
         for region, _, _ in regions_of(task.work):
@@ -40,7 +40,7 @@ def check_cmx(tasks: Sequence[Task], cmx_bytes: int) -> None:
     buffers = sorted(alive.items(), key=lambda item: item[1][0])
     for index, (one, span) in enumerate(buffers):
         assert one.offset is not None, f"{one.name} has no address"
-        assert 0 <= one.offset <= cmx_bytes - one.nbytes, f"{one.name} leaves CMX"
+        assert 0 <= one.offset <= cmx_bytes - one.nbytes, f"{one.name} exceeds CMX"
         for other, later in buffers[index + 1 :]:
             if later[0] > span[1]:
                 break
@@ -55,7 +55,7 @@ def _overlap(a: CmxBuffer, b: CmxBuffer) -> bool:
 
 
 def check_ddr(buffers: Sequence[Buffer], spans: dict[Buffer, tuple[int, int]]) -> None:
-    """Check that no two scratch buffers that are alive at the same time share a byte."""
+    """Check that no two scratch buffers with overlapping lifetimes share a byte."""
     for index, one in enumerate(buffers):
         for other in buffers[index + 1 :]:
             a, b = spans[one], spans[other]
@@ -66,7 +66,7 @@ def check_ddr(buffers: Sequence[Buffer], spans: dict[Buffer, tuple[int, int]]) -
 
 
 def check_barriers(schedule: Schedule, after: Sequence[set[int]]) -> None:
-    """Check the counts, then let the barriers run: every task is issued, after what it needs."""
+    """Check barrier counts, and simulate that every task is issued, after its dependencies."""
     produced, consumed = Counter[int](), Counter[int]()
     for waits, posts in zip(schedule.waits, schedule.posts, strict=True):
         consumed.update(waits)
@@ -77,7 +77,7 @@ def check_barriers(schedule: Schedule, after: Sequence[set[int]]) -> None:
         assert produced[number] == len(barrier.producers) > 0, f"producers of barrier {number}"
         assert consumed[number] == len(barrier.consumers), f"consumers of barrier {number}"
         assert slots <= MAX_BARRIER_SLOTS, f"barrier {number} has {slots} slots"
-        assert bool(barrier.consumers) != (number == final), f"barrier {number} ends nothing"
+        assert bool(barrier.consumers) != (number == final), f"barrier {number} lacks consumers"
     issued: set[int] = set()
     for task in _simulate(schedule):
         assert after[task] <= issued, f"task {task} does not wait for {after[task] - issued}"
@@ -86,9 +86,9 @@ def check_barriers(schedule: Schedule, after: Sequence[set[int]]) -> None:
 
 
 def _simulate(schedule: Schedule) -> Iterator[int]:
-    """Give the tasks in an order in which the barriers let them run, as far as they do.
+    """Yield tasks in an order in which the barriers let them run, until none can run.
 
-    Among queues the last one goes first: an order as unlike the intended one as can be.
+    The last queue runs first, so that the order differs from the intended one as much as possible.
     """
     producers = [len(barrier.producers) for barrier in schedule.barriers]
     consumers = [len(barrier.consumers) for barrier in schedule.barriers]
@@ -112,7 +112,7 @@ def _simulate(schedule: Schedule) -> Iterator[int]:
 def _may_issue(
     schedule: Schedule, task: int, producers: Sequence[int], consumers: Sequence[int]
 ) -> bool:
-    """Whether its barriers are programmed, and those it waits for complete."""
+    """Return whether a task's barriers are programmed, and those it waits for are complete."""
     last = max([*schedule.waits[task], *schedule.posts[task]], default=-1)
     programmed = all(
         producers[old] == consumers[old] == 0 for old in range(max(0, last + 1 - schedule.physical))

@@ -1,4 +1,4 @@
-"""Addresses in CMX: which buffers live there at a moment, and where."""
+"""Addresses in CMX, and the buffers that are live at a moment."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Collection, Sequence
 from compiler_layer.schedule.tasks import CmxBuffer
 
 ALIGNMENT = 64
-"""CMX buffers begin at multiples of this."""
+"""Alignment of CMX buffers."""
 
 
 class Cmx:
-    """The buffers that live in CMX at a moment, and where."""
+    """The live buffers of CMX, and their addresses."""
 
     def __init__(self, nbytes: int) -> None:
         self._nbytes = nbytes
         self._live: dict[CmxBuffer, None] = {}
 
     def place(self, buffers: Sequence[CmxBuffer], passing: Collection[CmxBuffer]) -> bool:
-        """Give all buffers addresses, or none of them; ``passing`` ones at the upper end."""
+        """Place all buffers or none; ``passing`` buffers are placed at the upper end."""
         for number, buffer in enumerate(buffers):
             buffer.offset = self._first_fit(buffer, buffer in passing)
             if buffer.offset is None:
@@ -28,19 +28,19 @@ class Cmx:
         return True
 
     def pin(self, buffers: Sequence[CmxBuffer], offsets: Sequence[int | None]) -> None:
-        """Give buffers addresses that are free."""
+        """Place buffers at given addresses, which are free."""
         for buffer, offset in zip(buffers, offsets, strict=True):
             buffer.offset = offset
             self._live[buffer] = None
 
     def withdraw(self, buffers: Sequence[CmxBuffer]) -> None:
-        """Take addresses back: nothing has used them yet."""
+        """Undo the placement of buffers that were not used yet."""
         self.release(buffers)
         for buffer in buffers:
             buffer.offset = None
 
     def release(self, buffers: Sequence[CmxBuffer]) -> None:
-        """Free what is not needed any more."""
+        """Free buffers that are no longer needed."""
         for buffer in buffers:
             del self._live[buffer]
 

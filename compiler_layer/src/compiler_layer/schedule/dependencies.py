@@ -1,7 +1,7 @@
-"""Finds which task must wait for which, from the bytes that each reads and writes.
+"""Dependencies between tasks, from the bytes that each reads and writes.
 
-Two tasks that touch the same bytes, one of them writing, keep their order. Stores of one op to DDR
-are known to be disjoint, even where the spans they are described by interleave.
+Two tasks that touch the same bytes keep their order if one of them writes. Stores of one op to DDR
+are disjoint, even if the spans that describe them interleave.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def _is_read_only(view: View) -> bool:
 
 
 def accesses(index: int, task: Task) -> Iterator[Access]:
-    """Give what a task reads and writes, in CMX and DDR.
+    """Yield the accesses of a task in CMX and DDR.
 
-    Constants and inputs are left out: no task writes them, unless they are variables that stay in
+    Constants and inputs are skipped: no task writes them, except variables that are updated in
     place.
     """
     for region, tiles, write in regions_of(task.work):
         begin, end = region.span
         base = region.buffer.offset
-        assert base is not None  # order placed it
+        assert base is not None  # placed by ``schedule.order``
         for tile in tiles:
             yield Access(("cmx", tile), base + begin, base + end, write, ~index)
     if isinstance(task.work, Transfer):
@@ -58,19 +58,19 @@ def _ddr_access(view: View, write: bool, op: int) -> Access:
 
 
 Latest = dict[Hashable, int]
-"""The latest task of each kind that did something; with exact history each task is a kind."""
+"""Latest task per kind (its queue); for the exact history each task is its own kind."""
 
 
 _NOBODY = -(1 << 62)
-"""The owner of bytes that nothing has written yet."""
+"""Owner of bytes that have not been written yet."""
 
 EARLIER = -1
-"""Stands for all tasks of what ran before."""
+"""Stand-in for all tasks of earlier phases."""
 
 
 @dataclass(slots=True)
 class _Segment:
-    """Bytes whose last writers and readers since are the same."""
+    """Bytes with the same last writers, and the same readers since."""
 
     begin: int
     end: int
@@ -78,14 +78,14 @@ class _Segment:
     writers: Latest = field(default_factory=Latest)
     readers: Latest = field(default_factory=Latest)
     before: Latest = field(default_factory=Latest)
-    """Who used the bytes before the owner wrote any: all its writers must follow them."""
+    """Users of the bytes before the owner's first write; all its writers must follow them."""
 
 
 class _Memory:
-    """The history of one memory, as segments in order.
+    """History of one memory, as segments in order.
 
     Args:
-        past: who wrote what no segment tells of, if anybody.
+        past: writers of bytes that no segment covers, if any.
     """
 
     def __init__(self, past: Latest) -> None:
@@ -94,7 +94,7 @@ class _Memory:
         self._segments: list[_Segment] = []
 
     def touch(self, task: int, kind: Hashable, access: Access) -> Latest:
-        """Record an access; give the tasks that it must follow."""
+        """Record an access; return the tasks that it must follow."""
         after = Latest()
         covering = self._covering(access.begin, access.end)
         for segment in covering:
@@ -114,7 +114,7 @@ class _Memory:
         return after
 
     def join(self, access: Access) -> None:
-        """Make one segment of those that an access covers, if one owner wrote them all."""
+        """Merge the segments that an access covers, if one owner wrote them all."""
         low = bisect.bisect_left(self._begins, access.begin)
         high = bisect.bisect_left(self._begins, access.end)
         parts = self._segments[low:high]
@@ -129,7 +129,7 @@ class _Memory:
         self._begins[low:high] = [whole.begin]
 
     def _covering(self, begin: int, end: int) -> list[_Segment]:
-        """Give segments that cover a span exactly, cutting and adding as needed."""
+        """Return segments that exactly cover a span, splitting and adding segments as needed."""
         self._cut(begin)
         self._cut(end)
         low = bisect.bisect_left(self._begins, begin)
@@ -178,15 +178,15 @@ def _merge(into: Latest, more: Latest) -> None:
 def dependencies(
     tasks: Sequence[Task], queues: Sequence[Hashable] | None = None, first: bool = True
 ) -> list[set[int]]:
-    """For each task the earlier ones that must be done before it starts.
+    """Return, for each task, the earlier tasks that must be done before it starts.
 
     Args:
         tasks: in the order in which they are issued.
-        queues: for each its queue. If given, only the latest task of each queue is told, since a
-            queue's tasks end in order, and what is read as a whole is remembered as a whole: far
-            quicker, and never less than needed.
-        first: whether nothing runs before. Otherwise what a task touches first may have been used
-            by anyone: it depends on ``EARLIER``, too.
+        queues: queue of each task. If given, only the latest task of each queue is returned,
+            because a queue's tasks end in order, and reads merge segments: much faster, and never
+            less than needed.
+        first: True if no phase runs before. Otherwise the first use of any bytes also depends on
+            ``EARLIER``, because earlier phases may have used them.
     """
     past: Latest = {} if first else {EARLIER: EARLIER}
     memories: dict[Hashable, _Memory] = {}

@@ -1,7 +1,7 @@
-"""A scheduled program as one list of tasks, as the device will see it.
+"""A scheduled program as one list of tasks, as the device runs it.
 
-The compiler itself has no need of it, as it emits repeated tasks as arrays. It is what checks look
-at, and what the arrays must agree with.
+The compiler does not use it, because it emits repeated tasks as arrays. Checks use it, and the
+arrays must agree with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compiler_layer.schedule.views import Buffer, Space, View
 
 
 def expanded(program: ScheduledProgram) -> Schedule:
-    """Give all tasks of a program with their barriers, repeated ones as often as they run."""
+    """Return all tasks of a program with their barriers; repeated tasks once for each run."""
     tasks: list[Task] = []
     whole = Schedule(tasks, [], program.physical)
     for number, stretch in enumerate(program.stretches):
@@ -48,14 +48,14 @@ def expanded(program: ScheduledProgram) -> Schedule:
 
 
 def _add_barriers(whole: Schedule, part: Schedule, before: int) -> None:
-    """Append the barriers of a run; ``before`` tasks come before it."""
+    """Append the barriers of a run; ``before`` is the number of tasks before it."""
     base = len(whole.barriers)
     whole.waits += [[base + barrier for barrier in waits] for waits in part.waits]
     whole.posts += [[base + barrier for barrier in posts] for posts in part.posts]
     for number, barrier in enumerate(part.barriers):
         producers = tuple(before + task for task in barrier.producers)
         if not producers and number == 0:
-            # The first barrier of what does not come first: the tasks before say who feeds it.
+            # The first barrier of a later phase: tasks before it state that they feed it.
             producers = tuple(task for task in range(before) if base in whole.posts[task])
         whole.barriers.append(Barrier(producers, [before + task for task in barrier.consumers]))
 
@@ -82,11 +82,11 @@ def _bytes(buffer: CmxBuffer) -> _Bytes:
 
 @dataclass(slots=True)
 class _Copier:
-    """Copies tasks for a run, each with buffers of its own for what only this run touches.
+    """Copier of tasks for one run; buffers that only this run touches are copied.
 
-    ``earlier`` buffers are known to the stretches before; ``rest`` to those after, if this is the
-    last run. ``before`` is what the run before loaded for this one, if there is one: the same
-    bytes as in the first run, in which they were loaded by an earlier stretch.
+    ``earlier`` are buffers that earlier phases use; ``rest`` are buffers that later phases use, if
+    this is the last run. ``before``, if set, has the buffers that the previous run loaded for this
+    one: the same bytes that, in the first run, an earlier phase loaded.
     """
 
     run: Run
@@ -97,7 +97,7 @@ class _Copier:
     scratch: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
 
     def task(self, task: Task) -> Task:
-        """The task as it runs this time."""
+        """Return a task as this run executes it."""
         return Task(self._work(task.work), task.op + self.run.ops)
 
     def _work(self, work: Work) -> Work:

@@ -1,7 +1,7 @@
-"""Finds the hazards of a schedule byte by byte: slow, exact, by other means than ``dependencies``.
+"""Byte-exact hazards of a schedule: a slow, exact alternative to ``dependencies`` for tests.
 
-Tests compare with it. For each byte of CMX and DDR the last writer is known, and for each queue the
-last reader since; strides are followed element by element.
+It keeps the last writer of each byte of CMX and DDR, and the last reader since for each queue;
+strides are followed element by element.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bytes = npt.NDArray[np.int64]
 
 
 class _History:
-    """Who used each byte of a memory last."""
+    """Last users of each byte of a memory."""
 
     def __init__(self) -> None:
         self._writer = np.full(0, _NOBODY, np.int64)
@@ -60,13 +60,13 @@ def _grown(array: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
 
 
 def hazards(tasks: Sequence[Task], queues: Sequence[Hashable]) -> list[set[int]]:
-    """For each task the earlier ones that used a byte before it, one of the two writing.
+    """Return, for each task, the earlier tasks that used a common byte, if one of the two writes.
 
-    Of the readers of a byte only the last of each queue is told: a queue's tasks end in order.
+    Of the readers of a byte, only each queue's last is returned: a queue's tasks end in order.
 
     Args:
         tasks: with addresses, in the order in which they are issued.
-        queues: for each its queue.
+        queues: queue of each task.
     """
     memories: dict[Hashable, _History] = {}
     found: list[set[int]] = []
@@ -81,11 +81,11 @@ def hazards(tasks: Sequence[Task], queues: Sequence[Hashable]) -> list[set[int]]
 
 
 def _uses(task: Task) -> list[tuple[Hashable, Bytes, bool]]:
-    """The bytes that a task reads and writes, by memory."""
+    """Return the bytes that a task reads and writes, by memory."""
     found: list[tuple[Hashable, Bytes, bool]] = []
     for region, tiles, write in regions_of(task.work):
         base = region.buffer.offset
-        assert base is not None  # order placed it
+        assert base is not None  # placed by ``schedule.order``
         found += [(("cmx", tile), base + _bytes(region), write) for tile in tiles]
     if isinstance(task.work, Transfer):
         for place, write in ((task.work.source, False), (task.work.target, True)):
@@ -99,13 +99,13 @@ def _uses(task: Task) -> list[tuple[Hashable, Bytes, bool]]:
 
 
 def _is_written(view: View) -> bool:
-    """Whether a task may write there: not to weights, and to inputs only if they are variables."""
+    """Return whether a task may write to a view: never to weights, to inputs only of variables."""
     written = view.buffer.space in (Space.SCRATCH, Space.OUTPUT)
     return written or view.buffer.shares is not None
 
 
 def _bytes(place: View | Region) -> Bytes:
-    """Offsets of all bytes of a tensor in its buffer."""
+    """Return the offsets of all bytes of a tensor in its buffer."""
     at = np.array([place.offset])
     for size, stride in zip(place.shape, place.strides, strict=True):
         if stride:

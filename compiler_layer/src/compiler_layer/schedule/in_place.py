@@ -1,8 +1,8 @@
-"""Variables that stay where they are: one buffer is read as the old value and written as the new.
+"""Variables updated in place: one buffer is read as the old value and written as the new one.
 
-A program that writes a variable's new value over the old one must have read the old one by then.
-Usually it has: what was read last is what the new value is computed from. Where it has not, the new
-value is made elsewhere, and copied over the old one when all else is done.
+The program must read the old value before it overwrites it. Usually it does, because the new value
+is computed from the last reads. Otherwise the new value is computed elsewhere, and copied over the
+old one at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driver_layer.abi.platforms import Platform
 
 
 def order_in_place(model: Model, platform: Platform) -> tuple[Layout, Ordered]:
-    """Lay out a lowered model, cut it into tasks and order them, its variables staying in place.
+    """Lay out a lowered model, split it into tasks and order them, with variables in place.
 
     Raises:
         DoesNotFit: a step's operands are larger than CMX.
@@ -33,12 +33,12 @@ def order_in_place(model: Model, platform: Platform) -> tuple[Layout, Ordered]:
         early = overwritten(ordered.tasks)
         if not early:
             return laid_out, ordered
-        assert not early & copied, "what is copied last is written when nothing is read any more"
+        assert not early & copied, "outputs copied last are written after all reads"
         copied |= early
 
 
 def _share_variables(laid_out: Layout) -> None:
-    """Let a variable's input and output be the same memory, where they have the same size."""
+    """Share memory between a variable's input and output if they have the same size."""
     inputs = {buffer.name: buffer for buffer in laid_out.inputs}
     for output in laid_out.outputs:
         if not output.name.startswith(ASSIGN_PREFIX):
@@ -49,13 +49,13 @@ def _share_variables(laid_out: Layout) -> None:
 
 
 def overwritten(tasks: Sequence[Task]) -> set[str]:
-    """Find variables of which an old value is read that may have been written over.
+    """Find variables whose old value may be overwritten before it is read.
 
     Args:
         tasks: in the order in which they are issued.
 
     Returns:
-        The names of their outputs.
+        The names of the variables' outputs.
     """
     written: dict[Buffer, list[View]] = {}
     found: set[str] = set()
@@ -80,12 +80,12 @@ def _overlap(a: View, b: View) -> bool:
 
 
 def _place(place: Place) -> object:
-    """What tells whether a transfer would copy elements onto themselves."""
+    """Return a place that is equal for two sides if a transfer copies elements onto themselves."""
     return (place.offset, place.shape, place.strides) if isinstance(place, View) else None
 
 
 def stays_in_place(model: Model) -> bool:
-    """Whether a model has variables, before or after they were lifted."""
+    """Return whether a model has variables, before or after lambda lifting."""
     return bool(model.variables()) or any(
         port.name.startswith(ASSIGN_PREFIX) for port in model.outputs
     )

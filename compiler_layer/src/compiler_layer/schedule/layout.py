@@ -1,7 +1,7 @@
-"""Decides where every tensor of a lowered model lies in DDR.
+"""Layout of the tensors of a lowered model in DDR.
 
-Reshapes, transpositions, slices and broadcasts become views, at no cost; only where a view cannot
-express a reshape are the elements copied.
+Reshapes, transposes, slices and broadcasts become views, at no cost. Elements are copied only if a
+view cannot express a reshape.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HARDWARE = (npu.MatMul, npu.Attention, npu.Gather, npu.Concat, npu.Kernel)
 
 @dataclass(frozen=True, slots=True)
 class HardwareOp:
-    """An op with its operands and results in memory; ``op`` is None for a mere copy."""
+    """An op with its operands and results in memory; ``op`` is None for a copy."""
 
     name: str
     op: Operation | None
@@ -51,12 +51,12 @@ def layout(model: Model, written_last: Collection[str] = ()) -> Layout:
     """Place the tensors of a lowered model.
 
     Args:
-        model: lowered.
-        written_last: outputs that are copied to when everything else has been computed.
+        model: lowered model.
+        written_last: outputs that are copied to after everything else has been computed.
 
     Raises:
-        UnsupportedOps: ops are left that no lowering took.
-        CompilerUsageError: an output is an input or a constant as it is.
+        UnsupportedOps: ops are left that no lowering handled.
+        CompilerUsageError: an output is directly an input or a constant.
     """
     left = [op for op in model.body.ops if not isinstance(op, (*HARDWARE, *VIEWS, Constant))]
     unknown = [op for op in left if not op.has_trait(IsTerminator)]
@@ -75,11 +75,11 @@ VIEWS = (
     slicing.VariadicSplit,
     shape.Broadcast,
 )
-"""Ops that become views of their operand, or at worst copies."""
+"""Ops that become views of their operand, or copies at worst."""
 
 
 def view_refusal(op: OvOp) -> str | None:
-    """Tell why an op cannot be a view, or None."""
+    """Return why an op cannot be a view, or None."""
     backwards = isinstance(op, slicing.Slice) and any((s.step or 1) < 0 for s in op.slices() or ())
     return "with a negative step" if backwards else None
 
@@ -90,7 +90,7 @@ def _name(op: Operation) -> str:
 
 
 class _Planner:
-    """Walks one model."""
+    """Layout of one model."""
 
     def __init__(self, model: Model, written_last: Collection[str]) -> None:
         self._model = model
@@ -125,7 +125,7 @@ class _Planner:
             if port.name in self._written_last:
                 continue
             self._output_indices.setdefault(port.value, []).append(index)
-            # The first output that is a hardware op's own result is written by it directly.
+            # The first output that is a hardware op's own result is written directly.
             if isinstance(port.value.owner, HARDWARE):
                 self._outputs.setdefault(port.value, index)
 
@@ -134,7 +134,7 @@ class _Planner:
         if view is None:
             owner = value.owner
             if not isinstance(owner, Constant):
-                raise CompilerUsageError(f"a value of {owner} is used before it is made")
+                raise CompilerUsageError(f"a value of {owner} is used before its definition")
             index = len(self._layout.constants)
             buffer = Buffer(_name(owner), Space.CONSTANT, owner.nbytes, index, constant=owner)
             self._layout.constants.append(buffer)
@@ -168,27 +168,27 @@ class _Planner:
             if view is None:
                 whole = _dense(self._new_scratch(_name(op), result), result)
                 same_shape = whole.reshaped(source.shape)
-                assert same_shape is not None  # a dense buffer can be seen in any shape
+                assert same_shape is not None  # a dense buffer has a view of any shape
                 self._copy(_name(op), source, same_shape)
                 view = whole
             self._views[result] = view
 
     def _fill_outputs(self, value: SSAValue) -> None:
-        """Copy a value to the outputs that it is, apart from one that its op writes itself."""
+        """Copy a value to its outputs, except to one that its op writes directly."""
         for index in self._output_indices.get(value, ()):
             if self._outputs.get(value) != index:
                 target = _dense(self._layout.outputs[index], value)
                 self._copy(self._layout.outputs[index].name, self._view(value), target)
 
     def _write_last(self) -> None:
-        """Copy values to outputs that may lie over inputs, when no input is needed any more."""
+        """Copy values to outputs that may share memory with inputs, after all inputs are read."""
         copies: list[tuple[View, View]] = []
         for index, port in enumerate(self._model.outputs):
             if port.name not in self._written_last:
                 continue
             view = self._view(port.value)
             if view.buffer.space is Space.INPUT:
-                # The copies before this one may write there.
+                # The copies before this one may overwrite the input.
                 whole = _dense(self._new_scratch(port.name, port.value), port.value)
                 view = self._copy(port.name, view, whole)
             copies.append((view, _dense(self._layout.outputs[index], port.value)))
@@ -197,7 +197,7 @@ class _Planner:
 
 
 def _derived(op: Operation, source: View) -> Sequence[View | None]:
-    """The views that a view op makes of its operand."""
+    """Return the views that a view op makes of its operand."""
     match op:
         case shape.Transpose():
             return [source.transposed(op.permutation())]
@@ -229,7 +229,7 @@ def _split(op: slicing.Split | slicing.VariadicSplit, source: View) -> list[View
 
 
 def _order(value: SSAValue) -> list[int]:
-    """The order that makes the only view of a result dense: that of its transposition."""
+    """Return the order in which a result's only view, if it is a transpose, is dense."""
     users = [use.operation for use in value.uses]
     only = users[0] if len(users) == 1 else None
     return only.permutation() if isinstance(only, shape.Transpose) else []
@@ -240,11 +240,11 @@ def _nbytes(value: SSAValue) -> int:
 
 
 def _dense(buffer: Buffer, value: SSAValue, order: Sequence[int] = ()) -> View:
-    """A view of a whole buffer; 4-bit elements are seen in pairs, along the last dimension."""
+    """Return a view of a complete buffer; 4-bit elements are paired along the last dimension."""
     return View.dense(buffer, element_of(value), _seen(value), order)
 
 
 def _seen(value: SSAValue) -> Shape:
-    """The shape that a view has."""
+    """Return the shape of a value's view."""
     dims = shape_of(value)
     return (*dims[:-1], dims[-1] // 2) if element_of(value) in FOUR_BIT else dims

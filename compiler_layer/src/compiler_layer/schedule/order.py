@@ -1,11 +1,11 @@
-"""Puts steps in sequence: gives their CMX buffers addresses, and loads ahead of time.
+"""Sequence of steps, with addresses of their CMX buffers and loads ahead of time.
 
-While a step computes, what the next one needs is loaded beside it, as far as it is known by then
-and fits: weights always, activations unless the step itself makes them. What a step wrote keeps its
-place during the next one if there is room, so that nobody waits for it to be stored.
+While a step computes, the operands of the next one are loaded as far as they are known and fit:
+weights always, activations unless the current step writes them. The results of a step stay in CMX
+during the next one if there is room, so that no task waits for their store.
 
-What is loaded for one step only lies at the upper end of CMX, everything else at the lower end: so
-operands that pass by leave no gaps between those that stay.
+Buffers that are loaded for one step only are placed at the upper end of CMX, all others at the
+lower end. So operands that pass through leave no gaps between buffers that stay.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from compiler_layer.schedule.views import Buffer, Space, View
 
 
 def _is_given(place: Place) -> bool:
-    """Whether no task writes it."""
+    """Return whether no task writes to a place."""
     return isinstance(place, View) and place.buffer.space in (Space.CONSTANT, Space.INPUT)
 
 
 Pinned = Mapping[int, tuple[int | None, ...]]
-"""Loads of a step, by their number, that come before it; and where their buffers lie."""
+"""Loads of a step that run before it, by number, and the offsets of their buffers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Tasks in the order in which they are issued, and where in it each fence stands."""
+    """Tasks in the order in which they are issued, and the position of each fence."""
 
     tasks: list[Task]
     cuts: list[int]
@@ -40,9 +40,9 @@ class Ordered:
 class Fences:
     """The first steps of a block's first and second repetition.
 
-    From one to the other CMX must end as it began, so that the same tasks can follow again. So
-    nothing crosses a fence but weights and inputs for the step behind it, loaded ahead to the same
-    places.
+    Between the two fences CMX must end as it began, so that the same tasks can run again.
+    Therefore only weights and inputs of the step behind a fence cross it, loaded ahead to the same
+    addresses at both.
     """
 
     first: int
@@ -50,12 +50,12 @@ class Fences:
 
 
 def order_steps(steps: Sequence[Step], cmx_bytes: int, fences: Fences | None = None) -> Ordered:
-    """Give the tasks of all steps in the order in which they are issued, and CMX its addresses.
+    """Return the tasks of all steps in the order in which they are issued, and place CMX buffers.
 
     Args:
         steps: in an order in which they can run.
-        cmx_bytes: what there is on each tile.
-        fences: what is between them can be repeated.
+        cmx_bytes: size of CMX on each tile.
+        fences: bounds of the steps that can be repeated.
 
     Raises:
         DoesNotFit: a step's operands are larger than CMX.
@@ -63,13 +63,13 @@ def order_steps(steps: Sequence[Step], cmx_bytes: int, fences: Fences | None = N
     try:
         return _ordered(steps, cmx_bytes, fences)
     except DoesNotFit:
-        # What was loaded ahead may have left gaps too small for what came after.
+        # Loads ahead may have left gaps that are too small for later buffers.
         _forget_addresses(steps)
         return _Sequencer(steps, cmx_bytes, fences, ahead=False).run()
 
 
 _ATTEMPTS = 3
-"""How often it is tried to load the same weights ahead of both fences, to the same places."""
+"""Maximum number of attempts to load the same weights ahead of both fences."""
 
 
 def _ordered(steps: Sequence[Step], cmx_bytes: int, fences: Fences | None) -> Ordered:
@@ -95,10 +95,10 @@ class _Sequencer:
 
     Args:
         steps: in an order in which they can run.
-        cmx_bytes: what there is on each tile.
-        fences: where tasks begin to repeat.
+        cmx_bytes: size of CMX on each tile.
+        fences: bounds of the repeated steps.
         ahead: whether to load ahead at all.
-        pinned: the loads that cross the fences; None if none may.
+        pinned: loads that cross the fences; None if none may.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class _Sequencer:
         self._tasks: list[Task] = []
         self._cuts: list[int] = []
         self.crossing: dict[int, tuple[int | None, ...]] = {}
-        """The loads that crossed the second fence."""
+        """Loads that crossed the second fence."""
         self._buffers = [cmx_buffers(step.all_work()) for step in steps]
         last = {buffer: at for at, used in enumerate(self._buffers) for buffer in used}
         self._dying: list[list[CmxBuffer]] = [[] for _ in steps]
@@ -143,7 +143,7 @@ class _Sequencer:
         return Ordered(self._tasks, self._cuts)
 
     def _cross_fence(self, at: int) -> None:
-        """Let nothing rest; before the first repetition, load what later ones have by now."""
+        """Release resting buffers; before the first repetition, load the pinned buffers."""
         self._cmx.release(self._resting)
         self._resting = []
         if at == self._fences[0]:
@@ -154,7 +154,7 @@ class _Sequencer:
         self._cuts.append(len(self._tasks))
 
     def _place(self, at: int) -> None:
-        """Place what the step needs, beside what the last one wrote if possible."""
+        """Place a step's buffers, next to the results of the last step if possible."""
         missing = self._missing(at)
         placed = self._cmx.place(missing, self._passing)
         self._cmx.release(self._resting)
@@ -167,7 +167,7 @@ class _Sequencer:
         return [buffer for buffer in self._buffers[at] if buffer.offset is None]
 
     def _end(self, at: int) -> None:
-        """Free what the step was the last to use; what it stores, one step later."""
+        """Free the buffers that the step used last; its stored results are freed one step later."""
         if self._ahead:
             stored = cmx_buffers(self._steps[at].stores)
             self._resting = [buffer for buffer in self._dying[at] if buffer in stored]
@@ -179,9 +179,9 @@ class _Sequencer:
             self._tasks.append(Task(load, op))
 
     def _load_ahead(self, at: int) -> None:
-        """Load what the next step needs, as far as no step from here on still has to write it.
+        """Load the operands of the next step that no step from here on writes.
 
-        What would leave no room for the rest of that step is not loaded yet.
+        A load that would leave no room for the rest of that step is postponed.
         """
         loads = [load for load in self._steps[at + 1].loads if self._may_come_early(load, at)]
         placed = [buffer for buffer in cmx_buffers(loads) if buffer.offset is None]
@@ -204,7 +204,7 @@ class _Sequencer:
         return not (isinstance(load.source, View) and self._writer(load.source.buffer) >= at)
 
     def _has_room(self, ahead: list[CmxBuffer], at: int) -> bool:
-        """Place buffers of the next step, if the rest of it can follow when this one is over."""
+        """Place buffers of the next step if its other buffers fit once the current step ends."""
         if not self._cmx.place(ahead, self._passing):
             return False
         rest, dying = self._missing(at + 1), self._dying[at]
@@ -221,7 +221,7 @@ class _Sequencer:
         return -1 if buffer.space is Space.CONSTANT else self._written.get(buffer, -1)
 
     def _last_writers(self) -> dict[Buffer, int]:
-        """For each DDR buffer the last step that writes it."""
+        """Return the last step that writes each DDR buffer."""
         return {
             work.target.buffer: at
             for at, step in enumerate(self._steps)

@@ -1,4 +1,4 @@
-"""Gives intermediate tensors addresses in one scratch region of DDR, reusing what is dead."""
+"""Addresses of intermediate tensors in one scratch region of DDR, which reuse dead buffers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALIGNMENT = 64
 
 
 def touches(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
-    """For each scratch buffer the first and the last task that touches it."""
+    """Return the first and the last task that touches each scratch buffer."""
     spans: dict[Buffer, tuple[int, int]] = {}
     for at, task in enumerate(tasks):
         if not isinstance(task.work, Transfer):
@@ -24,11 +24,11 @@ def touches(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
 
 
 def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
-    """For each scratch buffer the first and the last task of the ops that touch it.
+    """Return the first and the last task of the ops that touch each scratch buffer.
 
-    What ``touches`` says would be enough for the device, which has copies of operands in CMX by
-    then. But who executes a program in another way, without making these copies, does not find an
-    op's operands overwritten by its result.
+    The device needs only the spans of ``touches``, because it has copies of operands in CMX. With
+    the longer spans, an op's result never overwrites its operands, even for an executor that does
+    not make these copies.
     """
     begins: dict[int, int] = {}
     ends: dict[int, int] = {}
@@ -42,13 +42,13 @@ def lifetimes(tasks: Sequence[Task]) -> dict[Buffer, tuple[int, int]]:
 
 
 def place_ddr(spans: Mapping[Buffer, tuple[int, int]]) -> int:
-    """Set the offset of every scratch buffer; give the bytes needed in all.
+    """Set the offset of every scratch buffer; return the total number of bytes.
 
-    Larger buffers are placed first, each at the lowest offset that no buffer alive at the same
-    time overlaps.
+    Larger buffers are placed first, each at the lowest offset without an overlap with a buffer that
+    is live at the same time.
 
     Args:
-        spans: when each buffer is alive, as ``lifetimes`` gives it.
+        spans: lifetime of each buffer, as ``lifetimes`` returns them.
     """
     placed: list[tuple[Buffer, tuple[int, int]]] = []
     total = 0

@@ -1,4 +1,4 @@
-"""A scheduled program: stretches of tasks, some of which run several times."""
+"""A scheduled program: phases of tasks, some of which run several times."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from compiler_layer.schedule.layout import Layout
 from compiler_layer.schedule.views import Buffer
 
 Substitution = Mapping[Buffer, Buffer]
-"""Which buffers take the place of those that tasks were scheduled with."""
+"""Buffers that replace the buffers with which tasks were scheduled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One time that a stretch runs: with which buffers, and as which ops.
+    """One run of a phase: its buffers and its ops.
 
-    ``ops`` is added to the numbers of its tasks' ops.
+    ``ops`` is added to the op numbers of the phase's tasks.
     """
 
     buffers: Substitution
@@ -27,7 +27,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Tasks that follow one another; they are the same in each run, but for their buffers."""
+    """A phase: consecutive tasks that are the same in each run but for their buffers."""
 
     schedule: Schedule
     runs: Sequence[Run]
@@ -35,10 +35,10 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledProgram:
-    """All stretches in order, and the ops, buffers and ports of the program as a whole.
+    """All phases in order, and the ops, buffers and ports of the complete program.
 
-    A model that is not folded is one stretch. A folded one is three: what comes before its body,
-    the body, which runs as often as the block is repeated, and the rest.
+    A model that is not folded has one phase. A folded model has three: the ops before its body, the
+    body, which runs once for each repetition, and the rest.
     """
 
     layout: Layout
@@ -49,13 +49,13 @@ class ScheduledProgram:
 
     @property
     def physical(self) -> int:
-        """How many physical barriers it uses."""
+        """Number of physical barriers that the program uses."""
         return self.stretches[0].schedule.physical
 
 
 def unrepeated(
     model: Model, layout: Layout, schedule: Schedule, scratch_bytes: int
 ) -> ScheduledProgram:
-    """A program in which nothing is repeated."""
+    """Return a program with one phase that runs once."""
     stretch = Stretch(schedule, [Run({}, 0)])
     return ScheduledProgram(layout, model.inputs, model.outputs, [stretch], scratch_bytes)

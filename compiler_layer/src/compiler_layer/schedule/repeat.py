@@ -1,15 +1,15 @@
-"""Finds the repeated block of a folded model in its lowered ops, and what changes each time.
+"""The repeated block of a folded model in its lowered ops, and its differences between repetitions.
 
-A folded model has the first and the last repetition of its block. Here the ops from somewhere in
-the first to the same place in the last are taken for the *body*: it runs as often as there are
-repetitions, less one, and then the rest of the last one follows. So kernels may reach across the
-border of two repetitions, and the first may begin and the last end differently.
+A folded model has the first and the last repetition of its block. The *body* is the ops from some
+place in the first repetition to the same place in the last one. It runs once less than the number
+of repetitions, and then the rest of the last repetition follows. So kernels may cross the border of
+two repetitions, and the first may begin and the last end differently.
 
-What the body reads and writes is, in terms of buffers:
+The body reads and writes four classes of buffers:
 
-shared   the same in all repetitions: masks, angles, constants
+shared   the same in all repetitions: masks, rotary tables, constants
 own      a weight, a cache …: known for each repetition
-carried  what one repetition hands on to the next; two buffers take turns
+carried  passed on from one repetition to the next, in two alternating buffers
 inside   written and read in one repetition
 """
 
@@ -31,7 +31,7 @@ from compiler_layer.schedule.views import Buffer, Space, View
 
 @dataclass(frozen=True, slots=True)
 class PortNames:
-    """The names that an input or output has in all repetitions."""
+    """Names of an input or output in all repetitions."""
 
     space: Space
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class PortNames:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of all repetitions, and the type that each is read as."""
+    """Weights of all repetitions, and the type they are read as."""
 
     values: tuple[FileView | Inline, ...]
     kind: Tensor
@@ -47,7 +47,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Which of the buffers of all repetitions one is, and of which repetition."""
+    """The family of buffers that a buffer belongs to, and its repetition."""
 
     family: PortNames | Weights
     number: int
@@ -55,13 +55,11 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The ops ``begin`` to ``begin + length`` of a layout, to be run ``times`` times.
+    """The ops ``begin`` to ``begin + length`` of a layout, which run ``times`` times.
 
     ``second`` is the repetition that follows the first in the folded model, and that the rest of
-    the program begins with.
-
-    ``own`` are the buffers of which each repetition has its own; ``carried`` maps what the body
-    reads of the repetition before to what it writes for the next.
+    the program begins with. ``own`` are buffers of which each repetition has its own. ``carried``
+    maps buffers that the body reads from the repetition before to those it writes for the next.
     """
 
     begin: int
@@ -73,7 +71,7 @@ class Body:
 
     @property
     def end(self) -> int:
-        """The first op behind it."""
+        """The first op after the body."""
         return self.begin + self.length
 
 
@@ -81,23 +79,23 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
     """Find the body of a folded model.
 
     Args:
-        layout: of the lowered model.
-        kept: how often its block is repeated, and which repetitions are there.
-        families: names that inputs and outputs end with, of all repetitions.
+        layout: layout of the lowered model.
+        kept: number of repetitions, and the repetitions that are present.
+        families: endings of the names of inputs and outputs, for all repetitions.
 
     Raises:
         NotPeriodic: the two repetitions have become different.
-        CompilerUsageError: what the model says of its layers does not go together.
+        CompilerUsageError: the model's attributes about its layers are inconsistent.
     """
     own = _own_buffers(layout, families)
     if any(_count(which.family) != kept.count for which in own.values()):
-        raise CompilerUsageError("a folded model has weights or names of fewer layers than it says")
+        raise CompilerUsageError("a folded model lacks weights or names of some of its layers")
     begin, length = _distance(layout, own, kept.second)
     same = [
         place + length < len(layout.ops) and _same_op(layout.ops[place], layout.ops[place + length])
         for place in range(len(layout.ops))
     ]
-    # Not before it: there are ops of no repetition, which may look like the end of one.
+    # Not earlier: ops outside all repetitions may look like the end of one.
     first = begin
     following = {0: kept.second, kept.second: kept.count - 1}
     while first < begin + length:
@@ -107,7 +105,7 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
             times = kept.second if kept.second > 1 else kept.count - 2
             return Body(first, length, times, kept.second, own, matcher.carried)
         first = wrong + 1
-    raise NotPeriodic("no stretch of ops is the same in two layers; compile without fold-blocks")
+    raise NotPeriodic("no range of ops is the same in two layers; compile without fold-blocks")
 
 
 def _count(family: PortNames | Weights) -> int:
@@ -141,7 +139,7 @@ class _Ending:
 
 
 def _ending(name: str, endings: Mapping[str, _Ending]) -> tuple[str, _Ending] | None:
-    """The longest ending of a port's name that tells its repetition; passes add beginnings."""
+    """Return the longest ending of a port's name that has a repetition; passes add prefixes."""
     for begin in range(len(name)):
         if name[begin:] in endings:
             return name[begin:], endings[name[begin:]]
@@ -149,7 +147,7 @@ def _ending(name: str, endings: Mapping[str, _Ending]) -> tuple[str, _Ending] | 
 
 
 def _distance(layout: Layout, own: Mapping[Buffer, Own], second: int) -> tuple[int, int]:
-    """The first op with a weight of the first repetition, and how far it is to the next one's."""
+    """Return the first repetition's first op with a weight, and its distance to the last one's."""
     begins: dict[int, int] = {}
     for place, op in enumerate(layout.ops):
         for view in op.operands:
@@ -157,12 +155,12 @@ def _distance(layout: Layout, own: Mapping[Buffer, Own], second: int) -> tuple[i
                 begins.setdefault(own[view.buffer].number, place)
     first, last = begins.get(0), begins.get(second)
     if first is None or last is None or last <= first:
-        raise NotPeriodic("there are no weights of two repetitions")
+        raise NotPeriodic("no op reads a weight of its own layer in two layers")
     return first, last - first
 
 
 def _same_op(one: HardwareOp, other: HardwareOp) -> bool:
-    """Whether two ops do the same with operands that lie the same way."""
+    """Return whether two ops compute the same on operands with the same layout."""
     a, b = one.op, other.op
     if type(a) is not type(b) or len(one.operands) != len(other.operands):
         return False
@@ -184,9 +182,9 @@ def _same_view(x: View, y: View) -> bool:
 
 @dataclass(slots=True)
 class _Matcher:
-    """Tries a body: pairs the buffers of its ops with those of the ops one length later.
+    """Matcher of a candidate body: pairs buffers of its ops with those of the ops one length later.
 
-    ``following`` says which repetition comes after which in the folded model.
+    ``following`` maps a repetition to the next one in the folded model.
     """
 
     ops: Sequence[HardwareOp]
@@ -199,9 +197,9 @@ class _Matcher:
     made: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
 
     def first_mismatch(self, same: Sequence[bool]) -> int | None:
-        """Give the first place at which this is no body, or None if it is one.
+        """Return the first place at which the candidate fails, or None if it is a body.
 
-        The later one may end otherwise, as the last repetition does, but not before its middle.
+        The last repetition may end differently, but not before its middle.
         """
         end = self.first + self.length
         self.made = {view.buffer: place for place, op in enumerate(self.ops) for view in op.results}
@@ -215,10 +213,10 @@ class _Matcher:
         return next(alone, None if self._ends_well(place + self.length) else self.first)
 
     def _ends_well(self, begin: int) -> bool:
-        """Whether ops that have no counterpart, from ``begin`` on, read nothing of the body.
+        """Return whether ops without a counterpart, from ``begin`` on, read no result of the body.
 
-        They would get what its last run made, and may have been meant to get what each has made: a
-        sum over all layers, say, of which only those that stay are seen.
+        They would read the results of its last run, but may need those of every run: a sum over all
+        layers, for example, of which a folded model shows only the layers it keeps.
         """
         body_end = self.first + self.length
         return all(
@@ -236,7 +234,7 @@ class _Matcher:
             self._written_alike(x.buffer, y.buffer) for x, y in writes
         )
         if not alike:
-            # What its first operands seemed to show may be wrong.
+            # Conclusions from its first operands may be wrong.
             self.carried, self.shared = carried, shared
         return alike
 
@@ -244,7 +242,7 @@ class _Matcher:
         here, there = self.made.get(x, -1), self.made.get(y, -1)
         inside = here >= self.first and there == here + self.length
         if x in self.own or y in self.own:
-            # A weight or a cache; or rows for a cache, read again by attention.
+            # A weight or a cache; or rows of a cache that attention reads again.
             return self._same_family(x, y) and (inside or here == there == -1)
         if here >= self.first:
             return inside
@@ -268,7 +266,7 @@ class _Matcher:
         return a.family == b.family and follows
 
     def _stands_alone(self, place: int) -> bool:
-        """Whether it is known what each operand becomes, though no later op shows it."""
+        """Return whether each buffer's substitute is known in all runs without a later op."""
         op = self.ops[place]
         reads = all(
             view.buffer in self.own

@@ -1,4 +1,4 @@
-"""The tasks of a program, before they have addresses, and their operands in CMX."""
+"""Tasks of a program before placement, and their operands in CMX."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_layer.abi.shave import Access, Instruction
 
 @dataclass(eq=False, slots=True)
 class CmxBuffer:
-    """A piece of CMX, at the same offset on each of its tiles; ``order`` gives the offset."""
+    """A range of CMX, at the same offset on each of its tiles; ``order`` sets the offset."""
 
     name: str
     nbytes: int
@@ -34,7 +34,7 @@ class Region:
 
     @staticmethod
     def dense(name: str, element: str, shape: Shape, tiles: tuple[int, ...]) -> Region:
-        """A new buffer filled by one row-major tensor."""
+        """Return a new buffer filled by one row-major tensor."""
         step = NUMPY[element].itemsize
         strides: list[int] = []
         for d in reversed(shape):
@@ -43,7 +43,7 @@ class Region:
         return Region(CmxBuffer(name, step, tiles), element, 0, shape, tuple(strides))
 
     def reshaped(self, shape: Shape) -> Region:
-        """The same elements of a dense tensor in another shape."""
+        """Return the elements of a dense tensor in another shape."""
         step = NUMPY[self.element].itemsize
         strides: list[int] = []
         for d in reversed(shape):
@@ -52,12 +52,12 @@ class Region:
         return replace(self, shape=shape, strides=tuple(strides))
 
     def rows(self, axis: int, begin: int, end: int) -> Region:
-        """The part between two indices of one dimension."""
+        """Return the range between two indices of one dimension."""
         shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
         return replace(self, offset=self.offset + begin * self.strides[axis], shape=shape)
 
     def swapped(self) -> Region:
-        """The last two dimensions exchanged."""
+        """Return the tensor with its last two dimensions exchanged."""
         *outer, a, b = self.shape
         *steps, s, t = self.strides
         return replace(self, shape=(*outer, b, a), strides=(*steps, t, s))
@@ -80,7 +80,7 @@ Place = View | Region
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A DMA: elements of ``source`` go to ``target`` in order; with ``rows``, a gather.
+    """A DMA transfer from ``source`` to ``target``, element by element; with ``rows``, a gather.
 
     ``tiles`` are those whose CMX is written, or the one that is read; empty from DDR to DDR.
     """
@@ -93,10 +93,10 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What makes numbers of quantised operands.
+    """Scales and zero points of quantised operands.
 
     ``scales`` and ``zeros`` [n, groups] belong to weights, ``row_scales`` [m, 1] to activations,
-    whose ``zero`` is taken away.
+    from which ``zero`` is subtracted.
     """
 
     scales: Region | None = None
@@ -106,7 +106,7 @@ class Tables:
     zero: int = 0
 
     def regions(self) -> list[Region]:
-        """Those that there are."""
+        """Return the tables that are present."""
         return [one for one in (self.scales, self.zeros, self.row_scales) if one is not None]
 
 
@@ -157,7 +157,7 @@ class Task:
 
 @dataclass(slots=True)
 class Step:
-    """What happens together: loads, then work on what they brought, then stores."""
+    """Tasks that form one step: loads, then work on the loaded operands, then stores."""
 
     op: int
     loads: list[Transfer] = field(default_factory=list[Transfer])
@@ -165,12 +165,12 @@ class Step:
     stores: list[Transfer] = field(default_factory=list[Transfer])
 
     def all_work(self) -> list[Work]:
-        """Everything, in order."""
+        """Return all tasks of the step, in order."""
         return [*self.loads, *self.work, *self.stores]
 
 
 def regions_of(work: Work) -> list[tuple[Region, tuple[int, ...], bool]]:
-    """The CMX operands of a task: region, tiles, and whether it is written."""
+    """Return the CMX operands of a task: region, tiles, and whether the task writes it."""
     match work:
         case Transfer():
             found: list[tuple[Region, tuple[int, ...], bool]] = []
@@ -190,5 +190,5 @@ def regions_of(work: Work) -> list[tuple[Region, tuple[int, ...], bool]]:
 
 
 def cmx_buffers(work: Sequence[Work]) -> list[CmxBuffer]:
-    """The CMX buffers that tasks use, in the order of their first use."""
+    """Return the CMX buffers that tasks use, in the order of their first use."""
     return list(dict.fromkeys(region.buffer for one in work for region, _, _ in regions_of(one)))

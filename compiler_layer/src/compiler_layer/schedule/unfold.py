@@ -1,4 +1,4 @@
-"""The ops, buffers and ports that a folded model's program has with all its repetitions."""
+"""The ops, buffers and ports of a folded model's program in all its repetitions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Family = PortNames | Weights
 
 
 class Unfolding:
-    """Makes the buffers of the repetitions that a folded model leaves out.
+    """Construction of the buffers of repetitions that a folded model omits.
 
     Args:
-        model: folded and lowered.
+        model: folded and lowered model.
         folded: its layout.
-        body: which of its ops are repeated.
-        turns: for each buffer that the body hands on the one that it takes turns with.
+        body: its repeated ops.
+        turns: the buffer that each carried buffer alternates with.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Unfolding:
     def _all_ports(
         self, ports: Sequence[Port], buffers: Sequence[Buffer]
     ) -> list[tuple[Port, Buffer]]:
-        """The ports of all repetitions, where the first has its own."""
+        """Return the ports of all repetitions, in the place of the first repetition's ports."""
         found: list[tuple[Port, Buffer]] = []
         seen: set[Family] = set()
         for port, buffer in zip(ports, buffers, strict=True):
@@ -73,7 +73,7 @@ class Unfolding:
         return found
 
     def _member(self, family: Family, number: int) -> Buffer:
-        """The buffer that a repetition has of a family."""
+        """Return a repetition's buffer of a family."""
         members = self._members[family]
         if number not in members:
             members[number] = self._made(family, next(iter(members.values())), number)
@@ -82,7 +82,7 @@ class Unfolding:
     def _made(self, family: Family, like: Buffer, number: int) -> Buffer:
         if isinstance(family, PortNames):
             return Buffer(family.names[number], like.space, like.nbytes)
-        assert like.constant is not None  # it has weights
+        assert like.constant is not None  # a family of weights
         later = number - (self._names.repetition(like.name) or 0)
         buffer = replace(
             like,
@@ -94,7 +94,7 @@ class Unfolding:
         return buffer
 
     def _body_buffers(self, time: int) -> Substitution:
-        """What takes whose place when the body runs for the n-th time."""
+        """Return the substitution of buffers in the n-th run of the body."""
         body = self._body
         found = self._own_buffers({0: time, body.second: time + 1})
         for read, written in body.carried.items():
@@ -114,7 +114,7 @@ class Unfolding:
         }
 
     def _handed_on(self, written: Buffer, time: int) -> Buffer:
-        """Two buffers take turns, so that the last time it is the one that the rest reads."""
+        """Return one of two alternating buffers; the last run writes the one the rest reads."""
         last = (self._body.times - 1 - time) % 2 == 0
         return written if last else self._turns[written]
 
@@ -128,7 +128,7 @@ class Unfolding:
         return found + [self._op(op, self.rest_run, numbers) for op in ops[body.end :]]
 
     def _op(self, op: HardwareOp, run: Run, numbers: Mapping[int, int]) -> HardwareOp:
-        """An op as it is in a run, by its name and its buffers."""
+        """Return an op with the name and the buffers that it has in a run."""
         number = self._names.repetition(op.name)
         later = 0 if number is None else numbers.get(number, number) - number
         return replace(
@@ -140,6 +140,6 @@ class Unfolding:
 
 
 def substituted(view: View, buffers: Substitution) -> View:
-    """A view of the buffer that takes its own one's place."""
+    """Return a view of the buffer that replaces the view's own buffer."""
     other = buffers.get(view.buffer)
     return view if other is None else replace(view, buffer=other)

@@ -1,4 +1,4 @@
-"""Strided views of DDR buffers: how tensors lie in memory, and views that cost nothing."""
+"""Strided views of DDR buffers: layouts of tensors, and views that cost nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler_layer.elements import NUMPY
 
 
 class Space(Enum):
-    """What kind of memory a buffer is."""
+    """Kind of a buffer's memory."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -26,7 +26,7 @@ class Space(Enum):
 
 @dataclass(eq=False, slots=True)
 class Buffer:
-    """A piece of DDR. ``index`` counts inputs, outputs and constants; scratch has an ``offset``."""
+    """A range of DDR. ``index`` counts inputs, outputs and constants; scratch has an ``offset``."""
 
     name: str
     space: Space
@@ -35,7 +35,7 @@ class Buffer:
     offset: int = 0
     constant: Constant | None = None
     shares: Buffer | None = None
-    """The input whose memory it is, of an input and output of a variable that stays in place."""
+    """Input whose memory this port shares, for variables updated in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class View:
 
     @staticmethod
     def dense(buffer: Buffer, element: str, shape: Shape, order: Sequence[int] = ()) -> View:
-        """A tensor that fills a buffer, its dimensions laid out in an order, outermost first."""
+        """Return a tensor that fills a buffer; ``order`` lists dimensions, outermost first."""
         order = order or range(len(shape))
         strides = [0] * len(shape)
         step = NUMPY[element].itemsize
@@ -76,7 +76,7 @@ class View:
         return self.offset, self.offset + reach + self.itemsize
 
     def block(self, begins: Sequence[int], shape: Shape) -> View:
-        """The part that begins at an index and has a shape; a dimension of 1 stays whole."""
+        """Return the part with a begin and a shape; a dimension of 1 stays unchanged."""
         offset = self.offset
         dims: list[int] = []
         for d, stride, begin, size in zip(self.shape, self.strides, begins, shape, strict=True):
@@ -86,7 +86,7 @@ class View:
         return replace(self, offset=offset, shape=tuple(dims))
 
     def transposed(self, order: Sequence[int]) -> View:
-        """The same elements, dimensions in another order."""
+        """Return the same elements with dimensions in another order."""
         return replace(
             self,
             shape=tuple(self.shape[i] for i in order),
@@ -94,7 +94,7 @@ class View:
         )
 
     def reshaped(self, shape: Shape) -> View | None:
-        """The same elements in another shape, or None if they would have to move."""
+        """Return the same elements in another shape, or None if they would have to move."""
         try:
             strides = np.reshape(self._model(), shape, copy=False).strides
         except ValueError:
@@ -102,7 +102,7 @@ class View:
         return replace(self, shape=tuple(shape), strides=tuple(strides))
 
     def sliced(self, slices: Sequence[slice]) -> View:
-        """The elements that slices with positive steps take."""
+        """Return the elements that slices with positive steps select."""
         offset = self.offset
         dims: list[int] = []
         strides: list[int] = []
@@ -114,11 +114,11 @@ class View:
         return replace(self, offset=offset, shape=tuple(dims), strides=tuple(strides))
 
     def broadcast(self, shape: Shape) -> View:
-        """Repeated to a shape, by strides of 0."""
+        """Return the view repeated to a shape, by strides of 0."""
         strides = np.broadcast_to(self._model(), shape).strides
         return replace(self, shape=tuple(shape), strides=tuple(strides))
 
     def _model(self) -> np.ndarray[Any, np.dtype[np.void]]:
-        """An array of these dimensions that owns no such memory: only its strides are looked at."""
+        """Return an array with the view's dimensions but other memory, to compute strides with."""
         one = np.zeros(1, f"V{self.itemsize}")
         return np.lib.stride_tricks.as_strided(one, self.shape, self.strides)

@@ -1,4 +1,4 @@
-"""A public harness for FileCheck tests of passes, also those of other packages.
+"""Public harness for FileCheck tests of passes, including passes of other packages.
 
-Begin with ``pass_test``: it runs the passes that a ``.mlir`` file names, and compares the numbers.
+Begin with ``pass_test``: it runs the passes that a ``.mlir`` file names, and compares results.
 """

@@ -1,12 +1,12 @@
-"""Runs one text test of a pass: IR before, CHECK lines after, and the same numbers both times.
+"""Text tests of passes: IR before, CHECK lines after, and equal results of both.
 
 A test is a file of IR with comments::
 
-    // PASS: fuse-rms                    the passes to run, separated by commas, with their options
-    // TOLERANCE: 0.01                   how much numbers may change; 1e-6 if not given
-    // VERIFY: no                        shapes are not carried through: the result is not valid yet
-    // NUMBERS: x=f32[2,3], ids=i64<8    shapes (and bounds) of dynamic inputs; "no" compares none
-    // CHECK: …                          what the result must look like
+    // PASS: fuse-rms                    passes to run, separated by commas, with their options
+    // TOLERANCE: 0.01                   relative tolerance of results; 1e-6 by default
+    // VERIFY: no                        skip verification: shapes of the result are not refreshed
+    // NUMBERS: x=f32[2,3], ids=i64<8    shapes (and bounds) of dynamic inputs; "no": no comparison
+    // CHECK: …                          expected text of the result
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class PassTest:
         )
 
     def run(self, known: Mapping[str, type[ModulePass]] | None = None) -> str:
-        """Run the passes; give the text of the result.
+        """Run the passes; return the text of the result.
 
         Args:
-            known: passes by name; the compiler's if not given.
+            known: passes by name; the compiler's by default.
 
         Raises:
-            AssertionError: the result is not valid, or computes something else.
+            AssertionError: the result is invalid or computes other values.
         """
         before, model = Model.parse(self.text), Model.parse(self.text)
         for each in parse_passes(self.passes, known):
@@ -83,14 +83,14 @@ class PassTest:
 def parse_passes(
     text: str, known: Mapping[str, type[ModulePass]] | None = None
 ) -> list[ModulePass]:
-    """Make passes of a pipeline as text: ``fold-constants,tile{tiles=4}``."""
+    """Parse a pipeline of passes: ``fold-constants,tile{tiles=4}``."""
     every = available_passes() if known is None else known
     makers = {name: (lambda made=made: made) for name, made in every.items()}
     return list(PassPipeline.parse_spec(makers, text).passes)
 
 
 def _shapes(text: str) -> dict[str, tuple[Shape, int]]:
-    """Read ``x=f32[2,3], ids=i64<8[1,4]``: for each input its shape, and a bound of its values."""
+    """Parse ``x=f32[2,3], ids=i64<8[1,4]``: the shape of each input, and a bound of its values."""
     found: dict[str, tuple[Shape, int]] = {}
     for name, bound, dims in re.findall(r"(\w+)=\w+?(?:<(\d+))?\[([\d,]*)\]", text):
         found[name] = (tuple(int(d) for d in dims.split(",")), int(bound or 4))
@@ -98,7 +98,7 @@ def _shapes(text: str) -> dict[str, tuple[Shape, int]]:
 
 
 def random_inputs(model: Model, given: Mapping[str, tuple[Shape, int]]) -> dict[str, Array]:
-    """Make inputs of a model, the same each time."""
+    """Generate inputs of a model, the same ones each time."""
     random = np.random.RandomState(0)
     inputs: dict[str, Array] = {}
     for port in model.inputs:

@@ -1,4 +1,4 @@
-"""How far masks let rows see: never less than they do, and exactly that where they are constant."""
+"""Reach of masks: an upper bound of the visible positions, and exact for constant masks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOWEST = np.float32(-65504)
 
 
 def masks(rows: int, positions: int) -> tuple[Model, GraphBuilder, list[SSAValue]]:
-    """A model with inputs of booleans, and where to add ops."""
+    """Return a model with boolean inputs, a builder that adds ops to it, and its inputs."""
     kinds = [f"tensor<1x1x{rows}x{positions}xi1>", f"tensor<1x1x1x{positions}xi1>"]
     arguments = ", ".join(f'%x{i}: {kind} {{ov.names = "x{i}"}}' for i, kind in enumerate(kinds))
     model = Model.parse(
@@ -32,7 +32,7 @@ def masks(rows: int, positions: int) -> tuple[Model, GraphBuilder, list[SSAValue
 
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_nothing_is_ever_seen_beyond_the_reach(data: st.DataObject) -> None:
+def test_no_position_beyond_the_reach_is_visible(data: st.DataObject) -> None:
     rows, positions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))
     model, g, inputs = masks(rows, positions)
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -80,7 +80,7 @@ def test_nothing_is_ever_seen_beyond_the_reach(data: st.DataObject) -> None:
 
 
 @given(data=st.data())
-def test_of_a_constant_mask_the_reach_is_exact(data: st.DataObject) -> None:
+def test_the_reach_of_a_constant_mask_is_exact(data: st.DataObject) -> None:
     rows, positions = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))
     _, g, _ = masks(rows, positions)
     flags = st.lists(st.booleans(), min_size=positions, max_size=positions)
@@ -91,8 +91,8 @@ def test_of_a_constant_mask_the_reach_is_exact(data: st.DataObject) -> None:
     assert reach_of(mask, rows, positions) == expected
 
 
-def test_parts_that_are_used_again_and_again_are_looked_at_once() -> None:
-    """Each of 60 ops uses the one before twice: 2**60 ways lead to the constant."""
+def test_shared_parts_of_a_mask_are_evaluated_once() -> None:
+    """Each of 60 ops uses the one before twice: 2**60 paths lead to the constant."""
     _, g, inputs = masks(2, 3)
     mask = g.op(logic.BitwiseAnd, g.constant(np.array([[[[1, 0, 0], [1, 1, 0]]]], bool)), inputs[0])
     for _ in range(60):
@@ -100,13 +100,13 @@ def test_parts_that_are_used_again_and_again_are_looked_at_once() -> None:
     assert reach_of(mask, 2, 3) == (1, 2)
 
 
-def test_a_bias_forbids_nothing() -> None:
-    """ALiBi lowers scores of tokens far away, and they still count."""
+def test_a_bias_masks_no_position() -> None:
+    """ALiBi lowers the scores of distant tokens, but does not mask them."""
     _, g, _ = masks(2, 3)
     assert reach_of(g.constant(np.full((1, 1, 2, 3), -1000, np.float32)), 2, 3) is None
 
 
-def test_a_mask_too_large_to_be_folded_is_looked_at_all_the_same() -> None:
+def test_a_mask_too_large_for_folding_is_still_evaluated() -> None:
     _, g, _ = masks(2, 3)
     keys, queries = g.constant(np.arange(9000)), g.constant(np.arange(8000, 9000)[:, None])
     mask = g.op(logic.LessEqual, keys, queries)

@@ -1,4 +1,4 @@
-"""Attention over a cache of fewer bits than it computes with: what of it moves, what computes."""
+"""Attention over a cache in fewer bits than the activations: moved bytes and stored types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADS, KEY_HEADS, WIDTH = 16, 8, 64
 
 
 def attending(tokens: int, past: int, quantised: bool) -> Model:
-    """Attention of new tokens over themselves and a past that lies token by token."""
+    """Return attention of new tokens over themselves and a past that is stored token by token."""
     kinds = [("q", tensor("f16", (1, HEADS, tokens, WIDTH)))]
     for name in ("k", "v"):
         for part, rows in (("past", past), ("new", tokens)):
@@ -45,18 +45,18 @@ def attending(tokens: int, past: int, quantised: bool) -> Model:
 
 
 @pytest.mark.parametrize("past", [1000, 8000])
-def test_a_cache_of_8_bits_moves_little_more_than_half_the_bytes(past: int) -> None:
+def test_an_8_bit_cache_moves_little_more_than_half_the_bytes(past: int) -> None:
     def bytes_of(quantised: bool) -> int:
         blob = compile_model(attending(1, past, quantised), Options())
         return sum(layer.ddr_bytes for layer in explain(blob).layers)
 
     plain, small = bytes_of(quantised=False), bytes_of(quantised=True)
-    # A row of a head is 64 bytes instead of 128, and two of a scale, which four tiles load for all
-    # eight heads.
+    # A row of a head has 64 bytes instead of 128, and two bytes of a scale, which four tiles load
+    # for all eight heads.
     assert 0.5 <= small / plain <= 0.56
 
 
-def test_nothing_widens_it() -> None:
+def test_no_kernel_widens_an_8_bit_cache() -> None:
     model = attending(4, 60, quantised=True)
     lower(model, Options())
     (attention,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
@@ -66,7 +66,7 @@ def test_nothing_widens_it() -> None:
 
 
 def attending_to_floats(slots: int, past: int, kind: str, activations: str = "f32") -> Model:
-    """A new token in each of some slots, whose caches lie apart; new rows are rounded, too."""
+    """Return attention of one token in each of several slots, with separate caches of ``kind``."""
     new = [(f"new_{name}", tensor(activations, (slots, KEY_HEADS, 1, WIDTH))) for name in "kv"]
     kinds = [("q", tensor(activations, (slots, HEADS, 1, WIDTH))), *new]
     for slot in range(slots):
@@ -89,7 +89,7 @@ def attending_to_floats(slots: int, past: int, kind: str, activations: str = "f3
 
 @pytest.mark.parametrize("slots", [1, 3])
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f8e4m3"])
-def test_floats_are_read_as_they_lie(slots: int, kind: str) -> None:
+def test_narrow_float_caches_are_read_in_their_stored_type(slots: int, kind: str) -> None:
     model = attending_to_floats(slots, 60, kind)
     lower(model, Options(precision="f32"))
     (attention,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
@@ -97,7 +97,7 @@ def test_floats_are_read_as_they_lie(slots: int, kind: str) -> None:
     assert len(attention.k) == 2 * slots, "caches are not joined"
 
 
-def test_a_cache_of_f16_under_f32_moves_half_the_bytes() -> None:
+def test_an_f16_cache_under_f32_moves_half_the_bytes() -> None:
     def bytes_of(kind: str) -> int:
         blob = compile_model(attending_to_floats(1, 4000, kind), Options(precision="f32"))
         return sum(layer.ddr_bytes for layer in explain(blob).layers)

@@ -1,4 +1,4 @@
-"""Assignments to slices, which exporters write flat: what they become has the same values."""
+"""Assignments to slices, which exporters write flat, compute the same after simplification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compiler_layer.reference.interpreter import Interpreter
 
 
 @given(st.data())
-def test_an_assignment_to_a_slice_is_a_join_of_slices(data: st.DataObject) -> None:
+def test_an_assignment_to_a_slice_becomes_a_concatenation_of_slices(data: st.DataObject) -> None:
     dims = tuple(data.draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
     axis = data.draw(st.integers(0, len(dims) - 1))
     start, step = data.draw(st.integers(0, dims[axis] - 1)), data.draw(st.integers(1, 3))

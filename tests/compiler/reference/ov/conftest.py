@@ -1,9 +1,8 @@
-"""Compares one op with the real OpenVINO.
+"""Comparison of single ops with the real OpenVINO.
 
-A small model is made with OpenVINO's own API, saved as IR, and run twice: by OpenVINO on the CPU,
-and by our reader and interpreter; what our writer makes of it OpenVINO runs to the same bits. What
-is known of the result's shape where some dimensions are not, and what is folded of constants, are
-held against OpenVINO, too.
+A small model is built with OpenVINO's API, saved as IR, and run by OpenVINO on the CPU and by our
+reader and interpreter. OpenVINO runs our writer's output to the same bits. Shape inference with
+unknown dimensions, and constant folding, are compared with OpenVINO, too.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from compiler_layer.writers.openvino_ir import write_ir
 CORE = ov.Core()
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 HALF = 2e-3
-"""The tolerance for f16: the last bit, and one more."""
+"""Tolerance for f16: two units in the last place."""
 
 settings.register_profile("oracle", max_examples=8, deadline=None, derandomize=True)
 settings.load_profile("oracle")
@@ -54,18 +53,18 @@ def check_one(
     rtol: float = 1e-5,
     with_unknown: bool = True,
 ) -> Model:
-    """Compare both on one op.
+    """Compare OpenVINO and our interpreter on one op.
 
     Args:
         folder: for files.
-        build: makes the op of its inputs.
+        build: builds the op from its inputs.
         inputs: parameters of the model, or constants.
-        constants: which of the inputs are constants.
-        rtol: the tolerance, relative and absolute.
-        with_unknown: whether shapes are inferred where some dimensions are not known, too.
+        constants: indices of the inputs that are constants.
+        rtol: tolerance, relative and absolute.
+        with_unknown: whether shape inference is also compared with unknown dimensions.
 
     Returns:
-        The op as we read it.
+        The op as our reader returns it.
 
     Raises:
         NoKernel: OpenVINO itself does not run the op.
@@ -119,16 +118,16 @@ def _one_op(
 
 
 def _run(model: ov.Model | Path, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    compiled = CORE.compile_model(model, "CPU", F32)  # it owns the results' memory
+    compiled = CORE.compile_model(model, "CPU", F32)  # owns the memory of the results
     return [np.array(v) for v in compiled(dict(feeds)).values()]
 
 
 def _check_folding(
     ours: Model, feeds: Mapping[str, np.ndarray], expected: Sequence[np.ndarray]
 ) -> None:
-    """With constants for the parameters the results are constants."""
+    """Check that the results are constants if all parameters are."""
     if _has_attention(ours) or any(isinstance(each, RandomUniform) for each in ours.body.ops):
-        return  # never folded: no model has an attention of constants, and draws are made anew
+        return  # never folded: no model has an attention of constants, and draws are repeated
     for port in ours.inputs:
         constant = Constant.inline(feeds[port.name])
         ours.body.insert_op_before(constant, ours.body.first_op)
@@ -145,8 +144,8 @@ def _check_folding(
 def _check_inference(
     theirs: ov.Model, ours: Model, results: Sequence[tuple[int, ...]], with_unknown: bool
 ) -> None:
-    """Whichever dimensions are not known: we know what OpenVINO knows, and nothing wrong."""
-    # Query heads may be multiples of key heads to us: neither follows from the other.
+    """Check that, with any unknown dimensions, we infer all that OpenVINO infers, and correctly."""
+    # Our query heads may be multiples of key heads: neither number follows from the other.
     grouped = _has_attention(ours)
     names = [port.name for port in ours.inputs]
     known = [shape_of(port.value) for port in ours.inputs]
@@ -173,7 +172,7 @@ def _has_attention(ours: Model) -> bool:
 
 
 def _partly_known(shapes: Sequence[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Everything known, each dimension unknown by itself, nothing known."""
+    """Yield all dimensions known, then each dimension unknown alone, then all unknown."""
     yield list(shapes)
     for i, shape in enumerate(shapes):
         for axis in range(len(shape)):
@@ -191,10 +190,10 @@ def _inferred(model: Model, shapes: Mapping[str, tuple[int, ...]]) -> list[tuple
 
 
 class Draws:
-    """What an op can be given, drawn by hypothesis.
+    """Values for ops, drawn by hypothesis.
 
     Args:
-        data: draws.
+        data: source of draws.
     """
 
     def __init__(self, data: st.DataObject) -> None:
@@ -210,15 +209,15 @@ class Draws:
         return self._draw(st.sampled_from(choices))
 
     def shape(self, least: int = 1, most: int = 4, longest: int = 5) -> list[int]:
-        """A shape of ``least`` to ``most`` dimensions, none of them 0."""
+        """Draw a shape of ``least`` to ``most`` dimensions, none of them 0."""
         return self._draw(st.lists(st.integers(1, longest), min_size=least, max_size=most))
 
     def axis(self, rank: int) -> int:
-        """An axis, counted from either end."""
+        """Draw an axis, counted from either end."""
         return self.whole(-rank, rank - 1)
 
     def axes(self, rank: int, least: int = 1) -> list[int]:
-        """Different axes in any order, counted from either end."""
+        """Draw different axes in any order, counted from either end."""
         axes = st.integers(-rank, rank - 1)
         return self._draw(st.lists(axes, min_size=least, unique_by=lambda a: a % rank))
 
@@ -226,7 +225,7 @@ class Draws:
         return self._draw(st.permutations(range(rank)))
 
     def broadcast_to(self, shape: Sequence[int]) -> list[int]:
-        """A shape that broadcasts to another: ones, and dimensions left out in front."""
+        """Draw a shape that broadcasts to another: ones, and omitted leading dimensions."""
         dims = [self.one_of(1, d) for d in shape]
         return dims[self.whole(0, len(dims)) :]
 
@@ -239,35 +238,35 @@ class Draws:
     def integers(
         self, shape: Sequence[int], low: int = -9, high: int = 9, kind: str = "i8"
     ) -> np.ndarray:
-        """Integers from ``low`` to ``high``, both inclusive."""
+        """Draw integers from ``low`` to ``high``, both inclusive."""
         return np.asarray(self.seed().randint(low, high + 1, shape), kind)
 
     def numbers(self, shape: Sequence[int]) -> np.ndarray:
-        """Numbers of any type that most ops take."""
+        """Draw numbers of any type that most ops accept."""
         kind = self.one_of("f4", "f2", "i4", "i8")
         return self.floats(shape, kind) if kind[0] == "f" else self.integers(shape, kind=kind)
 
     def vector(self, values: Sequence[int]) -> np.ndarray:
-        """A list of axes, dimensions or lengths as an operand."""
+        """Return a list of axes, dimensions or lengths as an operand."""
         return np.array(values, self.one_of("i4", "i8"))
 
     def number(self, value: int) -> np.ndarray:
-        """An axis or a length as an operand: a scalar, or a vector of one."""
+        """Return an axis or a length as an operand: a scalar, or a vector of one."""
         return self.vector(value if self.flag() else [value])
 
 
 def check_random(
     folder: Path, kind: str, data: st.DataObject, case: Callable[[Draws], tuple[Any, ...]]
 ) -> None:
-    """Compare an op in a case that is drawn.
+    """Compare an op in a drawn case.
 
     Args:
         folder: for files.
-        kind: the type of layer; the case has to have one.
-        data: draws.
-        case: gives a function that builds the op, the op's inputs, and, if some of them have to be
-            constants to be understood by OpenVINO's CPU plugin, the numbers of these. Of the others
-            any but the first may be.
+        kind: type of layer; the case must contain one.
+        data: source of draws.
+        case: returns a function that builds the op, the op's inputs, and optionally the indices of
+            inputs that OpenVINO's CPU plugin requires to be constants. Of the other inputs, any but
+            the first may be constants.
     """
     draws = Draws(data)
     build, inputs, *needed = case(draws)
@@ -282,11 +281,11 @@ def check_random(
 
 @pytest.fixture(scope="module")
 def check(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
-    """Compare the op that a function builds from parameters: ``check(build, *inputs)``."""
+    """Return a function that compares one op, built from parameters: ``check(build, *inputs)``."""
     return partial(check_one, tmp_path_factory.mktemp("ops"))
 
 
 @pytest.fixture(scope="module")
 def check_drawn(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
-    """Compare a layer in a case that is drawn: ``check_drawn(kind, data, case)``."""
+    """Return a function that compares a drawn case: ``check_drawn(kind, data, case)``."""
     return partial(check_random, tmp_path_factory.mktemp("ops"))

@@ -1,4 +1,4 @@
-"""No op that an IR can have is left out of the cases that are drawn."""
+"""Completeness of the drawn cases: they cover every op that an IR can contain."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compiler_layer.frontends.openvino_ir.rules import RULES
 HERE = Path(__file__).parent
 
 ELSEWHERE = ("GroupQueryAttention", "PagedAttentionExtension")
-"""OpenVINO makes no ops of these, and reads none of a file (of ONNX the first): see
-test_decompose_gqa and test_paged_attention."""
+"""Ops that OpenVINO's API cannot build, or its reader cannot read (the first is ONNX Runtime's);
+see test_decompose_gqa and test_paged_attention."""
 
 
-def test_every_layer_that_is_understood_is_drawn_in_one_place(
+def test_every_supported_layer_is_drawn_in_one_place(
     load_module: Callable[[Path], Any],
 ) -> None:
     tables = [load_module(path).CASES for path in HERE.glob("test_random_*.py")]
@@ -25,6 +25,6 @@ def test_every_layer_that_is_understood_is_drawn_in_one_place(
     assert sorted(drawn) == sorted(RULES)
 
 
-def test_what_is_no_layer_is_made_by_passes_or_tested_with_whole_models() -> None:
+def test_ops_that_are_not_layers_come_from_passes_or_complete_models() -> None:
     made, with_models = {"RMS", "RoPE", "Dequantize"}, {"Constant", "ReadValue", "Assign"}
     assert {kind_of(op) for op in OPS.values()} - set(RULES) == made | with_models

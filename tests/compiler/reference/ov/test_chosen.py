@@ -1,4 +1,4 @@
-"""Ops mean what OpenVINO says in cases that are chosen: corners that are seldom drawn."""
+"""Comparison of ops with OpenVINO in chosen cases: corner cases that draws rarely find."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import openvino.opset15 as op
 import pytest
 
 Check = Callable[..., None]
-"""Builds one op of parameters and compares: ``check(build, *inputs)``."""
+"""Function that builds one op from parameters and compares: ``check(build, *inputs)``."""
 
 _RANDOM = np.random.RandomState(0)
 
 
 def floats(*shape: int) -> np.ndarray:
-    """Give f32 numbers, normally distributed."""
+    """Return f32 numbers, normally distributed."""
     return _RANDOM.standard_normal(shape).astype(np.float32)
 
 
 def positive(*shape: int) -> np.ndarray:
-    """Give f32 numbers above 0.1."""
+    """Return f32 numbers above 0.1."""
     return np.abs(floats(*shape)) + np.float32(0.1)
 
 
@@ -61,7 +61,7 @@ def test_compressed_weights(check: Check, element: str, grouped: bool) -> None:
         flat = op.reshape(scaled, np.array([6, 24], np.int64), False)
         return op.matmul(x, op.convert(flat, "f32"), False, True)
 
-    # OpenVINO computes f16 ops in f32 here, which we leave to a pass: hence the tolerance.
+    # OpenVINO computes f16 ops in f32 here; a pass of ours does so later: hence the tolerance.
     check(build, floats(5, 24) / 100, rtol=2e-3)
 
 
@@ -75,20 +75,20 @@ def test_top_k_of_equal_elements_takes_the_first(check: Check) -> None:
     ("shape", "pattern"),
     [((2, 3, 4), [0, 0, 2, 2]), ((0, 3, 4), [0, -1]), ((2, 0, 4), [0, -1]), ((0, 3), [-1, 3])],
 )
-def test_reshape_of_what_may_be_empty(
+def test_reshape_of_a_possibly_empty_tensor(
     check: Check, shape: tuple[int, ...], pattern: list[int]
 ) -> None:
     check(lambda x: op.reshape(x, np.array(pattern, np.int64), True), floats(*shape))
 
 
-def test_concat_with_what_is_empty(check: Check) -> None:
+def test_concat_with_an_empty_tensor(check: Check) -> None:
     check(lambda a, b: op.concat([a, b], 1), floats(2, 0, 3), floats(2, 1, 3))
     nothing = op.constant(np.zeros((2, 0, 3), np.float32))
     check(lambda a: op.concat([nothing, a], 1), floats(2, 1, 3))
 
 
 def test_squeeze_leaves_a_longer_dimension(check: Check) -> None:
-    # An unknown one is taken for 1, as OpenVINO does.
+    # OpenVINO, and so our inference, treats an unknown dimension as 1.
     axes = np.array([0, 1], np.int64)
     check(lambda x: op_1.squeeze(x, axes), floats(2, 1, 3), with_unknown=False)
 

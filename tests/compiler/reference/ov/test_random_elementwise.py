@@ -1,6 +1,6 @@
-"""Element-wise ops mean what the real OpenVINO says, in cases that are drawn.
+"""Comparison of element-wise ops with OpenVINO, in drawn cases.
 
-A case is a function of draws that gives a function that builds the op, and the op's inputs.
+A case is a function of draws; it returns a function that builds the op, and the op's inputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from openvino.opset17 import erfinv
 
 Case = Callable[..., tuple[Any, ...]]
-"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+"""Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
 
 def unary(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
@@ -50,7 +50,7 @@ def binary(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
 
 
 def quotient(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
-    """Of floats, and of positive integers: the CPU plugin rounds negative quotients to zero."""
+    """Draw floats or positive integers: the CPU plugin rounds negative quotients towards zero."""
     shape, other = _two_shapes(draws)
     if draws.flag():
         divisor = np.abs(draws.floats(other)) + np.float32(0.5)
@@ -89,7 +89,7 @@ def shift(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
 
 
 def round_(draws: Any) -> tuple[Any, ...]:
-    """Of halves, so that many are ties."""
+    """Draw halves, so that many are ties."""
     mode = draws.one_of("half_to_even", "half_away_from_zero")
     x = draws.integers(draws.shape(), -9, 9).astype("f4") / 2
     return partial(op.round, mode=mode), [x]
@@ -103,7 +103,7 @@ def swish(draws: Any) -> tuple[Any, ...]:
 
 
 def prelu(draws: Any) -> tuple[Any, ...]:
-    """With one slope, or one for each channel."""
+    """Draw one slope, or one for each channel."""
     x = draws.floats([draws.whole(1, 3), draws.whole(2, 4), *draws.shape(least=0, most=2)])
     slope = draws.one_of([], [1], [x.shape[1]])
     return op.prelu, [x, np.abs(draws.floats(slope))]
@@ -116,7 +116,7 @@ def gelu(draws: Any) -> tuple[Any, ...]:
 
 
 def clamp(draws: Any) -> tuple[Any, ...]:
-    """Whole bounds: the CPU plugin computes a Clamp of integers in their own type."""
+    """Draw integer bounds: the CPU plugin computes a Clamp of integers in their own type."""
     low = float(draws.whole(-5, 3))
     high = low + draws.whole(0, 5)
     return lambda x: op.clamp(x, low, high), [draws.numbers(draws.shape()) * 3]
@@ -132,14 +132,14 @@ def select(draws: Any) -> tuple[Any, ...]:
 def convert(draws: Any) -> tuple[Any, ...]:
     target = draws.one_of("f16", "f32", "i32", "i64", "u8", "i8", "boolean")
     x = draws.numbers(draws.shape(least=0))
-    # What does not fit into a type is not defined.
+    # Conversion of values beyond a type's range is undefined.
     return lambda x: op.convert(x, target), [np.abs(x) if target == "u8" else x]
 
 
 def fake_quantize(draws: Any) -> tuple[Any, ...]:
-    """Off the ties between two steps, where the last bit decides.
+    """Draw values away from ties between two steps, where the last bit decides.
 
-    With bounds for all or for each channel, dimension 1: of others the CPU plugin does not round.
+    Bounds are common or per channel (dimension 1): with others the CPU plugin does not round.
     """
     shape = draws.shape(least=2)
     bounds = draws.one_of([], [1], [shape[1], *[1] * (len(shape) - 2)])
@@ -156,7 +156,7 @@ def fake_quantize(draws: Any) -> tuple[Any, ...]:
 
 
 def fake_convert(draws: Any) -> tuple[Any, ...]:
-    """With one scale, or one for each channel, dimension 1; within what f8 holds and beyond."""
+    """Draw one scale or one per channel (dimension 1), and values within and beyond f8's range."""
     shape = draws.shape(least=2)
     bounds = draws.one_of([], [1, shape[1], *[1] * (len(shape) - 2)])
     scale = np.abs(draws.floats(bounds)) * np.float32(draws.one_of(1, 100)) + np.float32(0.1)
@@ -174,7 +174,7 @@ def _fake_quantize(levels: int, *operands: object) -> object:
 
 
 def _two_shapes(draws: Any) -> list[list[int]]:
-    """Shapes that broadcast to each other, either side to the other."""
+    """Draw two shapes, one of which broadcasts to the other."""
     shape = draws.shape(least=0)
     pair = [shape, draws.broadcast_to(shape)]
     return pair[::-1] if draws.flag() else pair
@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
     "FakeConvert": fake_convert,
     "FakeQuantize": fake_quantize,
 }
-"""Layers of an IR by their type."""
+"""Cases by type of layer."""
 
 
 @pytest.mark.matrix

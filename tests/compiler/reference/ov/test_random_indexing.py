@@ -1,6 +1,6 @@
-"""Ops that find and replace elements by index mean what OpenVINO says, in cases that are drawn.
+"""Comparison of gather, scatter and indexing ops with OpenVINO, in drawn cases.
 
-A case is a function of draws that gives a function that builds the op, and the op's inputs.
+A case is a function of draws; it returns a function that builds the op, and the op's inputs.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 Case = Callable[..., tuple[Any, ...]]
-"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+"""Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
 
 def gather(draws: Any) -> tuple[Any, ...]:
     data = draws.numbers(draws.shape())
     axis = draws.whole(0, data.ndim - 1)
-    # In a single batch the CPU plugin reads beyond the tensor, and may crash.
+    # With a single batch the CPU plugin reads beyond the tensor, and may crash.
     batch = draws.one_of(0, *(n for n in range(1, axis + 1) if prod(data.shape[:n]) > 1))
     length = data.shape[axis]
     shape = [*data.shape[:batch], *draws.shape(least=0, most=2, longest=3)]
     rows = draws.integers(shape, -length, length - 1, draws.one_of("i4", "i8"))
     along = draws.vector(draws.one_of(axis, axis - data.ndim))
-    if batch == 0 and draws.flag():  # opset1 does not count from the end
+    if batch == 0 and draws.flag():  # opset1 does not accept negative indices
         return op_1.gather, [data, rows % length, along]
     return lambda x, rows, along: op.gather(x, rows, along, batch), [data, rows, along]
 
@@ -56,13 +56,13 @@ def gather_nd(draws: Any) -> tuple[Any, ...]:
 
 
 def _tuples(draws: Any, shape: list[int], dims: tuple[int, ...]) -> np.ndarray:
-    """An index tuple for each element of a shape, counted from either end."""
+    """Draw an index tuple for each element of a shape, counted from either end."""
     kind = draws.one_of("i4", "i8")
     return np.stack([draws.integers(shape, -d, d - 1, kind) for d in dims], -1)
 
 
 def scatter_update(draws: Any) -> tuple[Any, ...]:
-    """Different rows: which update of one row stays is not defined."""
+    """Draw different rows: the result of two updates of one row is undefined."""
     data = draws.numbers(draws.shape())
     axis = draws.axis(data.ndim)
     along = axis % data.ndim
@@ -74,7 +74,7 @@ def scatter_update(draws: Any) -> tuple[Any, ...]:
 
 
 def scatter_elements_update(draws: Any) -> tuple[Any, ...]:
-    """Without a reduction all indices along the axis differ."""
+    """Draw updates; without a reduction all indices along the axis differ."""
     data = draws.floats(draws.shape())
     axis = draws.axis(data.ndim)
     how = draws.one_of("none", "sum", "prod", "min", "max", "mean")
@@ -94,7 +94,7 @@ def scatter_elements_update(draws: Any) -> tuple[Any, ...]:
 
 
 def scatter_nd_update(draws: Any) -> tuple[Any, ...]:
-    """Without a reduction all tuples differ."""
+    """Draw updates; without a reduction all tuples differ."""
     data = draws.numbers(draws.shape())
     depth = draws.whole(1, data.ndim)
     how = draws.one_of("none", "sum", "sub", "prod", "min", "max")
@@ -111,13 +111,13 @@ def scatter_nd_update(draws: Any) -> tuple[Any, ...]:
 
 def non_zero(draws: Any) -> tuple[Any, ...]:
     x = draws.integers(draws.shape(), 0, 1, draws.one_of("f4", "i4", "i8"))
-    x.flat[0] = 1  # the CPU plugin gives what is empty a shape of its own
+    x.flat[0] = 1  # the CPU plugin returns another shape for empty results
     element = draws.one_of("i32", "i64")
     return lambda x: op.non_zero(x, element), [x]
 
 
 def one_hot(draws: Any) -> tuple[Any, ...]:
-    """With indices beyond the depth."""
+    """Draw indices within and beyond the depth."""
     depth = draws.whole(1, 5)
     indices = draws.integers(draws.shape(most=3), 0, 6, draws.one_of("i4", "i8"))
     axis = draws.axis(indices.ndim + 1)
@@ -139,7 +139,7 @@ CASES: dict[str, Case] = {
     "NonZero": non_zero,
     "OneHot": one_hot,
 }
-"""Layers of an IR by their type."""
+"""Cases by type of layer."""
 
 
 @pytest.mark.matrix

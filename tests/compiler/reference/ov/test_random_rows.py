@@ -1,6 +1,6 @@
-"""Ops that look at whole rows or matrices mean what OpenVINO says, in cases that are drawn.
+"""Comparison of ops over rows and matrices with OpenVINO, in drawn cases.
 
-A case is a function of draws that gives a function that builds the op, and the op's inputs.
+A case is a function of draws; it returns a function that builds the op, and the op's inputs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 Case = Callable[..., tuple[Any, ...]]
-"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+"""Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
 
 def reduction(build: Callable[..., object], draws: Any) -> tuple[Any, ...]:
@@ -42,7 +42,7 @@ def _axes(draws: Any, rank: int) -> np.ndarray:
 def soft_max(draws: Any) -> tuple[Any, ...]:
     x = draws.floats(draws.shape(), draws.one_of("f4", "f2")) * 3
     if draws.flag():
-        axis = draws.whole(0, x.ndim - 1)  # opset1 does not count from the end
+        axis = draws.whole(0, x.ndim - 1)  # opset1 does not accept negative axes
         return lambda x: op_1.softmax(x, axis), [x]
     axis = draws.axis(x.ndim)
     return lambda x: op.softmax(x, axis), [x]
@@ -61,11 +61,11 @@ def cum_sum(draws: Any) -> tuple[Any, ...]:
 
 
 def mvn(draws: Any) -> tuple[Any, ...]:
-    """Over the last dimension, as the CPU plugin has it, or over all but the first two."""
+    """Draw axes: the last dimension, as the CPU plugin supports, or all but the first two."""
     x = draws.floats(draws.shape(least=2, longest=4)) * 2
     axes = [-1] if draws.flag() or x.ndim == 2 else list(range(2, x.ndim))
     mode, variance = draws.one_of("inside_sqrt", "outside_sqrt"), draws.flag()
-    # With one element alone the result is rounding noise over epsilon.
+    # With a single element the result is rounding noise over epsilon.
     return lambda x, axes: op.mvn(x, axes, variance, 1e-2, mode), [x, draws.vector(axes)], (1,)
 
 
@@ -78,7 +78,7 @@ def group_normalization(draws: Any) -> tuple[Any, ...]:
 
 
 def matmul(draws: Any) -> tuple[Any, ...]:
-    """Matrices with outer dimensions that broadcast, and vectors on either side."""
+    """Draw matrices with outer dimensions that broadcast, and vectors on either side."""
     m, k, n = (draws.whole(1, 5) for _ in range(3))
     flags = draws.flag(), draws.flag()
     outer = draws.shape(least=0, most=2, longest=3)
@@ -91,13 +91,13 @@ def matmul(draws: Any) -> tuple[Any, ...]:
 
 
 def convolution(draws: Any) -> tuple[Any, ...]:
-    """Over one axis or two, with padding that is given or follows."""
+    """Draw convolutions over one or two axes, with explicit or automatic padding."""
     channels, filters = draws.whole(1, 3), draws.whole(1, 3)
     return _slid(draws, op.convolution, channels, [filters, channels])
 
 
 def group_convolution(draws: Any) -> tuple[Any, ...]:
-    """Most often each channel has a filter of its own."""
+    """Draw group convolutions, most of them depthwise."""
     groups, taken, made = draws.whole(1, 4), draws.one_of(1, 1, 2), draws.one_of(1, 1, 2)
     return _slid(draws, op.group_convolution, groups * taken, [groups, made, taken])
 
@@ -117,7 +117,7 @@ def _slid(draws: Any, build: Any, channels: int, outer: list[int]) -> tuple[Any,
 
 
 def attention(draws: Any) -> tuple[Any, ...]:
-    """With masks of numbers or truth values that broadcast, a scale, or a causal mask."""
+    """Draw additive or boolean masks that broadcast, a scale, or a causal mask."""
     heads, rows, keys = (draws.whole(1, 3) for _ in range(3))
     width, wide = draws.one_of(4, 8), draws.one_of(4, 8)
     batch = draws.shape(least=0, most=1, longest=3)
@@ -133,12 +133,12 @@ def attention(draws: Any) -> tuple[Any, ...]:
     mask = draws.floats([*outer, draws.one_of(1, heads), rows, keys])
     if draws.flag():
         mask = mask > 0
-        mask[..., 0] = True  # a row that may look at nothing is not defined
+        mask[..., 0] = True  # a fully masked row is undefined
     return build, [q, k, v, mask, *([np.float32(0.3)] if draws.flag() else [])]
 
 
 def top_k(draws: Any) -> tuple[Any, ...]:
-    """Of different numbers, as which of equal ones is taken is not defined."""
+    """Draw different numbers: the choice among equal ones is undefined."""
     shape = draws.shape()
     axis = draws.axis(len(shape))
     mode, sort = draws.one_of("max", "min"), draws.one_of("value", "index")
@@ -178,7 +178,7 @@ CASES: dict[str, Case] = {
     "ScaledDotProductAttention": attention,
     "TopK": top_k,
 }
-"""Layers of an IR by their type."""
+"""Cases by type of layer."""
 
 
 @pytest.mark.matrix

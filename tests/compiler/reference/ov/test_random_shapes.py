@@ -1,6 +1,6 @@
-"""Ops that move, join and cut mean what OpenVINO says, in cases that are drawn.
+"""Comparison of ops that move, concatenate and slice with OpenVINO, in drawn cases.
 
-A case is a function of draws that gives a function that builds the op, and the op's inputs.
+A case is a function of draws; it returns a function that builds the op, and the op's inputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 Case = Callable[..., tuple[Any, ...]]
-"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+"""Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
 
 def shape_of(draws: Any) -> tuple[Any, ...]:
@@ -27,7 +27,7 @@ def shape_of(draws: Any) -> tuple[Any, ...]:
 
 
 def reshape(draws: Any) -> tuple[Any, ...]:
-    """Dimensions joined or in another order, one of them left open, some of them kept."""
+    """Draw patterns that merge or reorder dimensions, infer one with -1, or keep some with 0."""
     shape = draws.shape()
     pattern = [shape[i] for i in draws.order(len(shape))]
     if draws.flag():
@@ -43,7 +43,7 @@ def reshape(draws: Any) -> tuple[Any, ...]:
 
 def transpose(draws: Any) -> tuple[Any, ...]:
     x = draws.numbers(draws.shape())
-    order = draws.order(x.ndim) if draws.flag() else []  # none: backwards
+    order = draws.order(x.ndim) if draws.flag() else []  # empty: reversed
     return op.transpose, [x, draws.vector(order)]
 
 
@@ -79,7 +79,7 @@ def tile(draws: Any) -> tuple[Any, ...]:
 
 
 def pad(draws: Any) -> tuple[Any, ...]:
-    """With constants elements may be taken away as well; reflections are within the tensor."""
+    """Draw pads; constant mode may also crop, and reflections stay within the tensor."""
     shape = draws.shape()
     mode = draws.one_of("constant", "edge", "reflect", "symmetric")
     longest = [min(3, {"reflect": d - 1, "symmetric": d}.get(mode, 3)) for d in shape]
@@ -91,7 +91,7 @@ def pad(draws: Any) -> tuple[Any, ...]:
     inputs = [x, *(draws.vector(end) for end in ends)]
     if mode == "constant" and draws.flag():
         inputs.append(np.float32(1.5))
-        # A value that is no constant the CPU plugin takes for 0.
+        # The CPU plugin treats a value that is not a constant as 0.
         return lambda x, b, e, v: op.pad(x, b, e, mode, v), inputs, (3,)
     return lambda x, b, e: op.pad(x, b, e, mode), inputs
 
@@ -120,13 +120,13 @@ def variadic_split(draws: Any) -> tuple[Any, ...]:
     lengths = [draws.whole(1, 3) for _ in range(draws.whole(1, 4))]
     shape[axis] = sum(lengths)
     if draws.flag():
-        lengths[draws.whole(0, len(lengths) - 1)] = -1  # what is left
+        lengths[draws.whole(0, len(lengths) - 1)] = -1  # inferred from the rest
     inputs = [draws.numbers(shape), draws.vector(axis), draws.vector(lengths)]
-    return op.variadic_split, inputs, (2,)  # else not even the number of parts need be known
+    return op.variadic_split, inputs, (2,)  # otherwise the number of parts may be unknown
 
 
 def roll(draws: Any) -> tuple[Any, ...]:
-    """By more than there is, either way, and perhaps twice along an axis."""
+    """Draw shifts beyond the length, in both directions, possibly twice along an axis."""
     shape = draws.shape()
     axes = [draws.axis(len(shape)) for _ in range(draws.whole(1, 3))]
     shifts = [draws.whole(-5, 5) for _ in axes]
@@ -139,13 +139,13 @@ def slice_(draws: Any) -> tuple[Any, ...]:
     cuts = [_cut(draws, shape[i]) for i in (axes or range(len(shape)))]
     bounds = [draws.vector(list(each)) for each in zip(*cuts, strict=True)]
     inputs = [draws.numbers(shape), *bounds, *([draws.vector(axes)] if axes else [])]
-    return op.slice, inputs, (4,)  # of axes that are no constant the CPU plugin crashes
+    return op.slice, inputs, (4,)  # the CPU plugin crashes if axes are not constant
 
 
 def _cut(draws: Any, length: int) -> tuple[int, int, int]:
-    """Start, stop and step that take something; either end may be beyond that of the tensor.
+    """Draw start, stop and step of a non-empty slice; one end may be beyond the tensor.
 
-    Not both: the CPU plugin gives what is empty a shape of its own.
+    Empty slices are excluded: the CPU plugin returns another shape for them.
     """
     first, last = sorted(draws.whole(0, length - 1) for _ in range(2))
     step = draws.one_of(1, 2, -1, -2)
@@ -157,9 +157,9 @@ def _cut(draws: Any, length: int) -> tuple[int, int, int]:
 
 
 def strided_slice(draws: Any) -> tuple[Any, ...]:
-    """``x[a:b:c, ..., None]`` or ``x[a:b:c, ..., d]``, entries wherever they may stand.
+    """Draw ``x[a:b:c, ..., None]`` or ``x[a:b:c, ..., d]``, with entries in any order.
 
-    Both together OpenVINO's CPU plugin gets wrong, other than its own reference implementation.
+    OpenVINO's CPU plugin computes the combination wrongly, unlike its reference implementation.
     """
     shape = draws.shape()
     mentioned = draws.whole(0, len(shape))
@@ -177,7 +177,7 @@ def strided_slice(draws: Any) -> tuple[Any, ...]:
 
 
 def _entry(draws: Any, length: int, may_shrink: bool) -> tuple[int, ...]:
-    """Begin, end, stride, and the five masks."""
+    """Draw begin, end, stride, and the five masks of an entry."""
     if may_shrink and draws.flag():
         at = draws.whole(-length, length - 1)
         return at, at + 1, 1, 0, 0, 0, 1, 0
@@ -189,7 +189,7 @@ def _no_cut(kind: str) -> tuple[int, ...]:
 
 
 def range_(draws: Any) -> tuple[Any, ...]:
-    """Of integers, and of floats in steps that binary fractions have."""
+    """Draw integers, and floats with steps that are exact in binary."""
     step = draws.one_of(1, 2, 3, -1, -2)
     start = draws.whole(-5, 5)
     stop = start + step * draws.whole(1, 6) - draws.one_of(0, step // abs(step))
@@ -216,7 +216,7 @@ CASES: dict[str, Case] = {
     "StridedSlice": strided_slice,
     "Range": range_,
 }
-"""Layers of an IR by their type."""
+"""Cases by type of layer."""
 
 
 @pytest.mark.matrix

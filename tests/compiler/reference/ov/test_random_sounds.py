@@ -1,6 +1,6 @@
-"""Ops that models of sound are made of mean what OpenVINO says, in cases that are drawn.
+"""Comparison of ops of audio models with OpenVINO, in drawn cases.
 
-A case is a function of draws that gives a function that builds the op, and the op's inputs.
+A case is a function of draws; it returns a function that builds the op, and the op's inputs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 Case = Callable[..., tuple[Any, ...]]
-"""Draws to a function that builds the op, its inputs, and which of them have to be constants."""
+"""Function from draws to a builder of the op, its inputs, and indices of required constants."""
 
 
 def lstm_sequence(draws: Any) -> tuple[Any, ...]:
-    """In each direction, with sequences that end early."""
+    """Draw all directions, with sequences that end early."""
     direction = draws.one_of("forward", "reverse", "bidirectional")
     many = 2 if direction == "bidirectional" else 1
     batch, steps, wide, size = (draws.whole(1, most) for most in (3, 5, 4, 4))
@@ -42,7 +42,7 @@ def transposed_convolution(draws: Any) -> tuple[Any, ...]:
 
 
 def transposed_group_convolution(draws: Any) -> tuple[Any, ...]:
-    """Most often each channel has a filter of its own."""
+    """Draw transposed group convolutions, most of them depthwise."""
     groups, taken, made = draws.whole(1, 4), draws.one_of(1, 1, 2), draws.one_of(1, 1, 2)
     outer = [groups, taken, made]
     return _scattered(draws, op.group_convolution_backprop_data, groups * taken, outer)
@@ -69,7 +69,7 @@ def _scattered(draws: Any, build: Any, channels: int, outer: list[int]) -> tuple
 
 
 def interpolate(draws: Any) -> tuple[Any, ...]:
-    """Of one axis, longer or shorter, by factors that are common."""
+    """Draw common scales of one axis, up and down."""
     x = draws.floats([draws.whole(1, 2), draws.whole(1, 3), draws.whole(2, 24)])
     scale = draws.one_of(2.0, 3.0, 5.0, 1.0, 0.5, 0.25)
     scale = max(scale, 1 / x.shape[2])
@@ -95,7 +95,7 @@ def spectrum(draws: Any) -> tuple[Any, ...]:
 
 
 def signal(draws: Any) -> tuple[Any, ...]:
-    """Windows as they are common: of ones, which leave something of every sample."""
+    """Draw spectra for windows of ones, which determine every sample."""
     size = draws.one_of(4, 6, 8)
     step = draws.whole(1, size // 2)
     found = draws.floats([draws.whole(1, 2), size // 2 + 1, draws.whole(2, 6), 2])
@@ -105,7 +105,7 @@ def signal(draws: Any) -> tuple[Any, ...]:
 
 
 def random_uniform(draws: Any) -> tuple[Any, ...]:
-    """With a seed, which says all that is drawn."""
+    """Draw seeds, which determine all random numbers."""
     seeds = draws.one_of((0, 1166174095), (7, 5), (3, 0), (1 << 40, 1 << 33))
     low = draws.one_of(0.0, -1.0)
     inputs = [draws.vector(draws.shape()), np.array([low], "f4"), np.array([2.0], "f4")]
@@ -121,7 +121,7 @@ CASES: dict[str, Case] = {
     "ISTFT": signal,
     "RandomUniform": random_uniform,
 }
-"""Layers of an IR by their type."""
+"""Cases by type of layer."""
 
 
 @pytest.mark.matrix

@@ -1,7 +1,7 @@
-"""Hardware ops cut into tasks compute on the simulated device what they mean, however they are cut.
+"""Harness for unrolled hardware ops, run on the simulated device with any blocks.
 
-Ops are annotated by hand with blocks that the ``tile`` pass might not choose; each schedule is
-checked by the independent checker on its way.
+Ops are annotated by hand with blocks that the ``tile`` pass might not choose; the independent
+checker checks each schedule.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Unroll:
-    """Models of one op, and what becomes of them on the device."""
+    """Models of one op, and their execution on the device."""
 
     platform = PLATFORM
 
     @staticmethod
     def type(element: str, shape: Sequence[int]) -> str:
-        """A tensor's type, as text."""
+        """Return a tensor's type, as text."""
         return f"tensor<{'x'.join(map(str, shape))}x{element.replace('u', 'ui')}>"
 
     def type_of(self, name: str, array: np.ndarray) -> str:
-        """An input's type; names of type ``u4`` begin with 'nibbles'."""
+        """Return an input's type; names of type ``u4`` begin with 'nibbles'."""
         return self.type(_element(name, array), array.shape)
 
     def model_of(self, inputs: Arrays, body: str, element: str, shape: Sequence[int]) -> Model:
-        """A model of one op ``%y``; inputs of type ``u4`` have names that begin with 'nibbles'."""
+        """Return a model of one op ``%y``; names of ``u4`` inputs begin with 'nibbles'."""
         arguments = ", ".join(
             f'%{name}: {self.type_of(name, array)} {{ov.names = "{name}"}}'
             for name, array in inputs.items()
@@ -59,9 +59,9 @@ class Unroll:
         )
 
     def attention(self, inputs: Arrays, parts: int, element: str) -> Model:
-        """A model of an attention with keys and values in parts.
+        """Return a model of an attention with keys and values in parts.
 
-        Inputs ``t0`` … instead of ``v0`` … are values that lie transposed, [1, H, D, S].
+        Inputs ``t0`` … instead of ``v0`` … are transposed values, [1, H, D, S].
         """
         keys = [f"%k{i}" for i in range(parts)]
         values = [f"%v{i}" for i in range(parts)]
@@ -100,7 +100,7 @@ class Unroll:
 
     @staticmethod
     def run(model: Model, inputs: Arrays, tiles: int) -> np.ndarray:
-        """Schedule a tiled model, check the schedule, run the blob, and give its only output."""
+        """Schedule a tiled model, check the schedule, run the blob, and return its only output."""
         done = schedule(model, PLATFORM, tiles)
         whole = expanded(done)
         tasks = whole.tasks
@@ -142,5 +142,5 @@ def _result_element(kind: object) -> str:
 
 @pytest.fixture(scope="session")
 def unroll() -> Unroll:
-    """Makes models of one op, and runs them."""
+    """Return the harness that builds models of one op, and runs them."""
     return Unroll()

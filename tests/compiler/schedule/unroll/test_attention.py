@@ -1,4 +1,4 @@
-"""Attention cut into tasks: in one pass and online, with masks, and with a reach."""
+"""Unrolled attention: single-pass and online, with masks, and with a reach."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def attention_inputs(
     element: str,
     sequences: int = 1,
 ) -> dict[str, np.ndarray]:
-    """Queries, and keys and values in parts for each sequence; about as wide as those of models."""
+    """Return queries, keys and values (in parts per sequence), distributed as in real models."""
 
     def tensor(count: int, rows: int, batch: int = 1) -> np.ndarray:
         return draw.standard_normal((batch, count, rows, 16)).astype(NUMPY[element])
@@ -53,7 +53,7 @@ def attention_inputs(
 
 
 def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray]:
-    """The same keys and values as u8 with a scale for each row of a head, very different ones."""
+    """Return inputs with u8 keys and values, with very different scales for the rows of heads."""
     draw, found = np.random.default_rng(1), dict(inputs)
     for name in [f"{letter}{i}" for i in range(parts) for letter in "kv"]:
         rows = inputs[name]
@@ -64,7 +64,7 @@ def in_8_bits(inputs: dict[str, np.ndarray], parts: int) -> dict[str, np.ndarray
 
 
 def transposed(inputs: dict[str, np.ndarray], parts: Iterable[int]) -> dict[str, np.ndarray]:
-    """The same, but that some parts of the values lie channel by channel, [1, H, D, S]."""
+    """Return inputs with some parts of the values stored channel by channel, [1, H, D, S]."""
     found = dict(inputs)
     for i in parts:
         found[f"t{i}"] = np.ascontiguousarray(found.pop(f"v{i}").swapaxes(2, 3))
@@ -100,7 +100,7 @@ def test_attention_in_any_blocks_computes_attention(unroll: Any, data: st.DataOb
 def check_in_any_blocks(
     unroll: Any, data: st.DataObject, model: Model, inputs: Arrays, expected: np.ndarray
 ) -> None:
-    """Cut an attention as is drawn, in one pass and online, run it and compare."""
+    """Tile an attention with drawn blocks, single-pass and online, run it and compare."""
     (sequences, _, m, _), element = inputs["q"].shape, str(expected.dtype)
     keys_of_all = [array for name, array in inputs.items() if re.fullmatch(r"k\d+", name)]
     length = sum(array.shape[2] for array in keys_of_all) // sequences
@@ -115,8 +115,8 @@ def check_in_any_blocks(
 @pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_what_no_row_may_reach_takes_no_part(unroll: Any, data: st.DataObject) -> None:
-    """Positions beyond the reach of all rows are poison, and yet the rest is as it should be."""
+def test_positions_beyond_the_reach_do_not_affect_results(unroll: Any, data: st.DataObject) -> None:
+    """Positions beyond the reach of all rows are NaN, and the results are still correct."""
     element = data.draw(st.sampled_from(["f32", "f16"]))
     heads, m = data.draw(st.sampled_from([(1, 1), (4, 2), (3, 3)])), data.draw(st.integers(1, 9))
     lengths = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=2))
@@ -140,7 +140,7 @@ def test_what_no_row_may_reach_takes_no_part(unroll: Any, data: st.DataObject) -
 
 
 def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, np.ndarray]:
-    """The same, with NaNs for keys, values and masks from a position on."""
+    """Return inputs with NaNs in keys, values and masks from a position on."""
     found, begin = dict(inputs), 0
     for part in range(parts):
         behind = max(reach - begin, 0)
@@ -154,8 +154,8 @@ def beyond(inputs: dict[str, np.ndarray], parts: int, reach: int) -> dict[str, n
     return found
 
 
-def test_a_batch_is_so_many_sequences_by_themselves(unroll: Any) -> None:
-    """Bit for bit: what others say, and where tiles are, changes nothing."""
+def test_a_batch_equals_its_sequences_one_by_one(unroll: Any) -> None:
+    """Results are bit-identical: neither other sequences nor the choice of tiles changes them."""
     inputs = attention_inputs(np.random.default_rng(6), (6, 2), 1, [40, 1], "f16", sequences=3)
     allowed = np.random.default_rng(7).random((3, 1, 1, 41)) < 0.6
     inputs["mask"] = np.where(allowed, np.float32(0), LOWEST)
@@ -178,8 +178,8 @@ def test_a_batch_of_unequal_sequences_is_refused(unroll: Any, rows: list[int]) -
 
 
 @pytest.mark.parametrize("reach", [[1, 2], [1, 2, 0], [1, 65, 2], [-1, 1, 1]])
-def test_a_reach_that_is_none_is_refused(unroll: Any, reach: list[int]) -> None:
-    """Of other text than the compiler's own; rows are three, positions 64."""
+def test_an_invalid_reach_is_refused(unroll: Any, reach: list[int]) -> None:
+    """A reach may come from IR text that the compiler did not write; here: 3 rows, 64 positions."""
     inputs = attention_inputs(np.random.default_rng(4), (2, 1), 3, [64], "f16")
     model = unroll.attention(inputs, 1, "f16")
     (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
@@ -189,8 +189,8 @@ def test_a_reach_that_is_none_is_refused(unroll: Any, reach: list[int]) -> None:
 
 
 @pytest.mark.parametrize("positions", [64, 16])
-def test_as_many_positions_are_loaded_as_rows_may_reach(unroll: Any, positions: int) -> None:
-    """Two units, one for each four rows: keys, values, their scales and the mask."""
+def test_only_positions_within_the_reach_are_loaded(unroll: Any, positions: int) -> None:
+    """Two units of four rows each: keys, values, their scales and the mask."""
     inputs = attention_inputs(np.random.default_rng(4), (2, 1), 8, [64], "f16")
     inputs["mask"] = np.zeros((1, 1, 8, 64), np.float32)
     model = unroll.tiled(unroll.attention(in_8_bits(inputs, 1), 1, "f16"), (4, 16, positions), 1)
@@ -210,7 +210,7 @@ def test_as_many_positions_are_loaded_as_rows_may_reach(unroll: Any, positions: 
 
 @pytest.mark.parametrize("positions", [64, 16])
 def test_transposed_values_are_loaded_channel_by_channel(unroll: Any, positions: int) -> None:
-    """DMA moves runs of the cache's positions, no single numbers; the new row is scattered."""
+    """DMA moves runs of the cache's positions, not single numbers; the new row is scattered."""
     inputs = attention_inputs(np.random.default_rng(4), (2, 1), 1, [63, 1], "f16")
     model = unroll.attention(transposed(inputs, [0]), 2, "f16")
     done = schedule(unroll.tiled(model, (1, 16, positions), 1), unroll.platform, 1)
@@ -227,10 +227,8 @@ def test_transposed_values_are_loaded_channel_by_channel(unroll: Any, positions:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("positions", [40, 16])
-def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(
-    unroll: Any, positions: int
-) -> None:
-    """16 heads with an f32 each are more than DMA moves at once; tiles share the loads of three."""
+def test_scales_of_many_heads_are_loaded_only_for_needed_heads(unroll: Any, positions: int) -> None:
+    """16 f32 scales fill a DMA word, so units load only their heads; three tiles share loads."""
     inputs = attention_inputs(np.random.default_rng(5), (16, 16), 2, [24, 16], "f32")
     inputs = in_8_bits(inputs, 2)
     model = unroll.attention(inputs, 2, "f32")
@@ -242,10 +240,10 @@ def test_scales_of_many_heads_are_loaded_for_those_that_are_needed(
 @pytest.mark.matrix
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
-def test_what_is_masked_contributes_exactly_nothing(
+def test_masked_positions_contribute_exactly_nothing(
     unroll: Any, element: str, lowest: float
 ) -> None:
-    """Whole blocks that are masked, before and behind a row's first position, too."""
+    """Mask complete blocks as well, before and behind a row's first visible position."""
     draw = np.random.default_rng(7)
     inputs = attention_inputs(draw, (2, 1), 8, [64], element)
     allowed = np.zeros((1, 1, 8, 64), bool)
@@ -267,9 +265,7 @@ def test_what_is_masked_contributes_exactly_nothing(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("lowest", [LOWEST, -np.inf], ids=["lowest", "-inf"])
-def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(
-    unroll: Any, lowest: float
-) -> None:
+def test_a_fully_masked_row_is_equal_in_single_pass_and_online(unroll: Any, lowest: float) -> None:
     inputs = attention_inputs(np.random.default_rng(3), (2, 2), 4, [48], "f32")
     mask = np.zeros((1, 1, 4, 48), np.float32)
     mask[..., 1:3, :] = lowest
@@ -279,7 +275,7 @@ def test_a_row_that_is_masked_everywhere_gives_what_a_single_pass_gives(
     online = unroll.run(unroll.tiled(model, (4, 16, 16), 2), inputs, 2)
     np.testing.assert_allclose(online, single, rtol=1e-5, atol=1e-6)
     zeros = np.isneginf(lowest)
-    assert (online[:, :, 1:3] == 0).all() == zeros, "the mean of all values, or nothing"
+    assert (online[:, :, 1:3] == 0).all() == zeros, "the mean of all values, or zeros"
 
 
 @pytest.mark.matrix
@@ -302,8 +298,8 @@ def test_attention_of_4096_by_4096_fits_every_platform(
 
 
 @pytest.mark.long
-def test_attention_of_512_by_4096_is_computed_as_the_compiler_cuts_it(unroll: Any) -> None:
-    """Every block of it, on the simulated device; each row against numpy in f64."""
+def test_attention_of_512_by_4096_matches_numpy_with_the_compilers_blocks(unroll: Any) -> None:
+    """Run every block on the simulated device, and compare each row with numpy in f64."""
     draw = np.random.default_rng(11)
     inputs = {
         name: draw.standard_normal((1, 1, rows, 64)).astype("f2")

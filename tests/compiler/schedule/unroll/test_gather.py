@@ -1,4 +1,4 @@
-"""Gathers as descriptors."""
+"""DMA descriptors of gathers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ func.func @main(%table: tensor<5x8xf16> {ov.names = "table"},
 """
 
 
-def test_a_gather_says_how_many_rows_its_table_has(unroll: Any) -> None:
-    """What follows the table in memory is another tensor, which the device cannot tell from it."""
+def test_a_gather_descriptor_contains_the_number_of_table_rows(unroll: Any) -> None:
+    """Another tensor follows the table in memory; only the row count separates the two."""
     done = expanded(schedule(Model.parse(GATHER), unroll.platform, 1))
     works = [task.work for task in done.tasks if isinstance(task.work, Transfer)]
     (gather,) = [descriptor(work) for work in works if work.rows is not None]

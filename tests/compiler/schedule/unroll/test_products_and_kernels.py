@@ -1,4 +1,4 @@
-"""Products and kernels cut into tasks."""
+"""Unrolled matmuls and kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler_layer.reference.interpreter import Interpreter
 @pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_a_product_in_any_blocks_computes_the_product(unroll: Any, data: st.DataObject) -> None:
+def test_a_matmul_in_any_blocks_computes_the_matmul(unroll: Any, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["f32", "f16", "u8", "nibbles", "integers"]))
     m, n = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 70))
     groups, group = data.draw(st.integers(1, 4)), data.draw(st.sampled_from([16, 32]))
@@ -65,7 +65,7 @@ def test_a_product_in_any_blocks_computes_the_product(unroll: Any, data: st.Data
 
 @pytest.mark.parametrize("zeros", [False, True])
 def test_channels_that_share_one_scale_may_be_cut(unroll: Any, zeros: bool) -> None:
-    """A product of more channels than a DPU task takes: each part is scaled by itself."""
+    """Cut a matmul with more channels than a DPU task accepts: each part is scaled separately."""
     draw = np.random.default_rng(5)
     m, n, k = 3, 32, 80
     inputs = {
@@ -94,7 +94,7 @@ def test_channels_that_share_one_scale_may_be_cut(unroll: Any, zeros: bool) -> N
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_kernel_in_any_blocks_computes_the_kernel(unroll: Any, data: st.DataObject) -> None:
-    """Operands that repeat in any dimensions are loaded once for all blocks that share them."""
+    """Load operands that repeat in any dimensions once for all blocks that share them."""
     domain = tuple(data.draw(st.integers(1, 6)) for _ in range(3))
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
     repeats = data.draw(st.tuples(*[st.booleans()] * 3))
@@ -118,7 +118,7 @@ def test_a_kernel_in_any_blocks_computes_the_kernel(unroll: Any, data: st.DataOb
 @pytest.mark.parametrize("element", ["f16", "f32"])
 @pytest.mark.parametrize("width", [256_000, 256_155])
 def test_logits_of_a_large_vocabulary_are_capped(unroll: Any, width: int, element: str) -> None:
-    """Each row is cut, as is what repeats for all rows; what repeats in a row is not."""
+    """Cut rows, and operands that repeat for all rows, but not operands that repeat in a row."""
     draw = np.random.default_rng(width)
     shapes = {"x": (2, width), "bias": (1, width), "limit": (2, 1)}
     inputs = {name: draw.random(shape).astype(NUMPY[element]) for name, shape in shapes.items()}

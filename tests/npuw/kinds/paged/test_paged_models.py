@@ -163,9 +163,9 @@ WRONG_TABLES = [
     ("block_indices", [-1], "caches have 9"),
     ("block_indices", [], "ascend from 0 to 0"),
     ("block_indices_begins", [1, 1], "ascend from 0 to 1"),
-    ("past_lens", [30], "30 rows and 5 new ones in 1 blocks of 32"),
-    ("past_lens", [-1], "-1 rows"),
-    ("past_lens", [2**31 - 1], "new ones in 1 blocks"),
+    ("past_lens", [30], "30 stored and 5 new rows do not fit 1 blocks of 32"),
+    ("past_lens", [-1], "-1 stored"),
+    ("past_lens", [2**31 - 1], "new rows do not fit 1 blocks"),
 ]
 
 

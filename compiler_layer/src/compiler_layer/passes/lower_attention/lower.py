@@ -1,4 +1,4 @@
-"""Gives attention to DPU and SHAVE."""
+"""Lowering of attention to DPU and SHAVE."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from compiler_layer.rewriting.replace import insert_before, replace, reshape_bef
 
 
 def _parts(value: SSAValue) -> list[SSAValue]:
-    """Return the tensors that keys or values are joined from along the sequence, in any steps."""
+    """Return the tensors that keys or values are concatenated from along the sequence."""
     join = producer(value, Concat)
     if join is None or join.known_axis() != 2:
         return [value]
@@ -39,7 +39,7 @@ def _parts(value: SSAValue) -> list[SSAValue]:
 
 
 def _aligned(k: SSAValue, v: SSAValue) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Return the parts of keys and values if both are cut at the same rows; else each whole."""
+    """Return the parts of keys and values if both are cut at the same rows; else one part each."""
     keys, values = _parts(k), _parts(v)
     rows = [[shape_of(part)[2] for part in parts] for parts in (keys, values)]
     return (keys, values) if rows[0] == rows[1] else ([k], [v])
@@ -53,7 +53,7 @@ def _causal_mask(op: ScaledDotProductAttention) -> SSAValue:
 
 
 def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
-    """Return the mask as numbers to add, of rank 4."""
+    """Return the additive mask, of rank 4."""
     if int_value(op.causal):
         return _causal_mask(op)
     mask = op.mask
@@ -71,14 +71,14 @@ def _additive_mask(op: ScaledDotProductAttention) -> SSAValue | None:
 
 
 def attention_refusal(op: ScaledDotProductAttention) -> str | None:
-    """Tell what of an attention the device cannot do, or None."""
+    """Return why the device cannot run an attention, or None."""
     shape = shape_of(op.q)
     if len(shape) != 4:
         return f"over {list(shape)}, not [B, H, M, D]"
     elements = [element_of(x) for x in (op.q, op.k, op.v)]
     if not set(elements) <= set(DPU_FLOATS):
         return f"of {', '.join(elements)}"
-    return "with a scale that is no constant" if _scale(op) is None else None
+    return "with a scale that is not a constant" if _scale(op) is None else None
 
 
 def _scale(op: ScaledDotProductAttention) -> float | None:
@@ -86,7 +86,7 @@ def _scale(op: ScaledDotProductAttention) -> float | None:
 
 
 def _reach(op: ScaledDotProductAttention, mask: SSAValue | None) -> Attribute | None:
-    """Return how many positions each query row may attend to, or None for all."""
+    """Return the number of positions that each query row may attend to, or None for all."""
     if mask is None:
         return None
     found = reach_of(mask, shape_of(op.q)[2], shape_of(op.k)[2])
@@ -112,7 +112,7 @@ def _lower(op: ScaledDotProductAttention) -> None:
 
 
 def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Return the parts of keys and values of the first sequence, then of the next ones."""
+    """Return the parts of keys and values, sequence by sequence."""
     keys, values = _aligned(op.k, op.v)
     each = [SequenceOf(op, number) for number in range(shape_of(op.q)[0])]
     found = [[of(part) for of in each for part in parts] for parts in (keys, values)]
@@ -121,21 +121,21 @@ def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], li
 
 @dataclass(frozen=True)
 class LowerAttention(ModulePass):
-    """Gives attention to DPU and SHAVE.
+    """Lower attention to DPU and SHAVE.
 
     Before:  %k = ov.Concat(%past, %new)
              %y = ov.ScaledDotProductAttention(%q, %k, %v, %mask, 0.18)
     After:   %y = npu.attention %q keys %past, %new values … mask %mask {scale = 0.18}
 
-    A cache and its new rows stay apart: they are joined on their way into CMX, so that the cache is
-    never copied in DDR. So do the blocks of a cache that lies in several, and the caches of the
-    sequences of a batch, if the graph joins them. A cache in 8 bits, or in 16 under
-    f32, stays so (``narrow_rows``): the DPU takes it as it is, with the scales of its rows, if they
-    are integers. Where the mask
-    forbids rows their last positions whatever the inputs, as causal masks do, ``reach`` says so.
+    A cache and its new rows stay separate: they are joined on their way into CMX, so the cache is
+    never copied in DDR. The same holds for the blocks of a block cache, and for the caches of a
+    batch's sequences, if the graph concatenates them. A cache in 8 bits, or in 16 bits under f32,
+    keeps its type (``narrow_rows``): the DPU reads it directly, with the scales of its rows if they
+    are integers. Where the mask excludes the last positions of rows for all inputs, as causal masks
+    do, ``reach`` states it.
 
     Raises:
-        UnsupportedModel: a rank other than 4, or a scale that is no constant.
+        UnsupportedModel: a rank other than 4, or a scale that is not a constant.
     """
 
     name = "lower-attention"

@@ -1,4 +1,4 @@
-"""The reach of a mask: the positions that rows may attend to, as far as the compiler can know.
+"""Reach of a mask: the positions that rows may attend to, as known at compile time.
 
 Most masks have a constant part: no token attends to later ones. The rest depends on inputs and can
 only mask more positions.
@@ -23,10 +23,10 @@ from compiler_layer.rewriting.match import scalar_of
 Flags = npt.NDArray[np.bool_]
 
 _VERY_LOW = -3e4
-"""An upper bound of addends that mask a position: exporters add the lowest f16 or f32."""
+"""Upper bound of addends that mask a position: exporters add the lowest f16 or f32."""
 
 _MOST = 1 << 26
-"""The highest number of elements of a mask that is looked at."""
+"""Maximum number of elements of a mask that is evaluated."""
 
 _VIEWS = (shape.Reshape, shape.Unsqueeze, shape.Squeeze)
 _ALL = (logic.BitwiseAnd, logic.LogicalAnd)
@@ -34,7 +34,7 @@ _ANY = (logic.BitwiseOr, logic.LogicalOr)
 
 
 def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | None:
-    """Return, for each row, the end of the positions that a mask may let it attend to.
+    """Return, for each row, the end of the positions that the mask may let it attend to.
 
     Args:
         mask: boolean or additive; broadcasts to [..., rows, positions].
@@ -57,13 +57,13 @@ def reach_of(mask: SSAValue, rows: int, positions: int) -> tuple[int, ...] | Non
 
 
 class _Masks:
-    """Constant parts of masks; each value is looked at once."""
+    """Constant parts of masks; each value is evaluated once."""
 
     def __init__(self) -> None:
         self._found: dict[SSAValue, Flags | None] = {}
 
     def forbidden(self, mask: SSAValue) -> Flags | None:
-        """Return the positions that are masked for all inputs; None if nothing is known."""
+        """Return the positions that are masked for all inputs; None if unknown."""
         dims = shape_of(mask)
         if not is_static(dims) or math.prod(dims) > _MOST:
             return None
@@ -79,7 +79,7 @@ class _Masks:
         return _viewed(self.forbidden(op.operands[0]), op) if isinstance(op, _VIEWS) else None
 
     def _never(self, value: SSAValue) -> Flags | None:
-        """Return where booleans are false for all inputs."""
+        """Return the positions at which booleans are false for all inputs."""
         if value not in self._found:
             self._found[value] = self._computed(value)
         return self._found[value]

@@ -1,7 +1,7 @@
-"""Keys and values that are stored in fewer bits, which the DPU reads as they are.
+"""Keys and values that are stored in fewer bits, and that the DPU reads directly.
 
-Integers of 8 bits have a scale for each row, which the DPU applies. Floats of 8 or 16 bits have
-none: ``move-row-scales`` moves a scale that all rows share out of attention.
+8-bit integers have a scale for each row, which the DPU applies. 8- and 16-bit floats have none:
+``move-row-scales`` moves a scale that all rows share out of attention.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, reshape_before
 
 INTEGERS = ("i8", "u8")
-"""Types of integers that the DPU scales by rows."""
+"""Integer types that the DPU scales by rows."""
 
 NARROW_FLOATS = FLOAT8 | {"f16", "bf16"}
-"""Types of floats that the DPU widens itself."""
+"""Float types that the DPU widens itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class NarrowRows:
 
     Attributes:
         keys: parts [1, Hkv, S, D].
-        values: as many parts.
-        key_scales: for each part [1, Hkv, S, 1], or none.
-        value_scales: likewise.
+        values: parts, in the same number as keys.
+        key_scales: [1, Hkv, S, 1] for each part, or empty.
+        value_scales: [1, Hkv, S, 1] for each part, or empty.
     """
 
     keys: Sequence[SSAValue]
@@ -47,12 +47,12 @@ class NarrowRows:
 def narrow_rows(
     op: ScaledDotProductAttention, keys: Sequence[SSAValue], values: Sequence[SSAValue]
 ) -> NarrowRows:
-    """Return keys and values as they are stored, if all their parts have one narrow type.
+    """Return keys and values in their stored type, if all parts have one narrow type.
 
     Args:
         op: the attention, before which new ops are inserted.
         keys: parts along the sequence.
-        values: as many parts.
+        values: parts, in the same number as keys.
     """
     found = [_stored(part) for part in (*keys, *values)]
     known = [each for each in found if each is not None]
@@ -108,7 +108,7 @@ def _moved(
 
 
 def _stored(part: SSAValue) -> _Stored | None:
-    """Return the stored rows of a part, or None if they are of no narrow type."""
+    """Return the stored rows of a part, or None if their type is not narrow."""
     move = producer(part, Transpose) or producer(part, Reshape)
     wide = part if move is None else move.x
     if not _keeps_channels(move, wide, part):
@@ -125,7 +125,7 @@ def _stored(part: SSAValue) -> _Stored | None:
 
 
 def _keeps_channels(move: Transpose | Reshape | None, wide: SSAValue, part: SSAValue) -> bool:
-    """Return whether the last dimension stays the last, so that rows stay rows."""
+    """Return whether the last dimension stays last, so that rows stay rows."""
     if isinstance(move, Transpose):
         return move.permutation()[-1] == len(shape_of(wide)) - 1
     return shape_of(wide)[-1] == shape_of(part)[-1]

@@ -1,4 +1,4 @@
-"""One sequence of a batch, read where it comes from, before it is joined with the others."""
+"""One sequence of a batch, read from its source before the batch is concatenated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from compiler_layer.rewriting.replace import insert_before, reshape_before, slic
 
 @dataclass(frozen=True, slots=True)
 class SequenceOf:
-    """A function from values [B, …] to those of one sequence, through ops that cost nothing.
+    """Function from values [B, …] to those of one sequence, through ops that cost nothing.
 
-    Caches of several sequences lie apart, and a graph joins them to a batch. One sequence of the
-    batch is the cache itself, so nothing needs to be joined.
+    Caches of several sequences are separate tensors, which a graph concatenates to a batch. One
+    sequence of the batch is the cache itself, so nothing needs to be concatenated.
 
     Args:
-        place: new ops are inserted before it.
-        number: the sequence.
+        place: op before which new ops are inserted.
+        number: number of the sequence.
     """
 
     place: Operation
@@ -62,10 +62,10 @@ class SequenceOf:
             if self.number < begin + count:
                 return SequenceOf(self.place, self.number - begin)(part)
             begin += count
-        raise IndexError(f"sequence {self.number} of {begin}")
+        raise IndexError(f"sequence {self.number}: the batch has {begin}")
 
     def _of_rows(self, rows: Dequantize) -> SSAValue:
-        """Take rows of 8 bits and their scales, if both have the same dimensions."""
+        """Take 8-bit rows and their scales, if both have the same dimensions."""
         tables = [rows.scale] if rows.zero is None else [rows.scale, rows.zero]
         rank = len(shape_of(rows.stored))
         if any(len(shape_of(table)) != rank for table in tables):

@@ -1,7 +1,7 @@
 """The ``simplify`` pass; begin with ``rules``, the table of rules by op.
 
 ends             padding and rolling
-gather, scatter  reads and writes of elements at known places
+gather, scatter  reads and writes of elements at constant indices
 rises            leaky rectifiers and repeated elements
 """
 

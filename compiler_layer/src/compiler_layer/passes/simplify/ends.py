@@ -1,4 +1,4 @@
-"""Rules for ops that work on the ends of axes: padding, cropping, rolling."""
+"""Rules for ops on the ends of axes: padding, cropping, rolling."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler_layer.elements import NUMPY
 from compiler_layer.rewriting.replace import insert_before, slice_before
 
 MOST_PADDED = 1 << 22
-"""Elements; what is added to larger tensors is not kept as constants."""
+"""Maximum number of elements of a result whose padding becomes constants."""
 
 
 def roll(op: slicing.Roll) -> SSAValue | None:
-    """Elements that move around: what is before a cut goes behind what is after it."""
+    """Replace a roll: concatenate the elements behind a cut with the elements before it."""
     shifts = op.shifts()
     if shifts is None:
         return None
@@ -35,13 +35,13 @@ def roll(op: slicing.Roll) -> SSAValue | None:
 
 
 def pad_of_nothing(op: padding.Pad) -> SSAValue | None:
-    """Padding that neither adds nor takes away."""
+    """Remove padding that neither adds nor removes elements."""
     ends = _ends(op)
     return op.x if ends is not None and not any(map(any, ends)) else None
 
 
 def pad_of_constants(op: padding.Pad) -> SSAValue | None:
-    """Padding with a known number: constants, and what lies between them."""
+    """Replace padding with a constant number: concatenate constants and the operand."""
     ends = _ends(op)
     number = np.zeros(()) if op.value is None else values_of(op.value)
     if ends is None or number is None or op.pad_mode.data != "constant":
@@ -62,7 +62,7 @@ def pad_of_constants(op: padding.Pad) -> SSAValue | None:
 
 
 def _ends(op: padding.Pad) -> list[tuple[int, int]] | None:
-    """How many elements are added before and behind, for each axis; None if that is not known."""
+    """Return the elements added before and behind each axis; None if they are not constant."""
     begin, end = (values_of(each) for each in (op.pads_begin, op.pads_end))
     if begin is None or end is None:
         return None
@@ -74,7 +74,7 @@ def _ends(op: padding.Pad) -> list[tuple[int, int]] | None:
 def _constant(
     place: OvOp, beside: SSAValue, axis: int, count: int, number: np.ndarray
 ) -> Sequence[SSAValue]:
-    """So many elements of a number; none if there are to be fewer than one."""
+    """Return a constant of ``count`` repeated numbers; nothing if ``count`` is below 1."""
     if count < 1:
         return []
     dims, element = list(shape_of(beside)), element_of(beside)

@@ -1,7 +1,4 @@
-"""Gathers that are something simpler: slices and repetitions, which cost nothing, or rows.
-
-They are rules of ``simplify``.
-"""
+"""Rules of ``simplify`` that replace gathers by slices and broadcasts, or by gathers of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from compiler_layer.rewriting.replace import insert_before, reshape_before, slic
 
 
 def gather_of_everything(op: gather.Gather) -> SSAValue | None:
-    """A gather along a dimension at 0, 1, 2 … to its end, or along a dimension of 1."""
+    """Remove a gather at 0, 1, 2 … to a dimension's end, or along a dimension of 1."""
     length = shape_of(op.data)[op.known_axis()]
     indices = values_of(op.indices)
     ordered = indices is not None and np.array_equal(indices.reshape(-1), np.arange(length))
@@ -35,7 +32,7 @@ def gather_of_everything(op: gather.Gather) -> SSAValue | None:
 
 
 def gather_of_a_slice(op: gather.Gather) -> SSAValue | None:
-    """A gather at indices with equal, positive distances, one index among them."""
+    """Replace a gather at one index, or at indices with a constant positive step, by a slice."""
     indices = _known(op)
     if indices is None:
         return None
@@ -50,7 +47,7 @@ def gather_of_a_slice(op: gather.Gather) -> SSAValue | None:
 
 
 def gather_of_repetitions(op: gather.Gather) -> SSAValue | None:
-    """A gather at 0, 0, 1, 1 …: each index as often, as of channels that share an angle."""
+    """Replace a gather at 0, 0, 1, 1 … by a broadcast, as of channels that share an angle."""
     indices = _known(op)
     axis = op.known_axis()
     length = shape_of(op.data)[axis]
@@ -68,9 +65,9 @@ def gather_of_repetitions(op: gather.Gather) -> SSAValue | None:
 
 
 def elements_of_whole_slices(op: gather.GatherElements) -> SSAValue | None:
-    """One index for each element, but the same one all over a slice: a gather of slices.
+    """Replace a gather of elements whose index is constant within a slice by a gather of slices.
 
-    It is how GPT-J looks up sines by position: ``table[position[i], j]`` for all j.
+    GPT-J looks up sines by position this way: ``table[position[i], j]`` for all j.
     """
     axis = int_value(op.axis) % len(shape_of(op.data))
     indices = _without_conversions(op.indices)
@@ -82,7 +79,7 @@ def elements_of_whole_slices(op: gather.GatherElements) -> SSAValue | None:
     others = [i for i in range(len(data)) if i != axis]
     if any(picked[i] != 1 or data[i] != wanted[i] for i in others):
         return None
-    # Rows of a table, if dimensions of 1 are all that stands before the axis.
+    # A table of rows if only dimensions of 1 precede the axis.
     lines, flat = op.data, reshape_before(op, indices, wanted[axis : axis + 1])
     if all(d == 1 for d in data[:axis]):
         lines, axis = reshape_before(op, lines, data[axis:]), 0
@@ -92,7 +89,7 @@ def elements_of_whole_slices(op: gather.GatherElements) -> SSAValue | None:
 
 
 def tuples_as_numbers(op: gather.GatherND) -> SSAValue | None:
-    """A gather at known tuples of indices: one at their numbers in row-major order."""
+    """Replace a gather at constant index tuples by one at row-major flat indices."""
     tuples = values_of(op.indices)
     if tuples is None or not tuples.size or int_value(op.batch_dims):
         return None
@@ -110,7 +107,7 @@ def tuples_as_numbers(op: gather.GatherND) -> SSAValue | None:
 
 
 def _without_conversions(value: SSAValue) -> SSAValue:
-    """A value before it was converted between types of integers."""
+    """Return a value before conversions between integer types."""
     convert = producer(value, elementwise.Convert)
     while convert is not None and element_of(convert.x) in ("i64", "i32"):
         value = convert.x
@@ -119,13 +116,13 @@ def _without_conversions(value: SSAValue) -> SSAValue:
 
 
 def _known(op: gather.Gather) -> Array | None:
-    """The indices, none negative, if they are known and the data is computed."""
+    """Return the indices, none negative, if they are constant and the data is not."""
     indices = values_of(op.indices)
     if indices is None or not indices.size or int_value(op.batch_dims):
         return None
     if max(indices.shape, default=1) < indices.size:
-        return None  # a matrix of them
+        return None  # an index matrix
     if constant_of(op.data) is not None:
-        return None  # a table: DMA gathers from it, or it is folded
+        return None  # a constant table: DMA gathers from it, or it is folded
     flat = indices.reshape(-1).astype(np.int64)
     return np.where(flat < 0, flat + shape_of(op.data)[op.known_axis()], flat)

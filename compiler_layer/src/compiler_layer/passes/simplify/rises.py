@@ -1,4 +1,4 @@
-"""Rules for leaky rectifiers and repeated elements, in ops that every device has."""
+"""Rules for leaky rectifiers and repeated elements, which use ops that every device supports."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.rewriting.replace import insert_before, reshape_before
 
 _EXACT = 1 << 24
-"""Up to here f32 counts elements exactly."""
+"""Limit up to which f32 counts elements exactly."""
 
 
 def leaky(op: PRelu) -> SSAValue | None:
-    """One slope from 0 to 1: the larger of an element and its product with the slope."""
+    """Replace PRelu with one slope from 0 to 1: max(x, slope · x)."""
     slope = None if element_of(op.slope) in RAW_FLOATS else values_of(op.slope)
     if slope is None or slope.size != 1 or not 0 <= slope.item() <= 1:
         return None
@@ -30,7 +30,7 @@ def leaky(op: PRelu) -> SSAValue | None:
 
 
 def repeated_elements(op: Interpolate) -> SSAValue | None:
-    """The nearest element below, a whole number of times as many: each comes so often."""
+    """Replace nearest-below upsampling by an integer factor: repeat each element."""
     modes = (op.mode.data, op.coordinate_transformation_mode.data, op.nearest_mode.data)
     axes, scales = ints_of(op.axes), values_of(op.scales)
     wanted, shape = shape_of(op.output), shape_of(op.x)

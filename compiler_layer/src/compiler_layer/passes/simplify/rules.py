@@ -1,4 +1,4 @@
-"""Removes ops that change nothing once shapes are static, and replaces some by simpler ones."""
+"""Removal of ops that change nothing in static shapes, and replacement by simpler ops."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ Rule = Callable[[Any], SSAValue | None]
 
 
 def same_type(op: OvOp) -> SSAValue | None:
-    """A conversion, broadcast, reshape, squeeze … to the type that the operand has already."""
+    """Remove a conversion, broadcast, reshape, squeeze … to the operand's own type."""
     return op.operands[0] if op.operands[0].type == op.results[0].type else None
 
 
 def whole_slice(op: slicing.Slice) -> SSAValue | None:
-    """A slice that takes everything, in order."""
+    """Remove a slice that takes all elements, in order."""
     taken = op.slices()
     if taken is None or any((s.step or 1) < 0 for s in taken):
         return None
@@ -66,7 +66,7 @@ def whole_slice(op: slicing.Slice) -> SSAValue | None:
 
 
 def identity_transpose(op: shape.Transpose) -> SSAValue | None:
-    """A transposition that keeps the order of the dimensions, or moves only dimensions of 1."""
+    """Replace a transpose that keeps the order of dimensions, except for dimensions of 1."""
     source = shape_of(op.x)
     order = op.permutation()
     moved = [axis for axis in order if source[axis] != 1]
@@ -78,7 +78,7 @@ def identity_transpose(op: shape.Transpose) -> SSAValue | None:
 
 
 def double_transpose(op: shape.Transpose) -> SSAValue | None:
-    """A transposition of a transposition."""
+    """Merge a transpose of a transpose."""
     inner = producer(op.x, shape.Transpose)
     if inner is None:
         return None
@@ -90,7 +90,7 @@ def double_transpose(op: shape.Transpose) -> SSAValue | None:
 
 
 def concat_of_one(op: slicing.Concat) -> SSAValue | None:
-    """A concatenation in which all operands but one are empty."""
+    """Remove the empty operands of a concatenation."""
     filled = [part for part in op.parts if shape_of(part)[op.known_axis()] != 0]
     if len(filled) == len(op.parts):
         return None
@@ -100,7 +100,7 @@ def concat_of_one(op: slicing.Concat) -> SSAValue | None:
 
 
 def and_with_true(op: logic.BitwiseAnd | logic.LogicalAnd) -> SSAValue | None:
-    """A conjunction with a constant that is true everywhere."""
+    """Remove a conjunction with a constant that is true everywhere."""
     for known, other in ((op.a, op.b), (op.b, op.a)):
         values = values_of(known)
         if (
@@ -114,7 +114,7 @@ def and_with_true(op: logic.BitwiseAnd | logic.LogicalAnd) -> SSAValue | None:
 
 
 def times_one(op: elementwise.Multiply) -> SSAValue | None:
-    """A product with a constant that is one everywhere."""
+    """Remove a multiplication by a constant that is one everywhere."""
     for known, other in ((op.a, op.b), (op.b, op.a)):
         small = np.prod(shape_of(known), dtype=int) == 1
         values = values_of(known) if small and element_of(known) not in RAW_FLOATS else None
@@ -124,7 +124,7 @@ def times_one(op: elementwise.Multiply) -> SSAValue | None:
 
 
 def outer_product(op: matmul.MatMul) -> SSAValue | None:
-    """A matrix product over a dimension of 1 is a product of elements; f32 stays exact."""
+    """Replace a matmul over a dimension of 1 by an element-wise multiplication; f32 stays exact."""
     a, b = shape_of(op.a), shape_of(op.b)
     if len(a) < 2 or len(b) < 2:
         return None
@@ -140,7 +140,7 @@ def outer_product(op: matmul.MatMul) -> SSAValue | None:
 
 
 def tile(op: padding.Tile) -> SSAValue | None:
-    """Repetitions of the whole: a broadcast along new dimensions before the repeated ones."""
+    """Replace a tile by a broadcast along new dimensions before the repeated ones."""
     wanted = shape_of(op.output)
     dims = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
     if 0 in wanted:
@@ -157,14 +157,14 @@ def tile(op: padding.Tile) -> SSAValue | None:
 
 
 def broadcast_of_one(op: shape.Broadcast) -> SSAValue | None:
-    """A broadcast that repeats nothing, and only adds dimensions of 1."""
+    """Replace a broadcast that only adds dimensions of 1 by a reshape."""
     if math.prod(shape_of(op.x)) != math.prod(shape_of(op.output)):
         return None
     return reshape_before(op, op.x, shape_of(op.output))
 
 
 def double_reshape(op: shape.Reshape) -> SSAValue | None:
-    """A reshape of a reshape."""
+    """Merge a reshape of a reshape."""
     inner = producer(op.x, shape.Reshape)
     if inner is None or 0 in shape_of(op.output):
         return None
@@ -194,11 +194,11 @@ RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     interpolate.Interpolate: (repeated_elements,),
     scatter.ScatterNDUpdate: (scatter_of_everything, scatter_of_places, scatter_of_runs),
 }
-"""What may become simpler, by op."""
+"""Rules of each op."""
 
 
 def simplify_op(op: OvOp) -> bool:
-    """Apply the rules of an op; tell whether one replaced it."""
+    """Apply the rules of an op; return whether one replaced it."""
     for rule in RULES.get(type(op), ()):
         value = rule(op)
         if value is not None and tensor_type(value) == op.results[0].type:
@@ -209,7 +209,7 @@ def simplify_op(op: OvOp) -> bool:
 
 @dataclass(frozen=True)
 class Simplify(ModulePass):
-    """Removes ops that change nothing, and replaces some by simpler ones.
+    """Remove ops that change nothing, and replace others by simpler ones.
 
     Before:  %a = ov.Concat(%empty : tensor<1x4x0x32xf32>, %new) ; %b = ov.Broadcast(%a, [1,4,7,32])
     After:   %new

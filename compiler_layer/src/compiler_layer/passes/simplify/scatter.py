@@ -1,4 +1,4 @@
-"""Updates of known slices: what exporters write an assignment to a part of a mask as."""
+"""Rules for updates of constant slices, as exporters write assignments to a part of a mask."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
 
 MOST_RUNS = 64
-"""Of slices that follow each other; with more of them pieces cost more than the update."""
+"""Maximum number of contiguous runs; more would cost more than the update."""
 
 
 def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
-    """An update of all slices, in order: how exporters write an assignment to ``mask[:, :n]``."""
+    """Replace an update of all slices, in order; exporters write ``mask[:, :n] = …`` so."""
     indices = values_of(op.indices)
     if indices is None or op.reduction.data != "none":
         return None
@@ -35,7 +35,7 @@ def scatter_of_everything(op: scatter.ScatterNDUpdate) -> SSAValue | None:
 
 
 def scatter_of_runs(op: scatter.ScatterNDUpdate) -> SSAValue | None:
-    """An update of slices in ascending order: what is between them, and the updates, joined."""
+    """Replace an update of ascending slices: concatenate the slices between and the updates."""
     indices = values_of(op.indices)
     if indices is None or indices.shape[-1] != 1 or op.reduction.data != "none":
         return None
@@ -49,10 +49,10 @@ def scatter_of_runs(op: scatter.ScatterNDUpdate) -> SSAValue | None:
 
 
 def scatter_of_places(op: scatter.ScatterNDUpdate) -> SSAValue | None:
-    """An update, number by number, of some places along one dimension: slices along that one.
+    """Replace an element-wise update of some places along one dimension by slices.
 
-    It is how exporters write an assignment to ``angles[..., 1:n:3]``, as interleaved M-RoPE makes:
-    data, indices and updates are flat.
+    Exporters write ``angles[..., 1:n:3] = …`` so, as in interleaved M-RoPE: data, indices and
+    updates are flat.
     """
     indices, whole = values_of(op.indices), producer(op.data, shape.Reshape)
     if indices is None or whole is None or op.reduction.data != "none":
@@ -78,7 +78,7 @@ def scatter_of_places(op: scatter.ScatterNDUpdate) -> SSAValue | None:
 def _joined(
     op: scatter.ScatterNDUpdate, data: SSAValue, updates: SSAValue, axis: int, places: Array
 ) -> SSAValue | None:
-    """Slices of data, and updates at some ascending places, joined; None if there are too many."""
+    """Concatenate slices of data with updates at ascending places; None if runs are too many."""
     breaks = np.flatnonzero(np.diff(places) != 1) + 1
     if len(breaks) >= MOST_RUNS:
         return None

@@ -1,8 +1,8 @@
-"""Blocks of attention: of query rows, of keys, and whether all scores are kept at once.
+"""Blocks of attention: of query rows and of keys, and the choice between single-pass and online.
 
-A unit is what a tile does at a time: rows of the query heads that share a key head. With one block
-of rows for each key head, tiles split over heads, of all sequences; with more, they share a head's
-rows.
+A unit is the work of one tile at a time: rows of the query heads that share a key head. With one
+block of rows per key head, tiles split the heads of all sequences; with more blocks, they split a
+head's rows.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
 _GRAIN = 16
-"""Blocks of keys are multiples of this."""
+"""Granularity of blocks of keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionProblem:
-    """q [heads, m, depth] over ``length`` positions of keys and values in ``parts`` tensors.
+    """Attention of q [heads, m, depth] over ``length`` positions in ``parts`` tensors.
 
-    All of it for each of ``sequences``.
+    These sizes hold for each of ``sequences``.
     """
 
     heads: int
@@ -43,9 +43,9 @@ class AttentionProblem:
     mask: str | None = None
     mask_per_head: bool = False
     scales: str | None = None
-    """The type of what rows of keys and values in 8 bits are worth."""
+    """Type of the row scales of keys and values in 8 bits."""
     reach: tuple[int, ...] = ()
-    """For each query row, how many positions it may attend to; empty if that is all."""
+    """Number of positions that each query row may attend to; empty for all positions."""
     sequences: int = 1
     mask_per_sequence: bool = False
 
@@ -62,7 +62,7 @@ class AttentionProblem:
 
 @dataclass(frozen=True, slots=True)
 class AttentionChoice:
-    """Query rows of a unit, keys of a block, and positions whose scores are kept at once."""
+    """Query rows of a unit, keys of a block, and positions whose scores CMX holds together."""
 
     rows: int
     keys: int
@@ -76,7 +76,7 @@ class _Sizes:
 
     least: int
     doubled: int
-    """With what the next step loads."""
+    """Bytes including the loads of the next step."""
 
 
 @cache
@@ -129,7 +129,7 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
         kept = queries + scores + sums + 2 * 4 * stacked
         passing = keys + values + mask
         return _Sizes(int(kept + passing), int(kept + 2 * passing))
-    # Scores are dead where the context comes to be, weights where the next scores do.
+    # Scores are dead where the context is placed, and weights where the next scores are.
     first, second = queries + scores + mask, stacked * choice.positions * width(x.q) + sums
     return _Sizes(
         int(max(first + keys, second + values)),
@@ -138,7 +138,7 @@ def _sizes(x: AttentionProblem, choice: AttentionChoice) -> _Sizes:
 
 
 def _tables(x: AttentionProblem, keys: int, heads: int) -> Moved:
-    """The scales of a block of keys and of values, for units of so many key heads."""
+    """Return the transfers of the scales of a block of keys and values, for ``heads`` key heads."""
     if x.scales is None:
         return Moved(0, 0, 0)
     every = int(x.key_heads * width(x.scales))
@@ -166,7 +166,7 @@ def price_attention(x: AttentionProblem, choice: AttentionChoice, machine: Machi
 
 
 def _reaching(price: Price, x: AttentionProblem, choice: AttentionChoice) -> Price:
-    """A price as it is if no unit looks farther than it must: blocks beyond are left out."""
+    """Scale a price by the share of positions that units attend to; blocks beyond are skipped."""
     attended = _attended(x, choice.rows, choice.tiles)
     if attended == 1.0:
         return price
@@ -180,7 +180,7 @@ def _reaching(price: Price, x: AttentionProblem, choice: AttentionChoice) -> Pri
 
 @cache
 def _attended(x: AttentionProblem, rows: int, tiles: int) -> float:
-    """The share of positions that groups of units attend to, each as far as its farthest."""
+    """Return the share of positions that groups attend to; a group's longest reach decides."""
     if not x.reach:
         return 1.0
     units = _limits(x.reach, rows) * x.all_heads
@@ -190,7 +190,7 @@ def _attended(x: AttentionProblem, rows: int, tiles: int) -> float:
 
 @cache
 def _limits(reach: tuple[int, ...], rows: int) -> list[int]:
-    """How far each block of query rows looks."""
+    """Return the reach of each block of query rows."""
     return [max(reach[begin : begin + rows]) for begin in range(0, len(reach), rows)]
 
 
@@ -288,7 +288,7 @@ def _program_ns(
 
 @cache
 def _row_work(program: tuple[Instruction, ...], windows: tuple[tuple[int, str], ...]) -> ShaveWork:
-    """What one row takes, however many a unit has."""
+    """Return the work of one row, whatever the number of rows of a unit."""
     return kernel_work(program, 1, windows)
 
 
@@ -312,7 +312,7 @@ def _mask_moved(
 ) -> tuple[Moved, ...]:
     if x.mask is None:
         return ()
-    # One for all heads is loaded once for tiles with the same rows, of a sequence or of all.
+    # A mask for all heads is loaded once for tiles with the same rows, of one sequence or of all.
     alike = heads if not x.mask_per_sequence else min(heads, x.key_heads)
     shared = used if x.mask_per_head else max(1, used // alike)
     run = int(choice.positions * width(x.mask))

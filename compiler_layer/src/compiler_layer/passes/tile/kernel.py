@@ -1,7 +1,7 @@
-"""Blocks of SHAVE kernels: whole rows, cut along the outer dimensions of the domain.
+"""Blocks of SHAVE kernels: complete rows, cut along the outer dimensions of the domain.
 
-A row that is too wide for CMX is cut into ranges of columns, if each column is computed by itself:
-logits of a large vocabulary are scaled or capped like this.
+A row that is too wide for CMX is cut into ranges of columns if columns are independent: logits of
+a large vocabulary are scaled or capped this way.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from driver_layer.abi.cost import ShaveWork, kernel_work, shave_ns
 from driver_layer.abi.shave import ACROSS_COLUMNS, GRID_DIMS, MAX_ELEMENTS, Instruction
 
 _MANY = 400
-"""Candidates beyond which only the outermost cut dimension is cut unevenly."""
+"""Number of candidates beyond which a dimension's list of cuts is thinned out."""
 
 _GRAIN = 64
-"""Ranges of columns begin at multiples of this: whole words of DMA, for elements of a byte, too."""
+"""Granularity of ranges of columns: complete DMA words, even for one-byte elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand over the domain: dimensions of 1 where it repeats."""
+    """An operand over the domain; dimensions of 1 where it repeats."""
 
     shape: Shape
     element: str
@@ -55,11 +55,11 @@ class KernelChoice:
 def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
     """Choose the block of a kernel.
 
-    A block has no more outer dimensions of its own kind than the grid of a kernel: where there are
-    more, some are cut to 1.
+    The outer dimensions of a block must fit the dimensions of a kernel's grid; excess dimensions
+    are cut to 1.
 
     Raises:
-        DoesNotFit: one row does not fit CMX, and may not be cut.
+        DoesNotFit: one row does not fit CMX, and must not be cut.
     """
     best: tuple[float, KernelChoice] | None = None
     for block in _blocks(x, _widths(x, machine)):
@@ -78,7 +78,7 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
 
 
 def _widths(x: KernelProblem, machine: Machine) -> list[int]:
-    """The columns that a block may have: all, or fewer where not even one whole row fits."""
+    """Return the candidate numbers of columns: all, or fewer if no complete row fits."""
     row = x.domain[-1]
     if _need(x, _one_row(x)) <= machine.cmx_bytes or not _may_cut_rows(x.program):
         return [row]
@@ -86,7 +86,7 @@ def _widths(x: KernelProblem, machine: Machine) -> list[int]:
 
 
 def _may_cut_rows(program: tuple[Instruction, ...]) -> bool:
-    """Whether each column is computed by itself."""
+    """Return whether columns are independent."""
     return not any(instruction.op in ACROSS_COLUMNS for instruction in program)
 
 
@@ -95,7 +95,7 @@ def _one_row(x: KernelProblem) -> Shape:
 
 
 def _blocks(x: KernelProblem, widths: list[int]) -> Iterator[Shape]:
-    """Blocks in which the dimensions are cut, each by itself or together."""
+    """Yield blocks with all combinations of cuts of the dimensions."""
     sizes = [*(list(cuts(d)) for d in x.domain[:-1]), widths]
     while math.prod(map(len, sizes)) > _MANY:
         longest = max(range(len(sizes)), key=lambda axis: len(sizes[axis]))
@@ -104,7 +104,7 @@ def _blocks(x: KernelProblem, widths: list[int]) -> Iterator[Shape]:
 
 
 def _grid_dims(x: KernelProblem, block: Shape) -> int:
-    """Dimensions of a block's grid: neighbours that each operand has whole, or repeats, are one."""
+    """Return a block's grid dimensions; neighbours that repeat for the same operands are joined."""
     kinds: list[tuple[bool, ...]] = []
     for axis, size in enumerate(block[:-1]):
         kind = tuple(one.shape[axis] == 1 for one in (*x.inputs, *x.outputs))
@@ -122,7 +122,7 @@ def _bytes(operands: tuple[Operand, ...], block: Shape) -> int:
 
 
 def _need(x: KernelProblem, block: Shape) -> int:
-    """Bytes of CMX that a block takes."""
+    """Return the bytes of CMX that a block needs."""
     return _bytes((*x.inputs, *x.outputs), block)
 
 
@@ -161,13 +161,13 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
 
 @cache
 def _row_work(x: KernelProblem, columns: int) -> ShaveWork:
-    """What one row of a block takes, however many rows it has."""
+    """Return the work of one row of a block, whatever the number of rows."""
     windows = [(min(columns, one.shape[-1]), one.element) for one in (*x.inputs, *x.outputs)]
     return kernel_work(x.program, 1, windows)
 
 
 def _reloads(operand: Operand, counts: list[int]) -> int:
-    """How often a part is loaded: not again for blocks that differ only where it repeats."""
+    """Return a part's number of loads; blocks that differ only where it repeats share a load."""
     varying = [axis for axis, d in enumerate(operand.shape) if d > 1 and counts[axis] > 1]
     return math.prod(counts[: varying[-1] + 1]) if varying else 1
 

@@ -1,8 +1,8 @@
-"""What a choice of blocks is priced for: the engines of a platform, and how they overlap.
+"""The machine that choices of blocks are priced for: a platform's engines, and their overlap.
 
-How it works. An op runs as steps; while one computes, DMA loads what the next needs and stores what
-the last made. A step therefore takes as long as the slowest of the three, if CMX has room for it;
-otherwise they take turns. What single tasks take is a matter of ``driver_layer.abi.cost``.
+An op runs as steps; while one computes, DMA loads the operands of the next and stores the results
+of the last. A step therefore takes as long as the slowest of the three if CMX has room for it;
+otherwise they alternate. ``driver_layer.abi.cost`` has the times of single tasks.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from driver_layer.abi.cost.dma import ddr_bytes_per_ns, padded_bytes
 from driver_layer.abi.platforms import Platform
 
 TASK_NS = 250.0
-"""What a task costs beyond its work: its issue and its barriers (A: nothing public says)."""
+"""Overhead of a task beyond its work: issue and barriers (A: no public source)."""
 
 _USABLE = 0.97
-"""The part of CMX that is planned with; alignment and gaps between buffers take the rest."""
+"""Share of CMX that is planned with; alignment and gaps between buffers take the rest."""
 
 
 def round_up(value: int, grain: int) -> int:
-    """The next multiple."""
+    """Round up to a multiple of ``grain``."""
     return -(-value // grain) * grain
 
 
 @cache
 def width(element: str) -> float:
-    """Bytes of an element; half a byte of one of four bits."""
+    """Return the bytes of an element; 0.5 for 4-bit elements."""
     return 0.5 if element in FOUR_BIT else NUMPY[element].itemsize
 
 
 def cuts(length: int, grain: int = 1, most: int | None = None) -> Iterator[int]:
-    """Block sizes of a dimension, largest first: cut into 1, 2, 3, 4, 6, 8, 12, 16 … equal parts.
+    """Yield block sizes of a dimension, largest first: 1, 2, 3, 4, 6, 8, 12, 16 … equal parts.
 
     Args:
-        length: of the dimension.
-        grain: sizes below the whole length are multiples of this.
-        most: the largest size wanted.
+        length: size of the dimension.
+        grain: granularity of sizes below the full length.
+        most: maximum size.
     """
     last, parts, three = 0, 1, False
     while True:
@@ -56,7 +56,7 @@ def cuts(length: int, grain: int = 1, most: int | None = None) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Transfers of one size between DDR and CMX; ``run`` bytes of it lie together in DDR."""
+    """Transfers of one size between DDR and CMX; ``run`` bytes of each are contiguous in DDR."""
 
     count: int
     nbytes: int
@@ -67,7 +67,7 @@ class Pipeline(NamedTuple):
     """Equal steps that overlap with their loads and stores.
 
     ``first_ns`` is the load that nothing hides; ``steps`` may be fractional, where the last is
-    smaller. ``overlaps`` tells whether CMX has room for the loads of the next step.
+    smaller. ``overlaps`` is True if CMX has room for the loads of the next step.
     """
 
     first_ns: float
@@ -79,13 +79,13 @@ class Pipeline(NamedTuple):
 
     @property
     def dma_ns(self) -> float:
-        """How long transfers take, one after the other."""
+        """Time of all transfers, one after the other."""
         later = max(0.0, self.steps - 1) * self.load_ns
         return self.first_ns + later + self.steps * self.store_ns
 
     @property
     def ns(self) -> float:
-        """The whole time."""
+        """Time from begin to end."""
         if self.overlaps:
             between = max(self.load_ns, self.work_ns, self.store_ns)
             return self.first_ns + max(0.0, self.steps - 1) * between + self.work_ns + self.store_ns
@@ -94,61 +94,61 @@ class Pipeline(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What an op takes, cut in a certain way; tasks are averages and need not be whole."""
+    """Time and tasks of an op with given blocks; numbers of tasks are averages, not integers."""
 
     work_ns: float
-    """From its begin to its end, if it has the device for itself and tasks begin at once."""
+    """Time from begin to end if the op has the device alone and tasks start immediately."""
     dma_ns: float
-    """How long transfers move something."""
+    """Time of all transfers."""
     dpu_ns: float
-    """How long the DPU of one tile works."""
+    """Time of the DPU of one tile."""
     shave_ns: float
     transfers: float
     products: float
     invocations: float
     ahead_ns: float = 0.0
-    """Of its begin, what weights take that may be loaded before."""
+    """Share of the begin that loads weights, which may be loaded ahead."""
     tail_ns: float = 0.0
-    """Of its end, what follows the last load: the next op's loads may begin there."""
+    """Share of the end after the last load; the next op's loads may begin there."""
 
     @property
     def tasks(self) -> float:
-        """Tasks of all engines."""
+        """Number of tasks of all engines."""
         return self.transfers + self.products + self.invocations
 
     @property
     def ns(self) -> float:
-        """What choices are compared by: the work, and what its tasks cost beside it."""
+        """Time by which choices are compared: the work, and the overhead of its tasks."""
         return self.work_ns + self.tasks * TASK_NS
 
     def times(self, factor: float) -> Price:
-        """So many of them, one after the other."""
+        """Return the price of ``factor`` equal ops, one after the other."""
         scaled = Price(*(factor * each for each in self))
         return scaled._replace(ahead_ns=self.ahead_ns, tail_ns=self.tail_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A platform, and how many of its NCE tiles may be used."""
+    """A platform, and the number of NCE tiles that may be used."""
 
     platform: Platform
     tiles: int
     _known: dict[tuple[int, int], tuple[float, int]] = field(
         default_factory=dict[tuple[int, int], tuple[float, int]], compare=False, repr=False
     )
-    """What ``_moved`` has given, as thousands of choices move the same blocks."""
+    """Cache of ``_moved``, because thousands of choices move equal blocks."""
 
     @property
     def cmx_bytes(self) -> int:
-        """What may be planned with, on each tile."""
+        """Bytes of CMX to plan with, on each tile."""
         return int(self.platform.workspace_bytes * _USABLE)
 
     def tile_counts(self) -> list[int]:
-        """Numbers of tiles worth trying: powers of two, and all."""
+        """Return the candidate numbers of tiles: powers of two, and all."""
         return sorted({1 << i for i in range(self.tiles.bit_length())} | {self.tiles})
 
     def move_ns(self, *moved: Moved) -> float:
-        """Give the time of transfers that begin together, shared by all ports and DDR."""
+        """Return the time of transfers that begin together and share all ports and DDR."""
         ports, longest, total = 0.0, 0.0, 0
         for one in moved:
             if one.count:
@@ -160,7 +160,7 @@ class Machine:
         return max(ports / self.platform.dma_ports, longest, in_ddr)
 
     def _moved(self, nbytes: int, run: int) -> tuple[float, int]:
-        """The time of one transfer by itself, and the bytes that it takes of DDR's bandwidth."""
+        """Return the time of one transfer alone, and the bytes of DDR bandwidth that it takes."""
         known = self._known.get((nbytes, run))
         if known is None:
             alone = dma_ns(self.platform, nbytes, Space.DDR, Space.CMX, run)

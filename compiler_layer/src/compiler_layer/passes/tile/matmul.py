@@ -1,8 +1,8 @@
-"""Blocks of matrix products.
+"""Blocks of matmuls.
 
 Rows are the outer loop, columns the inner one: a block of activations stays in CMX while weights
-pass by it. Channels are cut only where a block would not fit otherwise; then activations pass by
-again for every block of columns.
+are streamed. Channels are cut only if a block would not fit otherwise; then activations are
+streamed again for every block of columns.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from driver_layer.abi.cost import DpuWork, ShaveWork, dpu_ns, shave_ns
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
 _GRAIN = 16
-"""Columns and channels are cut at multiples of this (channel alignment of the DPU)."""
+"""Granularity of columns and channels (channel alignment of the DPU)."""
 
 
 class Strategy(Enum):
-    """How tiles share a product; the value is what the op's ``split`` says.
+    """Distribution of a matmul over tiles; the value is that of the op's ``split``.
 
-    On one tile both come to the same, what the field calls Clustering.
+    On one tile both are equal; the usual name is Clustering.
     """
 
     SPLIT_OVER_HEIGHT = "m"
-    """Each tile takes other rows; weights go to all of them at once."""
+    """Each tile computes other rows; weights are broadcast to all tiles."""
     SPLIT_OVER_KERNEL = "n"
-    """Each tile takes other output channels; rows go to all of them at once."""
+    """Each tile computes other output channels; rows are broadcast to all tiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatMulProblem:
-    """``batch`` products [m, k] x [k, n]; ``tables`` has groups and bytes of an entry for each."""
+    """``batch`` matmuls [m, k] x [k, n]; ``tables`` has (groups, bytes of an entry) per table."""
 
     batch: int
     m: int
@@ -60,13 +60,13 @@ class MatMulProblem:
     tables: tuple[tuple[int, int], ...] = ()
     row_scales: bool = False
     b_by_columns: bool = False
-    """b is stored [k, n], and loaded so."""
+    """True if b is stored and loaded as [k, n]."""
     chosen: bool = False
-    """b is taken from a stack as it is loaded: its channels are not cut, a run at a time comes."""
+    """True if b is gathered from a stack while loading; its channels are not cut."""
 
 
 class MatMulChoice(NamedTuple):
-    """Who does what: the block (m, n, k) that a tile computes at a time."""
+    """The strategy, the block (m, n, k) that a tile computes at a time, and the number of tiles."""
 
     strategy: Strategy
     block: tuple[int, int, int]
@@ -74,24 +74,24 @@ class MatMulChoice(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """Bytes of CMX that a block fills on a tile."""
+    """Bytes of CMX that a block needs on a tile."""
 
     act: int
     weight: int
     out: int
     total: int
-    """The sum in f32, where it is not the result."""
+    """The f32 sum, if it is not the result."""
     parts: int
-    """Blocks of channels."""
+    """Number of blocks of channels."""
 
     @property
     def least(self) -> int:
-        """One step by itself."""
+        """Bytes of one step alone."""
         return self.act + self.weight + self.out + self.total
 
     @property
     def doubled(self) -> int:
-        """With the operands of the next step, and the result of the last."""
+        """Bytes with the operands of the next step and the result of the last."""
         acts = self.act * (2 if self.parts > 1 else 1)
         return acts + 2 * (self.weight + self.out) + self.total
 
@@ -111,7 +111,7 @@ def _sizes(x: MatMulProblem, m: int, n: int, k: int) -> _Sizes:
 
 @cache
 def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
-    """Choose strategy and block of a product.
+    """Choose strategy and block of a matmul.
 
     Raises:
         DoesNotFit: the smallest block does not fit CMX.
@@ -120,29 +120,29 @@ def choose_matmul(x: MatMulProblem, machine: Machine) -> MatMulChoice:
     ranked = sorted((_least_ns(x, choice, machine), n, choice) for n, choice in numbered)
     if not ranked:
         need = _sizes(x, 1, min(x.n, _GRAIN), min(x.k, _k_grain(x))).least
-        raise DoesNotFit(f"a product of {x.k} channels", need, machine.cmx_bytes)
+        raise DoesNotFit(f"a matmul of {x.k} channels", need, machine.cmx_bytes)
     best = math.inf, -1, ranked[0][-1]
     for least_ns, number, choice in ranked:
         if least_ns > best[0]:
-            break  # nor can those behind be better
+            break  # choices are sorted by this lower bound
         best = min(best, (price_matmul(x, choice, machine).ns, number, choice))
     return best[-1]
 
 
 def _k_grain(x: MatMulProblem) -> int:
-    """Blocks of channels hold whole groups; one that no DPU task can take is cut all the same."""
+    """Return the granularity of channels: complete groups, unless a group exceeds a DPU task."""
     cuttable = not x.tables or (x.group >= x.k > DPU_MAX_DIM)
     return _GRAIN if cuttable else max(_GRAIN, x.group)
 
 
 def candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
-    """All choices that fit, the largest blocks first."""
+    """Yield all choices that fit, the largest blocks first."""
     channels = [x.k] if x.chosen else list(cuts(x.k, _k_grain(x), DPU_MAX_DIM))
     for tiles in machine.tile_counts():
         for strategy in Strategy:
             by_rows = strategy is Strategy.SPLIT_OVER_HEIGHT
             if by_rows and tiles == 1 < machine.tiles:
-                continue  # Clustering, which the other covers
+                continue  # Clustering, which SPLIT_OVER_KERNEL covers
             rows = -(-x.m // tiles) if by_rows else x.m
             columns = x.n if by_rows else min(x.n, round_up(-(-x.n // tiles), _GRAIN))
             widths = list(cuts(columns, _GRAIN, DPU_MAX_DIM))
@@ -154,10 +154,10 @@ def candidates(x: MatMulProblem, machine: Machine) -> Iterator[MatMulChoice]:
 
 
 def _channels(x: MatMulProblem, m: int, n: int, channels: Sequence[int], machine: Machine) -> int:
-    """Of some numbers of channels the first that fits, if it can be with the next step's; or 0."""
+    """Return the first number of channels that fits, preferably with the next step's; else 0."""
     act, weight, room = m * width(x.a), n * width(x.b), machine.cmx_bytes
     out = int(m * n * width(x.out))
-    # Most do not fit, whatever their tables and sums take: they need not be looked at.
+    # Most numbers do not fit even without tables and sums: skip them.
     first = bisect_left(channels, out - room, key=lambda k: -int(act * k) - int(weight * k))
     single = 0
     for k in channels[first:]:
@@ -170,9 +170,9 @@ def _channels(x: MatMulProblem, m: int, n: int, channels: Sequence[int], machine
 
 
 def _least_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float:
-    """What a choice cannot beat: its products, and its tasks but for loads.
+    """Return a lower bound of a choice's time: its matmuls, and its tasks without loads.
 
-    Most choices are worse than others by this alone, and pricing them takes long.
+    Most choices are worse than others by this bound alone, and exact pricing is slow.
     """
     (m, n, k), tiles = choice.block, choice.tiles
     rows, columns, parts = -(-x.m // m), -(-x.n // n), -(-x.k // k)
@@ -194,7 +194,7 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
     by_rows = choice.strategy is Strategy.SPLIT_OVER_HEIGHT
     used = min(tiles, row_blocks if by_rows else column_blocks)
     groups = -(-row_blocks // tiles) if by_rows else row_blocks
-    # Of rows that are shared the last group takes as long as any; of columns the last is shorter.
+    # The last group of shared rows takes as long as the others; the last of columns is shorter.
     passes = x.n / n if by_rows else x.n / (n * tiles)
     turns = max(1.0, passes) * parts
     tables = len(x.tables)
@@ -232,7 +232,7 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
 
 
 def _weight_moved(x: MatMulProblem, n: int, k: int, count: int) -> Moved:
-    """The loads of a block of b."""
+    """Return the loads of a block of b."""
     nbytes = int(n * k * width(x.b))
     if x.b_by_columns:
         return Moved(count, nbytes, nbytes if n == x.n else int(n * width(x.b)))
@@ -240,14 +240,14 @@ def _weight_moved(x: MatMulProblem, n: int, k: int, count: int) -> Moved:
 
 
 def _tables_moved(x: MatMulProblem, n: int, k: int, count: int) -> list[Moved]:
-    """The loads of what makes numbers of a block of b: few bytes of each row, if it is cut."""
+    """Return the loads of a block's scales and zero points: few bytes of each row if b is cut."""
     groups = -(-k // x.group) if x.group else 0
     rows = [min(groups, of_all) * size for of_all, size in x.tables]
     return [Moved(count, n * row, n * row if k == x.k else row) for row in rows]
 
 
 def _rounding_ns(m: int, n: int, sizes: _Sizes, machine: Machine) -> float:
-    """What it takes to round a sum to the result's type."""
+    """Return the time of rounding the f32 sum to the result's type."""
     if not sizes.total:
         return 0.0
     return shave_ns(machine.platform, ShaveWork(m, ((n, 32), (n, 16)), (), 0))

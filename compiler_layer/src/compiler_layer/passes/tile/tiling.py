@@ -1,4 +1,4 @@
-"""Cuts the work of every hardware op into blocks that fit CMX, and shares them among tiles."""
+"""Tiling of hardware ops into blocks that fit CMX, and their distribution among tiles."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ from driver_layer.errors import PlatformError
 
 @dataclass(frozen=True)
 class Tile(ModulePass):
-    """Cuts the work of every hardware op into blocks that fit CMX, and shares them among tiles.
+    """Cut the work of every hardware op into blocks that fit CMX, and distribute them among tiles.
 
     Before:  %y = npu.matmul(%x, %w)                              [1, 1024, 256] x [704, 256]
     After:   %y = npu.matmul(%x, %w) {tile = [256, 704, 256], tiles = 4, split = "m"}
 
-    Of the ways to cut an op the cheapest is taken, by the cost model. A product is split over its
-    height ("m": rows are shared, weights go to all tiles at once) or over its kernel ("n": output
-    channels are shared, rows go to all). Attention has ``tile = [rows, keys, positions]``: with
-    fewer positions than there are, its softmax is online, block of keys by block of keys. Kernels
-    have whole rows; where one does not fit, and no op looks at all of it, it is cut, too.
+    The cost model selects the cheapest way to cut an op. A matmul is split over its height ("m":
+    rows are split, weights are broadcast to all tiles) or over its kernel ("n": output channels are
+    split, rows are broadcast). Attention has ``tile = [rows, keys, positions]``: with fewer
+    positions than keys exist, its softmax is online, block of keys by block of keys. Kernels keep
+    complete rows; a row that does not fit is cut, too, unless an op needs the complete row.
 
     Args:
-        platform: the device's generation, or the path of a file (.toml) of your own.
-        tiles: how many NCE tiles to use at most; 0 means four, or all if there are fewer.
+        platform: the device's generation, or the path of a platform file (.toml).
+        tiles: maximum number of NCE tiles; 0 means four, or all if the device has fewer.
     Source: LATENCY hint uses 4 of 5 or 6 tiles (fact sheet simulators_npu §c).
 
     Raises:
-        CompilerUsageError: the platform is unknown, or has no so many tiles.
-        DoesNotFit: one row of an op is too wide for CMX, and may not be cut.
+        CompilerUsageError: the platform is unknown, or has fewer tiles.
+        DoesNotFit: one row of an op is too wide for CMX, and must not be cut.
     """
 
     name = "tile"
@@ -82,16 +82,16 @@ class Tile(ModulePass):
                     pass
 
     def used_tiles(self) -> int:
-        """How many tiles the program uses."""
+        """Return the number of tiles that the program uses."""
         available = self.device().tiles
         if not 0 <= self.tiles <= available:
             raise CompilerUsageError(
-                f"{self.tiles} tiles; platform {self.platform} has {available}"
+                f"tiles={self.tiles}: platform {self.platform} has {available} tiles; lower it"
             )
         return self.tiles or min(4, available)
 
     def device(self) -> Platform:
-        """What the platform is, as numbers."""
+        """Return the platform's numbers."""
         try:
             return platform_of(self.platform)
         except PlatformError as error:
@@ -99,10 +99,10 @@ class Tile(ModulePass):
 
 
 def price_of(op: Operation, machine: Machine) -> Price | None:
-    """What a hardware op takes when it is cut as this pass does; None for what is not cut.
+    """Return the price of a hardware op with this pass's blocks; None for ops that are not tiled.
 
     Raises:
-        DoesNotFit: one row is too wide for CMX, and may not be cut.
+        DoesNotFit: one row is too wide for CMX, and must not be cut.
     """
     match op:
         case npu.MatMul():
@@ -182,7 +182,7 @@ def _tile_kernel(op: npu.Kernel, machine: Machine) -> None:
 
 
 def _choose_kernel(op: npu.Kernel, kernel: KernelProblem, machine: Machine) -> KernelChoice:
-    """Choose a kernel's block; an error names the ops that keep its rows whole."""
+    """Choose a kernel's block; an error names the ops that need complete rows."""
     try:
         return choose_kernel(kernel, machine)
     except DoesNotFit as error:
@@ -191,7 +191,7 @@ def _choose_kernel(op: npu.Kernel, kernel: KernelProblem, machine: Machine) -> K
 
 
 def _described(op: npu.Kernel) -> str:
-    """The ops of a kernel that look at whole rows, or all if none does."""
+    """Return the ops of a kernel that need complete rows, or all ops if none does."""
     computing = [
         each
         for each in op.body.block.ops

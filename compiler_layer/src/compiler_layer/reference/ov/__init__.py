@@ -1,4 +1,4 @@
-"""The ``ov`` ops in numpy, in modules named as those of the dialect.
+"""The ``ov`` ops in numpy, in modules named like the dialect's.
 
 Begin with ``elementwise``. Each module registers its functions in ``reference.meaning``.
 """

@@ -37,14 +37,14 @@ def _hswish(x: Array) -> Array:
 
 
 def _erf_inv(x: Array) -> Array:
-    """By the quantiles of the normal distribution: erf x = 2 Φ(x √2) - 1."""
+    """Inverse erf by quantiles of the normal distribution: erf x = 2 Φ(x √2) - 1."""
     return np.array([_erf_inv_of(float(each)) for each in x.flat]).reshape(x.shape)
 
 
 def _erf_inv_of(x: float) -> float:
     if abs(x) == 1:
         return math.copysign(math.inf, x)
-    # Of what is below 0, as (x + 1) / 2 is exact there however near to -1.
+    # The quantile below 0 is used, because 1 - |x| is exact even if x is close to ±1.
     quantile = _NORMAL.inv_cdf((1 - abs(x)) / 2) if abs(x) < 1 else math.nan
     return math.copysign(quantile, x) / math.sqrt(2)
 
@@ -65,14 +65,14 @@ _FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
 
 @means(*_FUNCTIONS)
 def activation(op: OvOp, *operands: Array) -> Array:
-    """Apply the op's function in a wide type and round to the result's."""
+    """Apply the op's function in a wide type and round to the result's type."""
     result = _FUNCTIONS[type(op)](*map(wide, operands))
     return result.astype(NUMPY[element_of(op.results[0])], copy=False)
 
 
 @means(ov.PRelu)
 def prelu(op: ov.PRelu, x: Array, slope: Array) -> Array:
-    """Scale what is negative, by channel if there is a slope for each."""
+    """Scale negative elements, by channel if the slope has an element per channel."""
     del op
     if slope.ndim == 1 and x.ndim > 1 and len(slope) == x.shape[1]:
         slope = slope.reshape(-1, *[1] * (x.ndim - 2))
@@ -81,7 +81,7 @@ def prelu(op: ov.PRelu, x: Array, slope: Array) -> Array:
 
 @means(ov.Gelu)
 def gelu(op: ov.Gelu, x: Array) -> Array:
-    """X · Φ(x)."""
+    """Gaussian error linear unit x · Φ(x), exact or by the tanh approximation."""
     v = wide(x)
     if op.approximation_mode.data.upper() == "TANH":
         inner = np.sqrt(2 / np.pi) * (v + 0.044715 * v * v * v)
@@ -93,7 +93,7 @@ def gelu(op: ov.Gelu, x: Array) -> Array:
 
 @means(ov.Clamp)
 def clamp(op: ov.Clamp, x: Array) -> Array:
-    """Cut off at the bounds."""
+    """Clamp to the bounds."""
     low, high = op.min.value.data, op.max.value.data
     if x.dtype.kind != "f":
         limits = np.iinfo(x.dtype)

@@ -1,4 +1,4 @@
-"""Attention and the fused ops around it in numpy."""
+"""Attention, and the fused ops around it, in numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.reference.ov.reduce import softmax_of
 
 @means(ov.ScaledDotProductAttention)
 def attention(op: ov.ScaledDotProductAttention, *operands: Array) -> Array:
-    """softmax(q kᵀ · scale + mask) v, key heads repeated over their group of query heads."""
+    """softmax(q kᵀ · scale + mask) v, with key heads repeated for their group of query heads."""
     q, k, v = (wide(x) for x in operands[:3])
     if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
         group = q.shape[-3] // k.shape[-3]
@@ -41,7 +41,7 @@ def rms(op: ov.RMS, x: Array, *gamma: Array) -> Array:
 
 @means(ov.RoPE)
 def rope(op: ov.RoPE, x: Array, cos: Array, sin: Array) -> Array:
-    """Rotate pairs of channels, half a head apart."""
+    """Rotate pairs of channels that are half a head apart."""
     del op
     wide_x = wide(x)
     half = x.shape[-1] // 2

@@ -13,13 +13,13 @@ from compiler_layer.reference.meaning import Array, means, wide
 
 @means(ov.Convolution)
 def convolution(op: ov.Convolution, x: Array, filters: Array) -> Array:
-    """Add up the products at each place of a filter."""
+    """Sum the products over all filter elements."""
     return _slid(op, x, filters)
 
 
 @means(ov.GroupConvolution)
 def group_convolution(op: ov.GroupConvolution, x: Array, filters: Array) -> Array:
-    """The same of each group of channels."""
+    """Convolve each group of channels separately."""
     groups, taken = filters.shape[0], filters.shape[2]
     parts = [_slid(op, x[:, g * taken : (g + 1) * taken], filters[g]) for g in range(groups)]
     return np.concatenate(parts, 1)

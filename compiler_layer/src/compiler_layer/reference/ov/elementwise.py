@@ -49,14 +49,14 @@ _FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
 
 @means(*_FUNCTIONS)
 def elementwise(op: OvOp, *operands: Array) -> Array:
-    """Apply the op's function in a wide type and round to the result's."""
+    """Apply the op's function in a wide type and round to the result's type."""
     result = _FUNCTIONS[type(op)](*map(wide, operands))
     return result.astype(NUMPY[element_of(op.results[0])], copy=False)
 
 
 @means(ov.Round)
 def round_(op: ov.Round, x: Array) -> Array:
-    """Round to integers."""
+    """Round to integers, in the op's mode."""
     v = wide(x)
     if op.mode.data.lower() == "half_to_even":
         return np.round(v).astype(x.dtype)
@@ -65,12 +65,12 @@ def round_(op: ov.Round, x: Array) -> Array:
 
 @means(ov.Select)
 def select(op: ov.Select, condition: Array, then: Array, otherwise: Array) -> Array:
-    """Where the condition holds the one, elsewhere the other."""
+    """Select elements by the condition."""
     del op
     return np.where(condition, then, otherwise)
 
 
 @means(ov.Convert)
 def convert(op: ov.Convert, x: Array) -> Array:
-    """Convert; bf16 and f8 are held as raw bits."""
+    """Convert element types; bf16 and f8 are stored as raw bits."""
     return convert_values(x, element_of(op.x), op.destination_type.data)

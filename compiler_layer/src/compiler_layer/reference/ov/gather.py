@@ -11,7 +11,7 @@ from compiler_layer.reference.meaning import Array, means
 
 @means(ov.Gather)
 def gather(op: ov.Gather, data: Array, indices: Array, axis: Array) -> Array:
-    """Take slices; with batch dimensions, per batch."""
+    """Gather slices; with batch dimensions, per batch."""
     along = int(axis.reshape(-1)[0]) % data.ndim
     batch = int_value(op.batch_dims)
     if batch == 0:
@@ -24,7 +24,7 @@ def gather(op: ov.Gather, data: Array, indices: Array, axis: Array) -> Array:
 
 @means(ov.GatherElements)
 def gather_elements(op: ov.GatherElements, data: Array, indices: Array) -> Array:
-    """Take one element for each index."""
+    """Gather one element for each index."""
     axis = int_value(op.axis)
     positive = np.where(indices < 0, indices + data.shape[axis], indices)
     index = list[Array](np.indices(indices.shape))
@@ -34,7 +34,7 @@ def gather_elements(op: ov.GatherElements, data: Array, indices: Array) -> Array
 
 @means(ov.GatherND)
 def gather_nd(op: ov.GatherND, data: Array, indices: Array) -> Array:
-    """Take slices at tuples of indices, per batch."""
+    """Gather slices at index tuples, per batch."""
     batch = int_value(op.batch_dims)
     outer = np.indices(indices.shape[:-1])[:batch]
     return data[(*outer, *np.moveaxis(indices, -1, 0))]

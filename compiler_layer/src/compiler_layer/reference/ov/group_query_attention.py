@@ -1,4 +1,4 @@
-"""Attention with its cache in numpy."""
+"""Group-query attention with its cache in numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.reference.ov.reduce import softmax_of
 
 @means(ov.GroupQueryAttention)
 def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple[Array, ...]:
-    """Put new rows where they belong, and attend to all up to each token's own."""
+    """Store new rows at their places, and attend from each token to all rows up to its own."""
     q, k, v, *caches = (wide(each) for each in operands[:5])
     batch, heads, tokens, width = map(int, q.shape)
     first = operands[5].reshape(-1)[:batch].astype(np.int64) + 1 - tokens
@@ -25,7 +25,7 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
     present = [_stored(cache, rows, places) for cache, rows in zip(caches, (k, v), strict=True)]
     every_key, every_value = (np.repeat(x, heads // k.shape[1], 1) for x in present)
     rows: Array = np.arange(int(every_key.shape[2]))
-    own: Array = np.maximum(places, 0)[:, None, :, None]  # padding looks at something, too
+    own: Array = np.maximum(places, 0)[:, None, :, None]  # padding attends to the first row
     allowed: Array = rows <= own
     if op.window is not None:
         allowed &= rows > own - op.window
@@ -44,7 +44,7 @@ def group_query_attention(op: ov.GroupQueryAttention, *operands: Array) -> tuple
 
 
 def _stored(cache: Array, rows: Array, places: Array) -> Array:
-    """A cache with new rows; those before its first one are padding, and stored nowhere."""
+    """Return the cache with new rows; padding rows, at places below 0, are not stored."""
     found = cache.copy()
     for number, own in enumerate(places):
         used = own >= 0
@@ -53,7 +53,7 @@ def _stored(cache: Array, rows: Array, places: Array) -> Array:
 
 
 def _turned(op: ov.GroupQueryAttention, x: Array, cos: Array, sin: Array) -> Array:
-    """Turn pairs of the first channels, as many as there are angles for."""
+    """Rotate pairs of the first channels, as many as the tables have angles."""
     turned = 2 * cos.shape[-1]
     pairs, rest = x[..., :turned], x[..., turned:]
     if int_value(op.rotary_interleaved):

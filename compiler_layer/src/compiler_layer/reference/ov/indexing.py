@@ -12,10 +12,10 @@ from compiler_layer.reference.meaning import Array, means
 
 @means(ov.TopK)
 def top_k(op: ov.TopK, x: Array, k: Array) -> tuple[Array, Array]:
-    """The k largest or smallest; of equal ones the first come first."""
+    """Return the k largest or smallest elements; among equal ones, the first come first."""
     axis = int_value(op.axis)
     count = int(k.reshape(-1)[0])
-    # Backwards twice: a stable sort keeps equal elements in order, largest first.
+    # Reversed twice: a stable sort keeps equal elements in order, largest first.
     order = (
         np.argsort(x, axis, kind="stable")
         if op.mode.data == "min"
@@ -30,13 +30,13 @@ def top_k(op: ov.TopK, x: Array, k: Array) -> tuple[Array, Array]:
 
 @means(ov.NonZero)
 def non_zero(op: ov.NonZero, x: Array) -> Array:
-    """Indices, one row per dimension."""
+    """Return the indices of non-zero elements, one row per dimension."""
     return np.array(np.nonzero(x), NUMPY[op.output_type.data]).reshape(x.ndim, -1)
 
 
 @means(ov.OneHot)
 def one_hot(op: ov.OneHot, indices: Array, depth: Array, on: Array, off: Array) -> Array:
-    """Compare with 0, 1, 2 … along the new dimension."""
+    """Compare indices with 0, 1, 2 … along the new dimension."""
     axis = int_value(op.axis) % (indices.ndim + 1)
     length = int(depth.reshape(-1)[0])
     counting = np.arange(length).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])

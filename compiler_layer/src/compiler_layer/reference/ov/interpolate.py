@@ -42,7 +42,7 @@ def _resampled(op: ov.Interpolate, x: Array, axis: int, scale: np.float32) -> Ar
 
 
 def _places(mode: str, made: int, scale: np.float32) -> Array:
-    """Where elements of the result lie in the operand, in f32 as OpenVINO computes them."""
+    """Return positions of the result's elements in the operand, in f32 as OpenVINO does."""
     number = np.arange(made, dtype=np.float32)
     if mode == "asymmetric":
         return number / scale

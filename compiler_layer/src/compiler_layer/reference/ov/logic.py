@@ -1,4 +1,4 @@
-"""Comparisons, truth values and bits in numpy."""
+"""Comparisons, and Boolean and bitwise ops, in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products in numpy."""
+"""Matmuls in numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compiler_layer.reference.meaning import Array, means, wide
 
 @means(ov.MatMul)
 def matmul(op: ov.MatMul, a: Array, b: Array) -> Array:
-    """Multiply, transposed as the op says."""
+    """Multiply matrices, with the op's transposes."""
     left, right = wide(a), wide(b)
     if int_value(op.transpose_a) and left.ndim > 1:
         left = left.swapaxes(-1, -2)

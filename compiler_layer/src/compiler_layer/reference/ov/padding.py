@@ -10,14 +10,14 @@ from compiler_layer.reference.meaning import Array, means
 
 @means(ov.Tile)
 def tile(op: ov.Tile, x: Array, repeats: Array) -> Array:
-    """Repeat the whole along each dimension."""
+    """Repeat the tensor along each dimension."""
     del op
     return np.tile(x, [int(n) for n in repeats.reshape(-1)])
 
 
 @means(ov.Pad)
 def pad(op: ov.Pad, x: Array, begin: Array, end: Array, *value: Array) -> Array:
-    """Add elements at both ends; where numbers are negative, take away first."""
+    """Pad both ends of dimensions; negative pads crop first."""
     pads = [(int(b), int(e)) for b, e in zip(*np.broadcast_arrays(begin, end), strict=True)]
     pads = pads * x.ndim if len(pads) == 1 else pads
     kept = x[

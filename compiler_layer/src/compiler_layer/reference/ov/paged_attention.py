@@ -1,4 +1,4 @@
-"""Attention over caches in pages, in numpy."""
+"""Attention over paged caches in numpy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler_layer.reference.ov.reduce import softmax_of
 
 @dataclass(frozen=True, slots=True)
 class Subsequence:
-    """A sequence: which tokens are its own, how many came before, and its blocks in order."""
+    """A sequence: the range of its tokens, the number of earlier rows, and its blocks in order."""
 
     begin: int
     end: int
@@ -25,7 +25,7 @@ class Subsequence:
 
     @property
     def rows(self) -> int:
-        """How many it has with the new ones."""
+        """Number of rows, including the new ones."""
         return self.past + self.end - self.begin
 
 
@@ -34,13 +34,13 @@ def paged_attention(op: ov.PagedAttentionExtension, *operands: Array) -> tuple[A
     """Write new rows of K and V into the caches, and attend.
 
     Raises:
-        ValueError: something is asked for that is not understood, or the tables do not fit.
+        ValueError: an option is not supported, or the tables are inconsistent.
     """
     op.check()
     q, k, v, key_cache, value_cache = operands[:5]
     _, heads, block_rows, _ = key_cache.shape
     if value_cache.shape[:3] != key_cache.shape[:3]:
-        raise ValueError(f"caches of {list(key_cache.shape)} and {list(value_cache.shape)}")
+        raise ValueError(f"caches {list(key_cache.shape)} and {list(value_cache.shape)} differ")
     sequences = list(sequences_of(len(q), operands[5:9], key_cache.shape[0], block_rows))
     if int_value(op.write_kv_cache):
         for cache, rows in ((key_cache, k), (value_cache, v)):
@@ -56,7 +56,7 @@ def paged_attention(op: ov.PagedAttentionExtension, *operands: Array) -> tuple[A
     for each in filter(lambda one: one.begin < one.end, sequences):
         keys, values = (wide(_gather(cache, each)) for cache in (key_cache, value_cache))
         own = slice(each.begin, each.end)
-        for head in range(heads):  # one by one: the scores of all may not fit into memory
+        for head in range(heads):  # one head at a time: the scores of all may not fit into memory
             group = queries[own, head].swapaxes(0, 1)
             how = scale, slopes[head], window
             y[own, head] = _attend(group, keys[head], values[head], *how).swapaxes(0, 1)
@@ -70,13 +70,13 @@ def sequences_of(
     """Read the tables of sequences and blocks.
 
     Args:
-        tokens: how many are new, of all sequences.
+        tokens: number of new tokens of all sequences.
         tables: past_lens, subsequence_begins, block_indices and block_indices_begins.
-        blocks: how many a cache has.
-        block_rows: how many rows each of them has.
+        blocks: number of blocks of a cache.
+        block_rows: number of rows of a block.
 
     Raises:
-        ValueError: they do not fit together, or name blocks that there are not.
+        ValueError: the tables are inconsistent, or contain blocks that do not exist.
     """
     past, begins, indices, block_begins = (table.reshape(-1).tolist() for table in tables)
     if len(begins) != len(past) + 1 or len(block_begins) != len(past) + 1:
@@ -89,29 +89,29 @@ def sequences_of(
         ("block_indices_begins", block_begins, len(indices)),
     ):
         if ends[0] != 0 or ends[-1] != last or ends != sorted(ends):
-            raise ValueError(f"{name} {ends}: they should ascend from 0 to {last}")
+            raise ValueError(f"{name} {ends}: values must ascend from 0 to {last}")
     for number, before in enumerate(past):
         own = indices[block_begins[number] : block_begins[number + 1]]
         found = Subsequence(begins[number], begins[number + 1], before, np.array(own, np.int64))
         if before < 0 or found.rows > len(own) * block_rows:
             raise ValueError(
-                f"sequence {number} has {before} rows and {found.end - found.begin} new ones in "
-                f"{len(own)} blocks of {block_rows}"
+                f"sequence {number}: {before} stored and {found.end - found.begin} new rows do not "
+                f"fit {len(own)} blocks of {block_rows}"
             )
         if any(not 0 <= block < blocks for block in own):
-            raise ValueError(f"sequence {number} has blocks {own}; caches have {blocks}")
+            raise ValueError(f"sequence {number} uses blocks {own}; the caches have {blocks}")
         yield found
 
 
 def _write(cache: Array, rows: Array, sequence: Subsequence) -> None:
-    """Put new rows, [tokens, heads, channels], where they belong."""
+    """Store new rows, [tokens, heads, channels], at their places."""
     places: Array = np.arange(sequence.past, sequence.rows)
     size = cache.shape[2]
     cache[sequence.blocks[places // size], :, places % size] = rows
 
 
 def _gather(cache: Array, sequence: Subsequence) -> Array:
-    """All rows of a sequence, [heads, rows, channels]."""
+    """Return all rows of a sequence, [heads, rows, channels]."""
     size = cache.shape[2]
     found = cache[sequence.blocks[: -(-sequence.rows // size)]].swapaxes(0, 1)
     return found.reshape(cache.shape[1], -1, cache.shape[3])[:, : sequence.rows]
@@ -120,7 +120,7 @@ def _gather(cache: Array, sequence: Subsequence) -> Array:
 def _attend(
     q: Array, keys: Array, values: Array, scale: float, slopes: Array, window: int
 ) -> Array:
-    """Attend causally: q [heads, tokens, D], which are the last of the rows, to [rows, D]."""
+    """Attend causally from q [heads, tokens, D], the last of the rows, to keys [rows, D]."""
     tokens, rows = int(q.shape[1]), len(keys)
     own: Array = np.arange(rows - tokens, rows)[:, None]
     every: Array = np.arange(rows)

@@ -1,4 +1,4 @@
-"""Quantised models' ops in numpy."""
+"""Ops of quantised models in numpy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driver_layer.abi.float8 import FORMATS
 
 @means(ov.FakeQuantize)
 def fake_quantize(op: ov.FakeQuantize, x: Array, *bounds: Array) -> Array:
-    """Round to a step, clamped at the bounds."""
+    """Round to quantisation steps, clamped at the bounds."""
     low, high, out_low, out_high = (wide(bound) for bound in bounds)
     steps = int_value(op.levels) - 1
     v = wide(x)
@@ -41,7 +41,7 @@ def fake_convert(op: ov.FakeConvert, x: Array, scale: Array, *shift: Array) -> A
 
 @means(ov.Dequantize)
 def dequantize(op: ov.Dequantize, stored: Array, scale: Array, *zero: Array) -> Array:
-    """Take away the zero point and scale, in f32."""
+    """Subtract the zero point and scale, in f32."""
     values = convert_values(stored, element_of(op.stored), "f32")
     if op.zero is not None:
         values = values - convert_values(zero[0], element_of(op.zero), "f32")

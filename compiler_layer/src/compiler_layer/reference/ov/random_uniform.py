@@ -1,4 +1,4 @@
-"""Numbers that are drawn, in numpy: the generator Philox 4x32, as OpenVINO numbers its draws.
+"""Random numbers in numpy: the generator Philox 4x32, with OpenVINO's counters.
 
 Source: the specification of RandomUniform-8, and Salmon et al., "Parallel random numbers: as easy
 as 1, 2, 3" (2011).
@@ -21,7 +21,7 @@ _HALF = np.uint64(32)
 
 @means(ov.RandomUniform)
 def random_uniform(op: ov.RandomUniform, shape: Array, low: Array, high: Array) -> Array:
-    """Draw as OpenVINO does in the first inference of a request: each run begins anew."""
+    """Draw as in OpenVINO's first inference of a request: each run restarts the generator."""
     dims = [int(d) for d in shape.reshape(-1)]
     seeds = int_value(op.global_seed), int_value(op.op_seed)
     below, above = low.reshape(()), high.reshape(())
@@ -33,7 +33,7 @@ def random_uniform(op: ov.RandomUniform, shape: Array, low: Array, high: Array) 
 
 
 def _philox(count: int, key: int, counter: int) -> Array:
-    """Give as many draws of 32 bits."""
+    """Return ``count`` random 32-bit integers."""
     blocks = np.arange(-(-count // 4), dtype=np.uint64)
     a, b = blocks & _LOW, blocks >> _HALF
     c = np.full_like(a, counter & 0xFFFFFFFF)
@@ -48,5 +48,5 @@ def _philox(count: int, key: int, counter: int) -> Array:
 
 
 def _floats(bits: Array) -> Array:
-    """Make numbers from 0 on and below 1 of the lowest 23 bits."""
+    """Convert the lowest 23 bits to floats in [0, 1)."""
     return (bits & np.uint32(0x7FFFFF) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)

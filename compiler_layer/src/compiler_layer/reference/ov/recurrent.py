@@ -12,14 +12,14 @@ from compiler_layer.reference.meaning import Array, means, wide
 def lstm_sequence(
     op: ov.LSTMSequence, x: Array, hidden: Array, cell: Array, lengths: Array, *learnt: Array
 ) -> tuple[Array, Array, Array]:
-    """Step through each sequence, once for each direction."""
+    """Run an LSTM over each sequence, once for each direction."""
     weights, recurrence, biases = learnt
     batch, steps, _ = x.shape
     size, many = hidden.shape[2], op.directions
     outputs = np.zeros((batch, many, steps, size), wide(x).dtype)
     last_hidden, last_cell = wide(hidden).copy(), wide(cell).copy()
     for d in range(many):
-        # What comes in does not depend on what was before: one product for all steps.
+        # Inputs do not depend on earlier steps: one matmul covers all steps.
         given = wide(x) @ wide(weights[d]).T + wide(biases[d])
         back = op.direction.data == "reverse" or d == 1
         for b in range(batch):
@@ -33,7 +33,7 @@ def lstm_sequence(
 
 
 def _cell(gates: Array, before: Array) -> tuple[Array, Array]:
-    """One step: the new output, and the new cell."""
+    """Compute one step; return the new output and the new cell state."""
     forget, taken, candidate, shown = np.split(gates, ov.GATES)
     cell = _sigmoid(forget) * before + _sigmoid(taken) * np.tanh(candidate)
     return _sigmoid(shown) * np.tanh(cell), cell

@@ -41,7 +41,7 @@ def reduction(op: ov.Reduction, x: Array, axes: Array) -> Array:
 
 
 def softmax_of(x: Array, axis: int) -> Array:
-    """Softmax in f32 or wider; a row without any finite element gives zeros."""
+    """Softmax in f32 or wider; a row without finite elements becomes zeros."""
     peak = x.max(axis, keepdims=True)
     shifted = np.exp(x - np.maximum(peak, np.finfo(np.float32).min))
     total = shifted.sum(axis, keepdims=True)
@@ -64,7 +64,7 @@ def log_softmax(op: ov.LogSoftmax, x: Array) -> Array:
 
 @means(ov.CumSum)
 def cum_sum(op: ov.CumSum, x: Array, axis: Array) -> Array:
-    """Running sums."""
+    """Prefix sums along the axis."""
     along = int(axis.reshape(-1)[0])
     v = np.flip(wide(x), along) if int_value(op.reverse) else wide(x)
     sums = np.cumsum(v, along, dtype=v.dtype)
@@ -75,7 +75,7 @@ def cum_sum(op: ov.CumSum, x: Array, axis: Array) -> Array:
 
 @means(ov.MVN)
 def mvn(op: ov.MVN, x: Array, axes: Array) -> Array:
-    """Take away the mean, and divide by the standard deviation."""
+    """Subtract the mean, and divide by the standard deviation."""
     along = tuple(int(a) for a in axes.reshape(-1))
     v = wide(x)
     centred = v - v.mean(along, keepdims=True)

@@ -1,4 +1,4 @@
-"""Replacement by index in numpy."""
+"""Scatter updates in numpy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REDUCE = {
 def scatter_update(
     op: ov.ScatterUpdate, data: Array, indices: Array, updates: Array, axis: Array
 ) -> Array:
-    """Replace whole slices; the dimensions of the indices stand where the axis was."""
+    """Replace complete slices; the dimensions of the indices take the place of the axis."""
     del op
     along = int(axis.reshape(-1)[0]) % data.ndim
     result = data.copy()
@@ -34,7 +34,7 @@ def scatter_update(
 def scatter_elements_update(
     op: ov.ScatterElementsUpdate, data: Array, indices: Array, updates: Array, axis: Array
 ) -> Array:
-    """Replace single elements, or join updates of one element."""
+    """Replace single elements, or reduce updates of an element with its value."""
     along = int(axis.reshape(-1)[0]) % data.ndim
     index = list[Array](np.indices(indices.shape))
     index[along] = np.where(indices < 0, indices + data.shape[along], indices)
@@ -53,7 +53,7 @@ def scatter_elements_update(
 
 
 def _neutral(how: str, kind: np.dtype[np.generic]) -> object:
-    """What a reduction begins with."""
+    """Return the neutral element of a reduction."""
     if how in ("sum", "prod"):
         return int(how == "prod")
     infinite = kind.kind == "f"
@@ -73,7 +73,7 @@ def _mean_at(result: Array, at: tuple[Array, ...], updates: Array, with_own: boo
 
 @means(ov.ScatterNDUpdate)
 def scatter_nd_update(op: ov.ScatterNDUpdate, data: Array, indices: Array, updates: Array) -> Array:
-    """Replace slices at tuples of indices, or join updates with what is there."""
+    """Replace slices at index tuples, or reduce updates with the existing values."""
     at = tuple(np.moveaxis(indices, -1, 0))
     result = data.copy()
     if op.reduction.data == "none":

@@ -11,7 +11,7 @@ from compiler_layer.reference.meaning import Array, means
 
 @means(ov.ShapeOf)
 def shape_of(op: ov.ShapeOf, x: Array) -> Array:
-    """The shape as a vector."""
+    """Return the shape as a vector."""
     return np.array(x.shape, NUMPY[op.output_type.data])
 
 
@@ -56,6 +56,6 @@ def broadcast(op: ov.Broadcast, x: Array, target: Array) -> Array:
 
 @means(ov.Range)
 def range_(op: ov.Range, start: Array, stop: Array, step: Array) -> Array:
-    """Count from start to stop."""
+    """Return numbers from start to stop."""
     bounds = (x.reshape(-1)[0] for x in (start, stop, step))
     return np.arange(*bounds, dtype=NUMPY[op.output_type.data])

@@ -1,4 +1,4 @@
-"""Joining and cutting in numpy."""
+"""Concatenations, slices, splits and rolls in numpy."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from compiler_layer.reference.meaning import Array, means
 
 @means(ov.Concat)
 def concat(op: ov.Concat, *parts: Array) -> Array:
-    """Join along the axis."""
+    """Concatenate along the axis."""
     return np.concatenate(parts, int_value(op.axis))
 
 
 @means(ov.Slice)
 def slice_(op: ov.Slice, x: Array, start: Array, stop: Array, step: Array, *axes: Array) -> Array:
-    """Cut along axes; bounds beyond the ends are clamped."""
+    """Slice along axes; bounds beyond the ends are clamped."""
     del op
     along = axes[0] if axes else np.arange(len(start))
     index = [slice(None)] * x.ndim
     bounds = np.stack([along, start, stop, step], 1).tolist()
     for axis, a, b, c in bounds:
-        # Going backwards, a stop before the first element means "to the very first".
+        # With a negative step, a stop before the first element includes the first element.
         end = None if c < 0 and b < -x.shape[axis] else b
         index[axis] = slice(a, end, c)
     return x[tuple(index)]
@@ -31,7 +31,7 @@ def slice_(op: ov.Slice, x: Array, start: Array, stop: Array, step: Array, *axes
 
 @means(ov.Split)
 def split(op: ov.Split, x: Array, axis: Array) -> tuple[Array, ...]:
-    """Cut in equal parts."""
+    """Split into equal parts."""
     return tuple(np.split(x, int_value(op.num_splits), int(axis.reshape(-1)[0])))
 
 
@@ -39,7 +39,7 @@ def split(op: ov.Split, x: Array, axis: Array) -> tuple[Array, ...]:
 def variadic_split(
     op: ov.VariadicSplit, x: Array, axis: Array, lengths: Array
 ) -> tuple[Array, ...]:
-    """Cut in parts of given lengths."""
+    """Split into parts of given lengths."""
     del op
     along = int(axis.reshape(-1)[0])
     sizes = [int(n) for n in lengths]
@@ -49,7 +49,7 @@ def variadic_split(
 
 @means(ov.Roll)
 def roll(op: ov.Roll, x: Array, shift: Array, axes: Array) -> Array:
-    """Move elements around."""
+    """Roll elements along axes."""
     del op
     moved = np.broadcast_to(shift.reshape(-1), axes.reshape(-1).shape)
     for count, axis in zip(moved, axes.reshape(-1), strict=True):

@@ -9,7 +9,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.reference.meaning import Array, means, wide
 
 _LEAST = 1e-11
-"""Where windows leave less than this of a signal, nothing is known of it: it stays 0."""
+"""Weight of windows below which a sample is undetermined and stays 0."""
 
 
 @means(ov.STFT)
@@ -26,7 +26,7 @@ def stft(op: ov.STFT, signal: Array, window: Array, frame_size: Array, step: Arr
 
 @means(ov.ISTFT)
 def istft(op: ov.ISTFT, spectrum: Array, window: Array, frame_size: Array, step: Array) -> Array:
-    """Add up what frames give."""
+    """Sum the inverse transforms of overlapping frames, normalised by the windows' weights."""
     size, hop = int(frame_size.reshape(())), int(step.reshape(()))
     weights = _whole(window, size)
     numbers = wide(spectrum[..., 0]) + 1j * wide(spectrum[..., 1])
@@ -46,6 +46,6 @@ def istft(op: ov.ISTFT, spectrum: Array, window: Array, frame_size: Array, step:
 
 
 def _whole(window: Array, size: int) -> Array:
-    """A window in the middle of a frame."""
+    """Return a window padded to the size of a frame."""
     before = (size - window.size) // 2
     return np.pad(wide(window), (before, size - window.size - before)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Cuts as Python writes them, in numpy."""
+"""Slices with Python's semantics in numpy."""
 
 from __future__ import annotations
 

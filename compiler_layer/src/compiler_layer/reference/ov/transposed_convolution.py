@@ -13,7 +13,7 @@ from compiler_layer.reference.meaning import Array, means, wide
 
 @means(ov.ConvolutionBackpropData)
 def transposed_convolution(op: ov.ConvolutionBackpropData, x: Array, filters: Array) -> Array:
-    """Add up what each element makes around its place."""
+    """Sum the contributions of each element around its place."""
     return _scattered(op, x, filters)
 
 
@@ -21,7 +21,7 @@ def transposed_convolution(op: ov.ConvolutionBackpropData, x: Array, filters: Ar
 def transposed_group_convolution(
     op: ov.GroupConvolutionBackpropData, x: Array, filters: Array
 ) -> Array:
-    """The same of each group of channels."""
+    """Apply a transposed convolution to each group of channels."""
     groups, taken = filters.shape[:2]
     parts = [_scattered(op, x[:, g * taken : (g + 1) * taken], filters[g]) for g in range(groups)]
     return np.concatenate(parts, 1)

@@ -1,7 +1,7 @@
-"""Each hardware op as steps of tasks, block by block; begin with ``unroll_all``.
+"""Unrolling of each hardware op to steps of tasks, block by block; begin with ``unroll_all``.
 
 matmul, attention, kernel, dma  one kind of op each
-blocks, choices                 ranges of dimensions; matrices that are taken by number
+blocks, choices                 ranges of dimensions; gathered matrices
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from driver_layer.abi.platforms import Platform
 
 
 def unroll_all(laid_out: Layout, platform: Platform) -> list[Step]:
-    """Give the steps of all ops; each may fill half of what a tile has."""
+    """Return the steps of all ops; each may use half of a tile's CMX."""
     budget = platform.workspace_bytes // 2
     return [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]
 
 
 def unroll(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
-    """Give the steps of an op.
+    """Yield the steps of an op.
 
     Args:
-        index: the op's number, carried by its steps.
-        op: with its operands and results in memory, and its blocks chosen.
-        budget: bytes of CMX that a step may fill.
+        index: number of the op, stored in its steps.
+        op: the op with operands and results in memory, and with its blocks chosen.
+        budget: maximum bytes of CMX per step.
     """
     match op.op:
         case None:
@@ -46,4 +46,4 @@ def unroll(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
         case npu.Concat():
             yield from unroll_concat(index, op, op.op)
         case _:
-            raise AssertionError(f"layout let {op.name} through")
+            raise AssertionError(f"layout should have rejected {op.name}")

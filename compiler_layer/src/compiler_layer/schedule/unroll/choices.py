@@ -1,4 +1,4 @@
-"""Matrices that are taken from a stack by their numbers, as DMA finds them when it runs."""
+"""Matrices that DMA gathers from a stack at run time, by their indices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compiler_layer.schedule.views import View
 
 
 def load_numbers(choices: View, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
-    """Bring the numbers of matrices, i64 [P], to where DMA looks them up."""
+    """Load the indices of matrices, i64 [P], to CMX, where DMA reads them."""
     numbers = Region.dense("choices", "i64", choices.shape, tiles)
     return Transfer(choices, numbers, tiles), numbers
 
@@ -15,13 +15,13 @@ def load_numbers(choices: View, tiles: tuple[int, ...]) -> tuple[Transfer, Regio
 def gather_rows(
     stack: View, rows: tuple[int, int], tiles: tuple[int, ...], number: Region
 ) -> tuple[Transfer, Region]:
-    """Load whole rows of a matrix of a stack [e, n, k]: they lie side by side, so they are one run.
+    """Load complete rows of a matrix in a stack [e, n, k]: one run, because they are contiguous.
 
     Args:
-        stack: where the matrices are, dense.
-        rows: the first, and the one after the last.
-        tiles: whose CMX they go to.
-        number: which matrix, i64 [1] in CMX.
+        stack: the stored matrices, dense.
+        rows: the first row, and the one after the last.
+        tiles: tiles whose CMX is written.
+        number: index of the matrix, i64 [1] in CMX.
 
     Returns:
         The transfer, and the rows in CMX, [rows, k].

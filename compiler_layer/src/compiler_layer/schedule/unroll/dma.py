@@ -15,7 +15,7 @@ from driver_layer.abi.tasks import DMA_MAX_BYTES
 
 
 def copies(source: View, target: View) -> Iterator[Transfer]:
-    """Copy between views of one shape, as many transfers as their size needs."""
+    """Copy between views of one shape, in as many transfers as their size needs."""
     block = list(source.shape)
     while math.prod(block) * source.itemsize > DMA_MAX_BYTES:
         axis = next(i for i, d in enumerate(block) if d > 1)
@@ -31,7 +31,7 @@ def unroll_copy(index: int, op: HardwareOp) -> Iterator[Step]:
 
 
 def unroll_concat(index: int, op: HardwareOp, concat: npu.Concat) -> Iterator[Step]:
-    """Copy each operand to its part of the result."""
+    """Copy each operand to its range of the result."""
     axis = int_value(concat.axis)
     (target,) = op.results
     begin = [0] * len(target.shape)
@@ -43,13 +43,13 @@ def unroll_concat(index: int, op: HardwareOp, concat: npu.Concat) -> Iterator[St
 
 
 def unroll_gather(index: int, op: HardwareOp, budget: int) -> Iterator[Step]:
-    """Bring row numbers into CMX, gather the rows beside them, store them."""
+    """Load row indices into CMX, gather the rows to CMX, and store them."""
     table, indices = op.operands
     (target,) = op.results
     count, width = math.prod(indices.shape), table.shape[-1]
     numbers, rows = indices.reshaped((count,)), target.reshaped((count, width))
-    assert numbers is not None  # lower-gather takes indices as they come
-    assert rows is not None  # a result of its own is dense
+    assert numbers is not None  # lower-gather passes indices unchanged
+    assert rows is not None  # the result is a dense tensor
     at_once = max(1, budget // (width * table.itemsize + 8))
     for begin, end in ranges(count, at_once):
         taken = end - begin

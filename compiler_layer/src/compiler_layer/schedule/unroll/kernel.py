@@ -1,4 +1,4 @@
-"""SHAVE kernels: blocks of the domain, shared among tiles."""
+"""SHAVE kernels: blocks of the domain, distributed among tiles."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def unroll_kernel(index: int, op: HardwareOp, kernel: npu.Kernel) -> Iterator[St
 
 
 _Loaded = dict[tuple[int, int, int], Region]
-"""Parts of operands in CMX, by operand, where they begin in memory, and tile."""
+"""Parts of operands in CMX, by operand, offset in memory, and tile."""
 
 
 def _offset(view: View, begin: Shape) -> int:
-    """Where the part that a block reads begins: the same for blocks in which it repeats."""
+    """Return the offset of the part that a block reads; equal for blocks in which it repeats."""
     return view.block(begin, view.shape).offset
 
 
 def _load(
     step: Step, operands: Sequence[View], taken: Sequence[tuple[Shape, Shape]], kept: _Loaded
 ) -> _Loaded:
-    """Load what the blocks of a step read, to all tiles that read it at once.
+    """Load the operands of a step's blocks, each to all tiles that read it.
 
-    What the step before had on the same tile is not loaded again.
+    An operand that the previous step loaded to the same tile is not loaded again.
     """
     loaded: _Loaded = {}
     for number, view in enumerate(operands):
@@ -81,7 +81,7 @@ def _load(
 
 
 def _ranked(view: View, rank: int) -> View:
-    """The view with dimensions of 1 in front, up to a rank."""
+    """Return a view with dimensions of 1 in front, up to a rank."""
     wide = view.reshaped((1,) * (rank - len(view.shape)) + view.shape)
     assert wide is not None  # dimensions of 1 never move elements
     return wide
@@ -90,7 +90,7 @@ def _ranked(view: View, rank: int) -> View:
 def invocation(
     tile: int, program: tuple[Instruction, ...], domain: Shape, windows: Sequence[Window]
 ) -> Invocation:
-    """Run a program over a domain: its outer dimensions joined to the three that a grid has.
+    """Run a program over a domain; outer dimensions are joined to the three of a grid.
 
     Each window's region has the domain's rank, with dimensions of 1 where it repeats.
 
@@ -111,7 +111,7 @@ def _product(shape: Shape, axes: Sequence[int]) -> int:
 
 
 def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
-    """Group the outer dimensions: neighbours that every window has whole, or repeats, are one."""
+    """Group the outer dimensions: neighbours that each window covers, or repeats, are joined."""
     groups: list[list[int]] = []
     kinds: list[tuple[bool, ...]] = []
     for axis in range(len(domain) - 1):
@@ -124,12 +124,12 @@ def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
             groups.append([axis])
             kinds.append(kind)
     if len(groups) > GRID_DIMS:
-        raise UnsupportedModel(f"a kernel over {list(domain)} with {len(groups)} kinds of rows")
+        raise UnsupportedModel(f"a kernel over {list(domain)} needs a grid of {len(groups)} axes")
     return groups
 
 
 def _grouped(region: Region, groups: Sequence[Sequence[int]]) -> Region:
-    """A region with one dimension per group, and stride 0 where it repeats."""
+    """Return a region with one dimension per group, and stride 0 where it repeats."""
     shape = [1] * (GRID_DIMS - len(groups))
     strides = [0] * (GRID_DIMS - len(groups))
     for group in groups:

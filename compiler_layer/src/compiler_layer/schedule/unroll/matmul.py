@@ -1,4 +1,4 @@
-"""Matrix products: blocks of rows, columns and channels, shared among tiles."""
+"""Matmuls: blocks of rows, columns and channels, distributed among tiles."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Matrices:
-    """One product: a [m, k], b [n, k], out [m, n]; of quantised ones the tables, too.
+    """One matmul: a [m, k], b [n, k], out [m, n]; tables, too, if it is quantised.
 
-    All of a is worth (a - a_zero) · a_scale.
-    ``packed`` elements of b are in one element of its view; scales and zeros are [n, groups].
+    The value of a is (a - a_zero) · a_scale. An element of b's view has ``packed`` elements of b;
+    scales and zeros are [n, groups].
     """
 
     a: View
@@ -50,11 +50,11 @@ class _Matrices:
     a_scale: float
     a_zero: int
     number: Region | None = None
-    """Which of a stack [e, n, k] the matrix is, and of those of its tables, i64 [1] in CMX."""
+    """Index of the matrix in a stack [e, n, k], and in the stacks of its tables, i64 [1] in CMX."""
 
 
 def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[Step]:
-    """Compute the product block by block."""
+    """Yield the steps of a matmul, block by block."""
     assert matmul.tile is not None and matmul.tiles is not None  # noqa: PT018  # the tile pass ran
     m, n, k = (int(d) for d in matmul.tile.get_values())
     tiles = int_value(matmul.tiles)
@@ -72,7 +72,7 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
 
 
 def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
-    """The products of single matrices that a batched one consists of."""
+    """Yield the matmuls of single matrices that a batched matmul consists of."""
     a, b, *rest = op.operands
     tables = iter(rest)
     scales, zeros, row_scales = (
@@ -102,9 +102,9 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
 
 
 def _chosen(op: HardwareOp, matmul: npu.MatMul, numbers: Region) -> Iterator[_Matrices]:
-    """The products of planes of a with matrices of a stack."""
+    """Yield the matmuls of planes of a with matrices of a stack."""
     a, b, *tables, _ = op.operands
-    scales, zeros = [*tables, None, None][:2]  # there are no zeros without scales
+    scales, zeros = [*tables, None, None][:2]  # zeros exist only with scales
     quantised = (scales, zeros, None, matmul.group, 2 if b.element in FOUR_BIT else 1)
     (out,) = op.results
     for plane in range(out.shape[0]):
@@ -125,7 +125,7 @@ def _plane(view: View, at: Sequence[int]) -> View:
 
 
 def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple[Transfer, Region]:
-    """Load a part of a matrix; a dimension of 1 stays whole."""
+    """Load a part of a matrix; a dimension of 1 is loaded completely."""
     part = view.block((rows[0], cols[0]), (rows[1] - rows[0], cols[1] - cols[0]))
     region = Region.dense(view.buffer.name, view.element, part.shape, tiles)
     return Transfer(part, region, tiles), region
@@ -134,7 +134,7 @@ def _load(view: View, rows: Range, cols: Range, tiles: tuple[int, ...]) -> tuple
 def _load_dense(
     view: View, rows: Range, cols: Range, tiles: tuple[int, ...]
 ) -> tuple[Transfer, Region]:
-    """Load a part of a matrix as it lies: the DPU reads columns as well as rows."""
+    """Load a part of a matrix in its layout: the DPU reads columns as well as rows."""
     by_columns = view.strides[0] == view.itemsize < view.strides[1]
     if not by_columns:
         return _load(view, rows, cols, tiles)
@@ -144,7 +144,7 @@ def _load_dense(
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A block of b in CMX, and what makes numbers of it."""
+    """A block of b in CMX, with its scales and zero points."""
 
     region: Region
     tables: Tables = NO_TABLES
@@ -153,7 +153,7 @@ class Weight:
 def _load_weight(
     x: _Matrices, cols: Range, part: Range, tiles: tuple[int, ...]
 ) -> tuple[list[Transfer], Weight]:
-    """Load columns ``cols`` of the product's b, channels ``part``; both in elements."""
+    """Load columns ``cols`` and channels ``part`` of b; both count elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
     number = x.number
     if number is None:
@@ -177,7 +177,7 @@ def _load_weight(
 def _by_columns(
     index: int, x: _Matrices, block: tuple[int, int, int], tiles: int
 ) -> Iterator[Step]:
-    """Each tile takes other columns; the rows go to all of them at once."""
+    """Compute different columns on each tile; rows are broadcast to all tiles."""
     m, n, k = block
     channels = ranges(x.a.shape[1], k)
     for rows in ranges(x.a.shape[0], m):
@@ -201,7 +201,7 @@ def _by_columns(
 
 
 def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) -> Iterator[Step]:
-    """Each tile takes other rows; the weights go to all of them at once."""
+    """Compute different rows on each tile; weights are broadcast to all tiles."""
     m, n, k = block
     channels = ranges(x.a.shape[1], k)
     blocks = ranges(x.a.shape[0], m)
@@ -228,7 +228,7 @@ def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) 
 
 @dataclass(frozen=True, slots=True)
 class _Act:
-    """A block of a in CMX, with the numbers that its rows are worth."""
+    """A block of a in CMX, with its row scales."""
 
     region: Region
     row_scales: Region | None
@@ -252,7 +252,7 @@ def _finish(step: Step, outs: Sequence[_Out], last: bool) -> None:
 
 
 class _Out:
-    """A block of the result: summed over blocks of channels in f32 if there are several."""
+    """A block of the result; several blocks of channels are summed in f32."""
 
     def __init__(self, x: _Matrices, rows: Range, cols: Range, tile: int, partial: bool) -> None:
         self._view = x.out.sliced([slice(*rows), slice(*cols)])
@@ -265,7 +265,7 @@ class _Out:
         self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
 
     def product(self, act: _Act, weight: Weight, number: int) -> Product:
-        """Multiply one block of channels, adding to those before."""
+        """Multiply one block of channels, and add the result to the earlier sums."""
         tables = replace(weight.tables, row_scales=act.row_scales, zero=self._a_zero)
         return matrix_product(
             self._tile,
@@ -283,7 +283,7 @@ class _Out:
         return [convert(self._tile, self._sum, self._final)]
 
     def store(self) -> Transfer:
-        """Write the block to memory."""
+        """Store the block to DDR."""
         return Transfer(self._final, self._view, (self._tile,))
 
 
@@ -295,7 +295,7 @@ def matrix_product(
     alpha: float = 1.0,
     accumulate: bool = False,
 ) -> Product:
-    """A workload over single matrices, as a batch of one."""
+    """Return a workload over single matrices, as a batch of one."""
 
     def batched(region: Region) -> Region:
         shape, strides = (1, *region.shape), (0, *region.strides)
@@ -306,7 +306,7 @@ def matrix_product(
 
 
 def convert(tile: int, source: Region, target: Region) -> Work:
-    """Copy a matrix into another element type."""
+    """Convert a matrix to another element type."""
     program = ProgramBuilder()
     program.store(1, program.load(0))
     windows = [Window(source, Access.READ), Window(target, Access.WRITE)]

@@ -1,7 +1,7 @@
 """``npuc``: the compiler on the command line.
 
-Each command is a file, and lists its options; ``options`` has those that several share. Begin with
-``compile``.
+Each command is a file and declares its options; ``options`` has the options that several commands
+share. Begin with ``compile``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _COMMANDS = (
 _EPILOG = """\
 A model is an openvino_model.xml or a folder with one, a Hugging Face folder, or IR as text (.mlir).
 
-  npuc export llama out --weight-format int4      a model folder with its weights in 4 bits
-  npuc quantize llama --report                    what 8 bits would do to each weight
-  npuc print models/demo | less                   the graph
+  npuc export llama out --weight-format int4      write a model folder with 4-bit weights
+  npuc quantize llama --report                    print the error of 8-bit weights
+  npuc print models/demo | less                   print the graph
   npuc run-pass fuse-rms models/demo | less       ... after a pass
-  npuc compile models/demo --shape ...            a blob; npuc compile --help says which shapes
-  npuc explain demo.blob                          what the blob does, and how long it takes
+  npuc compile models/demo --shape ...            write a blob; see npuc compile --help for shapes
+  npuc explain demo.blob                          print what the blob executes, and its time
 
 npuc COMMAND --help has more examples.
 """
@@ -44,12 +44,12 @@ npuc COMMAND --help has more examples.
 _NPUC = Group(
     "npuc",
     {command.name or "": command for command in _COMMANDS},
-    help="Compiles stateful OpenVINO LLM graphs into static NPU blobs.",
+    help="Compile stateful OpenVINO LLM graphs to static NPU blobs.",
     epilog=_EPILOG,
     no_args_is_help=False,
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; return the exit code: 2 for wrong usage and bad models."""
+    """Run the tool; return the exit code: 2 for wrong usage and invalid models."""
     return run(_NPUC, argv, CompilerError)

@@ -26,43 +26,43 @@ from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
 from driver_layer.support.command import Command
 
 _EXAMPLES = """\
-A model is an openvino_model.xml, a Hugging Face folder, or IR as text (.mlir): what --stop-after
-printed is compiled on from there, to the same blob.
+A model is an openvino_model.xml, a Hugging Face folder, or IR as text (.mlir). Text that
+--stop-after printed is compiled from that pass on, to the same blob.
 
-An NPU needs static shapes. Names may be patterns; variables go by their id:
+An NPU needs static shapes. Names may be patterns; variables are named by their id:
 
   npuc compile models/demo -o prefill.blob \\
       --shape input_ids=1x128 --shape attention_mask=1x128 --shape position_ids=1x128 \\
       --shape beam_idx=1 --shape 'past_key_values.*=1x4x0x32'
 
   npuc compile models/demo --stop-after lift-state ...     the graph as a pure function
-  npuc compile models/demo --print-ir-after tile ...       what each op is cut into
+  npuc compile models/demo --print-ir-after tile ...       the blocks of each op
   npuc passes                                              the passes in order
-  npuc explain prefill.blob                                what each op became, and its time
+  npuc explain prefill.blob                                the tasks and the time of each op
 """
 
 
 @click.command("compile", cls=Command, epilog=_EXAMPLES)
 @model_argument
-@click.option("-o", "--output", type=Path, help="the blob; MODEL.blob if not given")
+@click.option("-o", "--output", type=Path, help="file of the blob; default: MODEL.blob")
 @shape_option
-@click.option("--precision", type=click.Choice(PRECISIONS), default="f16", help="of activations")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="f16", help="activation type")
 @click.option(
     "--platform",
     default=DEFAULT_PLATFORM,
-    help=f"{', '.join(PLATFORMS)}, or a file (.toml) of your own",
+    help=f"{', '.join(PLATFORMS)}, or the path of a platform file (.toml)",
 )
-@click.option("--tiles", type=int, default=0, help="NCE tiles to use; 0: up to four")
-@click.option("--weightless", is_flag=True, help="leave the weights in the model's files")
+@click.option("--tiles", type=int, default=0, help="number of NCE tiles; 0: up to four")
+@click.option("--weightless", is_flag=True, help="keep the weights in the model's files")
 @click.option(
     "--integer-activations",
     is_flag=True,
-    help="8 bits and a scale per token where weights have 8 bits (W8A8)",
+    help="8-bit activations with a scale per token, in matmuls with 8-bit weights (W8A8)",
 )
-@click.option("--no-fold", is_flag=True, help="compile each layer, though layers are equal")
+@click.option("--no-fold", is_flag=True, help="compile each layer separately, even equal ones")
 @click.option("--print-ir-after", multiple=True, metavar="PASS")
 @click.option("--print-ir-after-all", is_flag=True)
-@click.option("--stop-after", metavar="PASS", help="print the IR and compile no further")
+@click.option("--stop-after", metavar="PASS", help="print the IR after a pass, and stop")
 def compile_command(
     model: Path,
     output: Path | None,
@@ -77,7 +77,7 @@ def compile_command(
     print_ir_after_all: bool,
     stop_after: str | None,
 ) -> None:
-    """Compile a model to a blob, or as far as a pass."""
+    """Compile a model to a blob, or up to a pass."""
     began = time.perf_counter()
     printed = [*print_ir_after, *filter(None, [stop_after])]
     _check_passes(printed)
@@ -97,7 +97,7 @@ def compile_command(
         wanted = remaining(read, passes(options))
         names = [each.name for each in wanted]
         if stop_after not in names:
-            raise CompilerUsageError(f"{model} has been through {stop_after!r} already")
+            raise CompilerUsageError(f"{model}: pass {stop_after!r} has already run")
         run_passes(read, wanted[: names.index(stop_after) + 1], options, printer)
         return
     blob = compile_model(read, options, model.stem, printer)
@@ -108,7 +108,7 @@ def compile_command(
 
 
 class _Printer:
-    """Prints the IR after passes; all passes if ``wanted`` is None."""
+    """Printer of the IR after passes; after all passes if ``wanted`` is None."""
 
     def __init__(self, wanted: set[str] | None) -> None:
         self._wanted = wanted
@@ -123,4 +123,4 @@ def _check_passes(names: Iterable[str]) -> None:
     known = [each.name for each in passes(Options())]
     for name in names:
         if name not in known:
-            raise CompilerUsageError(f"no pass {name!r}; there are {', '.join(known)}")
+            raise CompilerUsageError(f"no pass {name!r}; the passes are {', '.join(known)}")

@@ -13,19 +13,19 @@ from driver_layer.support.command import Command
 from driver_layer.support.files import looking_at, read_regular
 
 _EXAMPLES = """\
-  npuc explain prefill.blob              operations of all decoder layers together
-  npuc explain prefill.blob --each       one line for each operation
-  npuc explain prefill.blob --sort time  what takes longest first
-  npuc explain prefill.blob --platform mine.toml    on a device with your numbers
+  npuc explain prefill.blob              sum equal operations of all decoder layers
+  npuc explain prefill.blob --each       print one line per operation
+  npuc explain prefill.blob --sort time  print the slowest operations first
+  npuc explain prefill.blob --platform mine.toml    predict for a device with other numbers
 
-DMA, DPU and SHAVE are numbers of tasks; CMX is the most that an operation holds on one tile; DDR is
-what it reads and writes there. "alone" adds up what its tasks would take one after the other,
-"span" goes from its first task's begin to its last one's end: engines and operations overlap.
+DMA, DPU and SHAVE are numbers of tasks. CMX is the peak of an operation on one tile. DDR is the
+bytes it reads and writes there. "alone" is the sum of its tasks' times. "span" is the time from
+its first task's begin to its last task's end: engines and operations overlap.
 Times are predicted by a closed-form model of the device, not measured.
 """
 
 _WIDTH = 52
-"""Characters of a name; a longer one loses its middle."""
+"""Maximum width of a name; a longer name is shortened in the middle."""
 
 _SORTED: dict[str, Callable[[LayerCost], float] | None] = {
     "program": None,
@@ -38,13 +38,13 @@ _SORTED: dict[str, Callable[[LayerCost], float] | None] = {
 
 @click.command("explain", cls=Command, epilog=_EXAMPLES)
 @click.argument("blob", type=Path)
-@click.option("--each", is_flag=True, help="do not join equal operations")
+@click.option("--each", is_flag=True, help="do not sum equal operations")
 @click.option(
-    "--platform", help="a device, or a file (.toml), of the blob's architecture; else its own"
+    "--platform", help="platform, or file (.toml), of the blob's architecture; default: its own"
 )
 @click.option("--sort", type=click.Choice(list(_SORTED)), default="program")
 def explain_command(blob: Path, each: bool, platform: str | None, sort: str) -> None:
-    """Say what a blob does, by the model's operations."""
+    """Print a blob's tasks, memory and predicted time by operation."""
     with looking_at(blob, CompilerUsageError):
         data = read_regular(blob)
     found = explain(data, str(blob), platform)

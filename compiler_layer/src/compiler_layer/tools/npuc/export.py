@@ -33,16 +33,16 @@ _EXAMPLES = """\
   npuc export llama llama-w8a8 --weight-format int8 --quant-mode int8 --dataset tokens.txt
   npuc export llama-fp16/openvino_model.xml llama-int4 --weight-format int4 --group-size -1
 
-OUT_DIR, a new or an empty folder, gets the IR, and what lies beside the model: configs, tokenizer,
-chat template. With int4 embeddings and head keep 8 bits, and so does a weight whose width is no
-multiple of the group.
+OUT_DIR must be new or empty. It receives the IR and the model's other files: configs, tokenizer,
+chat template. With int4, these weights keep 8 bits: embeddings, LM head, and weights whose width
+is not a multiple of the group size.
 """
 
 _FLOATS = {"fp16": {"f32": "f16", "bf16": "f16"}, "fp32": {"f16": "f32", "bf16": "f32"}}
-"""Types of constants and what they become, for each format of floats."""
+"""Conversion of constants' types, for each float format."""
 
 _RUNTIME_OPTIONS = {name: {"KV_CACHE_PRECISION": "f16"} for name in _FLOATS}
-"""What the exporter tells OpenVINO for a format; without it the CPU keeps the cache in 8 bits."""
+"""Runtime options of an exported IR, by format; by default OpenVINO's CPU has an 8-bit KV cache."""
 
 _BESIDE = (
     "config.json",
@@ -98,28 +98,28 @@ def _check(wanted: Quantisation) -> None:
     if wanted.weight_format not in _FLOATS:
         _ = wanted.format
     elif wanted.sym or wanted.group_size is not None:
-        raise CompilerUsageError("--sym and --group-size are for integers: int8 or int4")
+        raise CompilerUsageError("--sym and --group-size need --weight-format int8 or int4")
 
 
 def _check_new(output: Path) -> None:
-    """See that nothing is lost when the folder is put in its place.
+    """Check that creating the output folder replaces nothing.
 
     Raises:
-        CompilerUsageError: there is something already.
+        CompilerUsageError: the path exists and is not an empty folder.
     """
     with writing(output):
         if output.is_dir() and any(output.iterdir()):
-            raise CompilerUsageError(f"{output}: is not empty; name a new folder")
+            raise CompilerUsageError(f"{output}: the folder is not empty; name a new one")
         if output.exists() and not output.is_dir():
-            raise CompilerUsageError(f"{output}: is no folder")
+            raise CompilerUsageError(f"{output}: exists, and is not a folder; name a new one")
 
 
 def _convert(model: Model, wanted: Quantisation, scratch: Path) -> list[str]:
-    """Bring the weights into the format; say what became something else."""
+    """Convert the weights to the format; return notes about weights in another format."""
     floats = _FLOATS.get(wanted.weight_format)
     if floats is not None:
         kept = store_floats(model, floats)
-        beyond = f"{len(kept)} weights are beyond f16 and stay as they are: {', '.join(kept)}"
+        beyond = f"{len(kept)} weights exceed f16's range and are not converted: {', '.join(kept)}"
         return [beyond] if kept else []
     if wanted.quant_mode is not None:
         quantize_statically(model, wanted.dataset, wants_report=False)

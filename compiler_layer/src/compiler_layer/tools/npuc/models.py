@@ -1,4 +1,4 @@
-"""Models and shapes as arguments of commands."""
+"""Model and shape arguments of commands."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from compiler_layer.rewriting.shapes import parse_shapes
 from driver_layer.support.files import looking_at, open_regular
 
 IR_NAME = "openvino_model.xml"
-"""An IR's name in a model folder."""
+"""File name of the IR in a model folder."""
 
 
 model_argument = click.argument("model", type=Path, metavar="MODEL[.xml|.mlir]")
-"""The argument that names a model: a folder, or a file."""
+"""Argument that names a model: a folder or a file."""
 
 shape_option = click.option(
     "--shape",
     multiple=True,
     metavar="NAME=1x128",
-    help="static shape of an input or variable; may be repeated, and a pattern",
+    help="static shape of inputs or variables; NAME may be a pattern; may be repeated",
 )
-"""The option that gives inputs static shapes."""
+"""Option that sets static shapes of inputs."""
 
 
 def read_model(path: Path) -> Model:
     """Read a model in any of its forms.
 
     Raises:
-        CompilerUsageError: there is no such file, or it is not to be read.
-        CompilerInputError: see the frontends.
+        CompilerUsageError: the file does not exist, or cannot be read.
+        CompilerInputError: the frontend rejects the model.
     """
     ir = path / IR_NAME
     with looking_at(path, CompilerUsageError):
@@ -66,10 +66,10 @@ def _read_text(path: Path) -> Model:
 
 
 def specialize(model: Model, given: Sequence[str]) -> None:
-    """Make a model static, in place, if any shapes are given.
+    """Make a model static in place, if any shapes are given.
 
     Raises:
-        CompilerUsageError: a pattern names nothing, or a shape is missing or does not fit.
+        CompilerUsageError: a pattern matches nothing, or a shape is missing or does not fit.
     """
     if given:
         wanted = [SpecializeShapes(matching_shapes(model, given)), DenseExperts()]
@@ -77,14 +77,14 @@ def specialize(model: Model, given: Sequence[str]) -> None:
 
 
 def matching_shapes(model: Model, given: Sequence[str]) -> str:
-    """Give the shapes of inputs and variables as passes take them: ``name=1x128,…``.
+    """Return the shapes of inputs and variables in the passes' form: ``name=1x128,…``.
 
     Args:
-        model: whose inputs and variables they are.
+        model: model with these inputs and variables.
         given: ``NAME=1x128``; names may be patterns.
 
     Raises:
-        CompilerUsageError: a pattern names nothing, or a shape is none.
+        CompilerUsageError: a pattern matches nothing, or a shape is invalid.
     """
     names = [port.name for port in model.inputs]
     names += [variable.name for variable in model.variables() if variable.read is not None]
@@ -93,6 +93,6 @@ def matching_shapes(model: Model, given: Sequence[str]) -> str:
         matching = fnmatch.filter(names, pattern)
         if not matching:
             known = ", ".join(names[:8])
-            raise CompilerUsageError(f"no input or variable {pattern!r}; there are {known} …")
+            raise CompilerUsageError(f"no input or variable {pattern!r}; the model has {known} …")
         shapes |= dict.fromkeys(matching, shape)
     return ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items())

@@ -1,4 +1,4 @@
-"""The options of quantisation, which commands share; they have optimum-cli's names."""
+"""Quantisation options that commands share, with optimum-cli's names."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Quantisation:
 
     Attributes:
         weight_format: name of the format; ``npuc export`` also has float formats.
-        group_size: int4 weights that share a scale.
+        group_size: number of int4 weights that share a scale.
         sym: signed numbers without a zero point.
-        quant_mode: int8 quantises activations, too; None leaves them.
+        quant_mode: int8 quantises activations, too; None does not.
         dataset: token sequences for calibrating the ranges of activations.
     """
 
@@ -50,50 +50,50 @@ class Quantisation:
         """The integer format of weights.
 
         Raises:
-            CompilerUsageError: there is no such group.
+            CompilerUsageError: the group size does not fit the format.
         """
         if self.group_size is not None and self.weight_format != "int4":
-            raise CompilerUsageError("--group-size is for --weight-format int4")
+            raise CompilerUsageError("--group-size needs --weight-format int4")
         size = _GROUP_SIZE if self.group_size is None else self.group_size
         return Format(self.weight_format, size, self.sym)
 
     def check_activations(self) -> None:
-        """Check that the options of activations fit together.
+        """Check that the options of activations are consistent.
 
         Raises:
-            CompilerUsageError: they do not.
+            CompilerUsageError: the options contradict each other.
         """
         if self.quant_mode is None and self.dataset is not None:
-            raise CompilerUsageError("--dataset is for --quant-mode int8")
+            raise CompilerUsageError("--dataset needs --quant-mode int8")
         if self.quant_mode is not None and self.weight_format != "int8":
-            raise CompilerUsageError("--quant-mode int8 is for --weight-format int8")
+            raise CompilerUsageError("--quant-mode int8 needs --weight-format int8")
 
 
 def quantisation_options(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the fields of ``Quantisation``; the first of the formats is the default."""
+    """Declare the fields of ``Quantisation`` as options; the first format is the default."""
     options = (
         click.option("--weight-format", type=click.Choice(formats), default=formats[0]),
         click.option(
             "--group-size",
             type=int,
             metavar="N",
-            help=f"of int4: weights with a scale in common ({_GROUP_SIZE}); -1: all of a channel",
+            help=f"int4: number of weights that share a scale ({_GROUP_SIZE}); -1: per channel",
         ),
-        click.option("--sym", is_flag=True, help="signed numbers without a zero point: i4 or i8"),
+        click.option("--sym", is_flag=True, help="signed weights without a zero point: i4 or i8"),
         click.option(
             "--quant-mode",
             type=click.Choice(["int8"]),
-            help="quantise activations as well (W8A8), of --weight-format int8: operands of "
-            "matmuls are rounded to 256 steps of a range that is found beforehand, by running the "
-            "model in numpy",
+            help="quantise activations as well (W8A8); needs --weight-format int8. Operands of "
+            "matmuls are rounded to 256 steps of a fixed range, which is calibrated by running "
+            "the model in numpy",
         ),
         click.option(
             "--dataset",
             type=Path,
             metavar="FILE",
-            help="of --quant-mode: text with the token ids of a sequence in each line; without it "
-            f"the ranges are found on {BUILT_IN_COUNT} x {BUILT_IN_LENGTH} random tokens, which "
-            "says little about real text",
+            help="calibration data of --quant-mode: a text file with one sequence of token ids per "
+            f"line; default: {BUILT_IN_COUNT} x {BUILT_IN_LENGTH} random tokens, whose ranges may "
+            "differ from those of real text",
         ),
     )
 
@@ -108,25 +108,25 @@ def quantisation_options(*formats: str) -> Callable[[Callable[..., Any]], Callab
 def quantize_statically(
     model: Model, dataset: Path | None, wants_report: bool
 ) -> list[LayerReport]:
-    """Round the activations of a model in place, which has float weights yet.
+    """Quantise the activations of a model in place, whose weights are still floats.
 
     Args:
-        model: to run, and to change.
-        dataset: sequences of tokens; None takes the built-in ones.
-        wants_report: run it once more, to measure the errors of activations.
+        model: model to run and to change.
+        dataset: token sequences; None uses the built-in ones.
+        wants_report: run the model again to measure the errors of activations.
 
     Returns:
-        A report for each activation if it is wanted.
+        A report for each activation if ``wants_report``.
 
     Raises:
-        CompilerUsageError: the file is not to be used, or nothing is to be quantised.
+        CompilerUsageError: the file cannot be used, or no activation can be quantised.
         BadModel: an activation is not finite, or too large.
     """
     tokens = built_in_sequences(model) if dataset is None else read_sequences(dataset, model)
     found = find_activations(model)
     if not found:
         raise CompilerUsageError(
-            "no activations to quantise: the model has no products with float weights [N, K]"
+            "no activations to quantise: the model has no matmuls with float weights [N, K]"
         )
     count = sum(each.size for each in tokens)
     with progress("calibrating", count * (1 + wants_report), " tokens") as advance:

@@ -1,4 +1,4 @@
-"""``npuc print``, ``npuc run-pass`` and ``npuc passes``: graphs as text, and what changes them."""
+"""``npuc print``, ``npuc run-pass`` and ``npuc passes``: graphs as text, and passes on them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from driver_layer.support.command import Command
 
 _PRINT_EXAMPLES = """\
   npuc print models/demo | less
-  npuc print openvino_model.xml > model.mlir     every command takes the text as a model as well
+  npuc print openvino_model.xml > model.mlir     every command accepts the text as a model
 
 With --shape the graph is made static first; then every input and variable needs a shape.
-Weights are not in the text: it says where they are.
+The text does not contain the weights, but refers to their files.
 """
 
 _RUN_EXAMPLES = """\
@@ -57,7 +57,7 @@ def run_pass_command(pipeline: str, model: Path, shape: Sequence[str]) -> None:
 
 @click.command("passes", cls=Command)
 def passes_command() -> None:
-    """List the passes in order, with what they do."""
+    """List the passes in order, with their descriptions."""
     for each in passes(Options()):
         print(f"{each.name:<20} {(type(each).__doc__ or '').splitlines()[0]}")
 
@@ -66,7 +66,7 @@ def _parse(text: str) -> Sequence[ModulePass]:
     """Parse a pipeline of passes.
 
     Raises:
-        CompilerUsageError: there is no such pass or option, or the text is no pipeline.
+        CompilerUsageError: a pass or option is unknown, or the text is not a pipeline.
     """
     known = available_passes()
     makers: dict[str, Callable[[], type[ModulePass]]] = {
@@ -77,5 +77,5 @@ def _parse(text: str) -> Sequence[ModulePass]:
     except (ValueError, ArgSpecParseError) as error:
         reason = " ".join(str(error).split())
         raise CompilerUsageError(
-            f"{text!r} names no passes: {reason}; there are {', '.join(known)}"
+            f"{text!r} is not a list of passes: {reason}; the passes are {', '.join(known)}"
         ) from None

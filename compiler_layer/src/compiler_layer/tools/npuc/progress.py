@@ -1,4 +1,4 @@
-"""Says how far something is, where somebody is there to see it."""
+"""Progress bars on terminals."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from tqdm import tqdm
 
 _PATIENCE = 1.0
-"""Seconds that something may take without a word."""
+"""Seconds before a progress bar appears."""
 
 
 @contextmanager
 def progress(what: str, total: int, unit: str) -> Generator[Callable[[int], object]]:
-    """Show a bar on a terminal from the second second on; it goes in the end.
+    """Show a progress bar on a terminal after the first second; it disappears at the end.
 
     Args:
-        what: what is going on.
-        total: of what is counted.
-        unit: what is counted: bytes are B.
+        what: description of the activity.
+        total: total number of units.
+        unit: name of the units; B for bytes.
 
     Yields:
-        What is to be called with how much more is done.
+        A function that advances the bar by a number of units.
     """
     with tqdm(
         desc=what,

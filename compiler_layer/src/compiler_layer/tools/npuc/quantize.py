@@ -39,7 +39,7 @@ _EXAMPLES = """\
   npuc quantize llama --report --quant-mode int8 --dataset tokens.txt      activations as well
 
 Errors in the table are relative: the largest error to the largest weight, the mean error to the
-mean weight, and (rel.) the Frobenius norms. SNR is the last one in dB; 6 dB are one bit.
+mean weight, and (rel.) the ratio of Frobenius norms. SNR is this ratio in dB; 6 dB are one bit.
 """
 
 
@@ -49,13 +49,13 @@ mean weight, and (rel.) the Frobenius norms. SNR is the last one in dB; 6 dB are
 @click.option("--report", is_flag=True, help="print the table of errors")
 @click.option("-o", "--output", type=Path, metavar="XML", help="write the IR as well")
 def quantize_command(model: Path, report: bool, output: Path | None, **quantisation: Any) -> None:
-    """Say what fewer bits do to each weight of a model."""
+    """Measure the errors that quantisation causes in each weight of a model."""
     wanted = Quantisation(**quantisation)
     form = wanted.format
     if output is None and not report:
         raise CompilerUsageError("quantize needs --report, -o, or both")
     if output is not None and output.suffix != ".xml":
-        raise CompilerUsageError(f"{output}: the name of an IR ends in .xml")
+        raise CompilerUsageError(f"{output}: the name of an IR must end in .xml")
     wanted.check_activations()
     read = read_model(model)
     activations: list[LayerReport] = []
@@ -83,14 +83,14 @@ def _write(model: Model, wanted: Format, output: Path) -> list[LayerReport]:
 
 
 def quantize_into(model: Model, wanted: Format, scratch: Path) -> list[LayerReport]:
-    """Quantise a model in place; its new weights lie in a folder until it is written.
+    """Quantise a model in place; its new weights are in the ``scratch`` folder until it is written.
 
     Raises:
-        CompilerUsageError: there is nothing to quantise, or the folder cannot be written to.
+        CompilerUsageError: no weight can be quantised, or the folder cannot be written.
         BadModel: a weight is not finite or too large, or cannot be read.
     """
     with progress("quantising", parameters(model), "") as advance:
         reports = quantize_weights(model, wanted, TensorFile(scratch / "weights"), advance)
-    # The rest is small, and stays exact; OpenVINO's CPU has no use for bf16 constants.
+    # The rest is small, and stays exact; OpenVINO's CPU does not use bf16 constants.
     store_floats(model, {"bf16": "f32"})
     return reports

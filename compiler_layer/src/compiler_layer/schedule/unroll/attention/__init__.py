@@ -1,13 +1,13 @@
 """Attention: rows of the query heads that share a key head, from scores to context in CMX.
 
-operands     the tensors, units of work, and loads that several tiles share
-programs     what SHAVE does between the two products
-single_pass  all scores of a unit at once
+operands     tensors, units of work, and loads that several tiles share
+programs     SHAVE programs between the two matmuls
+single_pass  all scores of a unit together
 online       block of keys by block of keys, with a running maximum and a running sum
 
-Keys, values and masks pass through in blocks, keys and values joined from their parts on the way.
-So nothing but queries, keys, values, masks and the context crosses DDR. What the mask forbids all
-rows of a unit whatever the inputs is neither loaded nor computed.
+Keys, values and masks are streamed in blocks; parts of keys and values are joined on the way. So
+only queries, keys, values, masks and the context cross DDR. Positions that the mask excludes for
+all rows of a unit and all inputs are neither loaded nor computed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compiler_layer.schedule.unroll.blocks import ranges
 
 
 def unroll_attention(index: int, op: HardwareOp, attention: npu.Attention) -> Iterator[Step]:
-    """Compute each block of query rows of each key head, one on each tile at a time."""
+    """Compute each block of query rows of each key head, one unit per tile at a time."""
     assert attention.tile is not None and attention.tiles is not None  # noqa: PT018  # tiled
     rows, keys, positions = (int(d) for d in attention.tile.get_values())
     x = read_operands(op, attention)

@@ -1,7 +1,7 @@
 """Attention with an online softmax (FlashSDPA): CMX holds the scores of one block of keys.
 
-For each block of keys: scores; weights relative to the maximum so far, the context so far scaled
-down to it; the block's context added. At the end the context is divided by the sum of weights.
+Each block of keys adds its context to the running context, which is first rescaled to the new
+running maximum. At the end the context is divided by the sum of weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from driver_layer.abi.shave import Access
 
 
 def online_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> Iterator[Step]:
-    """Give the steps of a group, one for each block of keys."""
+    """Yield the steps of a group, one for each block of keys."""
     widest = max(end - begin for begin, end in key_blocks)
     states = [_State(group.operands, unit, widest) for unit in group.units]
     queries: list[Region] = []
@@ -36,7 +36,7 @@ def online_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> Itera
 
 
 class _State:
-    """What a unit keeps in CMX from block to block."""
+    """State of a unit in CMX from block to block."""
 
     def __init__(self, x: Operands, unit: Unit, keys: int) -> None:
         self._x = x
@@ -56,7 +56,7 @@ class _State:
     def add_block(
         self, q: Region, block: tuple[Rows, Rows], mask: Region | None, first: bool
     ) -> list[Work]:
-        """Take in a block of keys and values."""
+        """Process a block of keys and values."""
         keys, values = block
         tile, count = self._unit.tile, keys.region.shape[0]
         scores, weights = self._scores.rows(2, 0, count), self._weights.rows(2, 0, count)
@@ -73,7 +73,7 @@ class _State:
         ]
 
     def _update(self, scores: Region, mask: Region | None, weights: Region, first: bool) -> Work:
-        """Scores to weights; rows are read whole before they are written, so this is in place."""
+        """Compute weights from scores in place: rows are read completely before being written."""
         masks = [] if mask is None else [mask]
         state = [self._peak, self._total, self._sum]
         read = [scores, *masks, *([] if first else state)]
@@ -86,7 +86,7 @@ class _State:
         return invocation(self._unit.tile, program, scores.shape, windows)
 
     def add_store(self, step: Step) -> None:
-        """Divide the context by the sum of weights, and write it to memory."""
+        """Divide the context by the sum of weights, and store it to DDR."""
         windows = [
             Window(self._sum, Access.READ),
             Window(self._total, Access.READ),
@@ -99,7 +99,7 @@ class _State:
 
 
 def _stacked(region: Region) -> Region:
-    """Rows of all heads one after the other: [heads, rows, columns] as a matrix."""
+    """Return [heads, rows, columns] as one matrix [heads · rows, columns]."""
     heads, rows, columns = region.shape
     shape, strides = (heads * rows, columns), region.strides[1:]
     return Region(region.buffer, region.element, region.offset, shape, strides)

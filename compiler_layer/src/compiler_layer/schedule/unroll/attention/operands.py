@@ -1,4 +1,4 @@
-"""The tensors of an attention, what a tile does of it, and loads that several tiles share."""
+"""Tensors of an attention, the unit of work of a tile, and loads that several tiles share."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from compiler_layer.schedule.views import View
 
 Range = tuple[int, int]
 Parts = tuple[View, ...]
-"""Keys, values or scales of one sequence, in the tensors that they lie in."""
+"""Keys, values or scales of one sequence, in one or several tensors."""
 
 SHARED_BYTES = 64
-"""Scales of a position, of all heads, that are fewer bytes are loaded together: DMA moves words of
-32 or 64 bytes, so that some of them take as long as all."""
+"""Scales of all heads at a position are loaded together if they have fewer bytes: DMA moves words
+of 32 or 64 bytes, so loading a few takes as long as loading all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The tensors of one attention; q and out [B, H, M, D].
+    """Tensors of one attention; q and out [B, H, M, D].
 
-    For each of B sequences parts of k and v [1, Hkv, S_i, D]; those in 8 bits have scales
+    k and v have parts [1, Hkv, S_i, D] for each of B sequences; 8-bit parts have scales
     [1, Hkv, S_i, 1].
     """
 
@@ -39,36 +39,36 @@ class Operands:
     out: View
     scale: float
     reach: tuple[int, ...]
-    """For each query row, how many positions it may attend to; empty if that is all."""
+    """Number of positions that each query row may attend to; empty for all positions."""
 
     @property
     def length(self) -> int:
-        """Key positions."""
+        """Number of key positions."""
         return sum(part.shape[2] for part in self.k[0])
 
     @property
     def key_heads(self) -> int:
-        """Heads of keys and values."""
+        """Number of heads of keys and values."""
         return self.k[0][0].shape[1]
 
     @property
     def group(self) -> int:
-        """Query heads that share a key head."""
+        """Number of query heads that share a key head."""
         return self.q.shape[1] // self.key_heads
 
     def reach_of(self, rows: Range) -> int:
-        """How many positions some query rows may attend to."""
+        """Return the number of positions that a range of query rows may attend to."""
         return max(self.reach[slice(*rows)]) if self.reach else self.length
 
     def heads(self, view: View, unit: Unit) -> View:
-        """The query heads and rows of a unit, of a tensor [B, H, M, D]."""
+        """Return a unit's query heads and rows of a tensor [B, H, M, D]."""
         sequence = slice(unit.sequence, unit.sequence + 1)
         heads = slice(unit.head * self.group, (unit.head + 1) * self.group)
         return view.sliced([sequence, heads, slice(*unit.rows), slice(None)])
 
 
 def read_operands(op: HardwareOp, attention: npu.Attention) -> Operands:
-    """Name an op's operands."""
+    """Return an op's operands by name."""
     views = iter(op.operands)
 
     def views_of(values: Sequence[SSAValue]) -> tuple[Parts, ...]:
@@ -98,7 +98,7 @@ def read_operands(op: HardwareOp, attention: npu.Attention) -> Operands:
 class Unit:
     """The work of one tile: some query rows of the heads that share a key head.
 
-    Query rows of all those heads are stacked, so that one product serves them all.
+    Query rows of all these heads are stacked, so that one matmul computes them together.
     """
 
     sequence: int
@@ -106,49 +106,49 @@ class Unit:
     rows: Range
     tile: int
     positions: int
-    """How many of them it attends to, from the first on."""
+    """Number of positions that the unit attends to, from the first one on."""
 
     @property
     def keys(self) -> tuple[int, int]:
-        """The sequence and the head of its keys and values."""
+        """The sequence and the head of the unit's keys and values."""
         return self.sequence, self.head
 
     @property
     def count(self) -> int:
-        """Rows of each head."""
+        """Number of rows of each head."""
         return self.rows[1] - self.rows[0]
 
     def part_of(self, block: Range) -> Range:
-        """The positions of a block that it attends to; an empty range if there are none."""
+        """Return the positions of a block that the unit attends to; an empty range if none."""
         return block[0], max(block[0], min(block[1], self.positions))
 
     def region(self, name: str, element: str, shape: tuple[int, ...]) -> Region:
-        """A new tensor in its tile's CMX."""
+        """Return a new tensor in the CMX of the unit's tile."""
         return Region.dense(f"attention.{name}", element, shape, (self.tile,))
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of keys or values in CMX [positions, D]; of 8 bits with their scales [positions, 1]."""
+    """Rows of keys or values in CMX [positions, D]; 8-bit rows have scales [positions, 1]."""
 
     region: Region
     scales: Region | None
 
     def as_keys(self) -> Weight:
-        """As a weight [n, k] of scores: its outputs are the positions."""
+        """Return the rows as a weight [n, k] of scores, with positions as outputs."""
         return Weight(self.region, NO_TABLES if self.scales is None else Tables(self.scales))
 
     def as_values(self) -> Weight:
-        """As a weight [n, k] of the context: each position, which is summed over, is a group."""
+        """Return the rows as a weight [n, k] of the context; each summed position is a group."""
         tables = NO_TABLES if self.scales is None else Tables(self.scales.swapped(), group=1)
         return Weight(self.region.swapped(), tables)
 
 
 class Group:
-    """Units that run side by side; what several of them read is loaded to all their tiles at once.
+    """Units that run in parallel; operands that several units read are broadcast to their tiles.
 
-    Each method adds transfers to a step and gives a region for each unit: of a block of positions,
-    as many as the unit attends to, or None if these are none.
+    Each method adds transfers to a step and returns a region for each unit. The region has the
+    positions of a block that the unit attends to; it is None if the unit attends to none.
     """
 
     def __init__(self, operands: Operands, units: Sequence[Unit]) -> None:
@@ -167,7 +167,7 @@ class Group:
 
     @property
     def positions(self) -> int:
-        """The most that a unit attends to."""
+        """Maximum number of positions that a unit attends to."""
         return max(unit.positions for unit in self.units)
 
     def load_keys(self, step: Step, block: Range) -> list[Rows | None]:
@@ -181,13 +181,13 @@ class Group:
         return self._with_scales(step, regions, self.operands.v_scales, block, "value_scales")
 
     def _attending(self, block: Range) -> list[Unit]:
-        """The units that attend to any of a block."""
+        """Return the units that attend to any position of a block."""
         return [unit for unit in self.units if unit.positions > block[0]]
 
     def _join(
         self, step: Step, every: Sequence[Parts], block: Range, name: str
     ) -> list[Region | None]:
-        """Load rows from however many parts they lie in, once for each head of a sequence."""
+        """Load rows from all parts that contain them, once for each head of a sequence."""
         regions: dict[tuple[int, int], Region] = {}
         attending = self._attending(block)
         for sequence, head in dict.fromkeys(unit.keys for unit in attending):
@@ -222,7 +222,7 @@ class Group:
         block: Range,
         name: str,
     ) -> list[Rows | None]:
-        """Load what rows of 8 bits are worth: in memory, the scales of all heads lie together."""
+        """Load the scales of 8-bit rows; in DDR, the scales of all heads are contiguous."""
         if not every:
             return [None if region is None else Rows(region, None) for region in regions]
         attending = self._attending(block)
@@ -251,7 +251,7 @@ class Group:
         return found
 
     def _heads_of_scales(self, scales: View, units: Sequence[Unit]) -> Range:
-        """The heads whose scales are loaded: all, or those that the units need."""
+        """Return the heads whose scales are loaded: all, or those that the units need."""
         heads = self.operands.key_heads
         if heads * scales.itemsize < SHARED_BYTES:
             return 0, heads
@@ -259,7 +259,7 @@ class Group:
         return min(needed), max(needed) + 1
 
     def load_masks(self, step: Step, block: Range) -> list[Region | None]:
-        """Load the mask [1 or group, rows, positions] of each unit, if there is one."""
+        """Load the mask [1 or group, rows, positions] of each unit, if the attention has one."""
         mask = self.operands.mask
         if mask is None:
             return [None] * len(self.units)
@@ -267,13 +267,13 @@ class Group:
         regions: dict[tuple[int, int, Range], Region] = {}
 
         def which(unit: Unit) -> tuple[int, int, Range]:
-            """Whose part a unit reads: what is for all heads, say, is the first one's."""
+            """Return the key of a unit's mask; a mask for all heads counts as the first head's."""
             sequences, heads, *_ = mask.shape
             sequence, head = unit.keys
             return sequence * (sequences > 1), head * (heads > 1), unit.rows
 
         for unit in attending:
-            # What several tiles read is loaded to all of them at once.
+            # A part that several tiles read is loaded to all of them together.
             sequence, head, rows = which(unit)
             if which(unit) in regions:
                 continue
@@ -294,19 +294,19 @@ class Group:
 
 
 def _is_transposed(parts: Parts) -> bool:
-    """Whether most rows lie channel by channel, as those of a transposed cache.
+    """Return whether most rows are stored channel by channel, as in a transposed cache.
 
-    In CMX they are laid likewise: DMA moves whole words where neighbours stay neighbours, and to
-    the product it is all one.
+    CMX then has the same layout: DMA moves complete words while neighbours stay neighbours, and the
+    matmul reads both layouts at the same speed.
     """
     *_, position, channel = max(parts, key=lambda part: part.shape[2]).strides
     return position < channel
 
 
 def _in_parts(parts: Sequence[View], block: Range) -> Iterator[tuple[View, slice, Range]]:
-    """Give the parts [1, H, S_i, …] that a block of positions lies in.
+    """Yield the parts [1, H, S_i, …] that a block of positions overlaps.
 
-    With each the rows that are taken of it, and where they come to be in the block.
+    Each part comes with its slice of rows, and their range in the block.
     """
     begin = 0
     for part in parts:

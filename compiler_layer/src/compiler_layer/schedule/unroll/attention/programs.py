@@ -1,9 +1,9 @@
-"""What SHAVE does between the products of scores and of the context.
+"""SHAVE programs between the matmuls of scores and of the context.
 
-With an online softmax a row's state is its maximum so far, the sum of its weights so far and the
-context so far, both relative to that maximum. A block of keys may raise the maximum; what came
-before is then scaled down to the new one. A row that has not met any finite score has the lowest
-maximum: what it gathers before its first real score is scaled by exactly 0 there.
+With an online softmax, a row's state is its running maximum, and its running sum of weights and
+running context relative to that maximum. A block of keys may raise the maximum; sum and context are
+then rescaled to the new one. A row without any finite score has the lowest maximum; its first real
+score scales its earlier sums by exactly 0.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from compiler_layer.dialects.npu.dpu import LOWEST
 from driver_layer.abi.shave import Instruction, Op
 
 _TINY = 1e-30
-"""What a sum of weights is at least: rows without a finite score give zeros."""
+"""Lower bound of a sum of weights: rows without a finite score become zeros."""
 
 Windows = tuple[tuple[int, str], ...]
-"""Columns and element type of each window."""
+"""Number of columns and element type of each window."""
 
 
 def _masked(program: ProgramBuilder, masked: bool) -> Register:
@@ -29,7 +29,7 @@ def _masked(program: ProgramBuilder, masked: bool) -> Register:
 
 @cache
 def softmax(masked: bool) -> tuple[Instruction, ...]:
-    """Scores, then the mask if there is one, to weights that sum to one."""
+    """Return the program from scores (plus the mask, if any) to weights that sum to one."""
     program = ProgramBuilder()
     scores = _masked(program, masked)
     program.store(1 + masked, emit_softmax(program, scores))
@@ -37,17 +37,17 @@ def softmax(masked: bool) -> tuple[Instruction, ...]:
 
 
 def softmax_windows(columns: int, element: str, mask: str | None) -> Windows:
-    """The windows of ``softmax``."""
+    """Return the windows of ``softmax``."""
     masks = () if mask is None else ((columns, mask),)
     return (columns, "f32"), *masks, (columns, element)
 
 
 @cache
 def online(masked: bool, first: bool) -> tuple[Instruction, ...]:
-    """Scores of a block to weights relative to the maximum so far; state brought up to date.
+    """Return the program from a block's scores to weights, which also updates the running state.
 
-    Windows: scores, the mask if there is one; maximum, sum and context so far unless this is the
-    first block; then what is written: weights, maximum, sum, and the context scaled down.
+    Windows: scores; the mask if any; running maximum, sum and context unless the block is the
+    first; then the outputs: weights, maximum, sum, and the rescaled context.
     """
     program = ProgramBuilder()
     scores = _masked(program, masked)
@@ -69,7 +69,7 @@ def online(masked: bool, first: bool) -> tuple[Instruction, ...]:
 def online_windows(
     columns: int, depth: int, element: str, mask: str | None, first: bool
 ) -> Windows:
-    """The windows of ``online``."""
+    """Return the windows of ``online``."""
     masks = () if mask is None else ((columns, mask),)
     state = ((1, "f32"), (1, "f32"), (depth, "f32"))
     before = () if first else state
@@ -79,7 +79,7 @@ def online_windows(
 
 @cache
 def finish() -> tuple[Instruction, ...]:
-    """Context and sum to the context that weights of sum one would give."""
+    """Return the program that divides the context by the sum of weights."""
     program = ProgramBuilder()
     total = program.compute(Op.MAX, program.load(1), program.immediate(_TINY))
     context = program.compute(Op.MUL, program.load(0), program.compute(Op.RCP, total))

@@ -1,4 +1,4 @@
-"""Attention with all scores of a unit in CMX: products, one softmax, products."""
+"""Attention with all scores of a unit in CMX: matmuls, one softmax, matmuls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver_layer.abi.shave import Access
 
 
 def single_pass_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> Iterator[Step]:
-    """Give the steps of a group: scores block by block, softmax, context block by block."""
+    """Yield the steps of a group: scores block by block, softmax, context block by block."""
     states = [_State(group.operands, unit, len(key_blocks) > 1) for unit in group.units]
     queries: list[Region] = []
     for number, block in enumerate(key_blocks):
@@ -37,7 +37,7 @@ def single_pass_steps(index: int, group: Group, key_blocks: Sequence[Range]) -> 
 
 
 class _State:
-    """What a unit keeps in CMX."""
+    """State of a unit in CMX."""
 
     def __init__(self, x: Operands, unit: Unit, partial: bool) -> None:
         self._x = x
@@ -52,7 +52,7 @@ class _State:
         self._sum = unit.region("sum", "f32", self._out.shape) if summed else self._out
 
     def scores_of(self, q: Region, keys: Rows | None, block: Range) -> list[Work]:
-        """Multiply queries with a block of keys, if they attend to any of it."""
+        """Multiply queries with a block of keys, if they attend to any position of it."""
         if keys is None:
             return []
         stacked = q.reshaped((self._scores.shape[0], q.shape[-1]))
@@ -60,17 +60,17 @@ class _State:
         return [matrix_product(self._unit.tile, stacked, keys.as_keys(), target, self._x.scale)]
 
     def softmax(self, mask: Region | None) -> Work:
-        """Turn scores into weights that sum to one."""
+        """Convert scores to weights that sum to one."""
         domain = (self._x.group, self._unit.count, self._unit.positions)
         windows = [Window(self._scores.reshaped(domain), Access.READ)]
         if mask is not None:
             windows.append(Window(mask, Access.READ))
-        # In f32 this is in place: a row is read whole before it is written.
+        # In place if f32: a row is read completely before it is written.
         windows.append(Window(self._weights.reshaped(domain), Access.WRITE))
         return invocation(self._unit.tile, programs.softmax(mask is not None), domain, windows)
 
     def context(self, values: Rows | None, block: Range, accumulate: bool) -> list[Work]:
-        """Multiply weights with a block of values, adding to those before."""
+        """Multiply weights with a block of values, and add the result to the earlier sums."""
         if values is None:
             return []
         weights = self._weights.rows(1, *self._unit.part_of(block))
@@ -78,7 +78,7 @@ class _State:
         return [matrix_product(tile, weights, weight, self._sum, accumulate=accumulate)]
 
     def add_store(self, step: Step) -> None:
-        """Round the context if it was summed up, and write it to memory."""
+        """Round the context if it was summed in f32, and store it to DDR."""
         if self._sum is not self._out:
             step.work.append(convert(self._unit.tile, self._sum, self._out))
         target = self._x.heads(self._x.out, self._unit)
