@@ -252,9 +252,7 @@ class LLMPipeline(Exclusive):
         began: Stopwatch,
     ) -> tuple[DecodedResults, StreamingStatus]:
         if not config.apply_chat_template:
-            raise ConfigError(
-                "apply_chat_template=False: a chat needs its template; set it to True"
-            )
+            raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         metrics = self._metrics()
         watch = Stopwatch()
         prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)

@@ -32,9 +32,7 @@ def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfi
     found = given if adapters is None else adapters
     if found is None or isinstance(found, AdapterConfig):
         return found
-    raise PropertyError(
-        f"adapters = {found!r}: must be an AdapterConfig, e.g. AdapterConfig(adapter)"
-    )
+    raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig; pass AdapterConfig(…)")
 
 
 def check_names(properties: Mapping[str, Any]) -> None:

@@ -16,9 +16,8 @@ from genai_layer.runtime import CompiledModel, Core, LowRank
 def _core() -> Any:
     """Return the only core of the process; it is never destroyed.
 
-    The CPU plugin installs a signal stack for the thread that loads it, and frees the stack when
-    its core is destroyed, in any thread; a signal to the first thread (Ctrl-C) would then end the
-    process.
+    The CPU plugin installs a signal stack in the thread that loads it, and frees the stack with its
+    core, in any thread; a signal to the first thread (Ctrl-C) would then end the process.
     """
     try:
         import openvino

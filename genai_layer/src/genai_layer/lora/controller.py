@@ -101,8 +101,7 @@ class AdapterController:
 
         Raises:
             ConfigError: the mode differs from the pipeline's; or fixed adapters would change.
-            AdapterError: an adapter has layers that were not adapted at compilation, or its rank is
-                too large.
+            AdapterError: an adapter has layers that were not compiled for it, or too large a rank.
         """
         wanted = self._wanted if config is None else self._checked(config)
         if self._wanted.mode not in _FIXED and wanted != self._held:

@@ -39,8 +39,8 @@ def place(adapter: Adapter, products: Products) -> dict[str, Pair]:
         if (pair.a.shape[1], pair.b.shape[0]) != (inputs, outputs):
             raise AdapterError(
                 f"{adapter.source}: layer {layer!r} has A {list(pair.a.shape)} and B "
-                f"{list(pair.b.shape)}, but the model's has {inputs} input and "
-                f"{outputs} output channels; is the adapter for this model?"
+                f"{list(pair.b.shape)}, but the model's has {inputs} inputs and "
+                f"{outputs} outputs; is the adapter for this model?"
             )
         found[product] = pair
         unused.discard(layer)

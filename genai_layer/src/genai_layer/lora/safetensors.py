@@ -88,7 +88,7 @@ def _check_apart(tensors: Mapping[str, _Tensor]) -> None:
 def _values(name: str, tensor: _Tensor, data: memoryview) -> Array:
     kind = _TYPES.get(tensor.dtype)
     if kind is None:
-        raise ValueError(f"{name!r} is {tensor.dtype}; supported are {', '.join(_TYPES)}")
+        raise ValueError(f"{name!r} is {tensor.dtype}; supported: {', '.join(_TYPES)}")
     begin, end = tensor.data_offsets
     nbytes = math.prod(tensor.shape) * kind.itemsize
     if end - begin != nbytes:

@@ -123,7 +123,5 @@ def _answers(tokenizer: Tokenizer) -> list[int]:
     known = tokenizer.get_vocab()
     missing = [word for word in _ANSWERS if word not in known]
     if missing:
-        raise ModelError(
-            f"the tokenizer has no token {' or '.join(missing)}, as Qwen3 rerankers do"
-        )
+        raise ModelError(f"the tokenizer has no token {' or '.join(missing)}, as Qwen3's does")
     return [known[word] for word in _ANSWERS]
