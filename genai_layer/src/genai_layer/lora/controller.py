@@ -118,7 +118,7 @@ class AdapterController:
         wanted = AdapterConfig(config.get_adapters_and_alphas(), mode)
         if mode in _FIXED and wanted != self._wanted:
             raise ConfigError(
-                f"adapters: in {mode.name}, adapters and alphas are fixed when the pipeline is "
+                f"adapters: adapters and alphas in {mode.name} are fixed when the pipeline is "
                 "created; use MODE_DYNAMIC"
             )
         if self._rank is not None and self._total(config) > self._rank:
