@@ -1,4 +1,4 @@
-"""This repository's stack on its simulated NPU."""
+"""Stack of this repository, on its simulated NPU."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_openvino_rejects_weights_without_an_ir(llama_8m: Path) -> None:
 
 
 def test_signals_are_handled_when_another_thread_drops_openvino(llama_8m_ir: Path) -> None:
-    """If the CPU plugin were unloaded in that thread, the next signal would end the process."""
+    """Unloading the CPU plugin in that thread would make the next signal end the process."""
     program = """if True:
         import signal, sys, threading
         from genai_layer.adapters.openvino import load_core

@@ -95,7 +95,7 @@ def test_logits_equal_those_of_the_real_npuw(model: Any, name: str, way: str) ->
 
 
 def test_npuw_splits_images_between_chunks_and_we_reject_them(model: Any) -> None:
-    """With whole prompts both agree; in chunks NPUW's logits differ, without an error."""
+    """Both agree on whole prompts; in chunks NPUW's logits differ, without an error."""
     one = model("gemma3_types")
     expected = one.theirs("CPU", {})(0, 100)
     assert distance(one.ours(WHOLE)(0, 100), expected) <= 1e-4
@@ -107,7 +107,7 @@ def test_npuw_splits_images_between_chunks_and_we_reject_them(model: Any) -> Non
 
 
 def test_npuw_mixes_up_image_features_and_we_do_not(model: Any) -> None:
-    """For an IR of current exporters, NPUW's logits differ, without an error."""
+    """NPUW's logits for an IR of current exporters differ, without an error."""
     one = model("qwen3_vl_gathered")
     expected = one.theirs("CPU", {})(0, 100)
     assert distance(one.ours(CHUNKED)(0, 100), expected) <= 1e-4

@@ -122,7 +122,7 @@ def test_the_plugin_rejects_the_blobs_that_we_reject(tmp_path: Path) -> None:
 
 
 def test_without_version_checks_the_payload_is_the_complete_file(tmp_path: Path) -> None:
-    """This stack uses the footer's size; an ELF reader accepts both."""
+    """Our payload has the footer's size; an ELF reader accepts both."""
     contents = [blob(FULL), in_version(blob(FULL), 0, 3), PAYLOAD]
     options = {"NPU_DISABLE_VERSION_CHECK": "YES"}
     for found, content in zip(import_all(contents, tmp_path, options), contents, strict=True):

@@ -1,4 +1,4 @@
-"""This stack compared to the real NPUW, live: the same IR, options and tokens.
+"""Our stack compared to the real NPUW, live: the same IR, options and tokens.
 
 The real NPUW is the ``openvino`` package's NPU plugin, which splits, pads, chunks and keeps caches
 without an NPU if its submodels run on OpenVINO's CPU plugin.

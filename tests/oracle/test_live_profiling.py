@@ -89,7 +89,7 @@ def test_submodels_are_named_like_the_real_npuws(static) -> None:
 
 
 def test_the_real_npuw_reports_no_nodes_of_language_models(demo_ir) -> None:
-    """If this changes, the node names of this stack should follow."""
+    """Node names of this stack should follow if NPUW adds some."""
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
     config = {**ON_CPU, **EXACTLY, **lengths, "PERF_COUNT": True}
     request = openvino.Core().compile_model(demo_ir, "NPU", config).create_infer_request()

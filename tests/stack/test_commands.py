@@ -211,7 +211,7 @@ def test_characters_outside_the_terminals_encoding_are_escaped(command, words) -
 @pytest.mark.long
 @pytest.mark.parametrize("typed", [False, True])
 def test_the_c_locale_accepts_utf8(demo: Path, typed: bool) -> None:
-    """In a C locale Python decodes arguments to surrogates, and does not decode input."""
+    """Python in a C locale decodes arguments to surrogates, and does not decode input."""
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     question = "Qué é um NPU?"
     words = [] if typed else ["--prompt", question]

@@ -33,7 +33,7 @@ class Exclusive:
 def one_at_a_time(
     method: Callable[Concatenate[Self, P], R],
 ) -> Callable[Concatenate[Self, P], R]:
-    """Let a method of a pipeline run only while no other marked method of the pipeline runs.
+    """Mark a method of a pipeline: it is rejected while another marked method runs.
 
     A second call, from another thread or from a streamer's callback, is rejected with BusyError:
     both would write to the same KV cache. A signal handler may raise at any moment, so the claim

@@ -72,7 +72,7 @@ class GenerationConfig(BaseModel):
     stop_strings: Annotated[set[str], BeforeValidator(_one_or_many)] = set()
     include_stop_str_in_output: bool = False
     logprobs: Annotated[int, Field(ge=0)] = 0
-    """If above 0, the score is the sum of the raw log-probabilities."""
+    """Any value above 0 makes the score the sum of the raw log-probabilities."""
     apply_chat_template: bool = True
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0

@@ -202,7 +202,7 @@ class AdapterState:
         self._state.state = ov.Tensor(np.ascontiguousarray(values, self._like.dtype))
 
     def reset(self) -> None:
-        """Make the state add nothing."""
+        """Set the state to an empty tensor, which adds nothing."""
         self.state = self._nothing()
 
     def _nothing(self) -> Array:

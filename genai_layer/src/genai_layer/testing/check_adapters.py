@@ -133,7 +133,7 @@ def check_adapters_are_of_one_request_and_outlast_conversations(setting: Setting
 
 
 def check_alphas_scale_what_is_added(setting: Setting) -> None:
-    """With alphas of 0, adapters add nothing."""
+    """Adapters with alphas of 0 add nothing."""
     request = setting.compiled("DYNAMIC").create_infer_request()
     states, added = AdapterStates(request.query_state()), setting.added(1)
     states.set(added)
