@@ -112,7 +112,7 @@ CASES: dict[str, tuple[float, dict[str, Any]]] = {
 
 
 def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
-    """Transcribe with the real openvino_genai on its CPU in f32; transformers' features, too."""
+    """Transcribe with the real openvino_genai on its CPU in f32; compute transformers' features."""
     import openvino as ov
     import openvino_genai
     from openvino_tokenizers import convert_tokenizer

@@ -2,8 +2,8 @@
 
 OpenVINO reads them from ONNX, and they are made stateful as in the golden script. The real NPUW
 agrees only if the prompt is exactly one chunk: it does not compile whole prompts, shorter prompts
-leave its cache, and longer ones forget the tokens before the last chunk. If one of these tests
-fails with a newer ``openvino``, the defect is fixed.
+address rows outside of its cache, and longer ones forget the tokens before the last chunk. If one
+of these tests fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def ours(xml: Path, steps: Steps = STEPS, **options: Any) -> np.ndarray:
 
 
 def theirs(compiled: ov.CompiledModel, steps: Steps = STEPS) -> np.ndarray:
-    """Return the same logits of OpenVINO, whose model may have beam_idx."""
+    """Return OpenVINO's logits of the same steps; its model may have beam_idx."""
     request, found = compiled.create_infer_request(), list[np.ndarray]()
     known = {name for port in compiled.inputs for name in port.names}
     for begin, end in steps:

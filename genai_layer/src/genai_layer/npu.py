@@ -124,7 +124,7 @@ def npu_properties(
         The options; and the lengths, or None if they come from an imported blob.
 
     Raises:
-        PropertyError: a length is not a whole number, or an option is given under two names.
+        PropertyError: a length is not an integer, or an option is given under two names.
     """
     forwarded: dict[str, Any] = {}
     for name, value in properties.items():

@@ -116,7 +116,7 @@ def check_start_async_and_wait_equal_infer(
     request = compiled.create_infer_request()
     request.start_async(inputs_for(tokens))
     request.wait()
-    assert np.array_equal(last_logits(request), expected), "start_async and infer differ"
+    assert np.array_equal(last_logits(request), expected), "start_async returns other logits"
 
 
 def check_variables_have_names_and_reset(
@@ -131,7 +131,9 @@ def check_variables_have_names_and_reset(
     assert len(set(names)) == len(names), f"variables share a name: {names}"
     for variable in variables:
         variable.reset()
-    assert np.array_equal(_logits(request, tokens), first), "variables keep values"
+    assert np.array_equal(_logits(request, tokens), first), (
+        "logits differ after resetting variables"
+    )
 
 
 def check_wrong_inputs_raise_and_the_request_survives(
@@ -149,7 +151,9 @@ def check_wrong_inputs_raise_and_the_request_survives(
     else:
         raise AssertionError("an attention mask of three dimensions was accepted")
     request.reset_state()
-    assert np.array_equal(_logits(request, tokens), expected), "state is left"
+    assert np.array_equal(_logits(request, tokens), expected), (
+        "logits differ after a rejected input"
+    )
 
 
 def check_forgotten_tokens_still_count(

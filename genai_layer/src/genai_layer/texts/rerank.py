@@ -123,5 +123,5 @@ def _answers(tokenizer: Tokenizer) -> list[int]:
     known = tokenizer.get_vocab()
     missing = [word for word in _ANSWERS if word not in known]
     if missing:
-        raise ModelError(f"the tokenizer has no token {' or '.join(missing)}, as Qwen3's does")
+        raise ModelError(f"the tokenizer lacks {' and '.join(missing)}, which Qwen3 rerankers need")
     return [known[word] for word in _ANSWERS]
