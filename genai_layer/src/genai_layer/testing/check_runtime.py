@@ -131,9 +131,7 @@ def check_variables_have_names_and_reset(
     assert len(set(names)) == len(names), f"variables share a name: {names}"
     for variable in variables:
         variable.reset()
-    assert np.array_equal(_logits(request, tokens), first), (
-        "logits differ after resetting variables"
-    )
+    assert np.array_equal(_logits(request, tokens), first), "logits after variable resets differ"
 
 
 def check_wrong_inputs_raise_and_the_request_survives(
@@ -151,9 +149,7 @@ def check_wrong_inputs_raise_and_the_request_survives(
     else:
         raise AssertionError("an attention mask of three dimensions was accepted")
     request.reset_state()
-    assert np.array_equal(_logits(request, tokens), expected), (
-        "logits differ after a rejected input"
-    )
+    assert np.array_equal(_logits(request, tokens), expected), "a rejected input changes logits"
 
 
 def check_forgotten_tokens_still_count(
