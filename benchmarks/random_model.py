@@ -1,4 +1,4 @@
-"""Models of real sizes with random weights, as Hugging Face folders: speed does not depend on them.
+"""Models of real sizes with random weights, as Hugging Face folders: speed ignores the values.
 
 Weights are bf16 from a seeded generator, written tensor by tensor; an existing folder is kept.
 """

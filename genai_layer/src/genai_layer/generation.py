@@ -101,7 +101,7 @@ class Generation:
         self._inferred = self._sampled = self._decoded = 0.0
 
     def run(self, prompt: list[int], began: Stopwatch) -> Generated:
-        """Generate.
+        """Generate tokens after a prompt.
 
         Args:
             prompt: token ids.
