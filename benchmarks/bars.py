@@ -1,6 +1,6 @@
-"""What this project wants to reach, and whether a benchmark shows it.
+"""Performance targets (bars) of this project, and verdicts on a benchmark's results.
 
-The bars are judged on our stack as it is by default. Those of speed hold for two processors.
+Bars are judged on this stack's default configuration. Bars of speed hold for two processors.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LONG_CONTEXT = 8192
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A ratio to a peer of the same precision.
+    """Limit of a ratio to a peer of the same precision.
 
     Args:
-        title: what is compared.
-        quantity: of ours and of the peer.
-        kind: the peer.
-        limit: by model, or by model and our precision.
-        at_least: whether more is better.
+        title: name of the compared quantity.
+        quantity: the quantity, of ours and of the peer.
+        kind: kind of the peer.
+        limit: limits by model, or by model and our precision.
+        at_least: True if more is better.
     """
 
     title: str
@@ -45,7 +45,7 @@ class Bar:
     at_least: bool
 
     def limit_for(self, model: str, precision: str) -> float | None:
-        """The bar for a model in a precision; None if there is none."""
+        """Return the limit for a model in a precision, or None."""
         return self.limit.get((model, precision), self.limit.get(model))
 
 
@@ -83,7 +83,7 @@ BANDWIDTH_SHARES = {"llama-135m": 0.6, "llama-1b": 0.8}
 
 
 class Verdict(Enum):
-    """Whether a bar is met."""
+    """Verdict on a bar."""
 
     MET = "met"
     MISSED = "missed"
@@ -91,7 +91,7 @@ class Verdict(Enum):
 
     @staticmethod
     def of(found: Spread | None, limit: float, at_least: bool) -> Verdict:
-        """The median decides."""
+        """Return the verdict on the median."""
         if found is None:
             return Verdict.NOT_MEASURED
         met = found.median >= limit if at_least else found.median <= limit
@@ -100,7 +100,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One bar for one row of ours."""
+    """Result of one bar for one row of ours."""
 
     title: str
     ours: str
@@ -109,16 +109,16 @@ class Judgement:
     at_least: bool
     found: Spread | None
     disturbed: bool
-    """Others used much of the machine during a run of either."""
+    """True if other processes used much of the machine during a run of either."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it is met."""
+        """Verdict on the bar."""
         return Verdict.of(self.found, self.limit, self.at_least)
 
 
 def judge(result: ScenarioResult, limits: dict[str, float]) -> list[Judgement]:
-    """Hold a scenario to the bars that apply to it; who did not take part is not measured."""
+    """Judge a scenario by the bars that apply to it; missing peers are not measured."""
     is_long = result.scenario.prompt >= LONG_CONTEXT
     judgements: list[Judgement] = []
     for bar in LONG_BARS if is_long else BARS:
@@ -143,7 +143,7 @@ def _ratios(result: ScenarioResult, ours: PeerResult, bar: Bar) -> Iterator[Judg
 
 
 def _by_default(result: ScenarioResult, kind: str) -> list[PeerResult]:
-    """What a kind of peer did without configuration, in each precision."""
+    """Return the results of a kind of peer in its default configuration, in each precision."""
     measured = {peer.peer.name: peer for peer in result.peers}
     peers = (peer for peer in every_peer() if peer.kind == kind)
     return [measured.get(peer.name) or PeerResult(peer) for peer in peers]

@@ -1,8 +1,8 @@
 """Compile time of llama-1b int4: one prefill (1,024 tokens) and four generate variants.
 
-Ours beside the real NPUW, which reads the same IR with the same options (its submodels run on
-OpenVINO's CPU plugin, as there is no NPU). Each run is a process of its own, and they alternate, as
-the machine's speed changes from minute to minute: compare the ratio.
+Ours is compared to the real NPUW, which reads the same IR with the same options (its submodels run
+on OpenVINO's CPU plugin, as there is no NPU). Runs are separate processes that alternate, as the
+machine's speed changes from minute to minute: compare the ratio.
 
     make bench-compile            # or: python benchmarks/bench_compile.py --model llama-135m
 """
@@ -42,7 +42,7 @@ print(time.perf_counter() - begin)
 
 
 def seconds(program: str, xml: Path, config: dict[str, object]) -> float:
-    """Run one of the programs in a process of its own; give what it says."""
+    """Run one of the programs in a separate process; return its output."""
     done = subprocess.run(
         [sys.executable, "-c", program, str(xml), json.dumps(config)],
         capture_output=True,
@@ -53,7 +53,7 @@ def seconds(program: str, xml: Path, config: dict[str, object]) -> float:
 
 
 def prepare(cache: Path, name: str, layers: int | None) -> Path:
-    """Draw the model and let npuc write its IR, unless both are there; give the ``.xml``."""
+    """Create the model and its IR by npuc, unless both exist; return the path of the ``.xml``."""
     title = name if layers is None else f"{name}-{layers}-layers"
     folder = write_model(cache / title, llama_config(name, layers))
     ir = cache / f"{title}-int4"
@@ -65,7 +65,7 @@ def prepare(cache: Path, name: str, layers: int | None) -> Path:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Run the benchmark, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=list(CONFIGS), default="llama-1b")
     parser.add_argument("--runs", type=int, default=5)

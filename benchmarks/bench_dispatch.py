@@ -1,4 +1,4 @@
-"""What the native dispatcher takes for a task: rows that do nothing, on one thread and on two.
+"""Time of the native dispatcher per task: rows that do nothing, on one thread and on two.
 
 python benchmarks/bench_dispatch.py
 """
@@ -21,7 +21,7 @@ NOTHING = KernelSpec("benchmark nothing", lambda host: Emitter(host).finish())
 
 
 def microseconds(team: Team, table: Table, runs: int) -> float:
-    """The least time of a row in some runs."""
+    """Return the shortest time of a row in some runs."""
     best = float("inf")
     for _ in range(runs):
         begin = time.perf_counter()
@@ -31,7 +31,7 @@ def microseconds(team: Team, table: Table, runs: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Run the benchmark, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=20)
     runs = parser.parse_args().runs
@@ -41,7 +41,7 @@ def main() -> None:
     for threads in (1, 2):
         team = Team(kernels, threads)
         for width in (1, 4, 16):
-            # Of each phase, every queue has its share.
+            # Each queue gets an equal share of each phase.
             first = np.arange(0, ROWS, width)[:, None]
             bounds = first + width * np.arange(threads + 1) // threads
             table = Table(rows, np.arange(ROWS + 1), bounds, 64, Streams.none(bounds), None)

@@ -1,9 +1,9 @@
-"""Speed of the native DPU's kernels, beside what the machine can do.
+"""Speed of the native DPU's kernels, and the machine's limits.
 
-Weights of all tasks together do not fit into caches: each task has its own, and its own scales and
-zero points, as in a model. Give
-parts of labels to run some of the cases, ``--threads`` and ``--repeat`` to change how. Times of one
-thread are its processor's, those of several the wall's.
+The weights of all tasks together exceed the caches: each task has its own weights, scales and zero
+points, as in a model. Arguments are parts of case labels, to run only some of the cases;
+``--threads`` and ``--repeat`` set threads and repetitions. Times of one thread are processor time,
+those of several are wall time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ done:
   ret i32 %status
 }
 """
-"""Runs a list of kernels."""
+"""Kernel that runs a list of kernels."""
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _SCRATCH = 32 << 20
@@ -59,7 +59,7 @@ _TABLES = (Word.SCALE, Word.ZERO)
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of task."""
+    """Kind of task."""
 
     label: str
     kinds: tuple[str, str, str]
@@ -68,7 +68,7 @@ class Case:
     tables: tuple[str | None, str | None] = (None, None)
     group: int = 0
     shared: int = 1
-    """Tasks in a row with the same weights."""
+    """Consecutive tasks with the same weights."""
 
 
 def _cases() -> list[Case]:
@@ -162,11 +162,11 @@ class _Bench:
         return _CALL(self.kernels.address(spec))
 
     def best(self, work: list[Callable[[], None]]) -> float:
-        """Seconds that all of the work takes at once, at best."""
+        """Return the shortest time of the parallel work, in seconds."""
         return min(_together(work) for _ in range(self.repeat))
 
     def peaks(self) -> None:
-        """What memory and registers give."""
+        """Print the read bandwidth, and the peak rates of dot products."""
         read = self.function(KernelSpec("bench read", _write_read))
         for threads in self.threads:
             share = self.total // threads // 512 * 512
@@ -239,7 +239,7 @@ class _Bench:
 
 
 def _operands(case: Case) -> tuple[Any, dict[Word, Any], int]:
-    """The registers, all operands but the weights, and the bytes of one task's weights."""
+    """Return registers, all operands but the weights, and the bytes of one task's weights."""
     random = np.random.default_rng(0)
     batch, m, n, k = case.sizes
     act, weight, out = (ELEMENT_TYPES[kind] for kind in case.kinds)
@@ -310,7 +310,7 @@ def _together(work: list[Callable[[], None]]) -> float:
     return time.perf_counter() - begin
 
 
-# Loops that only read, or only multiply
+# Loops that only read or only multiply
 
 
 def _write_read(host: Host) -> str:
@@ -332,7 +332,7 @@ _Dot = tuple[Callable[[Emitter, Value, Value], Value], tuple[Any, int], Any]
 
 
 class _BFloat(ir.Type):
-    """llvmlite has no bf16."""
+    """bf16 type, which llvmlite lacks."""
 
     def _to_string(self) -> str:
         return "bfloat"
@@ -379,7 +379,7 @@ def _write_peak(host: Host, dot: _Dot) -> str:
 
 
 def _tile_dots(host: Host) -> dict[str, tuple[Flavour, int]]:
-    """Flavours of products in tile registers, and how many numbers each multiplies."""
+    """Return flavours of matmuls in tile registers, and the multiplications of each."""
     if not host.has_tiles:
         return {}
     return {"bf16 tiles": (Flavour.BF16, 16**3 * 2), "byte tiles": (Flavour.BYTES, 16**3 * 4)}

@@ -1,9 +1,9 @@
-"""What npuw itself costs: from prefill to generate, and by number of variants.
+"""Costs of npuw itself: from prefill to generate, and by number of variants.
 
     python benchmarks/bench_npuw.py MODEL [--prompt 1000] [--rounds 5]
 
-Times are the host's, of this machine; bytes are exact. Starts, concurrent requests and offloaded
-weights have programs of their own: bench_starts.py, bench_batching.py, bench_offload.py.
+Times are host times of this machine; bytes are exact. Starts, concurrent requests and offloaded
+weights have separate programs: bench_starts.py, bench_batching.py, bench_offload.py.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MB = 1e6
 
 
 def compiled(model: Path, options: Mapping[str, Any], device: LevelZeroDevice) -> CompiledModel:
-    """A language model on a device."""
+    """Compile a language model on a device."""
     found = Core(device=device).compile_model(model, "NPU", options)
     assert isinstance(found, CompiledModel)  # static models have no KV cache
     return found
 
 
 def tell(request: InferRequest, ids: Sequence[int], said: int) -> float:
-    """Say tokens after others; give the seconds that it took."""
+    """Run tokens after ``said`` others; return the seconds of the inference."""
     count = len(ids)
     began = time.perf_counter()
     request.infer(
@@ -49,7 +49,7 @@ def tell(request: InferRequest, ids: Sequence[int], said: int) -> float:
 
 
 def switchover(model: Path, prompt: int, rounds: int, cache: Path) -> None:
-    """From a prompt to the first generated token, by both ways."""
+    """Measure the steps after a prompt, with copied and with shared KV rows."""
     print(f"From prefill to generate, after {prompt} tokens (median of {rounds}):")
     print("  {:<10} {:>12} {:>12} {:>13} {:>13}".format("", "copied", "prompt", "1st step", "next"))
     ids = np.random.default_rng(0).integers(3, 1000, prompt).tolist()
@@ -68,7 +68,7 @@ def switchover(model: Path, prompt: int, rounds: int, cache: Path) -> None:
         read, first, later = (statistics.median(each) for each in zip(*spent[1:], strict=True))
         nbytes = int(copied.split()[0])
         if nbytes and way == "ZERO_COPY":
-            raise SystemExit(f"{way} copied {nbytes} bytes")
+            raise SystemExit(f"bar missed: {way} copied {nbytes} bytes")
         print(
             f"  {way:<10} {nbytes / _MB:9.2f} MB {1e3 * read:9.1f} ms {1e3 * first:10.2f} ms "
             f"{1e3 * later:10.2f} ms"
@@ -76,7 +76,7 @@ def switchover(model: Path, prompt: int, rounds: int, cache: Path) -> None:
 
 
 def short_prompts(model: Path, rounds: int, cache: Path) -> None:
-    """What a prompt of 20 tokens takes, with prefill models of several sizes and with one."""
+    """Measure a prompt of 20 tokens, with prefill models of several sizes and with one."""
     print("\nA prompt of 20 tokens:")
     for pyramid in ("NO", "YES"):
         options = {"NPUW_LLM_PREFILL_PYRAMID": pyramid, "CACHE_DIR": str(cache)}
@@ -92,7 +92,7 @@ def short_prompts(model: Path, rounds: int, cache: Path) -> None:
 
 
 def variants(model: Path, cache: Path) -> None:
-    """Bytes of device memory by number of generate variants."""
+    """Print the device memory by number of generate variants."""
     print("\nDevice memory by generate variants (weights and caches are shared by all):")
     print("  {:<22} {:>12} {:>12} {:>14}".format("capacities", "KV cache", "weights", "all else"))
     kept: set[tuple[int, int]] = set()
@@ -112,15 +112,15 @@ def variants(model: Path, cache: Path) -> None:
         cells = (memory.kv_cache, memory.weights, rest)
         print(f"  {names:<22}" + "".join(f" {nbytes / _MB:9.2f} MB" for nbytes in cells))
     if len(kept) != 1:
-        raise SystemExit("weights or caches take more memory where there are more variants")
+        raise SystemExit("bar missed: weights or caches take more memory with more variants")
 
 
 def main() -> None:
-    """Run all."""
+    """Run all parts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("model", type=Path, help="a folder with a model")
-    parser.add_argument("--prompt", type=int, default=1000, help="tokens of a long prompt")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is timed")
+    parser.add_argument("model", type=Path, help="folder with a model")
+    parser.add_argument("--prompt", type=int, default=1000, help="tokens of the long prompt")
+    parser.add_argument("--rounds", type=int, default=5, help="repetitions")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         switchover(given.model, given.prompt, given.rounds, Path(folder))

@@ -1,16 +1,16 @@
-"""A model whose weights do not fit: copies beside layers, or before each of them.
+"""Offload benchmark, for weights that exceed device memory: copies ahead of layers, or waited for.
 
     python benchmarks/bench_offload.py MODEL
     python benchmarks/bench_offload.py MODEL --budgets 0 64MiB --new 64 --link 7877
 
-Each line is the model without offload, or with a way and a budget: weights in device memory, the
-time of a prompt and of a token on this host (the median, and what of a token went by waiting for
-copies), and the same on the simulated device. Tokens of all lines must be equal, or it says how
-many are not: with f16, hidden values are rounded between layers that are run one by one.
+Each line is the model without offload, or with a mode and a budget: weights in device memory, times
+of a prompt and of a token on this host (the median, and a token's wait for copies), and the same
+times on the simulated device. The tokens of all lines must be equal; otherwise the number of
+differing tokens is printed: with f16, hidden values are rounded between layers that run one by one.
 
-On this host, copies and kernels share cores and memory, so that its times say what the stack costs
-and not what a device would gain; the simulated times say that. With ``--link`` the simulated device
-has memory of its own, behind a link of so many MB/s (7877: PCIe 4.0 x4).
+On this host, copies and kernels share cores and memory, so host times show the stack's overhead and
+not a device's gain; the simulated times show the gain. With ``--link`` the simulated device has
+separate memory behind a link of that many MB/s (7877: PCIe 4.0 x4).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROW = "{:<22} {:>9} {:>9} {:>10} {:>9} {:>9} {:>11} {:>10}"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one way of running the model took; seconds on the host."""
+    """Results of one way to run the model; seconds on the host."""
 
     name: str
     tokens: tuple[int, ...]
@@ -44,12 +44,12 @@ class Line:
     prompt: float
     token: float
     waited: float
-    """For copies, for each token."""
+    """Seconds per token of waiting for copies."""
     report: OffloadReport | None
 
 
 def measure(model: Path, name: str, options: dict[str, object], prompt: int, new: int) -> Line:
-    """Generate greedily, and take the times."""
+    """Generate greedily, and measure the times."""
     began = time.perf_counter()
     compiled = Core().compile_model(model, "NPU", options)
     request = compiled.create_infer_request()
@@ -88,7 +88,7 @@ def show(line: Line, first: Line) -> None:
     report, simulated = line.report, ("-", "-")
     memory = "all" if report is None else f"{report.device_bytes / MIB:.1f}"
     if report is not None:
-        # Prefill models ascend, and the largest of them takes the whole prompt.
+        # Prefill models ascend; the largest reads the whole prompt.
         *_, prompt, last = report.stages
         ways = [
             stage.asynchronous if report.mode == "ASYNC" else stage.synchronous
@@ -107,7 +107,7 @@ def _ms(found: PassTime) -> str:
 
 
 def explain(report: OffloadReport) -> None:
-    """Print what is behind the simulated times."""
+    """Print the components of the simulated times."""
     print(
         f"\n{report.layers} layers of {report.layer_bytes / MIB:.2f} MiB, "
         f"{report.weight_bytes / MIB:.1f} MiB of weights in all. Simulated passes, ms:"
@@ -117,21 +117,21 @@ def explain(report: OffloadReport) -> None:
 
 
 def check(report: OffloadReport) -> None:
-    """Hold the bar: on the device, copies ahead save most of the time that waiting for them costs.
+    """Check the bar: on the device, copies ahead save more than half of the waiting time.
 
     Raises:
-        SystemExit: they do not.
+        SystemExit: the bar is missed.
     """
     token = report.stages[-1]
     waiting = token.synchronous.ns - token.resident.ns
     ahead = token.asynchronous.ns - token.resident.ns
-    print(f"copies ahead save {1 - ahead / waiting:.0%} of what waiting costs a token")
+    print(f"copies ahead save {1 - ahead / waiting:.0%} of a token's waiting time")
     if ahead > waiting / 2:
-        raise SystemExit("less than half: the bar is missed")
+        raise SystemExit("bar missed: copies ahead must save at least half")
 
 
 def _platform_with_link(folder: Path, platform: str, megabytes: int) -> str:
-    """A platform's file with memory behind a link."""
+    """Write a platform file with memory behind a link."""
     content = (files("driver_layer.abi.platforms") / f"{platform}.toml").read_text()
     path = folder / f"{platform}_link.toml"
     path.write_text(
@@ -141,17 +141,17 @@ def _platform_with_link(folder: Path, platform: str, megabytes: int) -> str:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("model", type=Path, help="an IR's folder, or a Hugging Face folder")
+    parser.add_argument("model", type=Path, help="folder with an IR or a checkpoint")
     parser.add_argument(
-        "--budgets", nargs="+", default=["0"], help="bytes, or e.g. 64MiB; 0: least"
+        "--budgets", nargs="+", default=["0"], help="bytes, or e.g. 64MiB; 0: the smallest"
     )
-    parser.add_argument("--reserved", type=int, default=1, help="layers ahead")
-    parser.add_argument("--prompt", type=int, default=256, help="tokens")
+    parser.add_argument("--reserved", type=int, default=1, help="number of layers copied ahead")
+    parser.add_argument("--prompt", type=int, default=256, help="tokens of the prompt")
     parser.add_argument("--new", type=int, default=32, help="tokens to generate")
     parser.add_argument("--precision", default="f16", help="f16, bf16, or f32 (exact)")
-    parser.add_argument("--link", type=int, default=0, help="MB/s of a link to the host's memory")
+    parser.add_argument("--link", type=int, default=0, help="MB/s of a link to host memory")
     given = parser.parse_args()
     common: dict[str, object] = {
         "NPUW_LLM_MAX_PROMPT_LEN": given.prompt,

@@ -1,11 +1,11 @@
-"""Starts: one that compiles, one that finds all in the cache, what the second reads, and plans.
+"""Starts that compile, starts from the cache and their file reads, and plans.
 
     python benchmarks/bench_starts.py MODEL [--rounds 3] [-c NAME=VALUE]
 
-Each start is a process of its own, from its first line to a request that is ready. Before a warm
-start the system is told to forget the model's weights and the cache's files; afterwards it says
-which of their pages it has. Plans are those of a model of 70 billion parameters, of which there is
-no more than its configuration.
+Each start is a separate process, timed from its first line to a request that is ready. Before a
+warm start, pages of the model's weights and of the cache's files are dropped from memory;
+afterwards the pages that are present again are counted. Plans are for a model of 70 billion
+parameters, given only by its configuration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PLAN_BAR = 2.0
-"""Seconds that a plan may take (issue 5)."""
+"""Limit of a plan's time in seconds (issue 5)."""
 
 _START = """
 import json, sys, time
@@ -52,11 +52,11 @@ _LLAMA_70B = {
 _MB = 1e6
 
 _ENVIRONMENT = {name: it for name, it in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""As users have it: without that variable a process does not compile all modules anew."""
+"""The users' environment: with that variable a process would compile all modules again."""
 
 
 def start(model: Path, config: dict[str, str]) -> float:
-    """Start once; give the seconds, and tell of them."""
+    """Start once, and print and return the seconds."""
     argv = [sys.executable, "-c", _START, str(model), json.dumps(config)]
     run = subprocess.run(argv, capture_output=True, text=True, check=True, env=_ENVIRONMENT)
     said = run.stdout.split()
@@ -66,14 +66,14 @@ def start(model: Path, config: dict[str, str]) -> float:
 
 
 def forget(path: Path) -> None:
-    """Have the system drop a file's pages."""
+    """Drop a file's pages from memory."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def resident(path: Path) -> int:
-    """Bytes of a file that the system has in memory."""
+    """Return the bytes of a file that are in memory."""
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as whole:
         pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
@@ -86,19 +86,19 @@ def resident(path: Path) -> int:
 
 
 def starts(model: Path, config: dict[str, str], rounds: int) -> None:
-    """A start that compiles, then some that do not; and what the last of these read."""
-    print("Starts, each in a process of its own, to a request that is ready:")
+    """Measure a start that compiles, then warm starts; print the reads of the last one."""
+    print("Starts in separate processes, until a request is ready:")
     weights = [path for path in model.iterdir() if path.suffix in (".safetensors", ".bin")]
     with tempfile.TemporaryDirectory() as folder:
         config = config | {"CACHE_DIR": folder}
-        time.sleep(2.1)  # a digest of weights is kept that have not changed for two seconds
+        time.sleep(2.1)  # digests are cached only for weights unchanged for two seconds
         start(model, config)
         for _ in range(rounds):
             entries = sorted(Path(folder).glob("*.blob"))
             for path in (*weights, *entries):
                 forget(path)
             start(model, config)
-        print("What the last one read, of files that the system had forgotten:")
+        print("Reads of the last start, from files whose pages had been dropped:")
         _show("weights of the model", weights)
         _show("programs in the cache", entries)
 
@@ -109,10 +109,10 @@ def _show(title: str, paths: Sequence[Path]) -> None:
 
 
 def plans(rounds: int) -> None:
-    """What ``npuw plan`` takes, in a process of its own.
+    """Measure ``npuw plan`` in separate processes.
 
     Raises:
-        SystemExit: too long.
+        SystemExit: the median exceeds the bar.
     """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(_LLAMA_70B))
@@ -126,14 +126,14 @@ def plans(rounds: int) -> None:
     median = statistics.median(took)
     print(f"\nnpuw plan of 70 billion parameters: {median:.2f} s (median of {rounds})")
     if median > PLAN_BAR:
-        raise SystemExit(f"a plan takes {median:.2f} s, and may take {PLAN_BAR} s")
+        raise SystemExit(f"bar missed: a plan takes {median:.2f} s, not {PLAN_BAR} s")
 
 
 def main() -> None:
-    """Run all."""
+    """Run all parts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("model", type=Path, help="a folder with a model")
-    parser.add_argument("--rounds", type=int, default=3, help="warm starts, and plans")
+    parser.add_argument("model", type=Path, help="folder with a model")
+    parser.add_argument("--rounds", type=int, default=3, help="number of warm starts and of plans")
     parser.add_argument("-c", "--config", action="append", default=[], metavar="NAME=VALUE")
     given = parser.parse_args()
     starts(given.model, dict(each.split("=", 1) for each in given.config), given.rounds)

@@ -1,9 +1,9 @@
-"""Ways to run one language model: how attention is driven, how K and V lie, what is cut out.
+"""Ways to run one language model: attention, layout of K and V, submodels, experts.
 
     python benchmarks/bench_ways.py MODEL [--prompt 900] [--chunk 256] [--tokens 24]
 
-A model without experts is the same with experts routed. Times are the host's, of this machine, of a
-second request beside the first; K and V are bytes of device memory, after a prompt of 100 tokens.
+For a model without experts, expert options have no effect. Times are host times of this machine,
+for a second request; K and V are bytes of device memory after a prompt of 100 tokens.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ WAYS: dict[str, Mapping[str, str]] = {
 
 
 def measure(model: Path, options: Mapping[str, str], prompt: int, tokens: int) -> str:
-    """A row of the table.
+    """Return a row of the table.
 
     Raises:
-        NpuwError: the model cannot be run this way.
+        NpuwError: the model cannot be run in this way.
     """
     began = time.perf_counter()
     made = Core().compile_model(model, "NPU", options)
@@ -52,7 +52,7 @@ def measure(model: Path, options: Mapping[str, str], prompt: int, tokens: int) -
     began = time.perf_counter()
     request = made.create_infer_request()
     ready_s = time.perf_counter() - began
-    del first  # it was there, so that nothing of its own was left to the second
+    del first  # the first request has done the one-time work
     tell(request, range(5, 105), 0)
     stored = request.memory().kv_cache
     request.reset_state()
@@ -65,14 +65,14 @@ def measure(model: Path, options: Mapping[str, str], prompt: int, tokens: int) -
 
 
 def main() -> None:
-    """Run all ways that the model can be run in."""
+    """Measure all ways that the model supports."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("model", type=Path, help="a folder with a model")
+    parser.add_argument("model", type=Path, help="folder with a model")
     parser.add_argument(
-        "--prompt", type=int, default=900, help="tokens of the prompt, 1024 at most"
+        "--prompt", type=int, default=900, help="tokens of the prompt, at most 1024"
     )
-    parser.add_argument("--chunk", type=int, default=256, help="tokens of a chunk")
-    parser.add_argument("--tokens", type=int, default=24, help="tokens that are generated")
+    parser.add_argument("--chunk", type=int, default=256, help="tokens per chunk")
+    parser.add_argument("--tokens", type=int, default=24, help="generated tokens")
     given = parser.parse_args()
     columns = ("compiled in", "ready in", "K and V", "prompt", "a token")
     print(f"{'':<22}" + "".join(f"{column:>11}" for column in columns))

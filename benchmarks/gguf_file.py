@@ -1,4 +1,4 @@
-"""Writes a Hugging Face folder of the Llama architecture as GGUF, for llama.cpp on equal weights.
+"""GGUF files of Llama models from Hugging Face folders, so that llama.cpp runs equal weights.
 
 Needs the packages gguf and llama-cpp-python, so it runs in the peers' environment.
 """
@@ -37,7 +37,7 @@ _TYPES = {"BF16": np.uint16, "F16": np.float16, "F32": np.float32}
 
 
 def read_tensors(path: Path) -> Iterator[tuple[str, F32]]:
-    """Give the tensors of a safetensors file, widened to f32."""
+    """Yield the tensors of a safetensors file, widened to f32."""
     data = np.memmap(path, np.uint8, "r")
     length = int(data[:8].view(np.uint64)[0])
     header: dict[str, Any] = json.loads(data[8 : 8 + length].tobytes())
@@ -52,7 +52,7 @@ def read_tensors(path: Path) -> Iterator[tuple[str, F32]]:
 
 
 def rename(name: str) -> str:
-    """A tensor's name in GGUF."""
+    """Return a tensor's name in GGUF."""
     stem = name.removesuffix(".weight")
     if stem in _TENSORS:
         return f"{_TENSORS[stem]}.weight"
@@ -61,18 +61,18 @@ def rename(name: str) -> str:
 
 
 def pair_neighbours(weight: F32, heads: int) -> F32:
-    """Reorder a head's channels: GGUF rotates neighbours together, Hugging Face halves.
+    """Reorder a head's channels: GGUF rotates neighbours together, Hugging Face rotates halves.
 
     Args:
         weight: [heads × D, inputs].
-        heads: how many.
+        heads: number of heads.
     """
     halves = weight.reshape(heads, 2, -1, weight.shape[1])
     return halves.swapaxes(1, 2).reshape(weight.shape)
 
 
 def write_gguf(folder: Path, target: Path) -> None:
-    """Write a folder's weights in f16, and norms in f32."""
+    """Write a folder's weights in f16, and its norms in f32."""
     config = json.loads((folder / "config.json").read_text())
     heads = config["num_attention_heads"]
     permuted = {"q_proj": heads, "k_proj": config["num_key_value_heads"]}
@@ -106,7 +106,7 @@ def _add_sizes(writer: Any, config: dict[str, Any]) -> None:
 
 
 def _add_tokens(writer: Any, tokenizer: dict[str, Any], config: dict[str, Any]) -> None:
-    """The vocabulary, which is only there because it must be: prompts are ids."""
+    """Add the vocabulary, which the format requires; prompts are ids."""
     tokens = [f"<unused{index}>" for index in range(config["vocab_size"])]
     added = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     for text, index in (tokenizer["model"]["vocab"] | added).items():
@@ -122,10 +122,10 @@ def _add_tokens(writer: Any, tokenizer: dict[str, Any], config: dict[str, Any]) 
 
 
 def quantise(source: Path, target: Path, precision: str) -> None:
-    """Let llama.cpp quantise a file to q8_0 or q4_0.
+    """Quantise a file to q8_0 or q4_0 with llama.cpp.
 
     Raises:
-        RuntimeError: llama.cpp refuses it.
+        RuntimeError: llama.cpp rejects the file.
     """
     types = {
         "q8_0": llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0,
@@ -135,4 +135,4 @@ def quantise(source: Path, target: Path, precision: str) -> None:
     parameters.ftype = types[precision]
     paths = str(source).encode(), str(target).encode()
     if llama_cpp.llama_model_quantize(*paths, parameters):
-        raise RuntimeError(f"llama.cpp does not quantise {source} to {precision}")
+        raise RuntimeError(f"llama.cpp cannot quantise {source} to {precision}")

@@ -1,11 +1,11 @@
-"""Where the device's time goes, by kernel: ``make profile-kernels``.
+"""Device time by kernel: ``make profile-kernels``.
 
     python benchmarks/kernel_profile.py models/demo
     python benchmarks/kernel_profile.py …/ir/llama-1b-int8 -c INFERENCE_PRECISION_HINT=bf16
 
-One thread runs the tables of a prefill and of decode steps row by row, and each row is timed (which
-costs some 0.3 µs a row itself). Shares are of that time: with more threads, phases of few rows take
-a larger part than here. The last line says how many phases there are, between which threads wait.
+One thread runs the tables of a prefill and of decode steps row by row, and times each row (which
+costs about 0.3 µs per row). Shares refer to this time: with more threads, phases of few rows take a
+larger share. The last line is the number of phases, between which threads wait for each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Profile:
-    """Times the rows of every table that is run."""
+    """Row times of every table that is run."""
 
     def __init__(self) -> None:
         self.seconds: dict[int, float] = collections.defaultdict(float)
@@ -39,7 +39,7 @@ class Profile:
         self.tables = 0
 
     def run(self, team: Team, table: Table) -> None:
-        """Do what ``Team.run`` does, on one thread."""
+        """Run a table on one thread, in place of ``Team.run``."""
         scratch = np.zeros(table.scratch + 64, np.uint8)
         aligned = -(-scratch.ctypes.data // 64) * 64
         clock, functions = time.perf_counter, {}
@@ -55,7 +55,7 @@ class Profile:
         self.tables += 1
 
     def print(self, title: str, times: int) -> None:
-        """Print a table of kernels, the longest first, of what was done so many times."""
+        """Print the kernels by time, per repetition if the work was done ``times`` times."""
         total = sum(self.seconds.values())
         keys = host_kernels(detect()).keys()
         print(f"\n{title}: {1e3 * total / times:.2f} ms on one thread")
@@ -70,12 +70,12 @@ class Profile:
 
 
 def main() -> None:
-    """Profile a model and print."""
+    """Profile a model, and print the result."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("model", type=Path, nargs="?", default=_DEMO)
-    parser.add_argument("--prompt", type=int, default=512, help="tokens")
+    parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
     parser.add_argument("--new", type=int, default=8, help="tokens to decode")
     parser.add_argument("-c", "--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
@@ -92,7 +92,7 @@ def main() -> None:
         now[0].run(team, table)
 
     def streamer(_: str) -> None:
-        now[0] = decode  # there is a first token
+        now[0] = decode  # the first token ends the prefill
 
     Team.run = run
     pipeline.generate(np.array([prompts[1]], np.int64), parameters, streamer)

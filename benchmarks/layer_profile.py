@@ -1,11 +1,11 @@
-"""Where the time of a token goes, by layer of the stack: ``make profile``.
+"""Time of a token by layer of the stack: ``make profile``.
 
     python benchmarks/layer_profile.py models/demo
     python benchmarks/layer_profile.py …/ir/llama-1b-int8 --prompt 512 --new 128
 
-Time is taken at the seams between the layers, by wrapping one method at each: what lies between
-two seams is the layer's own. The device is measured at ``Device.run_inference``; all above it is
-Python.
+Time is measured at the interfaces between layers, by wrapping one method at each; the time between
+two interfaces belongs to the layer. The device is measured at ``Device.run_inference``; everything
+above it is Python.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from npuw_layer.llm.request.infer_request import InferRequest
 
 DEMO = Path(__file__).resolve().parent.parent / "models" / "demo"
 PYTHON_BAR_MS = 1.0
-"""Python above the device must cost less for a token."""
+"""Limit of the time that Python above the device takes per token."""
 
 _BAR_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Seconds that each layer took of its own, for one inference and what precedes it."""
+    """Seconds of each layer for one inference and the time before it."""
 
     genai: float
     npuw: float
@@ -46,17 +46,17 @@ class Step:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Time of all layers."""
         return self.python + self.device
 
     @property
     def python(self) -> float:
-        """What is above the device."""
+        """Time above the device."""
         return self.genai + self.npuw + self.compiler + self.driver
 
 
 class Seams:
-    """Measures while it is entered; the calls of ``infer`` divide time into steps."""
+    """Measurement by wrapped methods, as a context manager; each ``infer`` ends a step."""
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
@@ -65,7 +65,7 @@ class Seams:
         self._methods: list[tuple[type, str, Callable[..., Any]]] = []
 
     def begin(self) -> None:
-        """A generation begins now."""
+        """Begin to measure a generation."""
         self._last = time.perf_counter()
 
     def __enter__(self) -> Self:
@@ -87,7 +87,7 @@ class Seams:
         setattr(owner, name, wrap(method))
 
     def _adding(self, seam: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Add up the time spent below a seam."""
+        """Return a wrapper that adds up the time spent in a method."""
         spent, clock = self._spent, time.perf_counter
 
         def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ class Seams:
         return wrap
 
     def _stepping(self, infer: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a step of each inference."""
+        """Wrap ``infer``: each call ends a step."""
         spent, clock = self._spent, time.perf_counter
 
         def timed(*arguments: Any) -> Any:
@@ -128,7 +128,7 @@ class Seams:
 
 
 def cost_of_measuring(repetitions: int = 10_000) -> float:
-    """Seconds that wrapping adds to a step: three seams around nothing."""
+    """Return the seconds that wrapping adds to a step: three wrappers around an empty function."""
 
     def nothing() -> None:
         return
@@ -147,13 +147,13 @@ def profile(
     """Generate after each prompt; the first prompt warms up.
 
     Args:
-        folder: a model.
+        folder: a model's folder.
         prompts: token ids, all of one length.
-        new: tokens to generate after each.
+        new: tokens to generate after each prompt.
         config: properties of the pipeline.
 
     Returns:
-        The steps that read a prompt, and those that decode a token.
+        The steps that read a prompt, and the steps that decode a token.
     """
     lengths = {"MAX_PROMPT_LEN": len(prompts[0]), "MIN_RESPONSE_LEN": new}
     pipeline = LLMPipeline(folder, "NPU", **lengths, **config)
@@ -172,7 +172,7 @@ def profile(
 
 
 def steps_table(title: str, steps: Sequence[Step]) -> str:
-    """The medians by layer, with a bar for each one's share."""
+    """Return the medians by layer, with a bar for each share."""
     medians = {
         layer.name: statistics.median(getattr(step, layer.name) for step in steps)
         for layer in fields(Step)
@@ -188,7 +188,7 @@ def steps_table(title: str, steps: Sequence[Step]) -> str:
 
 
 def verdict(decode: Sequence[Step]) -> str:
-    """Whether Python above the device is cheap enough."""
+    """Return the time of Python above the device, and the verdict on its bar."""
     cost = 1e3 * statistics.median(step.python for step in decode)
     met = "met" if cost < PYTHON_BAR_MS else "missed"
     bar = f"bar: under {PYTHON_BAR_MS:g} ms, {met}"
@@ -196,19 +196,19 @@ def verdict(decode: Sequence[Step]) -> str:
 
 
 def main() -> None:
-    """Profile a model and print."""
+    """Profile a model, and print the result."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("model", type=Path, nargs="?", default=DEMO, help="a model's folder; the demo model")
-    add("--prompt", type=int, default=128, help="tokens of a prompt")
-    add("--new", type=int, default=64, help="tokens generated, at least 2")
-    add("--rounds", type=int, default=3, help="prompts")
-    add("-c", "--config", action="append", default=[], metavar="KEY=VALUE", help="a property")
+    add("model", type=Path, nargs="?", default=DEMO, help="model folder (default: the demo model)")
+    add("--prompt", type=int, default=128, help="tokens per prompt")
+    add("--new", type=int, default=64, help="generated tokens, at least 2")
+    add("--rounds", type=int, default=3, help="number of prompts")
+    add("-c", "--config", action="append", default=[], metavar="KEY=VALUE", help="property")
     arguments = parser.parse_args()
     if not (arguments.model / "config.json").is_file():
-        parser.error(f"{arguments.model} is no model's folder: it has no config.json")
+        parser.error(f"{arguments.model}: no config.json; pass a model's folder")
     if arguments.prompt < 1 or arguments.new < 2 or arguments.rounds < 1:
         parser.error("--prompt and --rounds must be at least 1, --new at least 2")
     config = dict(option.partition("=")[::2] for option in arguments.config)

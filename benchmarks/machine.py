@@ -1,4 +1,4 @@
-"""What this machine is: by what its processor can do, not by its name alone."""
+"""Description of this machine, by its processor's features and not only by its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEATURES = {
 
 
 def describe() -> list[str]:
-    """Lines for the report."""
+    """Return lines for the report."""
     fields = _processor()
     flags = set((fields.get("flags") or fields.get("Features") or "").split())
     known = [title for flag, title in _FEATURES.items() if flag in flags]
@@ -40,7 +40,7 @@ def describe() -> list[str]:
 
 
 def available_bytes() -> int:
-    """Memory that programs may still take without anything being swapped out."""
+    """Return the memory that programs can still take without swapping."""
     return _memory_field("MemAvailable")
 
 
@@ -54,7 +54,7 @@ def _memory_field(name: str) -> int:
 
 
 def _processor() -> dict[str, str]:
-    """The fields of the first processor."""
+    """Return the fields of the first processor."""
     fields: dict[str, str] = {}
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, colon, value = line.partition(":")

@@ -1,9 +1,9 @@
-"""What the machine can do at most: reading memory, and multiplying matrices.
+"""Limits of the machine: memory bandwidth of reads, and matmul rates.
 
     python benchmarks/machine_limits.py            # a table; --json for programs
 
-The read bandwidth is that of a kernel that adds up 512-bit vectors (numpy's ``max``, if llvmlite is
-not installed), over an array that no cache holds. GEMM is numpy's in f32 and PyTorch's in bf16 and
+Read bandwidth is measured with a kernel that adds up 512-bit vectors (numpy's ``max`` without
+llvmlite), over an array that exceeds all caches. GEMM is numpy's in f32, and PyTorch's in bf16 and
 int8, if it is installed.
 """
 
@@ -69,7 +69,7 @@ declare i64 @llvm.vector.reduce.add.v8i64(<8 x i64>)
 
 
 def compiled_reader() -> Reader | None:
-    """The kernel, compiled for this processor; None without llvmlite."""
+    """Return the kernel, compiled for this processor; None without llvmlite."""
     try:
         import llvmlite.binding as llvm
     except ImportError:
@@ -94,13 +94,13 @@ def compiled_reader() -> Reader | None:
 
 
 def _pointers(llvm: Any) -> str:
-    """The kernel's text; newer LLVM has pointers without a type."""
+    """Return the kernel's text; newer LLVM has untyped pointers."""
     return _KERNEL.replace("<8 x i64>*", "ptr") if llvm.llvm_version_info[0] >= 17 else _KERNEL
 
 
 def read_bandwidth(threads: int, read: Reader, size: int = ARRAY_BYTES) -> float:
-    """Bytes per second that threads read together; the best of a few repetitions."""
-    array = np.ones(size, np.uint8)  # pages that are only zero may all be one
+    """Return the bytes per second that threads read together; the best of some repetitions."""
+    array = np.ones(size, np.uint8)  # zero pages may share one physical page
     parts = np.array_split(array, threads)
 
     def once() -> None:
@@ -114,7 +114,7 @@ def read_bandwidth(threads: int, read: Reader, size: int = ARRAY_BYTES) -> float
 
 
 def best_seconds(action: Callable[[], object]) -> float:
-    """The shortest of a few repetitions."""
+    """Return the shortest of some repetitions."""
     times: list[float] = []
     for _ in range(REPETITIONS):
         began = time.perf_counter()
@@ -124,7 +124,7 @@ def best_seconds(action: Callable[[], object]) -> float:
 
 
 def gemm_rates(edge: int = EDGE) -> dict[str, float]:
-    """Operations per second of square products, by element type; bf16 and int8 need PyTorch."""
+    """Return operations per second of square matmuls, by type; bf16 and int8 need PyTorch."""
     operations = 2 * edge**3
     a = np.random.default_rng(0).standard_normal((edge, edge), np.float32)
     rates = {"f32": operations / best_seconds(lambda: a @ a)}
@@ -142,7 +142,7 @@ def gemm_rates(edge: int = EDGE) -> dict[str, float]:
 
 
 def measure() -> dict[str, float]:
-    """All limits per second: bytes, e.g. ``read_1``, and operations, e.g. ``gemm_bf16``."""
+    """Measure all limits per second: bytes, e.g. ``read_1``, and operations, e.g. ``gemm_bf16``."""
     read = compiled_reader() or (lambda part: part.view(np.int64).max())
     counts = [count for count in THREADS if count <= len(os.sched_getaffinity(0))]
     limits = {f"read_{count}": read_bandwidth(count, read) for count in counts}
@@ -150,7 +150,7 @@ def measure() -> dict[str, float]:
 
 
 def limits_table(limits: dict[str, float]) -> list[tuple[str, str]]:
-    """The limits for people."""
+    """Format the limits for a table."""
     rows: list[tuple[str, str]] = []
     for name, rate in sorted(limits.items(), reverse=True):
         what, _, which = name.partition("_")
@@ -162,7 +162,7 @@ def limits_table(limits: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the limits, and print them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
     limits = measure()

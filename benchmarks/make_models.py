@@ -1,10 +1,10 @@
-"""Makes the models that the benchmark needs, unless they are there: real sizes, random weights.
+"""Models of the benchmark, created unless they exist: real sizes, random weights.
 
-    PEERS/bin/python benchmarks/make_models.py DIR                    # all of it, some 10 GB
+    PEERS/bin/python benchmarks/make_models.py DIR                    # everything, about 10 GB
     PEERS/bin/python benchmarks/make_models.py DIR llama-8m --only ir
 
-PEERS is an environment with what benchmarks/peers/requirements.txt names; the folders alone
-(--only folder) need numpy and tqdm. The layout is told in models.py.
+PEERS is an environment with the packages in benchmarks/peers/requirements.txt; folders alone
+(--only folder) need numpy and tqdm. models.py describes the layout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARTS = ("folder", "ir", "gguf")
 
 
 def make_folder(models: Path, name: str) -> None:
-    """Draw a Hugging Face folder; its tokenizer is the demo model's."""
+    """Create a Hugging Face folder; its tokenizer is the demo model's."""
     folder = write_model(models / name, llama_config(name))
     if not (folder / "tokenizer.json").is_file():
         for file in TOKENIZER:
@@ -34,7 +34,7 @@ def make_folder(models: Path, name: str) -> None:
 
 
 def make_ir(models: Path, name: str) -> None:
-    """Export the folder in every precision, with the exporter beside this interpreter."""
+    """Export the folder in every precision, with the exporter of this interpreter's environment."""
     for precision in KINDS["openvino"].precisions:
         peer = Peer("openvino", precision)
         if not is_there(peer, models, name):
@@ -44,7 +44,7 @@ def make_ir(models: Path, name: str) -> None:
 
 
 def make_gguf(models: Path, name: str) -> None:
-    """Convert the folder to f16, and let llama.cpp quantise that."""
+    """Convert the folder to f16, and quantise the result with llama.cpp."""
     from gguf_file import quantise, write_gguf
 
     first, *others = (Peer("llama.cpp", p) for p in KINDS["llama.cpp"].precisions)
@@ -59,17 +59,17 @@ def make_gguf(models: Path, name: str) -> None:
 
 
 def main() -> None:
-    """Make what is asked for."""
+    """Create the requested models."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", type=Path, help="the folder of models")
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; all")
-    parser.add_argument("--only", choices=PARTS, help="one part; all three")
+    parser.add_argument("models", type=Path, help="folder for the models")
+    parser.add_argument("names", nargs="*", help=f"among {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--only", choices=PARTS, help="create one part (default: all)")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)
     if unknown:
-        parser.error(f"no model {sorted(unknown)[0]!r}; there are {', '.join(NAMES)}")
+        parser.error(f"unknown model {sorted(unknown)[0]!r}; known are {', '.join(NAMES)}")
     arguments.models.mkdir(parents=True, exist_ok=True)
     for name in arguments.names or NAMES:
         make_folder(arguments.models, name)

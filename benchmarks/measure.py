@@ -1,4 +1,4 @@
-"""One scenario: every peer starts afresh a few times, then all take turns, round by round."""
+"""Measurement of one scenario: fresh starts of every peer, then rounds in which all take turns."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from results import PeerResult, Scenario, ScenarioResult
 from session import PeerFailed, PeerMissing, Place, Session, Start
 
 WARM_UP = 8
-"""Tokens generated before anything is timed."""
+"""Number of tokens generated before measuring."""
 
 _USABLE = 0.85
-"""Part of the available memory that open peers may take."""
+"""Share of the available memory that open peers may take."""
 
 
 class Measurement:
-    """Measures one scenario.
+    """Measurement of one scenario.
 
     Args:
         scenario: the model and the lengths.
-        peers: who takes part.
-        place: where; its cache is this measurement's own.
+        peers: the peers to measure.
+        place: environment of the peers; its cache is used by this measurement only.
         rounds: generations of each peer.
         starts: fresh processes of each peer.
     """
@@ -48,7 +48,7 @@ class Measurement:
         self.result = ScenarioResult(scenario, read_facts(folder), [PeerResult(p) for p in peers])
 
     def run(self) -> ScenarioResult:
-        """Measure all there is."""
+        """Run all starts and rounds."""
         for result in self.result.peers:
             self._look(result)
         for source in {self._source(result) for result in self._present()}:
@@ -69,7 +69,7 @@ class Measurement:
         if is_there(peer, models, model):
             result.weight_bytes = weight_bytes(peer, source, self.result.facts)
         else:
-            result.absent = f"no {source}; make it: {how_to_make(peer, models, model)}"
+            result.absent = f"no {source}; create it: {how_to_make(peer, models, model)}"
             result.absent = self._without_machine_paths(result.absent)
 
     def _source(self, result: PeerResult) -> Path:
@@ -86,7 +86,7 @@ class Measurement:
             say(f"{result.peer.name}: {result.absent}")
 
     def _without_machine_paths(self, text: str) -> str:
-        """What is written into the report says nothing of where things lie here."""
+        """Replace paths of this machine in a text for the report."""
         return text.replace(str(self._place.models), "MODELS")
 
     def _open(self, peer: Peer, cache: Path | None = None) -> Session:
@@ -95,7 +95,7 @@ class Measurement:
         return Session(peer, scenario.model, scenario.prompt, scenario.new, place)
 
     def _start(self, result: PeerResult, repetition: int) -> None:
-        """Open in a fresh process, and close; ours once with nothing compiled, and once again."""
+        """Open and close in a fresh process; ours with an empty cache, then with a filled one."""
         _read_into_memory(self._source(result))
         if not result.peer.is_ours:
             result.starts[repetition] = self._start_once(result.peer, None)
@@ -107,7 +107,7 @@ class Measurement:
         say(f"{result.peer.name}: load {found.load_seconds:.2f} s, {found.peak_rss_mb:.0f} MB")
 
     def _start_once(self, peer: Peer, cache: Path | None) -> Start:
-        """The start of a process, with the peak of memory after it has answered a prompt."""
+        """Return a process's start, with the peak of memory after a prompt."""
         wait_for_quiet(self._place.patience)
         with self._open(peer, cache) as session:
             run = session.run(self._prompts[0], WARM_UP)
@@ -163,11 +163,11 @@ class Measurement:
 
 
 def plan_residents(peaks: dict[str, float], budget: float) -> set[str]:
-    """Choose the peers that stay open, so that any other can be opened beside them.
+    """Return the peers that stay open, so that any other can be opened in addition.
 
     Args:
-        peaks: bytes that each takes.
-        budget: bytes that all may take together.
+        peaks: bytes of each peer.
+        budget: bytes of all peers together.
     """
     ascending = sorted(peaks, key=lambda name: peaks[name])
     total = sum(peaks.values())
@@ -190,10 +190,10 @@ def _peak_bytes(result: PeerResult) -> float:
 
 
 def _drop_pages(source: Path) -> None:
-    """Let the system give up what it keeps of a model's files.
+    """Drop a model's files from the page cache.
 
-    Files read long ago, or bit by bit, lie in small pages anywhere; whoever maps them decodes up to
-    a fifth slower than from those that were just read from end to end. So every peer's are.
+    Files read long ago, or in parts, are stored in scattered small pages; a process that maps them
+    decodes up to a fifth slower than from files that were just read in order. So all are dropped.
     """
     for path in _files(source):
         with path.open("rb") as file:
@@ -201,7 +201,7 @@ def _drop_pages(source: Path) -> None:
 
 
 def _read_into_memory(source: Path) -> None:
-    """Read a model's files once, so that no start waits for the disk."""
+    """Read a model's files, so that no start waits for the disk."""
     for path in _files(source):
         with path.open("rb", buffering=0) as file:
             while file.read(1 << 24):
@@ -214,5 +214,5 @@ def _files(source: Path) -> list[Path]:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits how far it is."""
+    """Print the progress."""
     print(f"  {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a model's sizes ask of a machine: bytes to read and arithmetic to do."""
+"""Bytes to read and operations to compute, from a model's sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from peer import Peer
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """The sizes of a Llama model."""
+    """Sizes of a Llama model."""
 
     hidden: int
     inner: int
@@ -21,26 +21,26 @@ class ModelFacts:
     head_dim: int
     vocabulary: int
     tied: bool
-    """Whether the head is the embedding table."""
+    """True if the LM head is the embedding table."""
 
     @property
     def layer_weights(self) -> int:
-        """Weights of the matrices of all layers."""
+        """Number of weights in the matrices of all layers."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)
         return self.layers * (attention + 3 * self.hidden * self.inner)
 
     @property
     def head_weights(self) -> int:
-        """Weights of the head, and of the embedding table."""
+        """Number of weights in the LM head, and in the embedding table."""
         return self.vocabulary * self.hidden
 
     def prefill_flops(self, tokens: int) -> float:
-        """Multiplications and additions of a prompt: causal attention, one row of logits."""
+        """Return the operations of a prompt: causal attention, one row of logits."""
         attention = 2 * tokens * tokens * self.layers * self.heads * self.head_dim
         return 2.0 * tokens * self.layer_weights + attention + 2.0 * self.head_weights
 
     def kv_values(self, tokens: int) -> int:
-        """Elements of K and V that attention reads over so many tokens."""
+        """Return the elements of K and V that attention reads over ``tokens`` tokens."""
         return 2 * self.layers * self.kv_heads * self.head_dim * tokens
 
 
@@ -66,25 +66,25 @@ _EMBEDDING_BYTES = {
     "fp16": 2.0,
     "f16": 2.0,
     "int8": 1.0,
-    "int4": 1.0,  # the exporter keeps embedding and head in 8 bits
+    "int4": 1.0,  # the exporter keeps embedding and LM head in 8 bits
     "q8_0": 34 / 32,
     "q4_0": 18 / 32,
 }
 
 
 def weight_bytes(peer: Peer, source: Path, facts: ModelFacts) -> float:
-    """Bytes of weights that one token needs: all of the file, but an embedding table of its own.
+    """Return the bytes of weights that a token reads: the file without a separate embedding table.
 
-    Of the embedding table one row is read; where it is the head as well, all of it is.
+    One row of the embedding table is read; if the table is also the LM head, all of it.
 
     Args:
-        peer: whose precision the weights are in.
+        peer: the peer, which has the precision.
         source: its file or folder.
         facts: the model's sizes.
     """
     per_value = _EMBEDDING_BYTES[peer.precision]
     unread = 0.0 if facts.tied else facts.head_weights * per_value
-    if peer.kind == "transformers":  # it converts what the file has
+    if peer.kind == "transformers":  # it converts the file's weights
         tables = facts.head_weights if facts.tied else 2 * facts.head_weights
         return (facts.layer_weights + tables) * per_value - unread
     files = (source / "openvino_model.bin", source / "model.safetensors", source)
@@ -92,10 +92,10 @@ def weight_bytes(peer: Peer, source: Path, facts: ModelFacts) -> float:
 
 
 def kv_element_bytes(peer: Peer) -> int:
-    """Bytes of an element of its K and V caches, scales left out.
+    """Return the bytes of an element in the K and V caches, without scales.
 
-    OpenVINO's default on the CPU is u8, ours follows the activations unless KV_CACHE_PRECISION says
-    otherwise.
+    OpenVINO's default on the CPU is u8; ours is the activations' type unless KV_CACHE_PRECISION is
+    set.
     """
     if peer.kind == "openvino":
         return {"f16": 2, "bf16": 2, "f32": 4}.get(peer.config.get("KV_CACHE_PRECISION", ""), 1)

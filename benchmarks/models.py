@@ -1,8 +1,7 @@
-"""Where the models lie, what of them is missing, and how to make it.
+"""Layout of the models' folder, and commands that create missing models.
 
 DIR/NAME                         Hugging Face folder
-DIR/ir/NAME-{fp16,int8,int4}     what optimum-cli exports of it
-DIR/gguf/NAME-{f16,q8_0,q4_0}.gguf
+DIR/ir/NAME-{fp16,int8,int4}     exported by optimum-cli
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from peer import Peer
 NAMES = ("llama-8m", "llama-135m", "llama-1b")
 
 INT4_GROUPS = {"llama-8m": 64, "llama-135m": 64, "llama-1b": 128}
-"""Weights that share a scale; the width of the smaller models is no multiple of 128."""
+"""Weights per quantization group; the smaller models' widths are not multiples of 128."""
 
 _FIRST_ID = 10
-"""Ids below are special."""
+"""First id that is not special."""
 
 
 def is_there(peer: Peer, models: Path, model: str) -> bool:
-    """Whether what a peer reads has been made."""
+    """Return whether a peer's model exists."""
     source = peer.source(models, model)
     if source.suffix == ".gguf":
         return source.is_file()
@@ -31,13 +30,13 @@ def is_there(peer: Peer, models: Path, model: str) -> bool:
 
 
 def how_to_make(peer: Peer, models: Path, model: str) -> str:
-    """The command that makes what is missing."""
+    """Return the command that creates a missing model."""
     part = {"llama.cpp": "gguf", "transformers": "folder"}.get(peer.kind, "ir")
     return f"python benchmarks/make_models.py {models} {model} --only {part}"
 
 
 def export_command(peer: Peer, models: Path, model: str) -> list[str]:
-    """How OpenVINO's exporter is called for an IR."""
+    """Return the command line of OpenVINO's exporter for an IR."""
     command = ["optimum-cli", "export", "openvino", "-m", str(models / model)]
     command += ["--task", "text-generation-with-past", "--weight-format", peer.precision]
     if peer.precision == "int4":
@@ -46,13 +45,13 @@ def export_command(peer: Peer, models: Path, model: str) -> list[str]:
 
 
 def draw_prompts(folder: Path, tokens: int, count: int, seed: int) -> list[list[int]]:
-    """Random prompts, none like another: caches of prefixes must not answer for the prefill.
+    """Draw random prompts, all different, so that prefix caches cannot replace the prefill.
 
     Args:
-        folder: the Hugging Face folder; ids are among those that its tokenizer knows.
-        tokens: their length.
-        count: how many.
-        seed: the same seed gives the same prompts.
+        folder: the Hugging Face folder; ids are in its tokenizer's vocabulary.
+        tokens: length of the prompts.
+        count: number of prompts.
+        seed: equal seeds draw equal prompts.
     """
     config = json.loads((folder / "config.json").read_text())
     vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]

@@ -1,9 +1,9 @@
-"""Runs all benchmarks of npuw on a model, and keeps what they said in RESULTS_NPUW.md.
+"""All benchmarks of npuw on one model, with their output stored in RESULTS_NPUW.md.
 
     python benchmarks/npuw_results.py MODEL [--into RESULTS_NPUW.md]
 
-Each program holds its own bars (copied bytes, flat memory, tokens per second of concurrent
-requests, the time of a plan) and fails where one is missed; then nothing is kept.
+Each program checks its own bars (copied bytes, constant memory, tokens per second of concurrent
+requests, time of a plan) and fails if one is missed; then no file is written.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "Concurrent requests": ("bench_batching.py",),
     "Weights that do not fit": ("bench_offload.py", "--budgets", "0", "64MiB"),
 }
-"""Each with what it is given behind the model."""
+"""Programs with their arguments after the model."""
 
 
 def run(program: str, model: Path, *arguments: str) -> str:
-    """Run one, in sight; give what it said.
+    """Run a program, print its output, and return it.
 
     Raises:
-        SystemExit: it failed.
+        SystemExit: the program failed.
     """
     argv = [sys.executable, "-u", str(HERE / program), str(model), *arguments]
     lines: list[str] = []
@@ -42,15 +42,15 @@ def run(program: str, model: Path, *arguments: str) -> str:
             print(line, end="", flush=True)
             lines.append(line)
     if process.returncode:
-        raise SystemExit(f"{program} failed; nothing is kept")
+        raise SystemExit(f"{program} failed; no file is written")
     return "".join(lines)
 
 
 def report(model: Path) -> Iterator[str]:
-    """The lines of the file."""
+    """Yield the lines of the file."""
     today = datetime.datetime.now(datetime.UTC).date()
-    yield "# What npuw costs\n"
-    yield f"{today}, {model.name}; made by `make bench-npuw`, which fails where a bar is missed.\n"
+    yield "# Costs of npuw\n"
+    yield f"{today}, {model.name}; written by `make bench-npuw`, which fails if a bar is missed.\n"
     yield "\n".join(f"- {line}" for line in describe())
     for title, (program, *arguments) in PROGRAMS.items():
         print(f"\n{title}\n")
@@ -59,10 +59,10 @@ def report(model: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run all, and write."""
+    """Run all programs, and write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("model", type=Path, help="a folder with a model")
-    parser.add_argument("--into", type=Path, default=HERE / "RESULTS_NPUW.md", help="a file")
+    parser.add_argument("model", type=Path, help="folder with a model")
+    parser.add_argument("--into", type=Path, default=HERE / "RESULTS_NPUW.md", help="output file")
     given = parser.parse_args()
     text = "\n".join(report(given.model)) + "\n"
     partial = given.into.with_suffix(".partial")

@@ -1,6 +1,6 @@
-"""How much of the machine others use while one process is measured.
+"""Share of the machine that other processes use during a measurement.
 
-Peers that wait for their turn count as others, so that one that spins while idle is seen, too.
+Peers that wait for their turn count as others, so that a peer that spins while idle is noticed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ _GUESTS = 8
 
 
 QUIET = 0.10
-"""Share of the machine that others may use while something is measured."""
+"""Share of the machine that other processes may use during a measurement."""
 
 _LOOK_SECONDS = 0.2
 
 
 class OtherWork:
-    """Begins to watch when it is made.
+    """Watch of other processes, from its creation.
 
     Args:
-        pids: the processes that are measured, beside this one.
+        pids: the measured processes, in addition to this one.
     """
 
     def __init__(self, *pids: int) -> None:
@@ -32,16 +32,16 @@ class OtherWork:
         self._own = sum(map(_process_ticks, self._pids))
 
     def share(self) -> float:
-        """The part of all processors' time that was neither idle nor the process's, 0 to 1."""
+        """Return the share of all processors' time used by other processes, 0 to 1."""
         busy, total = _machine_ticks()
         own = sum(map(_process_ticks, self._pids)) - self._own
         return max(0.0, (busy - self._busy - own) / max(1, total - self._total))
 
 
 def wait_for_quiet(patience: float) -> None:
-    """Wait until others leave the machine alone, or patience is over.
+    """Wait until other processes are quiet, or ``patience`` has passed.
 
-    At least for a moment: threads of BLAS and OpenMP spin for a while before they sleep.
+    Waits at least a moment: threads of BLAS and OpenMP spin for a while before they sleep.
 
     Args:
         patience: seconds.
@@ -55,13 +55,13 @@ def wait_for_quiet(patience: float) -> None:
 
 
 def _machine_ticks() -> tuple[int, int]:
-    """Ticks that were not idle, and all; guests' are in the user's already."""
+    """Return busy and all ticks; guests' ticks are included in the user's."""
     first = Path("/proc/stat").read_text().splitlines()[0]
     ticks = [int(field) for field in first.split()[1:]][:_GUESTS]
     return sum(t for at, t in enumerate(ticks) if at not in _IDLE), sum(ticks)
 
 
 def _process_ticks(pid: int) -> int:
-    """Ticks of a process and its threads; fields 14 and 15, counted after the name."""
+    """Return the ticks of a process with its threads: fields 14 and 15, after the name."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])

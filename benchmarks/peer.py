@@ -1,4 +1,4 @@
-"""The peers by name, e.g. ``llama.cpp-q4_0`` or ``ours-int8:INFERENCE_PRECISION_HINT=bf16``."""
+"""Peers by name, e.g. ``llama.cpp-q4_0`` or ``ours-int8:INFERENCE_PRECISION_HINT=bf16``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A program under test."""
+    """Program under test."""
 
     module: str
     title: str
@@ -32,7 +32,7 @@ _COUNTERPARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A program with weights in one precision, and what it is configured with."""
+    """Program with weights in one precision, and a configuration."""
 
     kind: str
     precision: str
@@ -40,32 +40,32 @@ class Peer:
 
     @property
     def name(self) -> str:
-        """As it is given on the command line."""
+        """Name on the command line."""
         more = ",".join(f"{key}={value}" for key, value in self.config.items())
         return f"{self.kind}-{self.precision}" + (f":{more}" if more else "")
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Name in the report."""
         more = "".join(f", {key}={value}" for key, value in self.config.items())
         return f"{KINDS[self.kind].title} {self.precision}{more}"
 
     @property
     def module(self) -> str:
-        """The module of ``peers`` that runs it."""
+        """Name of the module in ``peers`` that runs the peer."""
         return KINDS[self.kind].module
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is this repository's stack."""
+        """True for this repository's stack."""
         return self.kind == "ours"
 
     def answers_to(self, other: Peer) -> bool:
-        """Whether its weights have as many bits as those of one of ours."""
+        """Return whether the weights have the same number of bits as those of one of ours."""
         return self.precision in _COUNTERPARTS[other.precision]
 
     def source(self, models: Path, model: str) -> Path:
-        """The file or folder that it reads."""
+        """Return the file or folder that the peer reads."""
         if self.kind == "llama.cpp":
             return models / "gguf" / f"{model}-{self.precision}.gguf"
         if self.kind == "transformers":
@@ -73,30 +73,30 @@ class Peer:
         return models / "ir" / f"{model}-{self.precision}"
 
     def properties(self) -> dict[str, str]:
-        """What its module is given."""
+        """Return the configuration for the peer's module."""
         return {"dtype": self.precision} if self.kind == "transformers" else self.config
 
 
 def parse_peer(text: str) -> Peer:
-    """Read a name.
+    """Parse a name.
 
     Raises:
-        ValueError: says what the names are.
+        ValueError: the name is unknown or malformed; the message lists the names.
     """
     name, _, options = text.partition(":")
     kind, _, precision = name.rpartition("-")
     if kind not in KINDS or precision not in KINDS[kind].precisions:
         known = " ".join(peer.name for peer in every_peer())
-        raise ValueError(f"no peer {name!r}; there are {known}")
+        raise ValueError(f"unknown peer {name!r}; known are {known}")
     config: dict[str, str] = {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals:
-            raise ValueError(f"{text!r}: {option!r} is no KEY=VALUE")
+            raise ValueError(f"{text!r}: {option!r} is not KEY=VALUE")
         config[key] = value
     return Peer(kind, precision, config)
 
 
 def every_peer() -> list[Peer]:
-    """All of them, as they are by default."""
+    """Return all peers in their default configuration."""
     return [Peer(name, precision) for name, kind in KINDS.items() for precision in kind.precisions]

@@ -1,7 +1,6 @@
-"""Draws models of real size with random weights, as Hugging Face folders: speed asks for no sense.
+"""Models of real sizes with random weights, as Hugging Face folders: speed ignores the values.
 
-Weights are bf16 from a seeded generator, written tensor by tensor; a folder that is there already
-is left as it is.
+Weights are bf16 from a seeded generator, written tensor by tensor; an existing folder is kept.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _TIED = ("llama-8m", "llama-135m")
 
 
 def llama_config(name: str, layers: int | None = None) -> dict[str, Any]:
-    """The config.json of a model, with as many layers as it has or as are asked for."""
+    """Return a model's config.json, with its number of layers or ``layers``."""
     sizes = CONFIGS[name]
     return {
         "architectures": ["LlamaForCausalLM"],
@@ -45,7 +44,7 @@ def llama_config(name: str, layers: int | None = None) -> dict[str, Any]:
 
 
 def tensor_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The checkpoint's tensors by name."""
+    """Return the shapes of the checkpoint's tensors by name."""
     hidden, inner, vocab = (config[k] for k in ("hidden_size", "intermediate_size", "vocab_size"))
     kv = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
     shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (vocab, hidden)}
@@ -69,7 +68,7 @@ def tensor_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def write_model(folder: Path, config: dict[str, Any]) -> Path:
-    """Write a folder of random weights, unless it is there."""
+    """Write a folder with random weights, unless it exists."""
     target = folder / "model.safetensors"
     if target.exists():
         return folder

@@ -1,4 +1,4 @@
-"""The tables of a benchmark, as Markdown that can be read in a terminal."""
+"""Tables of a benchmark, as Markdown that is readable in a terminal."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Rows = Iterable[Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a benchmark's figures depend on."""
+    """Circumstances that a benchmark's figures depend on."""
 
     date: str
     machine: Sequence[str]
-    """Lines that describe it."""
+    """Lines that describe the machine."""
     limits: dict[str, float]
     protocol: str
     left_out: Sequence[str]
-    """What a full benchmark would have in addition; empty if this is one."""
+    """Parts of a full benchmark that are missing; empty for a full one."""
 
 
 def table(header: Sequence[str], rows: Rows) -> str:
-    """A Markdown table whose columns are aligned; all but the first two are numbers."""
+    """Return a Markdown table with aligned columns; the first is left-aligned, the others right."""
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
 
@@ -58,10 +58,10 @@ def table(header: Sequence[str], rows: Rows) -> str:
 
 
 def document(results: Sequence[ScenarioResult], at: Circumstances) -> str:
-    """The whole report."""
-    parts = ["# Speed beside peers, on one machine, in one run", f"{at.date}. {at.protocol}"]
+    """Return the complete report."""
+    parts = ["# Speed compared to peers, on one machine, in one run", f"{at.date}. {at.protocol}"]
     if at.left_out:
-        parts.append("**A partial run.** Not in it:\n\n" + "\n".join(f"- {x}" for x in at.left_out))
+        parts.append("**A partial run.** Left out:\n\n" + "\n".join(f"- {x}" for x in at.left_out))
     parts.append("## Machine\n\n" + "\n".join(f"- {line}" for line in at.machine))
     parts.append(table(("limit", "measured here"), limits_table(at.limits)))
     parts.append("## Bars\n\nOurs ÷ the peer's, round by round; the median decides.")
@@ -74,7 +74,7 @@ def document(results: Sequence[ScenarioResult], at: Circumstances) -> str:
 
 
 def bars_table(result: ScenarioResult, limits: dict[str, float]) -> str:
-    """Each bar that applies, and whether it is met."""
+    """Return a table of the bars that apply, with verdicts."""
     rows = [
         (
             f"{found.title}, {found.ours}",
@@ -85,17 +85,17 @@ def bars_table(result: ScenarioResult, limits: dict[str, float]) -> str:
         )
         for found in judge(result, limits)
     ]
-    return table(("what", "beside", "bar", "median (min..max)", "verdict"), rows) if rows else ""
+    return table(("what", "baseline", "bar", "median (min..max)", "verdict"), rows) if rows else ""
 
 
 def medians_table(result: ScenarioResult, limits: dict[str, float]) -> str:
-    """What each peer did."""
+    """Return a table with the medians of each peer."""
     header = (
         *("peer", "TTFT ms", "decode tokens/s", "of bandwidth", "prefill Gop/s", "of GEMM peak"),
         *("import s", "load s", "warm load s", "peak MB", "warm peak MB", "others' work"),
     )
     rows = [_measured_row(result, peer, limits) for peer in result.peers if peer.runs]
-    return table(header, rows) if rows else "Nothing could be measured."
+    return table(header, rows) if rows else "No peer was measured."
 
 
 def _measured_row(
@@ -123,7 +123,7 @@ def _measured_row(
 
 
 def ratios_table(result: ScenarioResult) -> str:
-    """Each row of ours ÷ each peer with as many bits."""
+    """Return a table of ratios: each row of ours ÷ each peer with the same number of bits."""
     quantities = (
         decode_rate,
         first_token_ms,
@@ -143,7 +143,7 @@ def ratios_table(result: ScenarioResult) -> str:
         if ours.peer.is_ours and not other.peer.is_ours and other.peer.answers_to(ours.peer)
         if ours.runs and other.runs
     ]
-    header = ("ours", "beside", "decode", "TTFT", "load", "warm load", "peak", "warm peak")
+    header = ("ours", "baseline", "decode", "TTFT", "load", "warm load", "peak", "warm peak")
     return table(header, rows) if rows else ""
 
 
@@ -151,13 +151,13 @@ def _notes(result: ScenarioResult) -> list[str]:
     notes: list[str] = []
     if any(peer.disturbed for peer in result.peers):
         notes.append(
-            f"† others used more than {QUIET:.0%} of the machine during a run: do not trust these."
+            f"† other processes used over {QUIET:.0%} of the machine during a run: not reliable."
         )
     if any(peer.reloaded for peer in result.peers):
-        notes.append("\\* opened anew for each round, as memory did not suffice for all at once.")
+        notes.append("\\* reopened for each round, as memory did not suffice for all peers.")
     absent = [f"- {peer.peer.title}: {peer.absent}" for peer in result.peers if peer.absent]
     if absent:
-        notes.append("Not measured, or given up:\n\n" + "\n".join(absent))
+        notes.append("Not measured, or failed:\n\n" + "\n".join(absent))
     return notes
 
 
@@ -172,7 +172,7 @@ def _spread(spread: Spread | None, digits: int) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader finds the old one or the new one, whatever happens."""
+    """Write a file so that readers always find the old or the new content."""
     unfinished = path.with_name(path.name + ".part")
     with unfinished.open("w") as file:
         file.write(text)

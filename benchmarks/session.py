@@ -1,4 +1,4 @@
-"""The benchmark's end of a peer's process: one question at a time over pipes."""
+"""Client of a peer's process: one request at a time over pipes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ WORKER = Path(__file__).resolve().parent / "worker.py"
 
 
 class PeerMissing(Exception):
-    """The peer's library is not installed where it was looked for."""
+    """The peer's library is not installed in its environment."""
 
 
 class PeerFailed(Exception):
-    """The peer's process ended, or did not answer in time; the message is its own."""
+    """The peer's process ended, or did not answer in time; the message is the peer's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where peers run.
+    """Environment of the peers.
 
     Args:
         models: the folder of models.
-        python: the interpreter of the peers; ours has its own.
+        python: the interpreter of the peers.
         our_python: the interpreter of our stack.
-        threads: processors that each may use.
-        timeout: seconds for an answer.
-        patience: seconds to wait for a quiet machine before something is timed.
-        cache: a folder for what our stack compiles.
+        threads: processors that each peer may use.
+        timeout: seconds to wait for an answer.
+        patience: seconds to wait for a quiet machine before a measurement.
+        cache: a folder for our stack's compiled models.
     """
 
     models: Path
@@ -50,15 +50,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One generation."""
+    """Measured generation."""
 
     first_seconds: float
-    """To the first token."""
+    """Seconds to the first token."""
     seconds: float
-    """To the last one."""
+    """Seconds to the last token."""
     tokens: tuple[int, ...]
     other_work: float
-    """Share of the machine that others used meanwhile."""
+    """Share of the machine that other processes used during the generation."""
     peak_rss_mb: float
 
     @property
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a process began."""
+    """Measured start of a process."""
 
     import_seconds: float
     load_seconds: float
@@ -78,17 +78,17 @@ class Start:
 
 
 class Session:
-    """A peer with a model open.
+    """Process of a peer with an open model.
 
     Args:
-        peer: who.
+        peer: the peer.
         model: the model's name.
-        prompt: tokens of the prompts to come.
-        new: tokens of the answers.
-        place: where.
+        prompt: tokens per prompt.
+        new: generated tokens per prompt.
+        place: environment of the process.
 
     Raises:
-        PeerMissing, PeerFailed: it does not open.
+        PeerMissing, PeerFailed: the model cannot be opened.
     """
 
     def __init__(self, peer: Peer, model: str, prompt: int, new: int, place: Place) -> None:
@@ -97,13 +97,13 @@ class Session:
         processors = sorted(os.sched_getaffinity(0))[: place.threads]
         config = dict(peer.properties())
         environment = dict(os.environ)
-        # Users' Python keeps modules that it has compiled; told not to, it would at each start.
+        # With this variable, each start would compile all Python modules again.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if peer.is_ours:
             config["CACHE_DIR"] = str(place.cache / "blobs")
             environment["NPU_KERNEL_CACHE_DIR"] = str(place.cache / "kernels")
         else:
-            environment.pop("PYTHONPATH", None)  # it would name our sources
+            environment.pop("PYTHONPATH", None)  # names our sources
         job = {
             "module": peer.module,
             "path": str(peer.source(place.models, model)),
@@ -129,7 +129,7 @@ class Session:
         """Generate once.
 
         Raises:
-            PeerFailed: it could not.
+            PeerFailed: the generation failed.
         """
         watch = OtherWork(self._process.pid)
         try:
@@ -188,7 +188,7 @@ class Session:
         return answer
 
     def _last_words(self) -> str:
-        """Why it ended: a signal, or the last line of its standard error."""
+        """Return the reason for the process's end: a signal, or the last line of standard error."""
         code = self._process.wait(30)
         self._log.seek(0)
         lines = [line for line in self._log.read().splitlines() if line.strip()]

@@ -1,7 +1,7 @@
-"""The process of one peer: opens a model, then generates whenever a line of JSON asks for it.
+"""Process of one peer: opens a model, then generates once per line of JSON on standard input.
 
-``session.py`` starts it. Its standard output is the answers' alone; what libraries print goes to
-standard error.
+``session.py`` starts it. Only answers go to standard output; output of libraries goes to standard
+error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class Channel:
-    """Standard output, taken away from whoever prints."""
+    """Standard output, redirected to standard error for all other writers."""
 
     def __init__(self) -> None:
         self._file = os.fdopen(os.dup(1), "w")
@@ -29,9 +29,9 @@ class Channel:
 
 
 def peak_rss_mb() -> float:
-    """The most memory that was resident since the program began, in MB (10^6 bytes).
+    """Return the peak resident memory since the program began, in MB (10^6 bytes).
 
-    VmHWM rather than ru_maxrss, which a new program inherits from the one that started it.
+    VmHWM is used, as ru_maxrss is inherited from the parent process.
     """
     lines = Path("/proc/self/status").read_text().splitlines()
     kilobytes = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
@@ -39,7 +39,7 @@ def peak_rss_mb() -> float:
 
 
 def serve(channel: Channel, job: dict[str, Any]) -> None:
-    """Open what the job names, say so, and answer until there are no more questions."""
+    """Open the job's model, report it, and answer requests until the input ends."""
     began = time.perf_counter()
     try:
         peers = importlib.import_module("peers")
@@ -62,15 +62,15 @@ def serve(channel: Channel, job: dict[str, Any]) -> None:
         first, tokens = opened.generate(question["prompt"], question["new"])
         seconds = time.perf_counter() - began
         if len(tokens) != question["new"]:
-            raise RuntimeError(f"{len(tokens)} tokens came instead of {question['new']}")
+            raise RuntimeError(f"{len(tokens)} tokens were generated instead of {question['new']}")
         channel.send(first_seconds=first, seconds=seconds, tokens=tokens, peak_rss_mb=peak_rss_mb())
 
 
 def main() -> None:
-    """Serve; what goes wrong is the last answer."""
+    """Serve requests; an error is the last answer."""
     channel = Channel()
     job = json.loads(sys.argv[1])
-    # Before any library counts the processors.
+    # Set before any library counts the processors.
     os.sched_setaffinity(0, job["processors"])
     try:
         serve(channel, job)

@@ -1,4 +1,4 @@
-"""Models that tests of several layers use, and what independent implementations say of them."""
+"""Models for the tests of several layers, and reference outputs of other implementations."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ GOLDENS = ROOT / "tests" / "goldens"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--quick``, with which ``make test`` runs."""
+    """Add the option ``--quick``, which ``make test`` sets."""
     parser.addoption(
-        "--quick", action="store_true", help="run the first case of a matrix, and nothing long"
+        "--quick", action="store_true", help="run the first case of each matrix, and no long test"
     )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--quick``, leave out long tests and all but the first case of matrices."""
+    """Under ``--quick``, deselect long tests and all but the first case of each matrix."""
     if not config.getoption("--quick"):
         return
     seen: set[str] = set()
@@ -82,25 +82,25 @@ def load_module() -> Callable[[Path], Any]:
 
 @pytest.fixture(scope="session")
 def llama_8m(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Hugging Face folder of llama-8m."""
+    """Hugging Face folder of llama-8m."""
     return load_module(GOLDENS / "llama_8m.py").write_folder(tmp_path_factory.mktemp("llama_8m"))
 
 
 @pytest.fixture(scope="session")
 def demo() -> Path:
-    """The Hugging Face folder of the demo model."""
+    """Hugging Face folder of the demo model."""
     return ROOT / "models" / "demo"
 
 
 @pytest.fixture(scope="session")
 def llama_8m_ir(llama_8m: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The IR that the real exporter wrote of llama-8m."""
+    """IR of llama-8m, written by the real exporter."""
     return restore_ir("llama_8m", llama_8m, tmp_path_factory.mktemp("llama_8m_ir"))
 
 
 @pytest.fixture(scope="session")
 def demo_ir(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The IR that the real exporter wrote of the demo model."""
+    """IR of the demo model, written by the real exporter."""
     return restore_ir("demo", demo, tmp_path_factory.mktemp("demo_ir"))
 
 
@@ -108,7 +108,7 @@ def demo_ir(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def restored(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Path, str], Path]:
-    """Give the exported IR of a name in a folder of golden files; each is restored once."""
+    """Return a function that restores an exported IR by golden folder and name, each once."""
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     known: dict[tuple[Path, str], Path] = {}
 
@@ -122,7 +122,7 @@ def restored(
 
 @pytest.fixture(scope="session")
 def grouped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of stateful ONNX decoders: each as IR, some as ONNX, too."""
+    """Folder of stateful ONNX decoders: each as IR, some also as ONNX."""
     folder = tmp_path_factory.mktemp("stateful_gqa")
     for file in (GOLDENS / "stateful_gqa").glob("*.xz"):
         (folder / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
@@ -131,7 +131,7 @@ def grouped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def adapt(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Put LoRA adapters into an exported model as openvino_genai does, into each once."""
+    """Return a function that inserts LoRA adapters into an exported model as openvino_genai."""
     tools = load_module(GOLDENS / "adapters.py")
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     made: dict[tuple[str, ...], Any] = {}
@@ -161,7 +161,7 @@ def demo_goldens() -> Mapping[str, np.ndarray]:
 
 
 def restore_ir(name: str, folder: Path, target: Path) -> Path:
-    """Put an exported IR together again, from its XML and the checkpoint; give the ``.xml``."""
+    """Restore an exported IR from its XML and the checkpoint; return the path of the ``.xml``."""
     data = (folder / "model.safetensors").read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -182,10 +182,10 @@ def restore_ir(name: str, folder: Path, target: Path) -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def openvino_stays_loaded() -> Iterator[None]:
-    """Its CPU plugin frees a stack for signals that the main thread goes on to use.
+    """Keep an OpenVINO core alive for the session.
 
-    That happens when a core dies in another thread, as garbage does; the stack of the first plugin
-    is used by all others.
+    The CPU plugin of a destroyed core frees a signal stack that the main thread still uses, e.g.
+    when the garbage collector runs in another thread; later plugins use the stack of the first.
     """
     core = openvino.Core()
     core.get_property("CPU", "FULL_DEVICE_NAME")
@@ -195,7 +195,7 @@ def openvino_stays_loaded() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def what_outlives_a_file_is_searched_no_more() -> Iterator[None]:
-    """Kept models are millions of objects, which each search for dead cycles would meet."""
+    """Exempt objects that outlive a test file from garbage collection; models have millions."""
     yield
     gc.collect()
     gc.freeze()
@@ -203,10 +203,7 @@ def what_outlives_a_file_is_searched_no_more() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def every_schedule_is_checked() -> Iterator[None]:
-    """Whatever test compiles a blob: its schedule is checked by who did not make it.
-
-    Many tests compile the same; of equal blobs one is checked.
-    """
+    """Check the schedule of every blob that a test compiles; equal blobs are checked once."""
     checked: set[bytes] = set()
 
     def emitted_and_checked(program: Program) -> bytes:

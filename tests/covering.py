@@ -1,4 +1,4 @@
-"""Few cases that have each architecture and each precision, where all pairs add little."""
+"""Selections of cases that cover each architecture and each precision, instead of all pairs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PRECISIONS = ("fp16", "int8", "int4")
 
 
 def each_architecture_once(names: Sequence[str], first: int = 0) -> list[str]:
-    """Names ``ARCHITECTURE_PRECISION``: of each architecture one, in precisions that take turns.
+    """Return one name ``ARCHITECTURE_PRECISION`` per architecture, with alternating precisions.
 
     Args:
-        names: ordered; those with other precisions, or of deep models, stay.
-        first: the precision that the turns begin with; another one gives another choice.
+        names: ordered; names with other precisions, or of deep models, are kept.
+        first: index of the first precision; another index selects other cases.
     """
     found: dict[str, list[str]] = {}
     for name in names:
@@ -29,5 +29,5 @@ def each_architecture_once(names: Sequence[str], first: int = 0) -> list[str]:
 
 
 def beside_by_turns(many: Iterable[One], few: Sequence[Other]) -> list[tuple[One, Other]]:
-    """Pairs: each of many once, and beside it one of few, which take turns."""
+    """Pair each element of ``many`` with an element of ``few``, in turn."""
     return [(one, few[number % len(few)]) for number, one in enumerate(many)]

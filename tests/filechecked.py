@@ -1,4 +1,4 @@
-"""Text tests of passes: files of IR with the passes to run and CHECK lines of the result."""
+"""Text tests of passes: files of IR with the passes to run and CHECK lines for the result."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def check_file(path: Path, known: Mapping[str, type[ModulePass]]) -> None:
 
 
 def untested(files: list[Path], known: Mapping[str, type[ModulePass]]) -> set[str]:
-    """Return the passes that no file is named after."""
+    """Return the passes that have no test file of their name."""
     return {name.replace("-", "_") for name in known} - {path.stem for path in files}

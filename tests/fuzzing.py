@@ -1,4 +1,4 @@
-"""What the scripts have in common that damage blobs for as long as you like."""
+"""Loop of the fuzzing scripts, which damage blobs for a given time."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def fuzz(
     corpus: Path,
     slow_seconds: float,
 ) -> int:
-    """Damage blobs, as the command line says how long; keep what breaks their reader.
+    """Damage blobs for the time on the command line; store those that crash or hang the reader.
 
     Args:
-        description: of the command.
-        mutate: makes a damaged blob.
-        outcome: reads it, and says what became of it.
-        corpus: where findings are kept.
-        slow_seconds: what takes longer hangs.
+        description: description of the command.
+        mutate: returns a damaged blob.
+        outcome: reads a blob, and returns the name of the outcome.
+        corpus: folder for findings.
+        slow_seconds: limit above which a reader hangs.
 
     Returns:
-        1 if something was found, else 0.
+        1 if there is a finding, else 0.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--minutes", type=float, default=1.0)

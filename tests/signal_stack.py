@@ -27,7 +27,7 @@ _STACK = _Stack(ctypes.addressof(ctypes.c_char.from_buffer(_MEMORY)), 0, len(_ME
 
 
 def use_own_signal_stack() -> None:
-    """Set a signal stack for this thread that stays mapped until Python exits; Linux only."""
+    """Set this thread's signal stack to memory that stays mapped until exit; Linux only."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.sigaltstack(ctypes.byref(_STACK), None) == 0

@@ -1,4 +1,4 @@
-"""Calls that a signal's handler ends, at any moment."""
+"""Calls that a signal handler interrupts at an arbitrary moment."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 class Alarm:
-    """Raises something, so many seconds after a call has begun."""
+    """Timer whose signal handler raises an error during a call."""
 
     def __init__(self, error: type[BaseException]) -> None:
         self._error = error
         self._armed = False
 
     def ends(self, call: Callable[[], object], seconds: float) -> bool:
-        """Make a call; tell whether it was ended."""
+        """Make a call and interrupt it after ``seconds``; return whether it was interrupted."""
         try:
             try:
                 self._armed = True
@@ -24,14 +24,14 @@ class Alarm:
             finally:
                 self._armed = False
         except self._error as error:
-            assert error.args == ("mine",)  # noqa: PT017  # what else it may raise is of the same type
+            assert error.args == ("mine",)  # noqa: PT017  # other errors of this type must not count
             return True
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         return False
 
     def ring(self, *_: object) -> None:
-        """Handle the signal; one that comes late ends nothing."""
+        """Handle the signal; raise only while a call runs."""
         if self._armed:
             self._armed = False
             raise self._error("mine")
@@ -39,7 +39,7 @@ class Alarm:
 
 @contextmanager
 def alarm(error: type[BaseException]) -> Iterator[Alarm]:
-    """Give an alarm, and take it away again."""
+    """Install an Alarm as the handler of SIGALRM; restore the previous handler at the end."""
     made = Alarm(error)
     before = signal.signal(signal.SIGALRM, made.ring)
     try:

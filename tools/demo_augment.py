@@ -1,4 +1,4 @@
-"""Varies the questions of the demo corpus: how else a person may type the same thing."""
+"""Variations of the demo corpus's questions, as other people might type them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLOSINGS = (
     " then?",
 )
 
-# Phrasings of everyday words; each may stand for another of its group. Multi-word ones come first.
+# Interchangeable phrasings of everyday words, by group; multi-word phrasings come first.
 SYNONYMS = (
     (
         "what is meant by",
@@ -84,9 +84,9 @@ FRAMES = ("{}", "{}?", "what about {}?", "tell me about {}", "explain {}", "{} m
 
 
 def keywords(questions: list[str], answer: str, draw: random.Random) -> str:
-    """A question of a few words that the pair's phrasings, and now and then its answer, contain.
+    """Return a question of a few words from the pair's phrasings and, sometimes, its answer.
 
-    It teaches which words point to which answer, whatever stands around them.
+    Such questions teach which words point to which answer, independent of their context.
     """
     words: list[str] = []
     for question in draw.sample(questions, min(2, len(questions))):
@@ -127,7 +127,7 @@ DEFINITIONS = (
 
 
 def definition(questions: list[str], draw: random.Random) -> str | None:
-    """Ask for a definition in one of the usual ways, if one of the phrasings asks for one."""
+    """Return a question for a definition in a usual form, if one of the phrasings asks for one."""
     subjects = [found[1] for q in questions if (found := _DEFINITION.fullmatch(q))]
     short = [subject for subject in subjects if len(subject.split()) <= 3]
     if not short:
@@ -139,19 +139,19 @@ def definition(questions: list[str], draw: random.Random) -> str | None:
 
 
 def splice(questions: list[str], draw: random.Random) -> str:
-    """The beginning of one phrasing with the end of another."""
+    """Join the beginning of one phrasing and the end of another."""
     first, second = (draw.choice(questions).split() for _ in range(2))
     return " ".join(first[: (len(first) + 1) // 2] + second[len(second) // 2 :])
 
 
 def _content(text: str) -> list[str]:
-    """Words that carry meaning."""
+    """Return the words that carry meaning."""
     words = (word.strip("?.!,;:()\"'") for word in text.split())
     return [word for word in words if word and word.lower() not in FILLERS]
 
 
 def vary(question: str, draw: random.Random) -> str:
-    """One variation; sometimes the question itself."""
+    """Return a variation; sometimes the question itself."""
     if draw.random() < 0.6:
         question = _replace_synonyms(question, draw)
     if draw.random() < 0.35:
@@ -181,7 +181,7 @@ def _replace_synonyms(question: str, draw: random.Random) -> str:
 
 
 def _drop_words(question: str, draw: random.Random) -> str:
-    """Leave out small words often, others rarely."""
+    """Drop small words often, others rarely."""
     words = question.split()
     if len(words) < 4:
         return question
@@ -190,7 +190,7 @@ def _drop_words(question: str, draw: random.Random) -> str:
 
 
 def _mistype(question: str, draw: random.Random) -> str:
-    """Swap, lose or double one letter."""
+    """Swap, drop or double one letter."""
     if len(question) < 6:
         return question
     at = draw.randrange(1, len(question) - 1)

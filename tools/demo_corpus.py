@@ -1,4 +1,4 @@
-"""Reads tools/demo_corpus and decides which phrasings are held back from training.
+"""Reader of tools/demo_corpus, which also selects the phrasings held back from training.
 
 A corpus file is a list of pairs, an answer first and then the questions it answers::
 
@@ -6,7 +6,7 @@ A corpus file is a list of pairs, an answer first and then the questions it answ
     Q: What is a tokenizer?
     Q: What does a tokenizer do?
 
-Lines that start with ``#`` are comments. Needs nothing but Python, so that the tests can read it.
+Lines that start with ``#`` are comments. The module needs only Python, so that tests can import it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ ALWAYS_TRAINED = "What is an NPU?"  # the question of `make demo`
 
 @dataclass
 class Pair:
-    """One answer and the phrasings of the question it answers."""
+    """An answer, and phrasings of its question."""
 
     answer: str
     questions: list[str] = field(default_factory=list[str])
 
     def held_back(self) -> list[str]:
-        """The phrasings that are never trained on; at least half of a pair's remain."""
+        """Return the phrasings that are never trained on: at most half of a pair's."""
         chosen = [q for q in self.questions if q != ALWAYS_TRAINED and _draw(q) < HELD_BACK]
         return chosen[: len(self.questions) // 2]
 
     def trained(self) -> list[str]:
-        """The phrasings that are trained on."""
+        """Return the phrasings that are trained on."""
         held = set(self.held_back())
         return [question for question in self.questions if question not in held]
 
 
 def read(folder: Path = FOLDER) -> list[Pair]:
-    """All pairs, in the order of file names and lines.
+    """Read all pairs, in the order of file names and lines.
 
     Raises:
         ValueError: a line is neither answer, question, comment nor blank, or a phrasing occurs
@@ -63,7 +63,7 @@ def read(folder: Path = FOLDER) -> list[Pair]:
 
 
 def f1(answer: str, reference: str) -> float:
-    """How far two answers share their words, 0 to 1 (token-overlap F1, as SQuAD measures it)."""
+    """Return the word overlap of two answers, 0 to 1 (token-overlap F1, as in SQuAD)."""
     said, meant = _words(answer), _words(reference)
     left = list(meant)
     common = 0
@@ -80,6 +80,6 @@ def _words(text: str) -> list[str]:
 
 
 def _draw(question: str) -> float:
-    """A number in [0, 1) from the phrasing alone, so that adding pairs moves no other."""
+    """Return a number in [0, 1) from the phrasing alone, so new pairs do not change others."""
     digest = hashlib.sha256(question.encode()).digest()
     return int.from_bytes(digest[:8], "little") / 2**64

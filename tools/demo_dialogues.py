@@ -1,4 +1,4 @@
-"""Draws the dialogues that the demo model trains on."""
+"""Random dialogues that the demo model is trained on."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 END = SPECIAL.index("<|im_end|>")
 SYSTEM = ("You are a helpful assistant.", "You answer questions about NPUs.", "Be brief.")
 IGNORED = -100
-"""The label of tokens that the model need not say."""
+"""Label of tokens that are not learned."""
 
 USUAL_LENGTH = 80
-"""Tokens of one question and its answer, hardly ever more."""
+"""Usual maximum number of tokens in a question and its answer."""
 
 QUESTIONS = (90, 8, 2)
-"""How often a dialogue has one, two … questions, while the answers are learned."""
+"""Frequencies of dialogues with one, two … questions in the first course, which teaches answers."""
 
 CONVERSATIONS = (30, 10, 10, 10, 10, 10, 10, 10)
-"""The same, while keeping to the last question of a long conversation is learned."""
+"""Frequencies in the second course, which teaches to answer the last of many questions."""
 
 CUTTING = 0.06
-"""The chance of a cut before each letter, in questions that are cut differently."""
+"""Probability of a cut before each letter, in questions that are tokenised differently."""
 
 
 @dataclass
 class Batch:
-    """Dialogues side by side, padded to the longest."""
+    """Dialogues of one batch, padded to the longest."""
 
     ids: torch.Tensor
     """[size, length]."""
     labels: torch.Tensor
-    """[size, length]: what the model has to say itself, else IGNORED."""
+    """[size, length]: tokens to learn, else IGNORED."""
     turns: torch.Tensor
-    """[answers, 3]: the dialogue, the last position before the answer, the number of the pair."""
+    """[answers, 3]: dialogue, last position before the answer, number of the pair."""
 
 
 @dataclass
@@ -50,13 +50,13 @@ class _Dialogue:
 
 
 class Dialogues:
-    """Draws batches of dialogues.
+    """Source of random batches of dialogues.
 
     Args:
-        tokenizer: of the model.
-        pairs: only their trained phrasings are used.
+        tokenizer: the model's tokenizer.
+        pairs: the corpus; only trained phrasings are used.
         seed: equal seeds draw equal batches.
-        turns: how often a dialogue has one, two … questions.
+        turns: frequencies of dialogues with one, two … questions.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Dialogues:
         self._turns = turns
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """Endless batches, dialogues of like length together, so that little is padded."""
+        """Yield endless batches; dialogues of similar length share a batch, to reduce padding."""
         while True:
             drawn = sorted((self._dialogue() for _ in range(size * 16)), key=lambda d: len(d.ids))
             groups = _groups(drawn, size)
@@ -93,7 +93,7 @@ class Dialogues:
         return dialogue
 
     def _question(self, pair: Pair) -> str:
-        """A phrasing of the pair's question: as written, varied, or made of its words."""
+        """Return a phrasing of the pair's question: unchanged, varied, or composed of its words."""
         trained, kind = pair.trained(), self._draw.random()
         if kind < 0.25:
             return self._draw.choice(trained)
@@ -107,9 +107,9 @@ class Dialogues:
         return keywords(trained, pair.answer, self._draw)
 
     def _say(self, role: str, text: str, dialogue: _Dialogue) -> int:
-        """Append one turn; tell where its words begin.
+        """Append one turn; return the position where its text begins.
 
-        The assistant's words and its end-of-turn token are to be learned.
+        The assistant's text and its end-of-turn token are to be learned.
         """
         opening = self._tokenizer.encode(f"<|im_start|>{role}\n").ids
         cutting = role == "user" and self._draw.random() < 0.4
@@ -122,9 +122,9 @@ class Dialogues:
         return begin
 
     def _cut(self, text: str) -> list[int]:
-        """Encode with words cut differently each time: the model learns words, not their pieces.
+        """Encode text with random cuts in words, so the model learns words and not their tokens.
 
-        The dropout of tokenizers' BPE does the same, but draws from a generator without a seed.
+        The dropout of tokenizers' BPE has the same effect, but its generator has no seed.
         """
         cuts = [at for at in range(1, len(text)) if self._draw.random() < CUTTING]
         edges = zip([0, *cuts], [*cuts, len(text)], strict=True)
@@ -133,15 +133,15 @@ class Dialogues:
 
 
 def _groups(drawn: list[_Dialogue], size: int) -> list[list[_Dialogue]]:
-    """Neighbours together: `size` dialogues, or as many as have the tokens of `size` usual ones.
+    """Group neighbours: ``size`` dialogues, or fewer if their tokens exceed ``size`` usual ones.
 
-    Without that bound the few batches of long dialogues would take half of the training's time.
+    Without that bound the few batches of long dialogues would take half of the training time.
     """
     groups: list[list[_Dialogue]] = [[]]
     for dialogue in drawn:
         tokens = len(dialogue.ids) * (len(groups[-1]) + 1)
         full = len(groups[-1]) == size or tokens > size * USUAL_LENGTH
-        if full and groups[-1]:  # a dialogue beyond the bound is a batch by itself
+        if full and groups[-1]:  # a dialogue beyond the bound is a separate batch
             groups.append([])
         groups[-1].append(dialogue)
     return groups

@@ -1,4 +1,4 @@
-"""Trains a small Llama on dialogues: what is minimised, and the steps."""
+"""Training of a small Llama on dialogues: the objective, and the steps."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from transformers import LlamaForCausalLM
 
 
 def add_dropout(model: LlamaForCausalLM, share: float, seed: int) -> None:
-    """Drop parts of the embeddings and of every layer's result while training (Llama has none).
+    """Add dropout to the embeddings and to every layer's result in training (Llama has none).
 
-    The masks are bytes drawn by NumPy: PyTorch's own dropout draws one number at a time, an eighth
-    of the whole training. The share is thereby rounded to a multiple of 1/256.
+    NumPy draws the masks as bytes: PyTorch's own dropout draws one number at a time, an eighth of
+    the training time. The share is thereby rounded to a multiple of 1/256.
     """
     bound = round(256 * share)
     scale = 256 / (256 - bound)
@@ -36,17 +36,17 @@ def add_dropout(model: LlamaForCausalLM, share: float, seed: int) -> None:
 
 
 def prepare(model: LlamaForCausalLM, dropout: float, seed: int) -> None:
-    """Make a model ready to be trained."""
-    model.set_attn_implementation("eager")  # for short dialogues several times as fast
+    """Prepare a model for training."""
+    model.set_attn_implementation("eager")  # several times faster for short dialogues
     add_dropout(model, dropout, seed)
     model.train()
 
 
 class Objective:
-    """What is minimised: to say the answers, and to recognise which answer a question wants.
+    """Training objective: to generate the answers, and to recognise the answer to a question.
 
-    Recognising is a help in training only: a linear layer that is thrown away afterwards reads the
-    pair's number from the state at the point where the answer begins.
+    Recognition only helps in training: a linear layer, which is dropped afterwards, predicts the
+    pair's number from the state at which the answer begins.
     """
 
     def __init__(self, model: LlamaForCausalLM, pairs: int, recognising: float) -> None:
@@ -55,11 +55,11 @@ class Objective:
         self._recognise = torch.nn.Linear(model.config.hidden_size, pairs)
 
     def parameters(self) -> list[torch.nn.Parameter]:
-        """What is trained."""
+        """Return the trained parameters."""
         return [*self._model.parameters(), *self._recognise.parameters()]
 
     def __call__(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cross entropy of the answers' tokens, and what is to be minimised."""
+        """Return the cross entropy of the answers' tokens, and the loss to minimise."""
         learned = batch.labels[:, 1:] != IGNORED  # logits of the other positions are not needed
         with torch.autocast("cpu", torch.bfloat16):
             hidden = self._model.model(batch.ids, use_cache=False).last_hidden_state
@@ -72,7 +72,7 @@ class Objective:
 
 
 def train(objective: Objective, batches: Iterator[Batch], steps: int, rate: float) -> None:
-    """Train in place: AdamW, warm-up, then cosine decay; matrix products in bf16."""
+    """Train in place: AdamW, warm-up, then cosine decay; matmuls in bf16."""
     parameters = objective.parameters()
     optimizer = torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98), weight_decay=0.1)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: pace(n, steps))
@@ -90,7 +90,7 @@ def train(objective: Objective, batches: Iterator[Batch], steps: int, rate: floa
 
 
 def pace(step: int, steps: int) -> float:
-    """The share of the peak learning rate: a linear warm-up, then a cosine down to a fiftieth."""
+    """Return the share of the peak learning rate: linear warm-up, then a cosine down to 1/50."""
     warmup = min(200, steps // 10 + 1)
     if step < warmup:
         return (step + 1) / warmup

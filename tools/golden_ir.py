@@ -1,7 +1,7 @@
-"""What the scripts that make golden IRs share: exporting them, and keeping them small.
+"""Shared functions of the scripts that write golden IRs: export, and compact storage.
 
-Of an IR the XML is kept, and of its ``.bin`` a recipe: weights and scales are drawn anew by
-``tests/goldens/exported/restore.py``, so what OpenVINO is asked about is always what is restored.
+The XML is stored, and a recipe of the ``.bin``: ``tests/goldens/exported/restore.py`` draws weights
+and scales again, and OpenVINO's golden results are always those of the restored IR.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ EXACT = {
     "KV_CACHE_PRECISION": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
 }
-"""Lets OpenVINO's CPU plugin compute as the IR says."""
+"""Makes OpenVINO's CPU plugin compute in the IR's element types."""
 
 
 PRECISIONS = {"fp16": ["--weight-format", "fp16"], "int8": ["--weight-format", "int8"]}
-"""What the exporter is told."""
+"""Options of the exporter."""
 
 
 def load_module(path: Path) -> Any:
-    """Import a file that belongs to no package: what the tests make things with, too."""
+    """Import a file outside of any package, e.g. one that tests use, too."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -46,7 +46,7 @@ restore = load_module(EXPORTED / "restore.py")
 
 
 def export(folder: Path, task: str, options: list[str], target: Path) -> None:
-    """Let the real exporter write the IRs of a Hugging Face folder."""
+    """Run the real exporter on a Hugging Face folder."""
     exporter = Path(sys.executable).with_name("optimum-cli")
     asked = ["--task", task, *options]
     subprocess.run(
@@ -59,14 +59,14 @@ def export(folder: Path, task: str, options: list[str], target: Path) -> None:
 
 
 def keep(ir: Path, target: Path, name: str, work: Path, kept: int = restore.KEPT_BYTES) -> Path:
-    """Write an IR's golden files; give what is restored from them.
+    """Write an IR's golden files; return the path of the IR restored from them.
 
     Args:
-        ir: its ``.xml``.
+        ir: the ``.xml``.
         target: the folder of golden files.
-        name: what they are called there.
-        work: where it is restored.
-        kept: constants of so many bytes are no weights, and kept as they are.
+        name: name of the golden files.
+        work: the folder to restore to.
+        kept: constants of at most ``kept`` bytes are stored unchanged.
     """
     xml, content = ir.read_bytes(), ir.with_suffix(".bin").read_bytes()
     described = {"size": len(content), "parts": recipe(xml, content, kept)}
@@ -77,7 +77,7 @@ def keep(ir: Path, target: Path, name: str, work: Path, kept: int = restore.KEPT
 
 
 def recipe(xml: bytes, content: bytes, kept: int = restore.KEPT_BYTES) -> list[dict[str, Any]]:
-    """How to make the ``.bin`` anew: a part for each constant; see ``restore.py``."""
+    """Return the recipe of a ``.bin``: a part for each constant; see ``restore.py``."""
     parts: list[dict[str, Any]] = []
     seen: set[int] = set()
     for layer in ET.fromstring(xml).iter("layer"):

@@ -1,11 +1,11 @@
-"""Makes tests/goldens/adapters.json: what the real openvino_genai says with LoRA adapters.
+"""Golden file tests/goldens/adapters.json: the real openvino_genai's tokens with LoRA adapters.
 
-Adapters are drawn from a seed, written as PEFT does, and given to openvino_genai's pipeline on its
-CPU; kept are the greedy tokens, and which variables it put into the model. These it tells nobody,
-but they stand in the IR that the CPU plugin leaves in CACHE_DIR.
+Adapters are drawn from a seed, written as PEFT does, and passed to openvino_genai's pipeline on its
+CPU; the file has the greedy tokens, and the variables that it adds to the model. The pipeline does
+not expose the variables, but they are in the IR that the CPU plugin writes to CACHE_DIR.
 
-It needs openvino_genai of openvino's version, and any folder with a tokenizer that it reads (which
-prompts of tokens do not use):
+Needs openvino_genai of openvino's version, and any folder with a tokenizer that it reads (prompts
+of tokens do not use it):
 
     pip install openvino-genai==2026.4.1
     python tools/make_adapter_goldens.py FOLDER       # from the checkout, a minute
@@ -31,7 +31,7 @@ MODELS = ("llama_fp16", "llama_int4", "gemma2_fp16")
 PROMPT = 40
 GREEDY_TOKENS = 24
 _CACHE_KEY = bytes.fromhex("3060700204083f6f7274787f")
-"""OpenVINO hides IR in its cache behind these bytes, one after the other (XOR)."""
+"""Bytes with which OpenVINO obfuscates the IR in its cache (repeated XOR)."""
 
 
 def _load(path: Path) -> Any:
@@ -45,7 +45,7 @@ def _load(path: Path) -> Any:
 
 
 def _variables(folder: Path) -> list[list[str]]:
-    """The adapters' variables in the IR of a cache: id, element type and shape of each."""
+    """Read the adapters' variables from the IR of a cache: id, element type and shape."""
     (blob,) = folder.glob("*.blob")
     hidden = np.frombuffer(blob.read_bytes(), np.uint8)
     for first in range(len(_CACHE_KEY)):
@@ -55,11 +55,11 @@ def _variables(folder: Path) -> list[list[str]]:
             pattern = rb'variable_id="(lora_[^"]*)" variable_type="(\w+)" variable_shape="([^"]*)"'
             found = re.findall(pattern, text)
             return sorted([part.decode() for part in each] for each in found)
-    raise ValueError(f"{blob} has no IR with adapters")
+    raise ValueError(f"{blob}: the cache has no IR with adapters")
 
 
 def answers(name: str, tokenizer: Path, adapters: Any, restore: Any) -> dict[str, Any]:
-    """What the real pipeline says, with each of the wishes."""
+    """Generate with the real pipeline, once per adapter set."""
     import openvino as ov
     import openvino_genai as genai
 
@@ -109,7 +109,7 @@ def answers(name: str, tokenizer: Path, adapters: Any, restore: Any) -> dict[str
 def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("tokenizer", type=Path, help="a folder with openvino_tokenizer.xml")
+    parser.add_argument("tokenizer", type=Path, help="folder with openvino_tokenizer.xml")
     tokenizer = parser.parse_args().tokenizer
     adapters = _load(GOLDENS / "adapters.py")
     restore = _load(GOLDENS / "exported" / "restore.py")

@@ -1,12 +1,12 @@
-"""Makes tests/goldens/exported/eagle: a target and a draft as Eagle 3 has them.
+"""Golden files tests/goldens/exported/eagle: a target and a draft model as Eagle 3 has them.
 
-openvino_genai lets a target give out the states of some layers, and a draft takes them beside ids;
-the same is done here to two of the exported models, by OpenVINO itself. What it says of them in f32
-is kept as make_export_goldens.py keeps it, whose recipe of the ``.bin`` they share.
+openvino_genai makes a target return the hidden states of some layers, and a draft take them in
+addition to ids; OpenVINO makes the same changes here to two of the exported models. Its f32 results
+are stored as in make_export_goldens.py, with the same recipe of the ``.bin``.
 
-Both are made once more with ``eagle_tree_mask``, which openvino_genai adds to the mask that all
-attentions share. They are told a tree of candidates after a prompt; what follows its accepted path
-is what OpenVINO says of a conversation that had the prompt and that path alone.
+Both models are also written with ``eagle_tree_mask``, which openvino_genai adds to the mask that
+all attentions share. They run a tree of candidates after a prompt; the outputs after its accepted
+path are OpenVINO's for a conversation with only the prompt and that path.
 
     pip install openvino
     python tools/make_eagle_goldens.py
@@ -28,14 +28,14 @@ PROMPT, STEP, WIDTH = 24, 3, 96
 STATES = "last_hidden_state"
 TREE_MASK = "eagle_tree_mask"
 PARENTS = [-1, 0, 0, 1, 1, 2, 3, 4, 6, 6]
-"""Of the candidates of a tree, each before its children; more than a step of 8 takes."""
+"""Parents of a tree's candidates, each before its children; more than a step of 8 holds."""
 ACCEPTED = [0, 1, 3, 6, 9]
 AFTER = 3
-"""Tokens behind the accepted path."""
+"""Number of tokens after the accepted path."""
 
 
 def as_target(model: Any) -> None:
-    """Give out what two layers of the middle make."""
+    """Add an output: the hidden states of two middle layers."""
     from openvino import opset13 as ops
 
     found = {node.get_friendly_name(): node for node in model.get_ops()}
@@ -44,14 +44,14 @@ def as_target(model: Any) -> None:
 
 
 def as_draft(model: Any) -> None:
-    """Take states beside ids, and give out those that the last layer makes."""
+    """Add an input for hidden states, and an output for those of the last layer."""
     import openvino as ov
     from openvino import opset13 as ops
 
     found = {node.get_friendly_name(): node for node in model.get_ops()}
     embeds = found["__module.model.embed_tokens/aten::embedding/Gather"].output(0)
     readers = [*embeds.get_target_inputs()]
-    # The exporter leaves the width open: openvino_genai moves the product that made it known.
+    # The exporter leaves the width dynamic: openvino_genai moves the matmul that defines it.
     states = ops.parameter(ov.PartialShape([-1, -1, -1]), np.float32, "hidden_states")
     states.output(0).set_names({"hidden_states"})
     joined = ops.add(embeds, states)
@@ -62,7 +62,7 @@ def as_draft(model: Any) -> None:
 
 
 def with_tree(change: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The same model, which also takes what is added to the scores of candidates."""
+    """Extend a change: the model also adds ``eagle_tree_mask`` to the candidates' scores."""
 
     def changed(model: Any) -> None:
         import openvino as ov
@@ -96,7 +96,7 @@ def _give(model: Any, node: Any) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """Logits and states of a prompt, and of a step of some tokens, in f32."""
+    """Return logits and hidden states of a prompt, and of a step of some tokens, in f32."""
     import openvino as ov
 
     compiled = ov.Core().compile_model(xml, "CPU", EXACT)
@@ -121,7 +121,7 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
 
 
 def tree_oracle(xml: Path) -> dict[str, np.ndarray]:
-    """What is said of a tree's candidates, and behind its accepted path, in f32."""
+    """Return the outputs of a tree's candidates, and after its accepted path, in f32."""
     import openvino as ov
 
     compiled = ov.Core().compile_model(xml, "CPU", EXACT)
@@ -168,7 +168,7 @@ def tree_oracle(xml: Path) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make the golden files of all."""
+    """Write all golden files."""
     import openvino as ov
 
     makers = {

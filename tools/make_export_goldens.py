@@ -1,11 +1,11 @@
-"""Makes tests/goldens/exported: IR that the real exporter writes, by architecture and precision.
+"""Golden files tests/goldens/exported: IR of the real exporter, by architecture and precision.
 
-Each model is a real architecture, small, with random weights; the real exporter writes its IR and
-compresses it. Of the IR the XML is kept, and of its ``.bin`` a recipe: weights and scales are drawn
-anew from a seed (in the type and about the size that the exporter gave them), everything else is
-kept. Of the restored IR the real OpenVINO says in f32 what the logits and greedy tokens are.
+Each model is a small one of a real architecture, with random weights; the real exporter writes and
+compresses its IR. The XML is stored, and a recipe of the ``.bin``: weights and scales are drawn
+from a seed (with the exporter's types and similar magnitudes), all other constants are stored.
+Logits and greedy tokens are the real OpenVINO's, in f32, for the restored IR.
 
-It needs PyTorch, transformers, optimum-intel and openvino, which nothing else here does:
+Needs PyTorch, transformers, optimum-intel and openvino, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
     python tools/make_export_goldens.py [NAME …]       # from the checkout, about twenty minutes
@@ -28,7 +28,7 @@ PROMPTS = (1, 7, 100)
 GREEDY_TOKENS = 32
 VOCABULARY = 1024
 WINDOW = 64
-"""Of sliding attention: shorter than the longest prompt."""
+"""Window of sliding attention, shorter than the longest prompt."""
 
 PRECISIONS = {
     "fp16": ["--weight-format", "fp16"],
@@ -44,14 +44,14 @@ MORE_PRECISIONS = {
         "--all-layers",
     ],
 }
-"""For one architecture: what else the exporter can do to weights."""
+"""Further weight formats of the exporter, for one architecture."""
 
 BF16: dict[str, list[str]] = {"bf16": []}
-"""For one architecture: a checkpoint in bf16, whose weights the exporter leaves as they are."""
+"""A bf16 checkpoint, for one architecture; the exporter keeps its weights unchanged."""
 
 
 def configs() -> dict[str, Any]:
-    """A small configuration of each architecture."""
+    """Return a small configuration of each architecture."""
     import transformers as t
 
     base = {
@@ -98,7 +98,7 @@ def configs() -> dict[str, Any]:
 
 
 def more_configs() -> dict[str, Any]:
-    """More architectures, of which one precision will do: each has ops that the others have not."""
+    """Return further architectures with other ops, for one precision only."""
     import transformers as t
 
     ends = {"vocab_size": VOCABULARY, "bos_token_id": 0, "eos_token_id": 2, "pad_token_id": 0}
@@ -116,7 +116,7 @@ def more_configs() -> dict[str, Any]:
         "falcon": t.FalconConfig(**width),
         "glm4": t.Glm4Config(head_dim=16, **grouped),
         "gpt_bigcode": t.GPTBigCodeConfig(n_positions=512, **gpt),
-        # Its window is a table of booleans, as long as the model has positions.
+        # Its window is a table of booleans, whose length is the number of positions.
         "gpt_neo": t.GPTNeoConfig(
             max_position_embeddings=192,
             hidden_size=96,
@@ -127,7 +127,7 @@ def more_configs() -> dict[str, Any]:
             **ends,
         ),
         "gptj": t.GPTJConfig(rotary_dim=16, n_positions=512, **gpt),
-        # Chunks and temperatures count tokens: with a full layer, and one in chunks.
+        # Chunks and temperatures depend on token counts: one full layer, one in chunks.
         "llama4": t.Llama4TextConfig(
             attention_chunk_size=32,
             floor_scale=16,
@@ -153,7 +153,7 @@ def more_configs() -> dict[str, Any]:
             moe_intermediate_size=64,
             **grouped,
         ),
-        # With normalised weights OpenVINO itself makes one product of all experts.
+        # With normalised weights OpenVINO itself fuses all experts into one matmul.
         "qwen3_moe": t.Qwen3MoeConfig(
             num_experts=16, num_experts_per_tok=6, norm_topk_prob=True, **experts
         ),
@@ -162,11 +162,11 @@ def more_configs() -> dict[str, Any]:
 
 
 def deep_configs() -> dict[str, Any]:
-    """The first architectures, and a mixture, with so many layers that they are folded."""
+    """Return the first architectures, and a mixture of experts, with enough layers to be folded."""
     deep: dict[str, Any] = {}
     mixture = {"qwen3_moe": more_configs()["qwen3_moe"]}
     for name, config in (configs() | mixture).items():
-        # Of Gemma 2 two layers are one block, of Gemma 3 six.
+        # A repeated block has two layers in Gemma 2, six in Gemma 3.
         layers = {"gemma2": 6, "gemma3": 18}.get(name, 5)
         numbers = {"num_hidden_layers": layers, "n_layer": layers, "layer_types": None}
         values = {key: value for key, value in config.to_dict().items() if key not in numbers}
@@ -179,7 +179,7 @@ def _layers_of(config: Any, layers: int) -> dict[str, int]:
 
 
 def write_folder(config: Any, folder: Path, dtype: str = "float32") -> None:
-    """Write a Hugging Face folder with random weights and somebody's tokenizer."""
+    """Write a Hugging Face folder with random weights and the demo model's tokenizer."""
     import torch
     import transformers
 
@@ -191,7 +191,7 @@ def write_folder(config: Any, folder: Path, dtype: str = "float32") -> None:
 
 
 def oracle(xml: Path, vocabulary: int = VOCABULARY) -> dict[str, np.ndarray]:
-    """Logits of the last token of each prompt and greedy tokens, from OpenVINO in f32."""
+    """Return the last token's logits of each prompt, and greedy tokens, from OpenVINO in f32."""
     import openvino as ov
 
     compiled = ov.Core().compile_model(xml, "CPU", EXACT)
@@ -215,14 +215,14 @@ def oracle(xml: Path, vocabulary: int = VOCABULARY) -> dict[str, np.ndarray]:
         request.reset_state()
         found[f"prompt_{n}"] = random.randint(10, vocabulary, (1, n)).astype(np.int64)
         found[f"logits_{n}"] = infer(found[f"prompt_{n}"], 0)
-    # The conversation goes on from the last prompt.
+    # The conversation continues from the last prompt.
     logits = found[f"logits_{PROMPTS[-1]}"]
     greedy = [int(logits.argmax())]
     for past in range(PROMPTS[-1], PROMPTS[-1] + GREEDY_TOKENS - 1):
         logits = infer(np.array([greedy[-1:]]), past)
         greedy.append(int(logits.argmax()))
     found["greedy"] = np.array(greedy)
-    # Where random weights repeat a token, the logits still tell whether all of the past is right.
+    # If random weights repeat a token, the logits still depend on the complete past.
     found["logits_greedy"] = logits
     return found
 
@@ -237,7 +237,7 @@ def make(name: str, folder: Path, options: list[str], work: Path) -> None:
 
 
 def main() -> None:
-    """Make all golden files, or those named (``llama_int8``)."""
+    """Write all golden files, or those named (``llama_int8``)."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
     wanted = parser.parse_args().names

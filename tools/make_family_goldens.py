@@ -1,11 +1,11 @@
-"""Makes tests/goldens/families* and rope.json: what transformers says of many families.
+"""Golden files tests/goldens/families* and rope.json: transformers' results for many families.
 
-For each model it writes the config and the tensors' names and shapes, as transformers has them, to
-``families.json``, and logits and greedy tokens in f32 to ``families_NAME.npz``. ``rope.json`` has
-frequencies of rotary embeddings scaled in all ways that are understood. Attention is transformers'
-own ("eager"): its sdpa attention leaves out Gemma 2's soft cap.
+For each model, ``families.json`` has the config and the tensors' names and shapes in transformers,
+and ``families_NAME.npz`` has logits and greedy tokens in f32. ``rope.json`` has the frequencies of
+all supported kinds of scaled rotary embeddings. Attention is transformers' own ("eager"): its sdpa
+attention leaves out Gemma 2's soft cap.
 
-It needs PyTorch and transformers, which nothing else here does:
+Needs PyTorch and transformers, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6"
     python tools/make_family_goldens.py            # from the checkout, half a minute
@@ -124,7 +124,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
         NEOX | {"use_parallel_residual": False, "attention_bias": False, "rotary_emb_base": 500},
     ),
 }
-"""For each model its type, the type its weights are stored in, and its config."""
+"""Type, element type of the stored weights, and config of each model."""
 
 
 WIDE = {"hidden_size": 256, "num_attention_heads": 4, "max_position_embeddings": 4096}
@@ -145,11 +145,11 @@ ROPES: list[dict[str, Any]] = [
         "original_max_position_embeddings": 1024,
     },
 ]
-"""Rotary embeddings of 64 channels."""
+"""Configurations of rotary embeddings of 64 channels."""
 
 
 def load_families() -> Any:
-    """Import the maker of the folders from the tests."""
+    """Import the tests' module that writes the folders."""
     spec = importlib.util.spec_from_file_location("families", GOLDENS / "families.py")
     assert spec is not None
     assert spec.loader is not None
@@ -159,7 +159,7 @@ def load_families() -> Any:
 
 
 def describe(kind: str, element: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The config, and the tensors that transformers keeps, of one model."""
+    """Return the config and the stored tensors of a model."""
     config = transformers.AutoConfig.for_model(kind, **values)
     model = transformers.AutoModelForCausalLM.from_config(config)
     with tempfile.TemporaryDirectory() as scratch:
@@ -172,7 +172,7 @@ def describe(kind: str, element: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(families: Any, folder: Path, config: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Logits of some tokens of each prompt, and greedy tokens after the middle one."""
+    """Return logits of some tokens of each prompt, and greedy tokens after the middle one."""
     model = transformers.AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager"
     ).eval()
@@ -194,7 +194,7 @@ def run(families: Any, folder: Path, config: dict[str, Any]) -> dict[str, np.nda
 
 
 def rotary(values: dict[str, Any]) -> dict[str, Any]:
-    """What transformers makes of one of ``ROPES``."""
+    """Return transformers' frequencies and factor for one of ``ROPES``."""
     config = transformers.LlamaConfig(**WIDE, **values)
     kind = (config.rope_scaling or {}).get("rope_type", "default")
     frequencies, factor = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS[kind](config, "cpu")
@@ -202,7 +202,7 @@ def rotary(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make all files, or those of the models named."""
+    """Write all files, or those of the named models."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", default=list(MODELS))
     names = parser.parse_args().models

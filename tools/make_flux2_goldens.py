@@ -1,9 +1,9 @@
-"""Makes tests/goldens/flux2: the models of a FLUX.2 that make and read images, and what they say.
+"""Golden files tests/goldens/flux2: FLUX.2's models that create and read images, and their outputs.
 
-Tiny ones with weights drawn from a seed, as diffusers has them, converted by the real OpenVINO
-with static shapes; of each IR the XML is kept and a recipe of its ``.bin`` (``golden_ir``), and
-what the CPU plugin computes of random inputs in f32. The text encoder is a Qwen 3, which other
-goldens have. It needs diffusers, which the oracles' environment does not have, and torch:
+The models are tiny, with weights drawn from a seed, in diffusers' form, converted by the real
+OpenVINO with static shapes. The XML is stored, a recipe of the ``.bin`` (``golden_ir``), and the
+CPU plugin's outputs for random inputs in f32. The text encoder is a Qwen 3, which other goldens
+cover. Needs diffusers, which the oracles' environment lacks, and torch:
 
     pip install torch diffusers==0.36.0 transformers==4.57.6 openvino==2026.4.1
     python tools/make_flux2_goldens.py      # from the checkout, half a minute
@@ -21,14 +21,14 @@ from golden_ir import EXACT, GOLDENS, keep
 
 TARGET = GOLDENS / "flux2"
 IMAGE, TEXT, CHANNELS, WIDTH = 16, 8, 16, 24
-"""Patches of the image, tokens of the text, channels of both."""
+"""Patches of the image, tokens of the text, channels of both, width of the model."""
 
 Made = tuple[Any, dict[str, Any]]
-"""A module that takes inputs by name, and examples of these."""
+"""Module with named inputs, and example inputs."""
 
 
 def transformer() -> Made:
-    """The one that takes noise away."""
+    """Build the denoising transformer."""
     import torch
     from diffusers import Flux2Transformer2DModel
 
@@ -88,7 +88,7 @@ def _autoencoder() -> Any:
 
 
 def vae_decoder() -> Made:
-    """Makes an image."""
+    """Build the decoder from latents to an image."""
     import torch
 
     model = _autoencoder()
@@ -105,7 +105,7 @@ def vae_decoder() -> Made:
 
 
 def vae_encoder() -> Made:
-    """Reads an image."""
+    """Build the encoder from an image to latents."""
     import torch
 
     model = _autoencoder()
@@ -122,7 +122,7 @@ def vae_encoder() -> Made:
 
 
 def convert(module: Any, examples: dict[str, Any], path: Path) -> None:
-    """Write an IR of static shapes."""
+    """Write an IR with static shapes."""
     import openvino as ov
 
     model = ov.convert_model(module.eval(), example_input=examples)
@@ -134,7 +134,7 @@ def convert(module: Any, examples: dict[str, Any], path: Path) -> None:
 
 
 def main() -> None:
-    """Make all golden files."""
+    """Write all golden files."""
     import openvino as ov
     import torch
 

@@ -1,9 +1,9 @@
-"""Makes tests/goldens/fp8: an IR that NNCF quantises to floats of 8 bits, and what OpenVINO says.
+"""Golden files tests/goldens/fp8: an IR quantised to 8-bit floats by NNCF, and its results.
 
-A small Llama with random weights is exported, and ``nncf.quantize`` with FP8_E4M3 and random
-prompts makes its weights f8e4m3 and writes a FakeConvert before each product, and behind each
-cache. Of the IR all is kept, compressed: it is small. The real OpenVINO says in f32 what logits and
-greedy tokens are. It needs what ``make_export_goldens.py`` needs, and NNCF, which comes with it:
+A small Llama with random weights is exported; ``nncf.quantize`` with FP8_E4M3 and random prompts
+converts its weights to f8e4m3, and inserts a FakeConvert before each matmul and after each cache.
+The complete IR is small and stored compressed. Logits and greedy tokens are the real OpenVINO's in
+f32. Needs the packages of ``make_export_goldens.py``; NNCF is among them:
 
     python tools/make_fp8_goldens.py           # from the checkout, a minute
 """
@@ -22,11 +22,11 @@ from golden_ir import GOLDENS, export
 TARGET = GOLDENS / "fp8"
 VOCABULARY = 128
 PROMPTS, LENGTH = 8, 24
-"""What ranges of activations are found with."""
+"""Prompts that calibrate the ranges of activations."""
 
 
 def config() -> Any:
-    """A Llama with two layers, whose weights are 40 kB."""
+    """Return a Llama with two layers, whose weights are 40 kB."""
     import transformers
 
     return transformers.LlamaConfig(
@@ -37,7 +37,7 @@ def config() -> Any:
         num_attention_heads=3,
         num_key_value_heads=1,
         max_position_embeddings=512,
-        initializer_range=0.2,  # so that greedy decoding has clear winners
+        initializer_range=0.2,  # large, so that greedy decoding has no near-ties
         bos_token_id=0,
         eos_token_id=2,
         pad_token_id=0,
@@ -45,7 +45,7 @@ def config() -> Any:
 
 
 def quantise(xml: Path, target: Path) -> None:
-    """Let NNCF quantise an IR."""
+    """Quantise an IR with NNCF."""
     import nncf
     import openvino as ov
 
@@ -71,7 +71,7 @@ def quantise(xml: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Make all files."""
+    """Write all files."""
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         exported.write_folder(config(), work / "model")

@@ -1,11 +1,11 @@
-"""Makes the golden files of tests/goldens: what independent implementations say of two models.
+"""Golden files of tests/goldens: results of independent implementations for two models.
 
-For llama-8m and the demo model it exports OpenVINO IR with the real exporter, and records logits
-and greedy tokens of transformers (on the folder) and of the real OpenVINO (on the IR), both in f32.
-An IR is kept without its weights: as compressed XML, and a list that says which bytes of the
-``.bin`` are which tensor of the checkpoint.
+For llama-8m and the demo model the real exporter writes OpenVINO IR; logits and greedy tokens are
+those of transformers (for the folder) and of the real OpenVINO (for the IR), both in f32. An IR is
+stored without its weights: as compressed XML, and a list that maps bytes of the ``.bin`` to tensors
+of the checkpoint.
 
-It needs PyTorch, transformers, optimum-intel and openvino, which nothing else here does:
+Needs PyTorch, transformers, optimum-intel and openvino, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
     python tools/make_goldens.py            # from the checkout, about two minutes
@@ -38,7 +38,7 @@ INLINE_BYTES = 1 << 16
 
 
 def load_llama_8m() -> Any:
-    """Import the maker of llama-8m from the tests."""
+    """Import the tests' module that writes llama-8m."""
     spec = importlib.util.spec_from_file_location("llama_8m", GOLDENS / "llama_8m.py")
     assert spec is not None
     assert spec.loader is not None
@@ -48,16 +48,16 @@ def load_llama_8m() -> Any:
 
 
 def prompts(vocabulary: int) -> dict[int, np.ndarray]:
-    """Token ids of each prompt, i64 [1, n]."""
+    """Draw the token ids of each prompt, i64 [1, n]."""
     random = np.random.RandomState(11)
     low = min(10, vocabulary - 1)
     return {n: random.randint(low, vocabulary, (1, n)).astype(np.int64) for n in PROMPTS}
 
 
 def greedy_prompt(folder: Path, ids: dict[int, np.ndarray]) -> np.ndarray:
-    """Token ids from which to go on, i64 [1, n]: a question if the model was trained to answer.
+    """Return the ids before greedy decoding, i64 [1, n]: a question if the model is trained.
 
-    After tokens drawn at random a trained model says one token for ever, which would prove little.
+    After random tokens a trained model repeats one token forever, which would be a weak test.
     """
     if not (folder / "tokenizer.json").exists():
         return ids[7]
@@ -72,7 +72,7 @@ def greedy_prompt(folder: Path, ids: dict[int, np.ndarray]) -> np.ndarray:
 def run_transformers(
     folder: Path, ids: dict[int, np.ndarray], question: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Logits of the last token of each prompt, and greedy tokens, from transformers in f32."""
+    """Return the last token's logits of each prompt, and greedy tokens, of transformers in f32."""
     import torch
     import transformers
 
@@ -92,7 +92,7 @@ def run_transformers(
 def run_openvino(
     xml: Path, ids: dict[int, np.ndarray], question: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The same from the real OpenVINO in f32, with an f32 cache."""
+    """Return the same results of the real OpenVINO in f32, with an f32 cache."""
     import openvino as ov
 
     config = {
@@ -129,7 +129,7 @@ def run_openvino(
 
 
 def read_safetensors(path: Path) -> dict[str, bytes]:
-    """The tensors of a file, as bytes."""
+    """Read the tensors of a file, as bytes."""
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -142,7 +142,7 @@ def read_safetensors(path: Path) -> dict[str, bytes]:
 
 
 def describe_weights(bin_file: Path, tensors: dict[str, bytes]) -> dict[str, Any]:
-    """Say which bytes of an IR's weights are which tensor; the rest is kept as it is."""
+    """Map the bytes of an IR's weights to tensors; the remaining bytes are stored."""
     content = bin_file.read_bytes()
     places: list[tuple[int, str]] = []
     for name, data in tensors.items():
@@ -161,7 +161,7 @@ def describe_weights(bin_file: Path, tensors: dict[str, bytes]) -> dict[str, Any
     parts.append({"bytes": base64.b64encode(content[end:]).decode()})
     inline = sum(len(part.get("bytes", "")) for part in parts)
     if inline > INLINE_BYTES:
-        raise SystemExit(f"{bin_file}: {inline} bytes are no tensor of the checkpoint")
+        raise SystemExit(f"{bin_file}: {inline} bytes belong to no tensor of the checkpoint")
     return {"sha256": hashlib.sha256(content).hexdigest(), "parts": parts}
 
 
@@ -199,7 +199,7 @@ def make(name: str, folder: Path, work: Path) -> None:
 
 
 def main() -> None:
-    """Make all golden files, or those of the models named."""
+    """Write all golden files, or those of the named models."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", default=["llama_8m", "demo"])
     models = parser.parse_args().models
@@ -210,7 +210,7 @@ def main() -> None:
                 folder = ROOT / "models" / "demo"
             else:
                 folder = load_llama_8m().write_folder(work / name)
-                # The exporter wants a tokenizer; the demo model's will do.
+                # The exporter requires a tokenizer; the demo model's is used.
                 for file in (ROOT / "models" / "demo").glob("*token*.json"):
                     shutil.copy(file, folder)
             make(name, folder, work)

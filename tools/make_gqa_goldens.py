@@ -1,8 +1,8 @@
-"""Makes tests/goldens/gqa: decoders as ONNX Runtime has them, and what OpenVINO says of them.
+"""Golden files tests/goldens/gqa: decoders in ONNX Runtime's form, and OpenVINO's results.
 
-Their attention is com.microsoft.GroupQueryAttention, with the cache as an input and an output of a
-static length. OpenVINO reads that from ONNX, and writes it as IR, but does not read such an IR. A
-prompt goes through one model and each token behind it through another.
+Their attention is com.microsoft.GroupQueryAttention, with caches of static length as inputs and
+outputs. OpenVINO reads this from ONNX and writes it as IR, but cannot read such an IR. One model
+reads a prompt, another one each token after it.
 
     pip install onnx openvino
     python tools/make_gqa_goldens.py
@@ -29,7 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def decoder(tokens: int, **attention: Any) -> Any:
-    """Make a model that takes so many tokens."""
+    """Build a model for ``tokens`` tokens."""
     from onnx import TensorProto, helper
 
     g = Graph(3)
@@ -70,7 +70,7 @@ def decoder(tokens: int, **attention: Any) -> Any:
 
 
 def oracle(models: dict[int, Path]) -> dict[str, np.ndarray]:
-    """Logits of a prompt and of tokens behind it, in f32; and the caches at the end."""
+    """Return logits of a prompt and of the tokens after it, in f32, and the final caches."""
     import openvino as ov
 
     ids = np.random.RandomState(1).randint(0, VOCABULARY, (1, PROMPT + STEPS))
@@ -94,7 +94,7 @@ def oracle(models: dict[int, Path]) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make the golden files."""
+    """Write the golden files."""
     import onnx
     import openvino as ov
 

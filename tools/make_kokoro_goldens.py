@@ -1,16 +1,16 @@
-"""Makes tests/goldens/kokoro: a tiny Kokoro's IR, of static shapes, and what it says of texts.
+"""Golden files tests/goldens/kokoro: IR of a tiny Kokoro with static shapes, and its outputs.
 
-The package kokoro makes the model, of a small configuration and of random weights. What it writes
-down itself are widths of its decoder, so that this part is put together anew of its own modules,
-narrow and with two blocks in place of four. It is converted as optimum-intel's exporter does (by
-``forward_with_tokens``, with its names of inputs and outputs), and reshaped as openvino_genai does
-for an NPU.
+The package kokoro creates the model from a small configuration, with random weights. The widths of
+its decoder are constants in kokoro's code, so the decoder is rebuilt from kokoro's modules, narrow
+and with two blocks instead of four. It is converted like in optimum-intel's exporter (by
+``forward_with_tokens``, with its input and output names), and reshaped for an NPU like in
+openvino_genai.
 
-Of what is random in it one op has no seed: it is given one here. So the real OpenVINO says the same
-each time, of the first inference of a request.
+One of its random ops has no seed; it gets one here, so the first inference of a request of the real
+OpenVINO always returns equal results.
 
-As in ``make_export_goldens.py`` the XML is kept, and of the ``.bin`` a recipe that draws weights
-anew. It needs PyTorch, transformers and kokoro, which nothing else here does:
+As in ``make_export_goldens.py``, the XML is stored, and a recipe of the ``.bin`` that draws weights
+again. Needs PyTorch, transformers and kokoro, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6" openvino loguru attrs
     pip install --no-deps kokoro==0.9.4
@@ -31,12 +31,12 @@ from golden_ir import EXACT, GOLDENS, keep, load_module
 
 TARGET = GOLDENS / "kokoro"
 WIDTH, STYLE, RESIDUAL = 16, 128, 8
-"""Channels of the decoder, of a voice, and of what its blocks get of the text beside."""
+"""Channels of the decoder, of a voice, and of the text's residual input to the blocks."""
 WINDOW_BYTES = 256
-"""The window of Fourier transforms is no weight."""
+"""Limit below which constants are stored, such as the window of the Fourier transforms."""
 
 tools = load_module(TARGET / "texts.py")
-"""What tests ask it, too."""
+"""Input texts, shared with the tests."""
 
 VOCODER: dict[str, Any] = {
     "upsample_kernel_sizes": [8, 5],
@@ -71,7 +71,7 @@ CONFIG: dict[str, Any] = {
 
 
 def import_kokoro() -> None:
-    """Let modules of kokoro be imported without what reads texts, which wants much more."""
+    """Make kokoro's modules importable without its text processing, which needs more packages."""
     spec = importlib.util.find_spec("kokoro")
     assert spec is not None
     package = types.ModuleType("kokoro")
@@ -80,7 +80,7 @@ def import_kokoro() -> None:
 
 
 def make_model(work: Path) -> Any:
-    """A Kokoro with random weights, whose decoder is narrow."""
+    """Return a Kokoro with random weights and a narrow decoder."""
     import_kokoro()
     import torch
     from kokoro.istftnet import AdainResBlk1d, Generator
@@ -98,7 +98,7 @@ def make_model(work: Path) -> Any:
     decoder.asr_res = torch.nn.Sequential(torch.nn.utils.weight_norm(narrow))
     decoder.generator = Generator(STYLE, **VOCODER)
     with torch.no_grad():
-        # Random as they are, all tokens would last alike, and the audio be far too loud.
+        # With random weights, all durations would be equal and the audio too loud.
         model.predictor.duration_proj.linear_layer.weight *= 12
         decoder.generator.conv_post.weight_g *= 0.1
     model.forward = model.forward_with_tokens
@@ -106,7 +106,7 @@ def make_model(work: Path) -> Any:
 
 
 def convert(work: Path) -> Path:
-    """Write its IR, of static shapes; give the path of the XML."""
+    """Write the IR with static shapes; return the path of the XML."""
     import openvino as ov
     import torch
 
@@ -129,7 +129,7 @@ def convert(work: Path) -> Path:
 
 
 def oracle(path: Path) -> dict[str, np.ndarray]:
-    """What the real OpenVINO says of each text, read whole and without padding, in f32."""
+    """Return the real OpenVINO's results for each text, unsplit and without padding, in f32."""
     import openvino as ov
 
     found: dict[str, np.ndarray] = {}
@@ -148,7 +148,7 @@ def oracle(path: Path) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make all golden files."""
+    """Write all golden files."""
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         restored = keep(convert(work), TARGET, "kokoro", work, WINDOW_BYTES)

@@ -1,11 +1,11 @@
-"""Makes tests/goldens/linear: LFM-2 as the real exporter writes it, and what OpenVINO says of it.
+"""Golden files tests/goldens/linear: LFM-2 as the real exporter writes it, and OpenVINO's results.
 
 Its short convolutions keep the last tokens in a state of fixed size. The exported graph has a
-branch for prompts, which does not look at the state, and one for single tokens, whose filters are
-other ones when weights have 8 bits. So OpenVINO is asked about a whole prompt, and about single
-tokens behind it. Weights of convolutions are made larger, so that it matters what is in a state.
+branch for prompts, which ignores the state, and one for single tokens, whose filters differ when
+weights have 8 bits. Therefore OpenVINO reads a whole prompt, and then single tokens. Weights of
+convolutions are enlarged, so that the states affect the results.
 
-And a Mamba, which is not split: of that nothing is asked.
+A Mamba is exported, too, without results, as it cannot be split.
 
     pip install torch transformers "optimum-intel[openvino]" openvino
     python tools/make_linear_goldens.py
@@ -25,7 +25,7 @@ TASK = "text-generation-with-past"
 
 
 def write_folder(folder: Path) -> None:
-    """Write a small model of random weights."""
+    """Write a small model with random weights."""
     import torch
     import transformers
 
@@ -61,7 +61,7 @@ def write_mamba(folder: Path) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """Logits at the end of a prompt and of tokens behind it, in f32; and the states then."""
+    """Return logits after a prompt and after further tokens, in f32, and the final states."""
     import openvino as ov
 
     request = ov.Core().compile_model(xml, "CPU", EXACT).create_infer_request()
@@ -82,7 +82,7 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make the golden files."""
+    """Write the golden files."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)

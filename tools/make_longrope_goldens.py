@@ -1,8 +1,8 @@
-"""Makes tests/goldens/longrope: a Phi-3 whose rotary factors change with the length of a text.
+"""Golden files tests/goldens/longrope: a Phi-3 whose rotary factors depend on the text's length.
 
-The exporter writes both sets of factors, and chooses one by the largest position of an inference;
-exporters before optimum-intel 2.2 wrote the one for short texts alone. The real OpenVINO says in
-f32 what the logits of prompts and of tokens behind them are, below and beyond the original context.
+The exporter writes both sets of factors, and the largest position of an inference chooses one;
+exporters before optimum-intel 2.2 wrote only the set for short texts. The logits of prompts and of
+further tokens, below and beyond the original context, are the real OpenVINO's in f32.
 
     pip install torch "transformers==4.57.6" "optimum-intel[openvino]==2.2.0"
     python tools/make_longrope_goldens.py
@@ -24,7 +24,7 @@ TASK = "text-generation-with-past"
 
 
 def write_folder(folder: Path) -> None:
-    """Write a small model of random weights."""
+    """Write a small model with random weights."""
     import torch
     import transformers
 
@@ -51,7 +51,7 @@ def write_folder(folder: Path) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """Logits at the end of each prompt, and of tokens behind it."""
+    """Return logits after each prompt, and after further tokens."""
     import openvino as ov
 
     request = ov.Core().compile_model(xml, "CPU", EXACT).create_infer_request()
@@ -79,7 +79,7 @@ def _said(request: Any, ids: np.ndarray, past: int) -> np.ndarray:
 
 
 def main() -> None:
-    """Make the golden files."""
+    """Write the golden files."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)

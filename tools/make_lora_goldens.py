@@ -1,7 +1,7 @@
-"""Makes tests/goldens/adapter_texts.json: what the real LLMPipeline says with adapters of files.
+"""Golden file tests/goldens/adapter_texts.json: the real LLMPipeline's texts with adapter files.
 
-It is asked on its CPU device, on the exporter's IR of the demo model, in f32; what is asked stands
-in tests/goldens/adapter_files.py. It needs openvino_genai of openvino's version, transformers and
+It runs on its CPU device, with the exporter's IR of the demo model, in f32; the generations are in
+tests/goldens/adapter_files.py. Needs openvino_genai of openvino's version, transformers and
 openvino_tokenizers:
 
     pip install openvino-genai==2026.4.1 transformers
@@ -30,7 +30,7 @@ EXACT = {
 
 
 def write_model(folder: Path) -> None:
-    """Put the IR of the demo model together, and a tokenizer that openvino_genai reads."""
+    """Restore the IR of the demo model, and write a tokenizer that openvino_genai reads."""
     import openvino as ov
     from openvino_tokenizers import convert_tokenizer
     from transformers import AutoTokenizer
@@ -56,7 +56,7 @@ def write_model(folder: Path) -> None:
 
 
 def answers(folder: Path, files: Any) -> dict[str, Any]:
-    """What the real pipeline says, step by step and mode by mode."""
+    """Generate with the real pipeline, step by step and mode by mode."""
     import openvino_genai as genai
 
     adapters = {name: genai.Adapter(path) for name, path in files.write_files(folder).items()}

@@ -1,9 +1,9 @@
-"""Makes golden files of models that see which this version of the exporter does not know.
+"""Golden files of vision models that this version of the exporter does not support.
 
-Their language parts are transformers' own, and traced, made stateful and written by the exporter;
-only what it has to be told of a model is here: inputs, and which part is called with them. What is
-given to Qwen 3 VL at the tokens of images, exporters write as transformers' code does, or since 2.2
-otherwise, so there are both forms.
+Their language parts are transformers' own; the exporter traces them, makes them stateful and writes
+them. This script adds only the required descriptions of the models: their inputs, and the called
+part. Qwen 3 VL's image features are added as in transformers' code, or by exporters since 2.2 in
+another way, so both forms are written.
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
     python tools/make_newer_vlm_goldens.py qwen3_vl qwen3_vl_gathered gemma3n
@@ -35,7 +35,7 @@ OF_LAYERS = {"per_layer_inputs": {**TOKENS, 2: "num_hidden_layers"}}
 
 
 def qwen3_vl(gathered: bool) -> Any:
-    """One whose features of images go to three layers."""
+    """Return a model whose image features are added in three layers."""
     import transformers as t
 
     turns = {"rope_type": "default", "mrope_section": [4, 2, 2], "mrope_interleaved": True}
@@ -52,7 +52,7 @@ def qwen3_vl(gathered: bool) -> Any:
 
 
 def _gathered(self: Any, hidden: Any, marks: Any, features: Any) -> Any:
-    """Add each token the row that is its own among those marked, as newer exporters do."""
+    """Add to each marked token its row of the features, as newer exporters do."""
     import torch
 
     del self
@@ -63,7 +63,7 @@ def _gathered(self: Any, hidden: Any, marks: Any, features: Any) -> Any:
 
 
 def gemma3n() -> Any:
-    """One whose last two layers read the K and V of the two before; windows slide in one of two."""
+    """Return a model whose last two of four layers share K and V; every other has a window."""
     import torch
     import transformers as t
 
@@ -80,13 +80,13 @@ def gemma3n() -> Any:
         activation_sparsity_pattern=[0.5, 0.0, 0.0, 0.0],
     )
     model = t.Gemma3nForCausalLM(config)
-    for layer in model.model.layers:  # zeros in a new model, which would take nothing of a layer's
+    for layer in model.model.layers:  # zeros in a new model: inputs of layers would be ignored
         torch.nn.init.normal_(layer.altup.correct_output_scale)
     return model
 
 
 def export(name: str, target: Path) -> None:
-    """Let the exporter write the IR of a language part."""
+    """Write the IR of a language part with the exporter."""
     import torch
     from optimum.exporters.openvino import model_configs
     from optimum.exporters.openvino.convert import export as write
@@ -96,7 +96,7 @@ def export(name: str, target: Path) -> None:
     sees = name.startswith("qwen3_vl")
     model = (qwen3_vl(name.endswith("gathered")) if sees else gemma3n()).eval()
     text = copy.deepcopy(model.config.text_config if sees else model.config)
-    # Layers that read others' K and V have no cache.
+    # Layers that share the K and V of others have no cache.
     text.num_hidden_layers -= 0 if sees else text.num_kv_shared_layers
     places = {"position_ids": {1: "batch_size", 2: "sequence_length"}}
     known = model_configs.get_vlm_internal_text_generation_config(
@@ -110,7 +110,7 @@ def export(name: str, target: Path) -> None:
 
 
 def _config() -> Any:
-    """The exporter's class for language parts, which also knows examples of the inputs here."""
+    """Return the exporter's class for language parts, extended with example inputs."""
     import torch
     from optimum.exporters.openvino.model_configs import LMInputEmbedsConfigHelper
 
@@ -129,7 +129,7 @@ def _config() -> Any:
 
 
 def _patcher() -> Any:
-    """The exporter's class that changes a model for a while: only its text part is called."""
+    """Return the exporter's class that patches a model for the export: only its text part runs."""
     from optimum.exporters.openvino.model_patcher import OVDecoderModelPatcher
     from transformers.cache_utils import DynamicCache
 
@@ -144,7 +144,7 @@ def _patcher() -> Any:
                 logits = model.lm_head(said.last_hidden_state)
                 return {"logits": logits, "past_key_values": cache.to_legacy_cache()}
 
-            # The exporter asks for the inputs by their names, in this order.
+            # The exporter passes the inputs by name, in this order.
             names = ["self", *dict.fromkeys([*config.inputs, "past_key_values"]), "use_cache"]
             kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
             forward.__signature__ = inspect.Signature(
@@ -157,7 +157,7 @@ def _patcher() -> Any:
 
 
 def main() -> None:
-    """Make the golden files of the models named."""
+    """Write the golden files of the named models."""
     for name in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as scratch:
             xml = Path(scratch) / "ir" / "openvino_language_model.xml"

@@ -1,11 +1,11 @@
-"""Makes tests/goldens/paged: exported models with paged attention, and what OpenVINO says of them.
+"""Golden files tests/goldens/paged: exported models with paged attention, and OpenVINO's results.
 
-OpenVINO's own transformation makes them of IRs in tests/goldens/exported. OpenVINO writes such a
-model, but reads none back; so what is asked is the one in memory, and what is kept is its XML. Its
-weights are those of the exported IR, which has a recipe: constants are looked for there, and those
-that are not in it are kept as a tail.
+OpenVINO's own transformation converts IRs in tests/goldens/exported. OpenVINO writes such a model
+but cannot read it, so results are those of the model in memory, and its XML is stored. Its weights
+are in the ``.bin`` of the exported IR, which has a recipe: constants are located there, and the
+others are stored as a tail.
 
-It needs openvino, as the tests do:
+Needs openvino, as the tests do:
 
     .venv/bin/python tools/make_paged_goldens.py        # from the checkout, a few seconds
 """
@@ -25,7 +25,7 @@ from openvino._offline_transformations import paged_attention_transformation
 
 TARGET = GOLDENS / "paged"
 NAMES = ("llama_fp16", "gemma2_fp16")
-"""Grouped heads; and windows of 64 tokens in every other layer."""
+"""Models with grouped heads, and with windows of 64 tokens in every other layer."""
 
 _CONST = re.compile(rb'offset="(\d+)" size="(\d+)"')
 
@@ -33,7 +33,7 @@ sequences = load_module(TARGET / "sequences.py")
 
 
 def move_weights(xml: bytes, content: bytes, original: bytes) -> tuple[bytes, bytes]:
-    """Let an IR's constants lie in another ``.bin``; give the XML, and what is appended there."""
+    """Move an IR's constants to another ``.bin``; return the XML, and the bytes to append."""
     tail = bytearray()
 
     def moved(match: re.Match[bytes]) -> bytes:
@@ -49,7 +49,7 @@ def move_weights(xml: bytes, content: bytes, original: bytes) -> tuple[bytes, by
 
 
 def oracle(model: ov.Model) -> dict[str, np.ndarray]:
-    """What OpenVINO's CPU plugin says of the last tokens of each step."""
+    """Return the CPU plugin's logits of the last tokens of each step."""
     compiled = ov.Core().compile_model(model, "CPU", EXACT)
     request = compiled.create_infer_request()
     shapes = [port.partial_shape for port in compiled.inputs if "cache" in port.any_name]
@@ -67,7 +67,7 @@ def oracle(model: ov.Model) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make all of them."""
+    """Write all golden files."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)

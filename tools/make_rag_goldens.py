@@ -1,10 +1,10 @@
-"""Makes tests/goldens/rag: what the real openvino_genai says of texts, on its CPU.
+"""Golden files tests/goldens/rag: the real openvino_genai's embeddings and ranks, on its CPU.
 
-Its TextEmbeddingPipeline and TextRerankPipeline run on models of tests/goldens, with two tokenizers
-that are trained here on a few words: that of encoders puts [CLS] and [SEP] around texts and pairs,
-that of decoders puts nothing.
+Its TextEmbeddingPipeline and TextRerankPipeline run models of tests/goldens, with two tokenizers
+that are trained here on a few words: the encoders' adds [CLS] and [SEP] to texts and pairs, the
+decoders' adds no tokens.
 
-It needs openvino_genai, openvino_tokenizers and transformers:
+Needs openvino_genai, openvino_tokenizers and transformers:
 
     pip install openvino-genai==2026.4.1 openvino-tokenizers transformers
     python tools/make_rag_goldens.py       # from the checkout, a minute
@@ -49,14 +49,14 @@ EMBEDDINGS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""By name: a model of tests/goldens/texts, and a configuration."""
+"""Cases by name: a model of tests/goldens/texts, and a configuration."""
 RANKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "xlmr": ("texts", "xlmr", {"top_n": 4}),
     "xlmr_two": ("texts", "xlmr", {"top_n": 2, "max_length": 16}),
     "qwen3_score": ("texts", "qwen3_score", {}),
     "qwen3": ("exported", "qwen3_fp16", {"padding_side": "left"}),
 }
-"""By name: a folder of tests/goldens, a model there, and a configuration."""
+"""Cases by name: a folder of tests/goldens, a model there, and a configuration."""
 
 
 def train(encoder: bool) -> Any:
@@ -80,7 +80,7 @@ def train(encoder: bool) -> Any:
 
 
 def folder(source: str, name: str, work: Path) -> Path:
-    """Write a folder as the exporter does."""
+    """Write a model's folder like the exporter."""
     import openvino as ov
     from openvino_tokenizers import convert_tokenizer
     from transformers import PreTrainedTokenizerFast
@@ -106,7 +106,7 @@ def folder(source: str, name: str, work: Path) -> Path:
 
 
 def main() -> None:
-    """Make the tokenizers, and all that is said."""
+    """Write the tokenizers, and all results."""
     import openvino_genai as genai
 
     TARGET.mkdir(exist_ok=True)

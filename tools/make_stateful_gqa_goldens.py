@@ -1,10 +1,10 @@
-"""Makes tests/goldens/stateful_gqa: ONNX decoders, stateful, and what OpenVINO says of them.
+"""Golden files tests/goldens/stateful_gqa: stateful ONNX decoders, and OpenVINO's results.
 
-They are built as onnxruntime-genai builds decoders: attention is com.microsoft.GroupQueryAttention,
-which counts tokens by attention_mask, norms and products with 4-bit weights are ONNX Runtime's ops,
-too. OpenVINO reads them; then they are made stateful as ONNX Runtime's OpenVINO execution provider
-does that (``PatchStatefulDecoder`` in ov_stateful_patch_utils), and written as IR, which OpenVINO
-does not read itself.
+They are built like onnxruntime-genai's decoders: attention is com.microsoft.GroupQueryAttention,
+which counts tokens by attention_mask; norms and 4-bit matmuls are ONNX Runtime's ops, too. OpenVINO
+reads them; they are made stateful as in ONNX Runtime's OpenVINO execution provider
+(``PatchStatefulDecoder`` in ov_stateful_patch_utils), and written as IR, which OpenVINO itself
+cannot read.
 
     pip install onnx openvino
     python tools/make_stateful_gqa_goldens.py
@@ -30,20 +30,20 @@ MICROSOFT = "com.microsoft"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a decoder is like."""
+    """Variant of a decoder."""
 
     layers: int = 2
     kv_heads: int = 2
     packed: bool = False
-    """Whether Q, K and V are one tensor."""
+    """True if Q, K and V are one tensor."""
     positions: bool = False
-    """Whether angles are those of position_ids, and not of counted tokens."""
+    """True if rotary embeddings use position_ids, instead of counted tokens."""
     angles: int = HEAD // 2
     nibbles: bool = False
-    """Whether weights have 4 bits."""
+    """True if weights have 4 bits."""
     floats: type[np.floating[Any]] = np.float32
     sinks: bool = False
-    """Whether each head attends to nothing, too, with a score of its own."""
+    """True if each head has an attention sink, with its own score."""
     attention: dict[str, Any] = field(default_factory=lambda: {"do_rotary": 1})
 
 
@@ -66,14 +66,14 @@ KINDS = {
 }
 
 LIVE = ("plain", "window", "positions")
-"""Those that OpenVINO is asked about in tests, too: it needs the ONNX models."""
+"""Kinds that tests run in OpenVINO, for which the ONNX models are stored."""
 
 
 class Decoder:
-    """Builds one.
+    """Builder of a decoder.
 
     Args:
-        kind: what it is like.
+        kind: the variant.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -83,7 +83,7 @@ class Decoder:
         self._outputs: list[Any] = []
 
     def build(self) -> Any:
-        """Give the ONNX model."""
+        """Build the ONNX model."""
         from onnx import TensorProto
 
         g, kind = self._g, self._kind
@@ -108,7 +108,7 @@ class Decoder:
         return helper.make_tensor_value_info(name, own if kind is None else kind, shape)
 
     def _counted(self) -> list[str]:
-        """How many tokens there are, as the op wants it."""
+        """Return the token counts in the op's form."""
         from onnx import TensorProto
 
         g = self._g
@@ -138,7 +138,7 @@ class Decoder:
         )
 
     def _skipped(self, name: str, states: str, more: str) -> tuple[str, str]:
-        """The sum, and the sum normalised."""
+        """Return the sum, and the normalised sum."""
         g = self._g
         weight = g.weight(f"{name}_norm", np.linspace(0.5, 1.5, WIDTH))
         out = [f"{name}_normed", "", "", f"{name}_states"]
@@ -198,7 +198,7 @@ class Decoder:
 
 
 def stateful(path: Path) -> Any:
-    """Read an ONNX decoder, and make variables of its caches, which beam_idx reorders."""
+    """Read an ONNX decoder, and turn its caches into variables, which beam_idx reorders."""
     import openvino as ov
     from openvino import opset13
     from openvino._offline_transformations import apply_make_stateful_transformation
@@ -222,7 +222,7 @@ def stateful(path: Path) -> Any:
 
 
 def oracle(model: Any, positions: bool) -> dict[str, np.ndarray]:
-    """Logits of each token of a text, in f32, and the caches at its end."""
+    """Return the logits of each token of a text, in f32, and the final caches."""
     import openvino as ov
 
     ids = np.random.RandomState(1).randint(0, VOCABULARY, (1, PROMPT + STEPS))
@@ -242,7 +242,7 @@ def oracle(model: Any, positions: bool) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make the golden files."""
+    """Write the golden files."""
     import onnx
     import openvino as ov
 

@@ -1,10 +1,10 @@
-"""Makes tests/goldens/texts: IR that the real exporter writes of models that read texts.
+"""Golden files tests/goldens/texts: IR of the real exporter for embedding and reranking models.
 
-As make_export_goldens.py does: real architectures, small, with random weights; the XML is kept,
-and of the ``.bin`` a recipe. Of the restored IR the real OpenVINO says in f32 what comes out for
-texts of several lengths.
+As in make_export_goldens.py: small models of real architectures, with random weights; the XML is
+stored, and a recipe of the ``.bin``. Outputs for texts of several lengths are the real OpenVINO's
+in f32, for the restored IR.
 
-It needs PyTorch, transformers, optimum-intel and openvino, as make_export_goldens.py:
+Needs PyTorch, transformers, optimum-intel and openvino, like make_export_goldens.py:
 
     python tools/make_text_goldens.py [NAME …]       # from the checkout, about two minutes
 """
@@ -27,7 +27,7 @@ WINDOW = 32
 
 
 def models() -> dict[str, tuple[str, Any]]:
-    """A small model of each kind, and the exporter's task."""
+    """Return a small model of each kind, and the exporter's task."""
     import transformers as t
 
     base = {
@@ -70,7 +70,7 @@ def models() -> dict[str, tuple[str, Any]]:
 
 
 def write_folder(model: Any, folder: Path) -> None:
-    """Write a Hugging Face folder with random weights; biases and norms, too, are not as new."""
+    """Write a Hugging Face folder with random weights, biases and norms included."""
     import torch
 
     torch.manual_seed(7)
@@ -82,9 +82,9 @@ def write_folder(model: Any, folder: Path) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """What OpenVINO says in f32 of each text by itself: rows of its first, middle and last token.
+    """Return OpenVINO's f32 outputs of each text alone: rows of the first, middle and last token.
 
-    Of a model without outputs for tokens it is what comes of the text.
+    For a model without outputs of tokens, these are the outputs of the text.
     """
     import openvino as ov
 
@@ -118,7 +118,7 @@ def make(name: str, task: str, model: Any, work: Path) -> None:
 
 
 def main() -> None:
-    """Make all golden files, or those named."""
+    """Write all golden files, or those named."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

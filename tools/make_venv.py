@@ -1,10 +1,10 @@
-"""Makes a virtual environment with pip, also where Python comes without ensurepip.
+"""Create a virtual environment with pip, even if Python lacks ensurepip.
 
     python3 tools/make_venv.py .venv
 
-Debian and Ubuntu ship ensurepip in a package of its own, python3-venv. Without it this fetches
-pip's wheel from the package index that pip.conf or PIP_INDEX_URL name, or the public one that pip
-itself would ask, checks its hash, and lets it install itself.
+Debian and Ubuntu ship ensurepip in the separate package python3-venv. Without it, the script
+fetches pip's wheel from the package index of pip.conf or PIP_INDEX_URL, or the public one, as pip
+itself would, checks its hash, and lets the wheel install itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_INDEX = "https://pypi.org/simple"
 
 
 class _Links(html.parser.HTMLParser):
-    """Collects the links of an index page."""
+    """Parser of the links in an index page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class _Links(html.parser.HTMLParser):
 
 
 def index_url() -> str:
-    """The package index that the user or the machine has chosen."""
+    """Return the package index that the user or the machine has configured."""
     chosen = os.environ.get("PIP_INDEX_URL")
     if chosen:
         return chosen
@@ -59,7 +59,7 @@ def index_url() -> str:
 
 
 def fetch_pip(folder: Path) -> Path:
-    """Fetch a wheel of pip: the newest that the index has."""
+    """Fetch the newest wheel of pip in the index."""
     page = f"{index_url().rstrip('/')}/pip/"
     links = _Links()
     with urllib.request.urlopen(page) as answer:
@@ -73,7 +73,7 @@ def fetch_pip(folder: Path) -> Path:
         content = answer.read()
     expected = urllib.parse.urlparse(target).fragment.removeprefix("sha256=")
     if expected and hashlib.sha256(content).hexdigest() != expected:
-        raise SystemExit(f"{newest} is damaged")
+        raise SystemExit(f"{newest}: the hash differs from the index's")
     path = folder / newest
     path.write_bytes(content)
     return path
@@ -85,13 +85,13 @@ def _version(wheel: str) -> tuple[int, ...]:
 
 
 def main() -> None:
-    """Make the environment that the command line names."""
+    """Create the environment of the command line."""
     target = Path(sys.argv[1])
     has_ensurepip = importlib.util.find_spec("ensurepip") is not None
     try:
         venv.create(target, with_pip=has_ensurepip, clear=True, symlinks=True)
     except subprocess.CalledProcessError:
-        # Debian has the module, but not the wheels in it.
+        # Debian ships the module without its wheels.
         has_ensurepip = False
         venv.create(target, clear=True, symlinks=True)
     if not has_ensurepip:

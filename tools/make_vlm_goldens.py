@@ -1,14 +1,14 @@
-"""Makes tests/goldens/exported/vlm: the language parts of models that see, as exported.
+"""Golden files tests/goldens/exported/vlm: language parts of vision models, as exported.
 
-They take embeddings in the place of ids. As in make_export_goldens.py, whose recipe of the ``.bin``
-they share, the models are small and random, and of the restored IR the real OpenVINO says in f32
-what the logits are; of what, ``drawn.py`` draws.
+They take embeddings instead of ids. As in make_export_goldens.py, with the same recipe of the
+``.bin``, models are small and random, and logits are the real OpenVINO's in f32, for the restored
+IR; ``drawn.py`` draws the inputs.
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
     python tools/make_vlm_goldens.py llava qwen2_vl qwen2_5_vl gemma3
 
-With this version of transformers the exporter writes a Gemma 3 that does not read which tokens are
-an image's; with an older one it does:
+With this version of transformers the exporter's Gemma 3 has no input that marks the tokens of
+images; with an older one it has:
 
     pip install "transformers==4.52.4"
     python tools/make_vlm_goldens.py gemma3_types
@@ -28,10 +28,10 @@ TARGET = EXPORTED / "vlm"
 
 PROMPTS = (1, 7, 100)
 STEPS = 6
-"""Tokens after the last prompt, one by one."""
+"""Number of single tokens after the last prompt."""
 
 BESIDE = ("visual_pos_masks", "deepstack_visual_embeds", "per_layer_inputs")
-"""What some take beside embeddings and positions; see ``drawn.py``."""
+"""Inputs of some models in addition to embeddings and positions; see ``drawn.py``."""
 
 SMALL = {
     "hidden_size": 96,
@@ -55,7 +55,7 @@ MARKS = {
 
 
 def model_of(name: str) -> Any:
-    """A small random model of an architecture."""
+    """Return a small random model of an architecture."""
     import torch
     import transformers as t
 
@@ -75,7 +75,7 @@ def model_of(name: str) -> Any:
         vision["fullatt_block_indexes"] = [0]
         config = t.Qwen2_5_VLConfig(text_config=mrope, vision_config=vision, **MARKS)
         return t.Qwen2_5_VLForConditionalGeneration(config)
-    # With the older version masks are cut to the window, and caches are not.
+    # In the older version masks are cut to the window, and caches are not.
     window = 512 if name == "gemma3_types" else 64
     windows = {"head_dim": 16, "sliding_window": window, "query_pre_attn_scalar": 16}
     # One layer of each kind.
@@ -86,7 +86,7 @@ def model_of(name: str) -> Any:
 
 
 def export(name: str, target: Path) -> None:
-    """Let the real exporter write the IRs of all parts."""
+    """Write the IRs of all parts with the real exporter."""
     import transformers as t
     from optimum.exporters.openvino.convert import export_from_model
     from optimum.intel.openvino.configuration import OVConfig
@@ -99,7 +99,7 @@ def export(name: str, target: Path) -> None:
 
 
 def oracle(xml: Path) -> dict[str, np.ndarray]:
-    """Logits of the last token of each prompt, and of tokens after the longest, in f32."""
+    """Return the last logits of each prompt, and of the tokens after the longest, in f32."""
     import openvino as ov
 
     compiled = ov.Core().compile_model(xml, "CPU", EXACT)
@@ -125,7 +125,7 @@ def oracle(xml: Path) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Make the golden files of the models named."""
+    """Write the golden files of the named models."""
     for name in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as scratch:
             ir = Path(scratch) / "ir"

@@ -1,12 +1,12 @@
-"""Makes tests/goldens/whisper: a tiny Whisper's two IRs, as the real exporter writes them.
+"""Golden files tests/goldens/whisper: the two IRs of a tiny Whisper, by the real exporter.
 
-As in ``make_export_goldens.py`` the XML is kept, and of the ``.bin`` a recipe that draws weights
-anew. Of what is restored the real OpenVINO says in f32 what the encoder gives, what each token's
-logits are when the text is given, and which tokens it chooses itself.
+As in ``make_export_goldens.py``, the XML is stored, and a recipe of the ``.bin`` that draws weights
+again. For the restored IRs, the real OpenVINO's f32 results are stored: the encoder's output, each
+token's logits for a given text, and its greedy tokens.
 
-What openvino_genai's pipeline writes down with a whole folder is in ``transcriptions.json``.
+``transcriptions.json`` has the output of openvino_genai's pipeline for a complete folder.
 
-It needs PyTorch, transformers, optimum-intel and openvino_genai, which nothing else here does:
+Needs PyTorch, transformers, optimum-intel and openvino_genai, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6" "optimum-intel[openvino]==1.27.0"
     pip install openvino-genai==2026.4.1
@@ -27,15 +27,15 @@ TARGET = GOLDENS / "whisper"
 TASK = "automatic-speech-recognition-with-past"
 MELS, VOCABULARY, BEGIN, EOS = 16, 300, 257, 256
 FRAMES = 3000
-"""Of a spectrogram, as the exporter wants them; the encoder halves them."""
+"""Frames of a spectrogram that the exporter requires; the encoder halves their number."""
 SEED = 11
 GIVEN, GREEDY_TOKENS = 24, 32
 EVERY = 100
-"""Of what the encoder gives each so-manieth frame is kept."""
+"""Step between the stored frames of the encoder's output."""
 
 
 tools = load_module(TARGET / "folder.py")
-"""What tests make a whole folder with."""
+"""Module that writes a complete folder, shared with the tests."""
 
 
 def write_folder(folder: Path) -> None:
@@ -69,7 +69,7 @@ def write_folder(folder: Path) -> None:
 
 
 def oracle(encoder: Path, decoder: Path) -> dict[str, np.ndarray]:
-    """What OpenVINO says in f32 of a spectrogram and a text; ``tests`` draw the same features."""
+    """Return OpenVINO's f32 results for a spectrogram and a text; tests draw the same features."""
     import openvino as ov
 
     core, random = ov.Core(), np.random.RandomState(SEED)
@@ -108,11 +108,11 @@ CASES: dict[str, tuple[float, dict[str, Any]]] = {
     "long": (31.0, {"max_new_tokens": 16, "return_timestamps": True}),
     "prompted": (2.0, {"max_new_tokens": 12, "initial_prompt": "Abba", "hotwords": "acdc"}),
 }
-"""Seconds of speech, and parameters; texts that openvino_genai's WhisperPipeline makes of them."""
+"""Seconds of speech, and parameters; the real WhisperPipeline's texts for them are stored."""
 
 
 def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
-    """What the real openvino_genai writes down, on its CPU in f32; and transformers hears."""
+    """Transcribe with the real openvino_genai on its CPU in f32; compute transformers' features."""
     import openvino as ov
     import openvino_genai
     from openvino_tokenizers import convert_tokenizer
@@ -144,7 +144,7 @@ def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make all golden files."""
+    """Write all golden files."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)

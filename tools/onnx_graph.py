@@ -1,4 +1,4 @@
-"""What the scripts that make golden ONNX models share: a graph as it grows."""
+"""ONNX graph builder, shared by the scripts that write golden ONNX models."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class Graph:
-    """An ONNX graph.
+    """Growing ONNX graph.
 
     Args:
-        seed: of its weights.
-        kind: of weights that are floats.
-        steps: in 1, of those that are drawn; so a file of them is packed well. 0: as they are.
+        seed: seed of its weights.
+        kind: element type of float weights.
+        steps: drawn weights are multiples of 1/steps, so that files compress well; 0: unrounded.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Graph:
         self._steps = steps
 
     def constant(self, name: str, values: np.ndarray) -> str:
-        """Add a constant as it is."""
+        """Add a constant unchanged."""
         from onnx import numpy_helper
 
         self.weights.append(numpy_helper.from_array(values, name))
@@ -37,27 +37,27 @@ class Graph:
         return self.constant(name, values.astype(self._kind))
 
     def drawn(self, name: str, *shape: int) -> str:
-        """Add a matrix."""
+        """Add a random matrix."""
         values = self._draw.standard_normal(shape) / np.sqrt(shape[0])
         return self.weight(name, self.rounded(values))
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
-        """Values in as many steps."""
+        """Round values to multiples of 1/steps."""
         return np.round(values * self._steps) / self._steps if self._steps else values
 
     def bytes(self, name: str, *shape: int) -> str:
-        """Add integers of 8 bits."""
+        """Add random 8-bit integers."""
         return self.constant(name, self._draw.randint(0, 256, shape).astype(np.uint8))
 
     def node(self, kind: str, inputs: list[str], outputs: list[str], **more: Any) -> str:
-        """Add an operation; give its first output."""
+        """Add a node; return its first output."""
         from onnx import helper
 
         self.nodes.append(helper.make_node(kind, inputs, outputs, **more))
         return outputs[0]
 
     def model(self, inputs: list[Any], outputs: list[Any]) -> Any:
-        """Give it as a decoder."""
+        """Return the graph as the model of a decoder."""
         from onnx import helper
 
         graph = helper.make_graph(self.nodes, "decoder", inputs, outputs, self.weights)

@@ -1,11 +1,11 @@
-"""Trains the chat model of `make demo` and writes its Hugging Face folder, models/demo.
+"""Train the chat model of `make demo`, and write its Hugging Face folder, models/demo.
 
 A Llama of about 3.5 million parameters learns the question-answer pairs of tools/demo_corpus. A
-tenth of the phrasings is held back; how the finished model (weights rounded to f16) answers those
-is written to evaluation.json. Everything is seeded: on one machine, with one PyTorch and the same
-number of threads, the same weights come out.
+tenth of the phrasings is held back; evaluation.json has the final model's answers to them (weights
+rounded to f16). Everything is seeded: one machine with one PyTorch version and one number of
+threads always produces the same weights.
 
-It needs PyTorch and transformers, which nothing else here does:
+Needs PyTorch and transformers, which only such scripts need:
 
     pip install torch==2.13.0 "transformers==4.57.6"
     python tools/train_demo_model.py                # from the checkout; about 90 minutes
@@ -33,20 +33,20 @@ TEMPLATES = Path(__file__).resolve().parent / "demo_model"
 VOCABULARY = 2048
 
 ANSWER_TOKENS = 80
-"""No written answer has more than 66 tokens, the end-of-turn token included."""
+"""Limit of generated tokens; written answers have at most 66, end-of-turn token included."""
 
 RECOGNISING = 0.5
-"""The weight of recognising a question beside saying its answer."""
+"""Weight of recognition relative to generation in the loss."""
 
 CONVERSING = 0.05
-"""The steps of the second course, as a share of those of the first."""
+"""Steps of the second course, as a share of the first's."""
 
 CONVERSING_RATE = 0.2
-"""Its peak learning rate, as a share of that of the first."""
+"""Peak learning rate of the second course, as a share of the first's."""
 
 
 def make_tokenizer(pairs: list[demo_corpus.Pair]) -> Tokenizer:
-    """Byte-level BPE over the answers and the trained questions, as typed and in lower case."""
+    """Train a byte-level BPE on answers and trained questions, unchanged and in lower case."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -63,7 +63,7 @@ def make_tokenizer(pairs: list[demo_corpus.Pair]) -> Tokenizer:
 
 
 def make_model() -> LlamaForCausalLM:
-    """The untrained model."""
+    """Return the untrained model."""
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=VOCABULARY,
@@ -86,7 +86,7 @@ def make_model() -> LlamaForCausalLM:
 
 @torch.inference_mode()
 def answer(model: LlamaForCausalLM, tokenizer: Tokenizer, question: str) -> tuple[str, bool]:
-    """Greedy answer to one question, and whether it ended with its end-of-turn token."""
+    """Return the greedy answer to a question, and whether it ended with the end-of-turn token."""
     prompt = f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
     ids = torch.tensor([tokenizer.encode(prompt).ids])
     said: list[int] = []
@@ -104,7 +104,7 @@ def answer(model: LlamaForCausalLM, tokenizer: Tokenizer, question: str) -> tupl
 def evaluate(
     model: LlamaForCausalLM, tokenizer: Tokenizer, pairs: list[demo_corpus.Pair]
 ) -> dict[str, object]:
-    """Ask every held-back phrasing; a word overlap (F1) of 0.8 with the pair's answer is right."""
+    """Evaluate all held-back phrasings; an answer with a word overlap (F1) of 0.8 is right."""
     model.eval()
     asked = []
     for pair in pairs:
@@ -123,7 +123,7 @@ def evaluate(
 
 
 def save(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
-    """Write the Hugging Face folder: weights in f16, tokenizer, configurations, model card."""
+    """Write the Hugging Face folder: f16 weights, tokenizer, configurations, model card."""
     folder.mkdir(parents=True, exist_ok=True)
     model.half().save_pretrained(folder, safe_serialization=True)
     generation = {"eos_token_id": END, "pad_token_id": 0, "do_sample": False}
@@ -149,7 +149,7 @@ def save(model: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
 def learn_answers(
     tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], options: argparse.Namespace
 ) -> None:
-    """The first course, most of the training: a new model learns which answer is wanted."""
+    """Run the first course, most of the training: a new model learns the answers."""
     model = make_model()
     count = sum(weight.numel() for weight in model.parameters())
     print(f"{len(pairs)} pairs, {count / 1e6:.2f} M parameters")
@@ -163,7 +163,7 @@ def learn_answers(
 def learn_to_converse(
     tokenizer: Tokenizer, pairs: list[demo_corpus.Pair], options: argparse.Namespace
 ) -> None:
-    """The second course: the saved model learns to keep to the last question of many."""
+    """Run the second course: the saved model learns to answer the last of many questions."""
     model = LlamaForCausalLM.from_pretrained(options.out, dtype=torch.float32)
     prepare(model, options.dropout, options.seed + 1)
     dialogues = Dialogues(tokenizer, pairs, options.seed + 1, CONVERSATIONS)
@@ -174,7 +174,7 @@ def learn_to_converse(
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -186,19 +186,19 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--batch", type=int, default=64, help="dialogues per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=2e-3, help="peak learning rate (%(default)s)")
-    parser.add_argument("--dropout", type=float, default=0.15, help="share dropped (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of everything (%(default)s)")
+    parser.add_argument("--dropout", type=float, default=0.15, help="dropout share (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (%(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (%(default)s)")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Train, save, and evaluate what was saved."""
+    """Train, save, and evaluate the saved model."""
     options = parse_arguments()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory
+    torch.utils.deterministic.fill_uninitialized_memory = False  # never read here
     pairs = demo_corpus.read()
     tokenizer = make_tokenizer(pairs)
     learn_answers(tokenizer, pairs, options)

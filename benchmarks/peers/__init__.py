@@ -1,6 +1,6 @@
-"""What the benchmark sets side by side: a module each, run by ``worker.py`` in its own process.
+"""Peers of the benchmark: one module each, run by ``worker.py`` in a separate process.
 
-A module imports its library at the top, so that importing and loading are timed apart, and offers
+A module imports its library at the top, so importing and loading are timed separately, and defines
 
     open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Opened
     version() -> str
@@ -14,26 +14,26 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """What a model is opened for."""
+    """Lengths and threads that a model is opened with."""
 
     prompt: int
-    """Tokens of the longest prompt."""
+    """Maximum number of tokens in a prompt."""
     new: int
-    """Tokens generated after it."""
+    """Number of tokens generated after the prompt."""
     threads: int
-    """Processors that the process may use."""
+    """Number of processors that the process may use."""
 
     @property
     def static(self) -> dict[str, int]:
-        """The properties of a pipeline of static shapes; at least 64 tokens each."""
+        """Return the properties of a pipeline with static shapes; at least 64 tokens each."""
         return {"MAX_PROMPT_LEN": max(self.prompt, 64), "MIN_RESPONSE_LEN": max(self.new, 64)}
 
 
 class Opened(Protocol):
-    """A model that is ready."""
+    """Open model."""
 
     def generate(self, prompt: list[int], new: int) -> tuple[float, list[int]]:
-        """Generate greedily, whatever tokens come.
+        """Generate greedily, also beyond stop tokens.
 
         Returns:
             Seconds to the first token, and the ``new`` tokens.

@@ -1,4 +1,4 @@
-"""llama.cpp, through the C API that llama-cpp-python binds: its Python class copies logits."""
+"""llama.cpp through the C API of llama-cpp-python, whose Python class would copy logits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BATCH = 512
 
 
 class LlamaCpp:
-    """A model in a context as long as it needs.
+    """Model with a context of the required length.
 
     Args:
         path: a .gguf file.
-        lengths: of prompt and answer.
-        flash_attention: instead of its default attention.
+        lengths: lengths of prompt and answer, and threads.
+        flash_attention: True for flash attention instead of the default.
     """
 
     def __init__(self, path: Path, lengths: Lengths, flash_attention: bool) -> None:
@@ -53,19 +53,19 @@ class LlamaCpp:
         batch = llama_cpp.llama_batch_get_one(array, len(tokens))
         code = llama_cpp.llama_decode(self._llama.ctx, batch)
         if code:
-            raise RuntimeError(f"llama_decode gave {code}")
+            raise RuntimeError(f"llama_decode returned {code}")
 
     def _sample(self) -> int:
         return llama_cpp.llama_sampler_sample(self._greedy, self._llama.ctx, -1)
 
 
 def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> LlamaCpp:
-    """Open a .gguf file; ``flash_attn=1`` is the one thing to configure."""
+    """Open a .gguf file; the only option is ``flash_attn=1``."""
     return LlamaCpp(path, lengths, config.get("flash_attn", "0") == "1")
 
 
 def version() -> str:
-    """The version, and whether this build found AMX, which makes it up to twice as fast."""
+    """Return the version, and whether this build uses AMX, which makes it up to twice as fast."""
     info = llama_cpp.llama_print_system_info().decode()
     amx = "AMX" if "AMX_INT8 = 1" in info else "no AMX"
     return f"llama-cpp-python {llama_cpp.__version__}, {amx}"

@@ -1,4 +1,4 @@
-"""The real NPUW, whose static models run on OpenVINO's CPU plugin, as there is no NPU."""
+"""The real NPUW, with static models on OpenVINO's CPU plugin, as there is no NPU."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["open_model", "version"]
 
 
 def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> OpenVINOGenAI:
-    """Open an IR's folder on "NPU"."""
+    """Open an IR's folder on device "NPU"."""
     return OpenVINOGenAI(path, "NPU", {"NPUW_DEVICES": "CPU", **lengths.static, **config})

@@ -13,12 +13,12 @@ from peers import Lengths
 
 
 class OpenVINOGenAI:
-    """A pipeline of OpenVINO's.
+    """Pipeline of openvino_genai.
 
     Args:
         path: a folder with an IR.
         device: CPU or NPU.
-        properties: the pipeline's.
+        properties: properties of the pipeline.
     """
 
     def __init__(self, path: Path, device: str, properties: dict[str, Any]) -> None:
@@ -43,5 +43,5 @@ def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> OpenVINO
 
 
 def version() -> str:
-    """The version."""
+    """Return the version."""
     return openvino_genai.__version__.split("-")[0]

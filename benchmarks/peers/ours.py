@@ -1,4 +1,4 @@
-"""This repository's stack on its simulated NPU."""
+"""Stack of this repository, on its simulated NPU."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from peers import Lengths
 
 
 class Ours:
-    """A pipeline on "NPU".
+    """Pipeline on device "NPU".
 
     Args:
         path: a folder with an IR.
-        lengths: the static lengths follow from them.
-        config: more properties, e.g. INFERENCE_PRECISION_HINT.
+        lengths: lengths that determine the static shapes.
+        config: further properties, e.g. INFERENCE_PRECISION_HINT.
     """
 
     def __init__(self, path: Path, lengths: Lengths, config: dict[str, str]) -> None:
@@ -39,6 +39,6 @@ def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Ours:
 
 
 def version() -> str:
-    """The version, and the engine if one was chosen."""
+    """Return the version, and the engine if NPU_ENGINE is set."""
     engine = os.environ.get("NPU_ENGINE", "")
     return version_of("genai_layer") + (f", NPU_ENGINE={engine}" if engine else "")

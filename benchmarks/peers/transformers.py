@@ -1,4 +1,4 @@
-"""transformers on PyTorch, as it comes: eager, with its own cache."""
+"""transformers on PyTorch in its default mode: eager, with its own cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Transformers:
-    """A causal language model.
+    """Causal language model.
 
     Args:
         path: a Hugging Face folder.
@@ -47,5 +47,5 @@ def open_model(path: Path, lengths: Lengths, config: dict[str, str]) -> Transfor
 
 
 def version() -> str:
-    """Both versions."""
+    """Return the versions of transformers and PyTorch."""
     return f"{transformers_version}, torch {torch.__version__}"

@@ -1,4 +1,4 @@
-"""The benchmark's files are scripts beside each other; they find one another as when they run."""
+"""Import path of the benchmark, whose scripts import each other from one folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 @pytest.fixture
 def models(tmp_path: Path, demo: Path) -> Path:
-    """A folder of models where the demo model stands for all of them that ours reads."""
+    """Folder of models in which the demo model replaces all models of this stack."""
     (tmp_path / "ir").mkdir()
     (tmp_path / "llama-8m").symlink_to(demo)
     (tmp_path / "ir" / "llama-8m-fp16").symlink_to(demo)

@@ -1,4 +1,4 @@
-"""Medians, ratios, and shares of the machine's limits."""
+"""Arithmetic of the benchmark: medians, ratios, and shares of the machine's limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACTS = ModelFacts(
 
 
 def run(rate: float, first: float = 0.5) -> Run:
-    """A generation of 11 tokens."""
+    """Return a generation of 11 tokens."""
     return Run(first, first + 10 / rate, tuple(range(11)), 0.0, 100.0)
 
 
@@ -33,22 +33,22 @@ def result(name: str, *rates: float) -> PeerResult:
     return PeerResult(parse_peer(name), 1000.0, runs=runs)
 
 
-def test_the_first_token_is_no_part_of_the_decode_rate() -> None:
+def test_the_decode_rate_excludes_the_first_token() -> None:
     assert run(40.0, first=3.0).decode_rate == pytest.approx(40.0)
 
 
-def test_ratios_are_taken_within_rounds_so_that_a_slow_moment_cancels() -> None:
+def test_ratios_are_computed_within_rounds() -> None:
     ours, other = result("ours-int8", 20, 2, 30), result("openvino-int8", 10, 1, 10)
     assert ratio(decode_rate, ours, other) == Spread(*map(pytest.approx, (2.0, 2.0, 3.0)))
 
 
-def test_a_round_that_only_one_of_two_finished_gives_no_ratio() -> None:
+def test_a_round_that_only_one_peer_finished_has_no_ratio() -> None:
     ours, other = result("ours-int8", 20, 50), result("openvino-int8", 10)
     assert ratio(decode_rate, ours, other) == Spread(*map(pytest.approx, (2.0, 2.0, 2.0)))
     assert ratio(decode_rate, ours, result("openvino-int8")) is None
 
 
-def test_warm_starts_are_compared_with_the_ordinary_starts_of_peers() -> None:
+def test_warm_starts_are_compared_to_the_ordinary_starts_of_peers() -> None:
     ours, other = result("ours-int8"), result("openvino-int8")
     ours.starts[0] = Start(0.1, 8.0, "1", 200)
     ours.warm_starts[0] = Start(0.1, 1.0, "1", 200)
@@ -56,7 +56,7 @@ def test_warm_starts_are_compared_with_the_ordinary_starts_of_peers() -> None:
     assert ratio(warm_load_seconds, ours, other) == Spread(0.5, 0.5, 0.5)
 
 
-def test_the_roofline_counts_weights_and_the_cache_halfway_through_the_answer() -> None:
+def test_bytes_per_token_count_weights_and_the_cache_halfway_through_the_answer() -> None:
     scenario = ScenarioResult(Scenario("llama-8m", 100, 20), FACTS)
     ours = result("ours-int8", 50)
     # 2 (K, V) × 2 layers × 2 heads × 2 channels × 110 tokens × 2 bytes
@@ -66,30 +66,30 @@ def test_the_roofline_counts_weights_and_the_cache_halfway_through_the_answer() 
     assert share.median == pytest.approx(0.5)
 
 
-def test_the_cache_of_openvino_has_eight_bits_by_default() -> None:
+def test_openvinos_kv_cache_has_8_bits_by_default() -> None:
     scenario = ScenarioResult(Scenario("llama-8m", 100, 20), FACTS)
     assert scenario.bytes_per_token(result("openvino-int8")) == 1000 + 1760
     assert scenario.bytes_per_token(result("openvino-int8:KV_CACHE_PRECISION=f16")) == 1000 + 3520
     assert scenario.bytes_per_token(result("ours-int8:KV_CACHE_PRECISION=i8")) == 1000 + 1760
 
 
-def test_the_share_of_gemm_counts_what_a_prompt_needs() -> None:
+def test_the_gemm_share_counts_the_operations_of_a_prompt() -> None:
     scenario = ScenarioResult(Scenario("llama-8m", 100, 20), FACTS)
-    # A layer: 8 × 8 twice, 8 × 4 twice, 8 × 16 thrice; scores and sums of half of 100 × 100.
+    # A layer: 8 × 8 twice, 8 × 4 twice, 8 × 16 thrice; causal attention: half of 100 × 100.
     flops = 2 * 100 * 2 * 576 + 2 * 100 * 100 * 2 * 4 * 2 + 2 * 800
     assert FACTS.prefill_flops(100) == flops
     share = scenario.gemm_share(result("ours-int8", 50), {"gemm_f32": 1e6, "gemm_bf16": 4e6})
     assert share == pytest.approx(flops / 0.5 / 4e6)
 
 
-def test_without_limits_or_runs_there_are_no_shares() -> None:
+def test_without_limits_or_runs_no_share_is_computed() -> None:
     scenario = ScenarioResult(Scenario("llama-8m", 100, 20), FACTS)
     assert scenario.bandwidth_share(result("ours-int8", 50), {}) is None
     assert scenario.gemm_share(result("ours-int8"), {"gemm_f32": 1e6}) is None
 
 
 @pytest.mark.parametrize(("tied", "unread"), [(True, 0), (False, 100 * 8 * 2)])
-def test_an_embedding_table_is_read_only_if_it_is_the_head(
+def test_an_embedding_table_counts_only_if_it_is_the_lm_head(
     tmp_path: Path, tied: bool, unread: int
 ) -> None:
     facts = ModelFacts(8, 16, 2, 4, 2, 2, vocabulary=100, tied=tied)
@@ -97,13 +97,13 @@ def test_an_embedding_table_is_read_only_if_it_is_the_head(
     assert weight_bytes(Peer("ours", "fp16"), tmp_path, facts) == 5000 - unread
 
 
-def test_transformers_reads_what_it_converted_the_file_to(tmp_path: Path) -> None:
+def test_transformers_weights_count_in_the_converted_type(tmp_path: Path) -> None:
     untied = ModelFacts(8, 16, 2, 4, 2, 2, vocabulary=100, tied=False)
     for facts in (FACTS, untied):
         assert weight_bytes(Peer("transformers", "f32"), tmp_path, facts) == 4 * (1152 + 800)
 
 
-def test_peers_are_named_as_they_name_themselves() -> None:
+def test_parsing_the_name_of_a_peer_returns_the_peer() -> None:
     assert [parse_peer(peer.name) for peer in every_peer()] == every_peer()
     peer = parse_peer("ours-int8:INFERENCE_PRECISION_HINT=bf16,NPU_TILES=2")
     assert peer.config == {"INFERENCE_PRECISION_HINT": "bf16", "NPU_TILES": "2"}
@@ -111,12 +111,12 @@ def test_peers_are_named_as_they_name_themselves() -> None:
 
 
 @pytest.mark.parametrize("name", ["ours", "ours-int3", "vllm-fp16", "ours-int8:NPU_TILES"])
-def test_a_wrong_name_is_refused_with_the_right_ones(name: str) -> None:
+def test_an_unknown_name_is_rejected_with_the_known_ones(name: str) -> None:
     with pytest.raises(ValueError, match=r"openvino-int8|KEY=VALUE"):
         parse_peer(name)
 
 
-def test_weights_of_as_many_bits_answer_one_another() -> None:
+def test_peers_with_weights_of_equal_width_are_compared() -> None:
     pairs = {
         (ours.precision, other.name)
         for ours in every_peer()

@@ -1,4 +1,4 @@
-"""Our stack as a peer: the processes, the rounds, and the profile, on the demo model."""
+"""Our stack as a peer: processes, rounds and profile, on the demo model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from session import PeerFailed, Place, Session
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where what is compiled for one test is found by the next."""
+    """Cache folder that all tests share."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -30,7 +30,7 @@ def place(models: Path, cache: Path) -> Place:
 
 
 @pytest.mark.long
-def test_a_peer_is_started_afresh_and_then_takes_turns(place: Place) -> None:
+def test_peers_start_in_fresh_processes_and_take_turns(place: Place) -> None:
     peers = [parse_peer("ours-fp16"), parse_peer("ours-int8"), parse_peer("llama.cpp-q4_0")]
     measurement = Measurement(Scenario("llama-8m", 16, 4), peers, place, rounds=2, starts=1)
     ours, no_ir, no_gguf = measurement.run().peers
@@ -40,34 +40,34 @@ def test_a_peer_is_started_afresh_and_then_takes_turns(place: Place) -> None:
         assert 0 < run.first_seconds < run.seconds
     assert min(ours.starts[0].load_seconds, ours.warm_starts[0].load_seconds) > 0
     assert 50 < ours.starts[0].peak_rss_mb < 2000
-    make = "make it: python benchmarks/make_models.py MODELS llama-8m --only"
+    make = "create it: python benchmarks/make_models.py MODELS llama-8m --only"
     assert no_ir.absent == f"no MODELS/ir/llama-8m-int8; {make} ir"
     assert no_gguf.absent == f"no MODELS/gguf/llama-8m-q4_0.gguf; {make} gguf"
 
 
-def test_a_peer_that_fails_says_why(place: Place, tmp_path: Path) -> None:
+def test_a_peer_that_fails_reports_the_reason(place: Place, tmp_path: Path) -> None:
     (tmp_path / "ir" / "llama-1b-fp16").mkdir()
     with pytest.raises(PeerFailed, match="llama-1b-fp16"):
         Session(parse_peer("ours-fp16"), "llama-1b", 16, 4, place)
 
 
 @pytest.mark.long
-def test_what_is_asked_in_vain_fails_and_ends(place: Place) -> None:
+def test_a_request_that_fails_ends_the_peer(place: Place) -> None:
     with (
         Session(parse_peer("ours-fp16"), "llama-8m", 16, 4, place) as session,
-        pytest.raises(PeerFailed, match="at most"),
+        pytest.raises(PeerFailed, match="MAX_PROMPT_LEN=64: the prompt has 5000"),
     ):
         session.run([5] * 5000, 4)
 
 
-def test_prompts_differ_and_are_the_same_for_everybody(demo: Path) -> None:
+def test_prompts_differ_and_are_equal_for_equal_seeds(demo: Path) -> None:
     prompts = draw_prompts(demo, 100, 3, seed=1)
     assert len({tuple(prompt) for prompt in prompts}) == 3
     assert prompts == draw_prompts(demo, 100, 3, seed=1)
     assert all(10 <= token < 2048 for prompt in prompts for token in prompt)
 
 
-def test_the_profile_accounts_for_every_layer_and_compiles_nothing(demo: Path) -> None:
+def test_the_profile_covers_every_layer_and_no_compilation(demo: Path) -> None:
     prefill, decode = profile(demo, draw_prompts(demo, 64, 3, seed=1), 5, {})
     assert len(prefill) == 2
     assert len(decode) == 2 * 4
@@ -83,7 +83,7 @@ def test_the_profile_accounts_for_every_layer_and_compiles_nothing(demo: Path) -
     assert "a token (bar: under 1 ms, " in verdict(decode)
 
 
-def test_work_of_others_is_seen_and_that_of_who_is_measured_is_not() -> None:
+def test_work_of_other_processes_is_counted_and_the_measured_ones_is_not() -> None:
     spin = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
     with subprocess.Popen([sys.executable, "-c", spin]) as other:
         try:
@@ -93,5 +93,5 @@ def test_work_of_others_is_seen_and_that_of_who_is_measured_is_not() -> None:
         finally:
             other.kill()
     processors = os.cpu_count() or 1
-    # Whatever else runs, the difference is what the process used of one processor.
+    # Independent of other load, the difference is the process's share of one processor.
     assert 0 < others - rest <= 1.2 / processors

@@ -1,4 +1,4 @@
-"""Bars, and the report that tells whether they are met."""
+"""Bars, and the report with their verdicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMITS = {"read_1": 20e9, "read_2": 40e9, "gemm_f32": 2e11}
 
 
 def measured(name: str, rate: float, first: float = 1.0, other_work: float = 0.0) -> PeerResult:
-    """A peer that did the same in two rounds."""
+    """Return a peer with equal results in two rounds."""
     result = PeerResult(parse_peer(name), weight_bytes=1e9)
     for number in range(2):
         result.runs[number] = Run(first, first + 10 / rate, tuple(range(11)), other_work, 100.0)
@@ -44,7 +44,7 @@ def test_a_ratio_at_the_bar_meets_it_and_one_below_misses_it() -> None:
     assert found["decode", "OpenVINO GenAI CPU int8"] is Verdict.MISSED
 
 
-def test_of_times_and_memory_less_is_better() -> None:
+def test_times_and_memory_must_not_exceed_the_bar() -> None:
     slow, fast = measured("ours-int8", 20, first=1.1), measured("openvino-int8", 10)
     found = verdicts(scenario(slow, fast))
     assert found["time to first token", "OpenVINO GenAI CPU int8"] is Verdict.MISSED
@@ -52,19 +52,19 @@ def test_of_times_and_memory_less_is_better() -> None:
     assert found["peak memory", "OpenVINO GenAI CPU int8"] is Verdict.MET
 
 
-def test_a_bar_whose_peer_was_not_there_is_neither_met_nor_missed() -> None:
+def test_a_bar_without_its_peer_is_neither_met_nor_missed() -> None:
     found = verdicts(scenario(measured("ours-int8", 20)))
     assert found["decode", "llama.cpp q8_0"] is Verdict.NOT_MEASURED
     assert found["decode", "measured read bandwidth"] is Verdict.MISSED  # 20 of 40 GB/s
 
 
-def test_only_the_default_configuration_is_held_to_the_bars() -> None:
+def test_only_the_default_configuration_is_judged() -> None:
     tuned = measured("ours-int8:INFERENCE_PRECISION_HINT=bf16", 100)
     found = verdicts(scenario(measured("ours-int8", 10), tuned, measured("openvino-int8", 10)))
     assert found["decode", "OpenVINO GenAI CPU int8"] is Verdict.MISSED
 
 
-def test_a_long_context_has_a_bar_of_its_own() -> None:
+def test_a_long_context_has_its_own_bar() -> None:
     peers = measured("ours-int8", 15), measured("openvino-int8", 10)
     found = verdicts(scenario(*peers, model="llama-135m", prompt=8192))
     assert found == {("decode", "OpenVINO GenAI CPU int8"): Verdict.MET}
@@ -89,7 +89,7 @@ def test_the_report_has_medians_ratios_and_verdicts() -> None:
     assert "read, 2 threads" in text
 
 
-def test_the_report_names_who_is_missing_and_which_rows_were_disturbed() -> None:
+def test_the_report_names_missing_peers_and_marks_disturbed_rows() -> None:
     text = report()
     assert "- llama.cpp q8_0: not installed: No module llama_cpp" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| OpenVINO GenAI CPU int8")]
@@ -105,9 +105,9 @@ def test_a_verdict_on_a_disturbed_row_is_marked() -> None:
     assert not marks["÷ measured read bandwidth"]
 
 
-def test_a_partial_run_is_called_so() -> None:
+def test_a_partial_run_is_labelled() -> None:
     assert "partial" not in report()
-    assert "**A partial run.** Not in it:\n\n- llama-135m" in report(("llama-135m",))
+    assert "**A partial run.** Left out:\n\n- llama-135m" in report(("llama-135m",))
 
 
 def test_columns_of_a_table_are_aligned() -> None:
@@ -115,7 +115,7 @@ def test_columns_of_a_table_are_aligned() -> None:
     assert lines == ["| a   |    bb |", "|-----|------:|", "| ccc |     1 |", "| d   | 22222 |"]
 
 
-def test_a_whole_benchmark_leaves_nothing_out(tmp_path: Path) -> None:
+def test_a_full_benchmark_leaves_nothing_out(tmp_path: Path) -> None:
     arguments = parse_arguments(["--models", str(tmp_path)])
     scenarios = chosen_scenarios(arguments)
     assert scenarios == full_scenarios()
@@ -126,7 +126,7 @@ def test_a_whole_benchmark_leaves_nothing_out(tmp_path: Path) -> None:
     assert len(list(left_out(scenarios, [scenario(*everybody[1:])]))) == 1
 
 
-def test_a_context_alone_means_the_model_that_has_a_bar_there(tmp_path: Path) -> None:
+def test_a_context_without_a_name_selects_the_model_with_a_bar(tmp_path: Path) -> None:
     arguments = parse_arguments(["--models", str(tmp_path), "--context", "8192"])
     assert chosen_scenarios(arguments) == [Scenario("llama-135m", 8192, 32)]
 
@@ -134,7 +134,7 @@ def test_a_context_alone_means_the_model_that_has_a_bar_there(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "more", [["--peers", "ours-int5"], ["--rounds", "0"], ["--new", "1"], ["--names", "llama-7b"]]
 )
-def test_a_wrong_command_line_is_refused(
+def test_an_invalid_command_line_is_rejected(
     tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as raised:
@@ -143,7 +143,7 @@ def test_a_wrong_command_line_is_refused(
     assert more[0] in capsys.readouterr().err
 
 
-def test_whoever_does_not_fit_beside_the_largest_is_opened_anew_each_round() -> None:
+def test_peers_that_do_not_fit_into_memory_are_reopened_each_round() -> None:
     peaks = {"small": 1.0, "middle": 3.0, "large": 6.0}
     assert plan_residents(peaks, 10.0) == {"small", "middle", "large"}
     assert plan_residents(peaks, 9.5) == {"small"}
@@ -151,7 +151,7 @@ def test_whoever_does_not_fit_beside_the_largest_is_opened_anew_each_round() -> 
     assert plan_residents({}, 1.0) == set()
 
 
-def test_a_report_that_is_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_replacing_a_report_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "RESULTS.md"
     path.write_text("old")
     write_atomically(path, "new")

@@ -1,4 +1,4 @@
-"""Pipelines on the in-memory runtime: genai alone, without model or device."""
+"""Pipelines on the in-memory runtime, without a model or a device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def speaks(tmp_path: Path) -> Speaks:
-    """Make a pipeline that answers every prompt with this."""
+    """Return a function that creates a pipeline with one answer to every prompt."""
 
     def make(answer: str | Sequence[int], device: str = "CPU", **properties: Any) -> LLMPipeline:
         return toy_pipeline(tmp_path, answer, device, **properties)

@@ -1,4 +1,4 @@
-"""Chats: start_chat, its errors, and the tokenizer's template."""
+"""Chats: start_chat, its errors, and the tokenizer's chat template."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [
 
 
 def prompt_length(pipe) -> int:
-    """How long the next prompt is, told by a turn that is dropped again."""
+    """Return the length of the next prompt, from a turn that is cancelled."""
     lengths: list[int] = []
 
     def cancel(_: str) -> StreamingStatus:
@@ -43,17 +43,17 @@ def prompt_length(pipe) -> int:
     return lengths[0]
 
 
-def test_turns_add_up_in_the_prompt(speaks) -> None:
+def test_a_prompt_contains_all_earlier_turns(speaks) -> None:
     pipe = speaks("hey")
     assert prompt_length(pipe) == 3  # <|user|> ? <|assistant|>
     pipe.start_chat()
     pipe.generate("ab")
-    assert prompt_length(pipe) == 3 + (3 + 1) + 3  # and <|user|> ab <|assistant|> hey
+    assert prompt_length(pipe) == 3 + (3 + 1) + 3  # with <|user|> ab <|assistant|> hey
     pipe.finish_chat()
     assert prompt_length(pipe) == 3
 
 
-def test_a_system_message_comes_first_and_goes_with_the_chat(speaks) -> None:
+def test_a_system_message_comes_first_and_ends_with_the_chat(speaks) -> None:
     pipe = speaks("hey")
     pipe.start_chat("be")
     assert prompt_length(pipe) == 3 + 3
@@ -74,21 +74,21 @@ def test_cancel_drops_a_turn_and_stop_keeps_it(speaks, status, kept) -> None:
     assert prompt_length(pipe) == 3 + (3 + 1 + 1 if kept else 0)
 
 
-def test_a_turn_that_fails_leaves_no_trace(speaks) -> None:
+def test_a_failed_turn_leaves_the_chat_unchanged(speaks) -> None:
     pipe = speaks("hey", "NPU", MAX_PROMPT_LEN=12)
     pipe.start_chat()
-    with pytest.raises(PromptError, match="at most 12"):
+    with pytest.raises(PromptError, match="MAX_PROMPT_LEN=12"):
         pipe.generate("far too long for this")
     assert pipe.generate("ab") == "hey"
 
 
-def test_a_history_does_not_switch_the_chat_on(speaks) -> None:
+def test_a_history_does_not_start_a_chat(speaks) -> None:
     pipe = speaks("hey")
     pipe.generate(ChatHistory([{"role": "user", "content": "abc"}]))
     assert prompt_length(pipe) == 3
 
 
-def test_start_and_finish_are_deprecated_as_upstream(speaks) -> None:
+def test_start_chat_and_finish_chat_are_deprecated_as_in_openvino_genai(speaks) -> None:
     pipe = speaks("hey")
     with pytest.deprecated_call():
         pipe.start_chat()
@@ -121,7 +121,7 @@ def render(tokenizer: Tokenizer, **options) -> str:
     return tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True, **options)
 
 
-def test_templates_see_tokens_tools_and_context(tmp_path) -> None:
+def test_templates_have_variables_for_tokens_tools_and_context(tmp_path) -> None:
     template = "{{ bos_token }}{{ messages[0]['role'][0] }}{{ tools | tojson }}{{ mood }}"
     tokenizer = with_template(tmp_path, template)
     history = ChatHistory(MESSAGES)
@@ -147,10 +147,10 @@ def test_templates_see_tokens_tools_and_context(tmp_path) -> None:
         ("{{ 1 / 0 }}", "fails on these messages"),
         ("", "has no chat template"),
         ("{# nothing #}", "empty prompt"),
-        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "needs too much"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "exceeds limits"),
     ],
 )
-def test_a_template_that_fails_or_misbehaves_is_an_error(tmp_path, template, message) -> None:
+def test_a_broken_or_hostile_template_is_an_error(tmp_path, template, message) -> None:
     with pytest.raises(TemplateError, match=message):
         render(with_template(tmp_path, template))
 
@@ -185,7 +185,7 @@ def test_special_tokens_have_texts_and_ids(folder) -> None:
     assert Tokenizer(folder).get_eos_token_id() == 1
 
 
-def test_encoding_pads_on_the_left_and_decoding_gives_the_text_back(folder) -> None:
+def test_encoding_pads_on_the_left_and_decoding_returns_the_text(folder) -> None:
     tokenizer = Tokenizer(folder)
     encoded = tokenizer.encode(["abc", "d"])
     assert encoded.attention_mask.tolist() == [[1, 1, 1], [0, 0, 1]]
@@ -195,14 +195,14 @@ def test_encoding_pads_on_the_left_and_decoding_gives_the_text_back(folder) -> N
     assert tokenizer.decode([10**6]) == ""
 
 
-def test_a_tokenizer_of_another_kind_of_file_is_refused(tmp_path) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_rejected(tmp_path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(b"\xff\xfe\x00binary")
     with pytest.raises(ModelError, match="not a tokenizer"):
         Tokenizer(tmp_path)
 
 
-def test_the_words_of_the_assistant_may_be_marked_for_training(folder) -> None:
-    """Phi-4-reasoning's template has the tag; transformers renders its body as it is."""
+def test_the_generation_tag_is_rendered_as_its_body(folder) -> None:
+    """Phi-4-reasoning's template has the tag; transformers renders its body unchanged."""
     tokenizer = Tokenizer(folder)
     tokenizer.set_chat_template(
         "{% for m in messages %}{% if m.role == 'assistant' %}"
@@ -226,7 +226,7 @@ def test_a_token_that_only_the_configuration_lists_is_special(folder) -> None:
 
 
 @pytest.mark.parametrize("listed", [{"9999": {"content": "<|far|>"}}, {"x": {}}, [1]])
-def test_added_tokens_that_do_not_fit_are_named(folder, listed) -> None:
+def test_invalid_added_tokens_are_named(folder, listed) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": listed}))
     with pytest.raises(ModelError, match="added"):
         Tokenizer(folder)

@@ -1,4 +1,4 @@
-"""npu-chat on the in-memory runtime: what it prints, and how it fails."""
+"""npu-chat on the in-memory runtime: its output and its errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from genai_layer.tools.terminal import set_up_log
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> MemoryCore:
-    """Stands for the device NPU."""
+    """Replace the runtime of device NPU."""
     made = answering_core("hey")
     monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _device: made)
     return made
@@ -28,7 +28,7 @@ def run(capsys, *argv: object) -> tuple[int, str, str]:
     return code, captured.out, captured.err
 
 
-def test_one_answer(capsys, core, folder) -> None:
+def test_prompt_prints_one_answer(capsys, core, folder) -> None:
     assert run(capsys, folder, "--prompt", "who?") == (0, "hey\n", "")
 
 
@@ -43,7 +43,7 @@ def test_stats_follow_the_answer(capsys, core, folder) -> None:
     assert "finished by  STOP" in out
 
 
-def test_settings_reach_the_runtime_as_what_they_mean(capsys, core, folder) -> None:
+def test_settings_are_passed_on_as_integers_booleans_and_strings(capsys, core, folder) -> None:
     settings = ["-c", "MAX_PROMPT_LEN=64", "-c", "CACHE_DIR=x", "-c", "SOME_FLAG=true"]
     assert run(capsys, folder, "--prompt", "?", *settings)[0] == 0
     assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
@@ -61,7 +61,7 @@ def test_a_pipe_is_answered_line_by_line_and_commands_work(
     assert out.count("hey\n") == 2
     assert "/reset  forget" in out
     assert "unknown command /nonsense" in out
-    assert "3 tokens" in out, "after /reset the prompt is as short as at first"
+    assert "3 tokens" in out, "/reset makes the prompt as short as the first"
 
 
 def test_sampling_options_switch_sampling_on(capsys, core, folder) -> None:
@@ -70,23 +70,23 @@ def test_sampling_options_switch_sampling_on(capsys, core, folder) -> None:
     assert len(answers) > 1
 
 
-def test_an_empty_question_is_one_with_a_template(capsys, core, folder) -> None:
+def test_an_empty_question_is_answered_with_a_template(capsys, core, folder) -> None:
     assert run(capsys, folder, "--prompt", "") == (0, "hey\n", "")
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--prompt", "x" * 70, "-c", "MAX_PROMPT_LEN=64"], "at most 64 are possible"),
+        (["--prompt", "x" * 70, "-c", "MAX_PROMPT_LEN=64"], "MAX_PROMPT_LEN=64: the prompt has"),
         (["--prompt", "?", "-c", "MAX_PROMPT_LEN=many"], "MAX_PROMPT_LEN = 'many'"),
         (["--prompt", "?", "-c", "max_prompt_len=1"], "'max_prompt_len' is not supported"),
-        (["--prompt", "?", "-c", "A=1", "-c", "A=1"], "-c A is given twice; leave one out"),
-        (["--prompt", "h\udce9llo"], "which is none: give text in UTF-8"),
-        (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens must be at least 1"),
+        (["--prompt", "?", "-c", "A=1", "-c", "A=1"], "-c A: given twice; leave one out"),
+        (["--prompt", "h\udce9llo"], "a lone surrogate; pass text in UTF-8"),
+        (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens = 0: must be at least 1"),
         (["--prompt", "?", "--top-p", "7"], "top_p must be"),
     ],
 )
-def test_bad_input_gives_one_line_and_code_2(capsys, core, folder, argv, message) -> None:
+def test_bad_input_prints_one_line_and_returns_2(capsys, core, folder, argv, message) -> None:
     code, out, err = run(capsys, folder, *argv)
     assert (code, out) == (2, "")
     assert err.startswith("npu-chat: ")
@@ -94,7 +94,7 @@ def test_bad_input_gives_one_line_and_code_2(capsys, core, folder, argv, message
     assert err.count("\n") == 1
 
 
-def test_a_missing_folder_gives_one_line_and_code_2(capsys, tmp_path) -> None:
+def test_a_missing_folder_prints_one_line_and_returns_2(capsys, tmp_path) -> None:
     code, _, err = run(capsys, tmp_path / "none", "--prompt", "?")
     assert (code, err.count("\n")) == (2, 1)
     assert "no such folder" in err
@@ -103,14 +103,14 @@ def test_a_missing_folder_gives_one_line_and_code_2(capsys, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("argv", [["--nonsense"], ["m", "-c", "novalue"], []])
-def test_a_wrong_command_line_ends_with_code_2(capsys, argv) -> None:
+def test_an_invalid_command_line_exits_with_2(capsys, argv) -> None:
     with pytest.raises(SystemExit) as caught:
         main(argv)
     assert caught.value.code == 2
     assert "npu-chat: error:" in capsys.readouterr().err
 
 
-def test_a_question_too_long_does_not_end_a_chat_in_a_terminal(
+def test_a_question_that_is_too_long_does_not_end_a_chat_in_a_terminal(
     capsys, core, folder, monkeypatch
 ) -> None:
     class Terminal(io.StringIO):
@@ -120,11 +120,11 @@ def test_a_question_too_long_does_not_end_a_chat_in_a_terminal(
     monkeypatch.setattr(sys, "stdin", Terminal("x" * 70 + "\nok\n"))
     code, out, _ = run(capsys, folder, "-c", "MAX_PROMPT_LEN=64")
     assert code == 0
-    assert "at most 64 are possible" in out
+    assert "MAX_PROMPT_LEN=64: the prompt has" in out
     assert "hey\n" in out
 
 
-def test_the_help_teaches(capsys) -> None:
+def test_the_help_has_examples(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
     text = capsys.readouterr().out
@@ -132,7 +132,7 @@ def test_the_help_teaches(capsys) -> None:
     assert "CACHE_DIR=cache" in text
 
 
-def test_a_template_less_model_answers_plain_text(capsys, tmp_path: Path, monkeypatch) -> None:
+def test_a_model_without_a_template_answers_plain_text(capsys, tmp_path: Path, monkeypatch) -> None:
     folder = write_toy_folder(tmp_path, chat_template="")
     monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _: answering_core("hey"))
     code, out, _ = run(capsys, folder, "--prompt", "<|assistant|>")
@@ -147,7 +147,7 @@ def test_a_template_less_model_answers_plain_text(capsys, tmp_path: Path, monkey
         ("loud", {}),
     ],
 )
-def test_npu_log_names_layers_and_levels(capsys, monkeypatch, chosen, levels) -> None:
+def test_npu_log_sets_levels_of_layers(capsys, monkeypatch, chosen, levels) -> None:
     found: dict[str | None, int] = {}
     monkeypatch.setattr("logging.basicConfig", lambda **_: None)
     monkeypatch.setattr("logging.Logger.setLevel", lambda log, level: found.update({log: level}))

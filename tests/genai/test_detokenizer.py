@@ -1,4 +1,4 @@
-"""Text as it comes: never half a character, and stop strings however they are tokenised."""
+"""Detokenizer: complete characters only; stop strings are found in any tokenisation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def pieces(ids: list[int]) -> list[str]:
 
 
 @given(st.text(max_size=60).filter(is_plain))
-def test_pieces_joined_are_the_text(text: str) -> None:
+def test_returned_texts_joined_are_the_text(text: str) -> None:
     assert "".join(pieces(ids_of(text))) == text
 
 
-def test_a_character_of_several_bytes_comes_whole() -> None:
+def test_a_character_of_several_bytes_is_returned_at_once() -> None:
     found = pieces(ids_of("a😀b"))
     assert [piece for piece in found if piece] == ["a", "😀", "b"]
 
@@ -66,7 +66,7 @@ def test_a_stop_string_is_found_and_cut_exactly(chunks, stops, expected) -> None
     assert stopped(chunks, *stops) == expected
 
 
-def test_a_stop_string_may_be_kept() -> None:
+def test_a_stop_string_can_be_kept() -> None:
     assert stopped(["one two three"], "two", include=True) == ("one two", True)
 
 
@@ -74,7 +74,7 @@ words = st.text("ab", max_size=20)
 
 
 @given(words, st.lists(st.text("ab", min_size=1, max_size=4), min_size=1), st.randoms())
-def test_how_the_text_is_chunked_does_not_matter(text, stops, draw) -> None:
+def test_stop_strings_are_found_in_any_chunking(text, stops, draw) -> None:
     cuts = sorted(draw.randint(0, len(text)) for _ in range(draw.randint(0, 6)))
     edges = [0, *cuts, len(text)]
     chunks = [text[a:b] for a, b in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""Parameters: defaults, rules, files."""
+"""Generation parameters: defaults, checks, files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_defaults_are_those_of_openvino_genai() -> None:
         {"max_new_tokens": 3, "stop_strings": {""}},
     ],
 )
-def test_contradictions_are_refused(values: dict) -> None:
+def test_contradictions_are_rejected(values: dict) -> None:
     with pytest.raises(ConfigError):
         GenerationConfig(**values).validate()
 
@@ -73,7 +73,7 @@ def test_contradictions_are_refused(values: dict) -> None:
         {"max_new_tokens": 3, "num_beams": 1, "num_return_sequences": 1},
     ],
 )
-def test_what_is_allowed(values: dict) -> None:
+def test_valid_combinations_are_accepted(values: dict) -> None:
     GenerationConfig(**values).validate()
 
 
@@ -91,21 +91,21 @@ def test_what_is_allowed(values: dict) -> None:
         ({"rng_seed": 1 << 32}, "rng_seed"),
     ],
 )
-def test_unknown_names_and_wrong_types_are_refused_with_a_hint(values, message) -> None:
+def test_unknown_names_and_wrong_types_are_rejected_with_a_hint(values, message) -> None:
     with pytest.raises(ConfigError, match=message):
         GenerationConfig(**values)
     with pytest.raises(ConfigError, match=message):
         GenerationConfig().update_generation_config(**values)
 
 
-def test_a_refused_update_changes_nothing() -> None:
+def test_a_rejected_update_changes_nothing() -> None:
     config = GenerationConfig(max_new_tokens=3)
     with pytest.raises(ConfigError):
         config.update_generation_config(max_new_tokens=9, top_p="high")
     assert config.max_new_tokens == 3
 
 
-def test_one_stop_string_or_a_list_stands_for_a_set() -> None:
+def test_one_stop_string_or_a_list_is_accepted_as_a_set() -> None:
     assert GenerationConfig(stop_strings="a").stop_strings == {"a"}
     assert GenerationConfig(stop_strings=["a", "b"]).stop_strings == {"a", "b"}
     assert GenerationConfig(stop_token_ids=[1, 1]).stop_token_ids == {1}
@@ -118,22 +118,22 @@ def test_an_end_of_text_id_given_by_keyword_is_a_stop_token() -> None:
     assert (config.eos_token_id, config.stop_token_ids) == (4, {4})
 
 
-def test_an_end_of_text_id_given_by_attribute_is_one_too() -> None:
+def test_an_end_of_text_id_given_by_attribute_is_a_stop_token() -> None:
     config = GenerationConfig(max_new_tokens=3)
     config.eos_token_id = 7
     config.validate()
     assert config.stop_token_ids == {7}
 
 
-def test_configurations_are_values() -> None:
+def test_configurations_are_compared_and_printed_as_values() -> None:
     assert GenerationConfig(top_k=3) == GenerationConfig(top_k=3)
     assert "top_k=3" in repr(GenerationConfig(top_k=3))
 
 
-def test_length_counts_the_prompt_and_yields_to_new_tokens() -> None:
+def test_max_length_counts_the_prompt_and_max_new_tokens_overrides_it() -> None:
     assert GenerationConfig(max_length=5).get_max_new_tokens(3) == 2
     assert GenerationConfig(max_length=5, max_new_tokens=9).get_max_new_tokens(3) == 9
-    with pytest.raises(ConfigError, match="max_length 5 leaves no room"):
+    with pytest.raises(ConfigError, match="max_length = 5 leaves no room"):
         GenerationConfig(max_length=5).get_max_new_tokens(5)
 
 
@@ -143,7 +143,7 @@ def from_json(tmp_path: Path, content: object) -> GenerationConfig:
     return GenerationConfig.from_file(path)
 
 
-def test_a_file_may_have_several_ends_and_fields_of_other_libraries(tmp_path) -> None:
+def test_a_file_may_have_several_stop_tokens_and_fields_of_other_libraries(tmp_path) -> None:
     config = from_json(
         tmp_path,
         {

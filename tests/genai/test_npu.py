@@ -1,4 +1,4 @@
-"""What the device NPU adds: names of options, and limits."""
+"""Device NPU in the pipeline: names of options, and limits on lengths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_defaults() -> None:
     assert (lengths.max_prompt_len, lengths.min_response_len) == (1024, 128)
 
 
-def test_names_are_changed_to_those_of_npuw_and_others_pass() -> None:
+def test_options_are_renamed_to_those_of_npuw_and_others_pass() -> None:
     given = {"PREFILL_HINT": "STATIC", "++GENERATE_CONFIG": {}, "CACHE_DIR": "c", "NPUW_X": 1}
     forwarded, _ = npu_properties(given)
     assert forwarded["NPUW_LLM_PREFILL_HINT"] == "STATIC"
@@ -43,12 +43,12 @@ def test_a_length_under_npuws_name_limits_prompts_too() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, "1", True, 1.5, 0])
-def test_a_length_is_a_whole_number(value: object) -> None:
-    with pytest.raises(PropertyError, match="must be a whole number of at least 1"):
+def test_a_length_must_be_an_integer(value: object) -> None:
+    with pytest.raises(PropertyError, match="must be an integer of at least 1"):
         npu_properties({"MAX_PROMPT_LEN": value})
 
 
-def test_a_length_may_not_be_given_twice() -> None:
+def test_a_length_given_twice_is_rejected() -> None:
     with pytest.raises(PropertyError, match="given twice"):
         npu_properties({"MAX_PROMPT_LEN": 1, "NPUW_LLM_MAX_PROMPT_LEN": 1})
 
@@ -70,16 +70,16 @@ def test_a_misspelt_length_names_the_right_one() -> None:
         ({"EXPORT_BLOB": "YES"}, False),
     ],
 )
-def test_a_blob_is_imported_where_one_is_named_and_not_exported(properties, imported) -> None:
+def test_a_blob_is_imported_if_it_is_named_and_not_exported(properties, imported) -> None:
     assert imports_blob(properties) == imported
     forwarded, lengths = npu_properties(properties)
     assert (lengths is None) == imported
-    assert ("NPUW_LLM_MAX_PROMPT_LEN" in forwarded) != imported, "it has lengths of its own"
+    assert ("NPUW_LLM_MAX_PROMPT_LEN" in forwarded) != imported, "the blob has its own lengths"
     assert forwarded["NPUW_LLM"] == "YES"
     assert forwarded.items() >= properties.items()
 
 
-def test_whether_to_export_is_yes_or_no() -> None:
+def test_export_blob_must_be_yes_or_no() -> None:
     with pytest.raises(PropertyError, match="EXPORT_BLOB = 'maybe': must be YES or NO"):
         npu_properties({"EXPORT_BLOB": "maybe"})
 
@@ -89,19 +89,19 @@ def test_the_lengths_of_a_blob_limit_prompts(folder) -> None:
     core.blob = {"NPUW_LLM_MAX_PROMPT_LEN": 6, "NPUW_LLM_MIN_RESPONSE_LEN": 2}
     pipe = LLMPipeline(folder, "NPU", core=core, BLOB_PATH="m.blob")
     pipe.generate("abcd", max_new_tokens=1)
-    with pytest.raises(PromptError, match="has 7 tokens, at most 6 are possible"):
+    with pytest.raises(PromptError, match="MAX_PROMPT_LEN=6: the prompt has 7 tokens"):
         pipe.generate("abcde")
 
 
-def test_a_prompt_of_the_limit_passes_and_one_more_is_refused(speaks) -> None:
+def test_a_prompt_of_the_maximum_length_passes_and_a_longer_one_is_rejected(speaks) -> None:
     pipe = speaks("hey", "NPU", MAX_PROMPT_LEN=6)
     assert pipe.generate("abcd") == "hey"
-    with pytest.raises(PromptError, match="has 7 tokens, at most 6 are possible; raise MAX_PROMPT"):
+    with pytest.raises(PromptError, match="_LEN=6: the prompt has 7 tokens; raise MAX_PROMPT_LEN"):
         pipe.generate("abcde")
 
 
 @pytest.mark.parametrize(("prompt", "most"), [("", 4 + 8 - 2), ("ab", 4 + 8 - 4)])
-def test_what_fits_after_a_prompt_is_generated_and_then_capacity_ends_it(
+def test_generation_ends_with_capacity_when_the_cache_is_full(
     speaks, prompt: str, most: int
 ) -> None:
     pipe = speaks(ids_of("abcdefghijklmnop"), "NPU", MAX_PROMPT_LEN=4, MIN_RESPONSE_LEN=8)
@@ -110,13 +110,13 @@ def test_what_fits_after_a_prompt_is_generated_and_then_capacity_ends_it(
     assert results.finish_reasons == [GenerationFinishReason.CAPACITY]
 
 
-def test_asking_for_just_as_much_as_fits_ends_by_length(speaks) -> None:
+def test_a_generation_that_just_fits_ends_with_length(speaks) -> None:
     pipe = speaks(ids_of("abcdefghijklmnop"), "NPU", MAX_PROMPT_LEN=4, MIN_RESPONSE_LEN=8)
     results = pipe.generate(["ab"], max_new_tokens=8)
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
 
 
-def test_a_full_prompt_without_room_for_an_answer_is_refused(speaks) -> None:
+def test_a_prompt_without_room_for_an_answer_is_rejected(speaks) -> None:
     pipe = speaks("hey", "NPU", MAX_PROMPT_LEN=4, MIN_RESPONSE_LEN=0)
     assert pipe.generate(["a"]).texts == ["h"]
     with pytest.raises(PromptError, match="raise MIN_RESPONSE_LEN"):
@@ -129,7 +129,7 @@ CAPACITY = 6 + 4 - 1
 
 @pytest.fixture
 def forgets(folder):
-    """Make a pipeline whose runtime has room for SHORT, and forgets what is more, if it is told."""
+    """Return a function that creates a pipeline with the lengths of SHORT and an ON_FULL policy."""
 
     def make(policy: str, answer: str = "hey") -> LLMPipeline:
         core = answering_core(answer, CAPACITY)
@@ -139,43 +139,43 @@ def forgets(folder):
 
 
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_a_cache_that_forgets_ends_no_generation(forgets, policy: str) -> None:
+def test_a_cache_that_forgets_does_not_end_a_generation(forgets, policy: str) -> None:
     results = forgets(policy).generate(["abcd"], max_new_tokens=50, ignore_eos=True)
     assert results.perf_metrics.get_num_generated_tokens() == 50
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
 
 
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_nor_is_it_ended_before_the_model_ends_it(forgets, policy: str) -> None:
+def test_a_cache_that_forgets_lets_the_model_finish_its_answer(forgets, policy: str) -> None:
     answer = "abcdefghijklmnop"
     results = forgets(policy, answer).generate(["abcd"])
     assert results.texts == [answer]
     assert results.finish_reasons == [GenerationFinishReason.STOP]
 
 
-def test_a_cache_that_does_not_forget_ends_it_as_ever(forgets) -> None:
+def test_a_cache_that_does_not_forget_ends_a_generation(forgets) -> None:
     results = forgets("ERROR").generate(["abcd"], max_new_tokens=50, ignore_eos=True)
     assert results.perf_metrics.get_num_generated_tokens() == 4
     assert results.finish_reasons == [GenerationFinishReason.CAPACITY]
-    with pytest.raises(PromptError, match=r"raise MAX_PROMPT_LEN \(e.g. MAX_PROMPT_LEN=64\)$"):
+    with pytest.raises(PromptError, match=r"raise MAX_PROMPT_LEN, e.g. to 64, or shorten .*t$"):
         forgets("ERROR").generate("abcde")
 
 
-def test_a_prompt_that_is_cut_below_is_no_error(forgets) -> None:
+def test_a_prompt_that_the_runtime_truncates_is_accepted(forgets) -> None:
     results = forgets("TRUNCATE").generate(["far too long for this"])
     assert results.texts == ["hey"]
-    assert results.perf_metrics.get_num_input_tokens() == 23, "all that was given"
+    assert results.perf_metrics.get_num_input_tokens() == 23, "the tokens of the complete prompt"
 
 
-def test_a_prompt_that_a_sliding_cache_does_not_take_names_what_does(forgets) -> None:
+def test_a_prompt_that_is_too_long_for_a_sliding_cache_names_truncate(forgets) -> None:
     pipe = forgets("SLIDE")
-    with pytest.raises(PromptError, match=r"at most 6 are possible; .* NPUW_LLM_ON_FULL=TRUNCATE"):
+    with pytest.raises(PromptError, match=r"^MAX_PROMPT_LEN=6: .* NPUW_LLM_ON_FULL=TRUNCATE"):
         pipe.generate("far too long for this")
     assert pipe.generate("abcd") == "hey"
 
 
 @pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
-def test_a_chat_whose_history_is_cut_goes_on(forgets) -> None:
+def test_a_chat_with_a_truncated_history_continues(forgets) -> None:
     pipe = forgets("TRUNCATE")
     history = ChatHistory()
     pipe.start_chat()
@@ -185,7 +185,7 @@ def test_a_chat_whose_history_is_cut_goes_on(forgets) -> None:
         assert pipe.generate("abcd") == history.get_messages()[-1]["content"] == "hey"
 
 
-def test_a_blob_says_what_becomes_of_a_full_cache(folder) -> None:
+def test_a_blob_sets_the_behaviour_of_a_full_cache(folder) -> None:
     core = answering_core("hey", CAPACITY)
     core.blob = {f"NPUW_LLM_{name}": value for name, value in SHORT.items()}
     core.blob |= {"NPUW_LLM_ON_FULL": "SLIDE"}
@@ -194,14 +194,14 @@ def test_a_blob_says_what_becomes_of_a_full_cache(folder) -> None:
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
 
 
-def test_what_the_runtime_still_refuses_is_said_by_it(folder) -> None:
+def test_the_runtimes_error_is_reported(folder) -> None:
     core = answering_core("hey", 4)
     pipe = LLMPipeline(folder, "NPU", core=core, NPUW_LLM_ON_FULL="SLIDE", **SHORT)
     with pytest.raises(RuntimeFailure, match="6 tokens exceed the capacity of 4"):
         pipe.generate("abcd")
 
 
-def test_a_policy_that_is_not_known_is_refused() -> None:
+def test_an_unknown_policy_is_rejected() -> None:
     table = np.zeros((9, 9), np.float32)
     compiled = MemoryCompiledModel(table, 4, {"NPUW_LLM_ON_FULL": "WAIT"})
     with pytest.raises(PropertyError, match="'WAIT': must be one of ERROR, TRUNCATE, SLIDE"):

@@ -1,4 +1,4 @@
-"""A pipeline holds one KV cache: it generates one answer at a time, and is never copied."""
+"""A pipeline has one KV cache: one generation at a time, and no copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("act", ["generate", "start_chat", "finish_chat", "__call__"])
-def test_a_streamer_may_not_use_the_pipeline_that_calls_it(speaks, act: str) -> None:
+def test_a_streamer_that_uses_its_own_pipeline_is_rejected(speaks, act: str) -> None:
     pipe = speaks("hey, u!")
     refusals: list[str] = []
 
@@ -30,7 +30,7 @@ def test_a_streamer_may_not_use_the_pipeline_that_calls_it(speaks, act: str) -> 
 
     assert pipe.generate("hello", streamer=streamer) == pipe.generate("hello")
     assert refusals
-    assert "the pipeline is generating; wait until that ends" in refusals[0]
+    assert "the pipeline is generating; wait for the end" in refusals[0]
 
 
 def test_another_thread_is_rejected_while_one_generates(speaks) -> None:
@@ -54,7 +54,7 @@ def test_another_thread_is_rejected_while_one_generates(speaks) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_generation_that_fails_leaves_the_pipeline_free(speaks, error) -> None:
+def test_a_pipeline_is_usable_after_a_failed_generation(speaks, error) -> None:
     pipe = speaks("hey, u!")
 
     def streamer(_: str) -> None:
@@ -66,7 +66,7 @@ def test_a_generation_that_fails_leaves_the_pipeline_free(speaks, error) -> None
 
 
 @pytest.mark.parametrize("act", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_pipeline_is_not_copied(speaks, act) -> None:
+def test_a_pipeline_cannot_be_copied(speaks, act) -> None:
     with pytest.raises(GenAIError, match="LLMPipeline: a pipeline holds a device's state"):
         act({"kept": speaks("hey")} if act is copy.deepcopy else speaks("hey"))
 

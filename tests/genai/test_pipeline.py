@@ -1,4 +1,4 @@
-"""generate: what goes in, what comes out, and why it ends."""
+"""generate: inputs, results and finish reasons."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def finish(results: DecodedResults | EncodedResults) -> GenerationFinishReason:
 
 
 class TestInputsAndResults:
-    def test_a_text_gives_a_text(self, speaks) -> None:
+    def test_a_text_returns_a_text(self, speaks) -> None:
         assert speaks("hey").generate("who?") == "hey"
         assert speaks("hey")("who?") == "hey"
 
-    def test_a_list_of_one_text_gives_results(self, speaks) -> None:
+    def test_a_list_of_one_text_returns_results(self, speaks) -> None:
         results = speaks("hey").generate(["who?"])
         assert isinstance(results, DecodedResults)
         assert (str(results), results.scores, finish(results)) == ("hey", [0.0], Reason.STOP)
 
-    def test_a_history_gives_results_and_stays_as_it_is(self, speaks) -> None:
+    def test_a_history_returns_results_and_is_unchanged(self, speaks) -> None:
         history = ChatHistory([{"role": "user", "content": "who?"}])
         assert speaks("hey").generate(history).texts == ["hey"]
         assert len(history) == 1
@@ -58,7 +58,7 @@ class TestInputsAndResults:
         history = ChatHistory([{"role": "system", "content": "result: 4"}])
         assert speaks("hey").generate(history).texts == ["hey"]
 
-    def test_ids_give_ids_with_the_stop_token(self, speaks) -> None:
+    def test_ids_return_ids_with_the_stop_token(self, speaks) -> None:
         ids = np.array([[ASSISTANT]], np.int64)
         pipe = speaks("hey")
         results = pipe.generate(ids)
@@ -66,7 +66,7 @@ class TestInputsAndResults:
         assert results.tokens == [[*ids_of("hey"), EOS]]
         assert pipe.generate(TokenizedInputs(ids, np.ones_like(ids))).tokens == results.tokens
 
-    def test_read_only_ids_are_fine(self, speaks) -> None:
+    def test_read_only_ids_are_accepted(self, speaks) -> None:
         ids = np.array([[ASSISTANT]], np.int64)
         ids.flags.writeable = False
         assert finish(speaks("hey").generate(ids)) is Reason.STOP
@@ -74,25 +74,25 @@ class TestInputsAndResults:
     @pytest.mark.parametrize(
         ("inputs", "message"),
         [
-            (["a", "b"], "give one text, not 2"),
-            ([], "give one text, not 0"),
+            (["a", "b"], "2 texts given; the batch size is 1"),
+            ([], "0 texts given; the batch size is 1"),
             (ChatHistory(), "history is empty"),
             (np.zeros((1, 0), np.int64), "the prompt is empty"),
             (np.zeros((2, 3), np.int64), "batch is 1"),
             (np.zeros((1, 3), np.int32), "not i64"),
-            (np.array([[5, 99999]], np.int64), "token id 99999 is not below"),
+            (np.array([[5, 99999]], np.int64), "token id 99999: the vocabulary has"),
             (np.array([[-1]], np.int64), "token id -1"),
         ],
     )
-    def test_bad_inputs_say_what_is_wrong(self, speaks, inputs, message) -> None:
+    def test_bad_inputs_are_rejected(self, speaks, inputs, message) -> None:
         with pytest.raises(PromptError, match=message):
             speaks("hey").generate(inputs)
 
-    def test_an_empty_text_is_refused_without_a_template(self, speaks) -> None:
+    def test_an_empty_text_is_rejected_without_a_template(self, speaks) -> None:
         with pytest.raises(PromptError, match="the prompt is empty"):
             speaks("hey").generate("", apply_chat_template=False)
 
-    def test_a_text_is_one_user_turn_unless_told_otherwise(self, speaks) -> None:
+    def test_a_text_is_one_user_turn_unless_apply_chat_template_is_false(self, speaks) -> None:
         pipe = speaks("hey")
         templated = pipe.generate(["ab"]).perf_metrics.get_num_input_tokens()
         plain = pipe.generate(["ab"], apply_chat_template=False, max_new_tokens=1)
@@ -100,11 +100,11 @@ class TestInputsAndResults:
 
 
 class TestEnds:
-    def test_the_end_of_turn_token_stops_and_is_no_text(self, speaks) -> None:
+    def test_the_end_of_turn_token_stops_and_has_no_text(self, speaks) -> None:
         results = speaks("hey").generate(["?"])
         assert (results.texts, finish(results)) == (["hey"], Reason.STOP)
 
-    def test_length(self, speaks) -> None:
+    def test_max_new_tokens_ends_a_generation(self, speaks) -> None:
         results = speaks("hey").generate(["?"], max_new_tokens=2)
         assert (results.texts, finish(results)) == (["he"], Reason.LENGTH)
 
@@ -112,16 +112,16 @@ class TestEnds:
         results = speaks("hey").generate(["?"], max_length=5)
         assert results.texts == ["he"]
 
-    def test_ignore_eos_goes_on_to_the_very_end(self, speaks) -> None:
+    def test_ignore_eos_continues_to_the_limit(self, speaks) -> None:
         results = speaks("hey").generate(["?"], ignore_eos=True, max_new_tokens=7)
         assert results.perf_metrics.get_num_generated_tokens() == 7
         assert finish(results) is Reason.LENGTH
 
-    def test_min_new_tokens_keeps_the_end_away(self, speaks) -> None:
+    def test_min_new_tokens_defers_the_end(self, speaks) -> None:
         results = speaks("hey").generate(["?"], min_new_tokens=6, max_new_tokens=20)
         assert results.perf_metrics.get_num_generated_tokens() >= 6
 
-    def test_a_stop_token_of_the_callers(self, speaks) -> None:
+    def test_a_stop_token_of_the_caller_ends_a_generation(self, speaks) -> None:
         stop = ids_of("y")[0]
         results = speaks("hey you"[:3]).generate(["?"], stop_token_ids={stop})
         assert (results.texts, finish(results)) == (["he"], Reason.STOP)
@@ -147,7 +147,7 @@ class TestEnds:
 
 
 class TestConfiguration:
-    def test_keywords_win_and_change_nothing_else(self, speaks) -> None:
+    def test_keywords_override_a_config_and_leave_it_unchanged(self, speaks) -> None:
         pipe = speaks("hey")
         config = GenerationConfig(max_new_tokens=1)
         assert pipe.generate("?", config, max_new_tokens=2) == "he"
@@ -157,7 +157,7 @@ class TestConfiguration:
     def test_the_pipelines_stop_tokens_are_inherited(self, speaks) -> None:
         assert speaks("hey").generate("?", GenerationConfig(max_new_tokens=99)) == "hey"
 
-    def test_a_refused_default_leaves_the_old_one(self, speaks) -> None:
+    def test_a_rejected_default_keeps_the_previous_one(self, speaks) -> None:
         pipe = speaks("hey")
         pipe.set_generation_config(GenerationConfig(max_new_tokens=2))
         with pytest.raises(ConfigError):
@@ -165,7 +165,7 @@ class TestConfiguration:
         assert pipe.generate("?") == "he"
         assert pipe.get_generation_config().eos_token_id == EOS
 
-    def test_an_unknown_parameter_names_the_nearest(self, speaks) -> None:
+    def test_an_unknown_parameter_names_the_nearest_one(self, speaks) -> None:
         with pytest.raises(ConfigError, match="did you mean max_new_tokens"):
             speaks("hey").generate("?", max_new_token=3)
 
@@ -186,7 +186,7 @@ class TestLoading:
         pipe = LLMPipeline(folder, Tokenizer(folder), "CPU", core=answering_core("hey"))
         assert pipe.generate("?") == "hey"
 
-    def test_a_dictionary_of_properties_is_deprecated_and_yields_to_keywords(self, folder) -> None:
+    def test_properties_in_a_dictionary_are_deprecated_and_overridden(self, folder) -> None:
         core = answering_core("hey")
         given = {"MAX_PROMPT_LEN": 64, "CACHE_DIR": "a"}
         with pytest.deprecated_call():
@@ -210,8 +210,8 @@ class TestLoading:
         with pytest.raises(ModelError, match="nowhere: no such folder"):
             LLMPipeline(tmp_path / "nowhere", "CPU")
 
-    def test_a_folder_that_the_system_does_not_even_look_for_is_named(self, folder) -> None:
-        """So it is in the folder of somebody who keeps it closed, too."""
+    def test_a_folder_with_an_impossible_name_is_named(self, folder) -> None:
+        """The error of an inaccessible folder takes the same path."""
         for make in (Tokenizer, lambda path: LLMPipeline(path, Tokenizer(folder), "CPU")):
             with pytest.raises(ModelError, match=r"xx.*: File name too long"):
                 make("x" * 300)
@@ -237,19 +237,19 @@ class TestLoading:
         LLMPipeline(folder, "CPU", core=core)
         assert seen == [folder.name, "openvino_model.xml"]
 
-    def test_an_unknown_device_lists_the_known_ones(self, folder) -> None:
-        with pytest.raises(PropertyError, match=r"device 'TPU'; available: .*CPU"):
+    def test_an_unknown_device_lists_the_available_ones(self, folder) -> None:
+        with pytest.raises(PropertyError, match=r"'TPU': no runtime is inst.*; available: .*CPU"):
             LLMPipeline(folder, "TPU")
 
-    def test_lower_case_properties_are_refused(self, folder) -> None:
+    def test_lower_case_properties_are_rejected(self, folder) -> None:
         with pytest.raises(PropertyError, match="'scheduler_config' is not supported"):
             LLMPipeline(folder, "CPU", core=answering_core("hey"), scheduler_config={})
 
-    def test_none_is_no_value(self, folder) -> None:
+    def test_none_is_rejected_as_a_value(self, folder) -> None:
         with pytest.raises(PropertyError, match="CACHE_DIR is None"):
             LLMPipeline(folder, "CPU", core=answering_core("hey"), CACHE_DIR=None)
 
-    def test_what_the_runtime_says_reaches_the_user(self, folder) -> None:
+    def test_the_runtimes_error_reaches_the_user(self, folder) -> None:
         class Refuses:
             def compile_model(self, model, device_name, config, /):
                 raise RuntimeError("out of luck")
@@ -257,18 +257,18 @@ class TestLoading:
         with pytest.raises(RuntimeFailure, match="out of luck"):
             LLMPipeline(folder, "CPU", core=Refuses())
 
-    def test_logits_that_are_no_numbers_choose_no_token(self, folder) -> None:
+    def test_nan_logits_are_rejected(self, folder) -> None:
         first, second = ids_of("he")
         table = chain([ASSISTANT, first, second], make_tokenizer().get_vocab_size())
         table[second] = np.nan
         pipe = LLMPipeline(folder, "CPU", core=MemoryCore(table))
         assert pipe.generate("?", max_new_tokens=2) == "he"
-        with pytest.raises(RuntimeFailure, match="logits after 5 tokens are no numbers"):
+        with pytest.raises(RuntimeFailure, match="logits after 5 tokens are NaN"):
             pipe.generate("?", max_new_tokens=3)
 
 
 class TestMetrics:
-    def test_identities(self, speaks) -> None:
+    def test_metrics_follow_from_the_raw_durations(self, speaks) -> None:
         metrics = speaks("hey").generate(["who?"]).perf_metrics
         raw = metrics.raw_metrics
         assert metrics.get_num_generated_tokens() == 4
@@ -278,20 +278,20 @@ class TestMetrics:
         assert 0 < metrics.get_ttft().mean <= metrics.get_generate_duration().mean
         assert len(raw.chat_template_durations) == len(raw.tokenization_durations) == 1
 
-    def test_one_token_has_no_throughput_rather_than_a_negative_one(self, speaks) -> None:
+    def test_the_throughput_of_a_single_token_is_0(self, speaks) -> None:
         metrics = speaks("hey").generate(["?"], max_new_tokens=1).perf_metrics
         assert tuple(metrics.get_throughput()) == (0, 0)
         assert tuple(metrics.get_tpot()) == (0, 0)
 
-    def test_what_did_not_happen_took_no_time(self, speaks) -> None:
+    def test_steps_that_did_not_run_have_duration_0(self, speaks) -> None:
         metrics = speaks("hey").generate(np.array([[ASSISTANT]], np.int64)).perf_metrics
         assert tuple(metrics.get_tokenization_duration()) == (0, 0)
         assert tuple(metrics.get_chat_template_duration()) == (0, 0)
 
-    def test_sums_concatenate(self, speaks) -> None:
+    def test_added_metrics_concatenate_their_durations(self, speaks) -> None:
         pipe = speaks("hey")
         one, two = (pipe.generate(["?"]).perf_metrics for _ in range(2))
         total = one + two
         assert total.get_num_generated_tokens() == 8
         assert len(total.raw_metrics.m_durations) == 6
-        assert one.get_num_generated_tokens() == 4, "the parts stay as they are"
+        assert one.get_num_generated_tokens() == 4, "the operands are unchanged"

@@ -1,4 +1,4 @@
-"""The seam below genai: the in-memory runtime and the real OpenVINO pass the same checks."""
+"""Runtime interface: the in-memory runtime and the real OpenVINO pass the same checks."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def forgetting(policy: str) -> MemoryCompiledModel:
 
 @pytest.fixture(scope="module")
 def openvino_model(llama_8m_ir: Path) -> CompiledModel:
-    """The exporter's IR on the real OpenVINO; in f32, as its cache is compressed otherwise."""
+    """IR of the exporter on the real OpenVINO; in f32, as its KV cache is otherwise compressed."""
     exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
     return load_core().compile_model(llama_8m_ir, "CPU", exact)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_memory_runtime(check) -> None:
+def test_the_memory_runtime_passes_each_check(check) -> None:
     check(memory(), TOKENS, 1e-6)
 
 
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_the_memory_runtime_that_forgets(policy: str) -> None:
+def test_a_memory_runtime_that_forgets_passes_all_checks(policy: str) -> None:
     check_runtime(lambda: forgetting(policy), TOKENS, 1e-6)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_real_openvino(openvino_model: CompiledModel, check) -> None:
+def test_the_real_openvino_passes_each_check(openvino_model: CompiledModel, check) -> None:
     check(openvino_model, TOKENS, 1e-4)
 
 
-def test_all_checks_at_once() -> None:
+def test_the_memory_runtime_passes_all_checks() -> None:
     check_runtime(memory, TOKENS)
 
 
@@ -71,7 +71,7 @@ def test_a_device_whose_package_is_not_installed_names_the_extra(monkeypatch) ->
 
 
 class Forgetful(MemoryRequest):
-    """Remembers nothing between inferences."""
+    """Request without memory between inferences."""
 
     def infer(self, inputs, /):
         tokens = self.query_state()[0].tokens
@@ -81,14 +81,14 @@ class Forgetful(MemoryRequest):
 
 
 class Clinging(MemoryRequest):
-    """Does not let go."""
+    """Request whose reset keeps the first token."""
 
     def reset_state(self) -> None:
         del self.query_state()[0].tokens[1:]
 
 
 class Sharing(MemoryRequest):
-    """Has its state in common with all others."""
+    """Request that shares its state with all others."""
 
     def __init__(self, table, capacity) -> None:
         super().__init__(table, capacity)
@@ -96,7 +96,7 @@ class Sharing(MemoryRequest):
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Clinging, Sharing])
-def test_the_checks_find_runtimes_that_are_broken(broken: type[MemoryRequest]) -> None:
+def test_the_checks_find_broken_runtimes(broken: type[MemoryRequest]) -> None:
     class Compiled:
         def create_infer_request(self) -> MemoryRequest:
             return broken(TABLE, 1000)
@@ -106,7 +106,7 @@ def test_the_checks_find_runtimes_that_are_broken(broken: type[MemoryRequest]) -
 
 
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_the_checks_find_a_runtime_that_says_it_forgets_and_is_full(policy: str) -> None:
+def test_the_checks_find_a_runtime_that_reports_a_policy_and_ignores_it(policy: str) -> None:
     class Full(MemoryCompiledModel):
         def create_infer_request(self) -> MemoryRequest:
             return MemoryRequest(TABLE, 128)
@@ -116,13 +116,13 @@ def test_the_checks_find_a_runtime_that_says_it_forgets_and_is_full(policy: str)
         check_runtime(lambda: compiled, TOKENS, 1e-6)
 
 
-def test_weights_without_ir_are_not_for_openvino(llama_8m: Path) -> None:
-    with pytest.raises(PropertyError, match="export it with optimum-cli"):
+def test_openvino_rejects_weights_without_an_ir(llama_8m: Path) -> None:
+    with pytest.raises(PropertyError, match="export the model with optimum-cli"):
         load_core().compile_model(llama_8m, "CPU", {})
 
 
 def test_signals_are_handled_when_another_thread_drops_openvino(llama_8m_ir: Path) -> None:
-    """Where its CPU plugin is unloaded there, the next signal ends the process."""
+    """Unloading the CPU plugin in that thread would make the next signal end the process."""
     program = """if True:
         import signal, sys, threading
         from genai_layer.adapters.openvino import load_core

@@ -1,4 +1,4 @@
-"""Sampling, against probabilities worked out by hand (fact sheet genai §d.2, cases 8 to 19)."""
+"""Sampling, compared to hand-computed probabilities (fact sheet genai §d.2, cases 8 to 19)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choose(logits: np.ndarray, history: TokenHistory = NOTHING, **config: object
     return Sampler(GenerationConfig(max_new_tokens=9, **config)).next_token(logits, history)
 
 
-def test_greedy_takes_the_first_of_the_highest() -> None:
+def test_greedy_returns_the_first_of_the_highest_logits() -> None:
     assert choose(f32(1, 3, 3, 2)) == 1
 
 
@@ -63,7 +63,7 @@ def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 4), (0.1, 3), (0.4, 1)])
-def test_min_p_keeps_what_is_not_far_below_the_best(share, expected) -> None:
+def test_min_p_keeps_tokens_not_far_below_the_likeliest(share, expected) -> None:
     filtered = min_p(f32(0.032, 0.087, 0.644, 0.237), share)
     assert np.count_nonzero(filtered) == expected
 
@@ -88,7 +88,7 @@ def test_top_k_of_equal_logits_prefers_lower_ids() -> None:
         ({"top_k": 0, "temperature": 9.0}, {0, 1, 2, 3, 4}),
     ],
 )
-def test_filters_together_reach_exactly_these_tokens(config, expected) -> None:
+def test_combined_filters_keep_exactly_these_tokens(config, expected) -> None:
     logits = f32(2, 1, 0, -1, -3)
     seen = {choose(logits, do_sample=True, rng_seed=seed, **config) for seed in range(400)}
     assert seen == expected
@@ -120,14 +120,14 @@ def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
     assert kept(process(f32(1, 2, 3), TokenHistory([], [1, 1]))) == {0, 1, 2}
 
 
-def test_a_draw_is_one_word_of_the_mersenne_twister_over_two_to_the_32() -> None:
+def test_a_draw_is_one_32_bit_output_of_the_mersenne_twister() -> None:
     words = [2357136044, 2546248239, 3071714933]  # mt19937 seeded with 0
     probabilities = np.full(1000, 1e-3, np.float32)
     draw = Draw(0)
     assert [draw(probabilities) for _ in words] == [word * 1000 >> 32 for word in words]
 
 
-def test_equal_seeds_say_the_same_and_others_something_else() -> None:
+def test_equal_seeds_draw_equal_tokens_and_other_seeds_differ() -> None:
     logits = np.zeros(50, np.float32)
 
     def sequence(seed: int) -> tuple[int, ...]:
@@ -149,7 +149,7 @@ finite = arrays(np.float32, st.integers(2, 40), elements=st.floats(-30, 30, widt
 
 
 @given(finite, st.integers(0, 5), st.floats(0.05, 1), st.floats(0, 0.99), st.floats(0.1, 5))
-def test_a_possible_token_is_always_left(logits, k, p, share, temperature) -> None:
+def test_filters_always_keep_a_token(logits, k, p, share, temperature) -> None:
     config = {"top_k": k, "top_p": p, "min_p": share, "temperature": temperature}
     token = choose(logits, do_sample=True, **config)
     assert 0 <= token < len(logits)
@@ -158,7 +158,7 @@ def test_a_possible_token_is_always_left(logits, k, p, share, temperature) -> No
 
 
 @given(finite)
-def test_steps_leave_the_given_logits_alone(logits) -> None:
+def test_processors_do_not_change_their_argument(logits) -> None:
     before = logits.copy()
     history = TokenHistory([0, 1], [1])
     for step in (

@@ -1,4 +1,4 @@
-"""Streamers: what they get, and what their answers do."""
+"""Streamers: their inputs, and the effect of their return values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Reason = GenerationFinishReason
 
 
 class Recorder(StreamerBase):
-    """Keeps what it gets."""
+    """Streamer that records its calls."""
 
     def __init__(self, answer: object = StreamingStatus.RUNNING) -> None:
         self.tokens: list[int] = []
@@ -48,7 +48,7 @@ def test_chunks_joined_are_the_text(speaks) -> None:
     st.lists(st.characters(exclude_categories=["Cs"]), unique=True, min_size=1, max_size=12),
     st.sets(st.text("abc\n", min_size=1, max_size=2), max_size=2),
 )
-def test_chunks_joined_are_the_text_whatever_the_text(tmp_path_factory, letters, stops) -> None:
+def test_chunks_joined_are_the_text_for_any_text(tmp_path_factory, letters, stops) -> None:
     ids = list(dict.fromkeys(ids_of("".join(letters))))
     pipe = toy_pipeline(tmp_path_factory.mktemp("toy"), ids)
     chunks: list[str] = []
@@ -57,21 +57,21 @@ def test_chunks_joined_are_the_text_whatever_the_text(tmp_path_factory, letters,
     assert not any(stop in text for stop in stops)
 
 
-def test_a_callable_never_sees_an_excluded_stop_string(speaks) -> None:
+def test_a_callable_never_receives_an_excluded_stop_string(speaks) -> None:
     chunks: list[str] = []
     pipe = speaks([*ids_of("a"), word_id("mach"), word_id("ines"), *ids_of("!")])
     text = pipe.generate("?", streamer=chunks.append, stop_strings={"machines"})
     assert "".join(chunks) == text == "a"
 
 
-def test_a_streamer_base_gets_tokens_one_by_one_and_the_end(speaks) -> None:
+def test_a_streamer_base_receives_tokens_one_by_one_and_the_end(speaks) -> None:
     recorder = Recorder()
     speaks("hey").generate("?", streamer=recorder)
     assert recorder.tokens == [*ids_of("hey"), EOS]
     assert recorder.ended == 1
 
 
-def test_a_streamer_base_never_sees_tokens_of_an_excluded_stop_string(speaks) -> None:
+def test_a_streamer_base_never_receives_tokens_of_an_excluded_stop_string(speaks) -> None:
     recorder = Recorder()
     speaks("hey, u").generate("?", streamer=recorder, stop_strings={", "})
     assert recorder.tokens == ids_of("hey")
@@ -90,22 +90,22 @@ def test_a_streamer_base_never_sees_tokens_of_an_excluded_stop_string(speaks) ->
         (0, Reason.STOP, "hey"),
     ],
 )
-def test_what_a_callable_answers_is_done(speaks, answer, reason, text) -> None:
+def test_a_callables_return_value_sets_the_finish_reason(speaks, answer, reason, text) -> None:
     results = speaks("hey").generate(["?"], streamer=lambda _: answer)
     assert (results.texts, results.finish_reasons) == ([text], [reason])
 
 
-def test_an_answer_that_makes_no_sense_is_an_error(speaks) -> None:
+def test_an_invalid_return_value_or_streamer_is_an_error(speaks) -> None:
     with pytest.raises(ConfigError, match="a streamer returned 'go'"):
         speaks("hey").generate("?", streamer=lambda _: "go")
     with pytest.raises(TypeError, match="must return"):
         speaks("hey").generate("?", streamer=Recorder(None))
-    with pytest.raises(ConfigError, match="no streamer"):
+    with pytest.raises(ConfigError, match="is not a streamer"):
         speaks("hey").generate("?", streamer=3)
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
-def test_an_exception_in_a_callback_surfaces_and_the_pipeline_lives_on(speaks, error) -> None:
+def test_an_exception_in_a_callback_is_raised_and_the_pipeline_stays_usable(speaks, error) -> None:
     pipe = speaks("hey")
 
     def fail(_: str) -> None:
@@ -131,7 +131,7 @@ def test_a_text_streamer_works_alone_and_in_a_pipeline(folder, speaks) -> None:
 
 @given(st.text(max_size=30).filter(is_plain), st.integers(1, 5))
 @settings(max_examples=30, deadline=None)
-def test_a_text_streamer_joins_to_the_text_for_any_chunking(tmp_path_factory, text, size) -> None:
+def test_joined_texts_of_a_streamer_are_the_text(tmp_path_factory, text, size) -> None:
     tokenizer = Tokenizer(write_toy_folder(tmp_path_factory.mktemp("toy")))
     pieces: list[str] = []
     streamer = TextStreamer(tokenizer, pieces.append)

@@ -1,6 +1,6 @@
-"""Writes files of LoRA adapters for the demo model, and says what is asked with them.
+"""LoRA adapter files for the demo model, and the generations that use them.
 
-tools/make_lora_goldens.py asks the real openvino_genai, tests ask ours.
+tools/make_lora_goldens.py runs them in the real openvino_genai, tests in ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = dict[str, np.ndarray]
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray]) -> Path:
-    """Write a safetensors file; raw bits of 16 are bf16."""
+    """Write a safetensors file; 16-bit integers are the raw bits of bf16."""
     kinds = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int64": "I64"}
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     content = b""
@@ -45,7 +45,7 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray]) -> Path:
 def draw(
     layers: Mapping[str, tuple[int, int]], rank: int, seed: int, scale: float = 1.4
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Draw A and B f32 of each layer, so that they change what the model says."""
+    """Draw A and B f32 of each layer, large enough to change the generated text."""
     random, found = np.random.RandomState(seed), {}
     for name, (inputs, outputs) in layers.items():
         a = random.standard_normal((rank, inputs)) / np.sqrt(inputs)
@@ -55,12 +55,12 @@ def draw(
 
 
 def every(parts: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    """Those parts of all layers of the demo model."""
+    """Return the names of these parts in all layers of the demo model, with their widths."""
     return {f"model.layers.{n}.{part}": w for n in range(LAYERS) for part, w in parts.items()}
 
 
 def peft(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Tensors:
-    """Tensors with PEFT's names."""
+    """Name tensors as PEFT does."""
     named = {}
     for layer, (a, b) in pairs.items():
         named[f"{PREFIX}{layer}.lora_A.weight"] = a
@@ -69,7 +69,7 @@ def peft(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Tensors:
 
 
 def kohya(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Tensors:
-    """Tensors with kohya's names, in f16, with an alpha that does not count."""
+    """Name tensors as kohya does, in f16, with an alpha that is ignored."""
     named = {}
     for layer, (a, b) in pairs.items():
         name = PREFIX + layer.replace(".", "_")
@@ -80,7 +80,7 @@ def kohya(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Tensors:
 
 
 def bf16(pairs: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Tensors:
-    """PEFT's, in bf16."""
+    """Name tensors as PEFT does, in bf16."""
     return {name: (v.view(np.uint32) >> 16).astype(np.uint16) for name, v in peft(pairs).items()}
 
 
@@ -105,15 +105,15 @@ Pairs = Sequence[tuple[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One generation: the adapters that it names; or none, to go on with those in force."""
+    """One generation: the adapters that it names, or None to keep the current ones."""
 
     adapters: Pairs | None = None
     defaults: bool = False
-    """Whether the pipeline's own configuration counts, rather than one without adapters."""
+    """True to use the pipeline's configuration, instead of one without adapters."""
 
 
 FIRST: Pairs = [("all", 1.0), ("attention", 0.5), ("kohya", 0.0), ("head", 0.0), ("bf16", 0.0)]
-"""What the pipeline is made with."""
+"""Adapters at construction of the pipeline."""
 
 STEPS = {
     "as it was made": Step(),
@@ -137,14 +137,14 @@ STEPS = {
     "the pipeline's own": Step(defaults=True),
     "none at last": Step([]),
 }
-"""Generations of one pipeline, one after the other.
+"""Generations of one pipeline, in order.
 
-Alphas alone change where adapters cover all that is adapted, and the last one's changes, too: else
-the real one fails (openvino_genai 2026.4.1: "Tensor was not initialized"), or changes nothing.
+Alphas alone change only if the adapters cover all adapted layers and the last alpha changes, too;
+otherwise openvino_genai 2026.4.1 fails ("Tensor was not initialized"), or ignores the change.
 """
 
 FIXED: Pairs = [("all", 0.8), ("kohya", 0.5)]
-"""What pipelines of the other modes are made with."""
+"""Adapters of pipelines in the other modes."""
 
 MODES = ("MODE_AUTO", "MODE_DYNAMIC", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE")
 PROMPTS = ("What is an NPU?", "How does the driver load a blob?")
@@ -153,7 +153,7 @@ EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 
 
 def ask(genai: object, pipeline: object, step: Step, adapters: Mapping[str, object]) -> list[str]:
-    """Let a pipeline, ours or the real one, answer the prompts; changed at the first alone."""
+    """Generate for the prompts, in our pipeline or the real one; adapters change at the first."""
     if step.defaults:
         return [pipeline.generate(each, max_new_tokens=NEW_TOKENS) for each in PROMPTS]
     said = []
@@ -166,12 +166,12 @@ def ask(genai: object, pipeline: object, step: Step, adapters: Mapping[str, obje
 
 
 def config_of(genai: object, pairs: Pairs, adapters: Mapping[str, object]) -> object:
-    """An AdapterConfig of adapters by their names."""
+    """Return an AdapterConfig of adapters by name."""
     return genai.AdapterConfig([(adapters[name], alpha) for name, alpha in pairs])
 
 
 def facts(genai: object, adapters: Mapping[str, object]) -> dict[str, object]:
-    """What AdapterConfig and Adapter are like, ours or the real ones, in plain values."""
+    """Return properties of AdapterConfig and Adapter, ours or the real ones, as plain values."""
     kind, (one, two, *_) = genai.AdapterConfig, adapters.values()
     made = kind(one, 0.1)
     return {
@@ -197,7 +197,7 @@ def facts(genai: object, adapters: Mapping[str, object]) -> dict[str, object]:
 
 
 def _copied(genai: object, one: object) -> float:
-    """A generation's configuration keeps adapters as they were."""
+    """Return an alpha after the adapters of a generation's configuration have changed."""
     adapters, config = genai.AdapterConfig(one, 0.5), genai.GenerationConfig(max_new_tokens=1)
     config.adapters = adapters
     adapters.set_alpha(one, 2)

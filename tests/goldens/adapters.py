@@ -1,9 +1,8 @@
-"""Puts LoRA adapters into a model as openvino_genai does, and draws some.
+"""LoRA adapters inserted into a model as openvino_genai does, and random adapters.
 
-Beside each adapted MatMul y = x Wᵀ there are three variables, A [rank, in], alpha [1, rank] and B
-[out, rank], and y becomes y + ((x Aᵀ) · alpha) Bᵀ. Source: openvino_genai's AdapterController in
-its mode DYNAMIC (src/cpp/src/lora/adapter.cpp); tests/oracle/test_live_adapters.py holds it against
-what the real one made.
+Each adapted MatMul y = x Wᵀ gets three variables, A [rank, in], alpha [1, rank] and B [out, rank],
+and y becomes y + ((x Aᵀ) · alpha) Bᵀ. Source: openvino_genai's AdapterController in its mode
+DYNAMIC (src/cpp/src/lora/adapter.cpp); tests/oracle/test_live_adapters.py compares both.
 """
 
 from __future__ import annotations
@@ -21,31 +20,31 @@ from openvino.op import assign, read_value
 from openvino.op.util import Variable, VariableInfo
 
 PROJECTIONS = r"layers\.\d+\.(self_attn|mlp)\.\w+"
-"""What LoRA is usually trained for: all projections of attention and of the MLP."""
+"""The layers that LoRA usually adapts: all projections of attention and of the MLP."""
 
 Adapter = dict[str, np.ndarray]
-"""A tensor for each variable, by its id."""
+"""Tensors of an adapter by the variables' ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """A product that can be adapted."""
+    """Adapted matmul."""
 
     layer: str
-    """As a checkpoint calls it, e.g. ``model.layers.0.mlp.up_proj``."""
+    """Name in a checkpoint, e.g. ``model.layers.0.mlp.up_proj``."""
     prefix: str
-    """What its variables' ids begin with."""
+    """Prefix of the variables' ids."""
     inputs: int
     outputs: int
 
 
 def insert_adapters(model: ov.Model, layers: str = PROJECTIONS, kind: str = "f32") -> list[Adapted]:
-    """Add variables beside the products of those layers that a pattern is found in.
+    """Add variables to the matmuls of all layers that match a pattern.
 
     Args:
         model: changed in place.
         layers: the pattern.
-        kind: element type of A and B, that of the adapter's file; alpha is f32.
+        kind: element type of A and B, as in the adapter's file; alpha is f32.
     """
     found: list[Adapted] = []
     for node in model.get_ordered_ops():
@@ -74,7 +73,7 @@ def insert_adapters(model: ov.Model, layers: str = PROJECTIONS, kind: str = "f32
 
 
 def _variable(model: ov.Model, name: str, shape: ov.PartialShape, kind: str) -> ov.Node:
-    """A variable that keeps its value, as f32."""
+    """Create a variable that keeps its value; return it as f32."""
     info = VariableInfo()
     info.variable_id, info.data_shape, info.data_type = name, shape, getattr(ov.Type, kind)
     variable = Variable(info)
@@ -86,22 +85,22 @@ def _variable(model: ov.Model, name: str, shape: ov.PartialShape, kind: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class AdaptedModel:
-    """An IR with adapters, and adapters for it."""
+    """IR with adapters, and adapters for it."""
 
     path: Path
     adapted: Sequence[Adapted]
 
     @property
     def off(self) -> Adapter:
-        """What openvino_genai sets when no adapter is wanted: tensors of rank 0."""
+        """Return openvino_genai's values without an adapter: tensors of rank 0."""
         return self.draw(0)
 
     def draw(self, rank: int, seed: int = 0, alpha: float = 1.0, kind: str = "f32") -> Adapter:
-        """An adapter of a rank."""
+        """Draw an adapter of a rank."""
         return draw_adapter(self.adapted, rank, seed, alpha, kind)
 
     def product(self, layer: str) -> str:
-        """What the ids of a layer's variables begin with."""
+        """Return the prefix of a layer's variable ids."""
         return next(each.prefix for each in self.adapted if each.layer.endswith(layer))
 
 
@@ -119,7 +118,7 @@ def adapted_ir(
 def draw_adapter(
     adapted: Sequence[Adapted], rank: int, seed: int, alpha: float = 1.0, kind: str = "f32"
 ) -> Adapter:
-    """Draw an adapter that changes what a model says."""
+    """Draw an adapter that changes the generated text."""
     draw, tensors = np.random.RandomState(seed), dict[str, np.ndarray]()
     element = np.dtype(kind.replace("f32", "f4").replace("f16", "f2"))
     for each in adapted:
@@ -132,7 +131,7 @@ def draw_adapter(
 
 
 def blend(*adapters: Adapter) -> Adapter:
-    """Several at once, each at its alpha: their ranks side by side, as openvino_genai puts them."""
+    """Concatenate several adapters along the rank, as openvino_genai does."""
     return {
         name: np.concatenate([each[name] for each in adapters], 0 if name.endswith(".A") else 1)
         for name in adapters[0]
@@ -160,22 +159,22 @@ def write_adapter(path: Path, adapted: Sequence[Adapted], adapter: Adapter) -> P
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What an answer is wanted with: adapters of these ranks (and seeds) and alphas."""
+    """Adapters of a generation: their ranks (also the seeds) and alphas."""
 
     ranks: tuple[int, ...]
     alphas: tuple[float, ...]
     kind: str = "f32"
-    """Of A and B in their files."""
+    """Element type of A and B in the files."""
 
     def drawn(self, adapted: Sequence[Adapted]) -> list[Adapter]:
-        """The adapters, one for each rank."""
+        """Draw the adapters, one per rank."""
         return [
             draw_adapter(adapted, rank, rank, alpha, self.kind)
             for rank, alpha in zip(self.ranks, self.alphas, strict=True)
         ]
 
     def states(self, adapted: Sequence[Adapted]) -> Adapter:
-        """What the model's variables are to be set to."""
+        """Return the values of the model's variables."""
         return blend(*self.drawn(adapted)) if self.ranks else draw_adapter(adapted, 0, 0)
 
 
@@ -187,4 +186,4 @@ WISHES = {
     "two at once": Wish((8, 3), (0.5, -1.5)),
     "f16": Wish((8,), (1.0,), "f16"),
 }
-"""What tests/goldens/adapters.json has answers to; all but the last are of one pipeline."""
+"""Cases of tests/goldens/adapters.json; all but the last use one pipeline."""

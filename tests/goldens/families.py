@@ -1,8 +1,8 @@
-"""Makes folders of tiny models of many families, with seeded random weights, the same anywhere.
+"""Folders of tiny models of many families, with seeded random weights that are equal everywhere.
 
-``families.json`` has each model's config as transformers writes it, and the names and shapes of the
-tensors that transformers keeps for it; both are made by ``tools/make_family_goldens.py``. The
-weights are drawn anew: numpy's RandomState gives the same numbers in every version.
+``families.json`` has each model's config as transformers writes it, and names and shapes of the
+tensors that transformers stores; ``tools/make_family_goldens.py`` writes it. Weights are drawn
+again, as numpy's RandomState returns equal numbers in every version.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 DESCRIPTIONS = Path(__file__).with_name("families.json")
 
 LENGTHS = (1, 7, 100)
-"""Tokens of the prompts; the longest is longer than any sliding window."""
+"""Prompt lengths in tokens; the longest is longer than any sliding window."""
 
 PADDING = 5
-"""Zeros that a padded prompt's attention mask begins with."""
+"""Number of zeros at the beginning of a padded prompt's attention mask."""
 
 PADDED = 40
 """Length of a padded prompt, padding included."""
@@ -29,24 +29,24 @@ GREEDY_TOKENS = 32
 
 
 def descriptions() -> dict[str, Any]:
-    """Config, element type and tensors' shapes of each model, by name."""
+    """Read config, element type and tensor shapes of each model, by name."""
     return json.loads(DESCRIPTIONS.read_text())
 
 
 def prompt(config: Mapping[str, Any], length: int) -> np.ndarray:
-    """Token ids, i64 [1, length]."""
+    """Draw token ids, i64 [1, length]."""
     return np.random.RandomState(length).randint(0, config["vocab_size"], (1, length))
 
 
 def padded_prompt(config: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Token ids, attention mask and positions of a prompt padded to the left, i64 [1, PADDED]."""
+    """Return ids, mask and positions of a prompt padded on the left, i64 [1, PADDED]."""
     mask = np.ones((1, PADDED), np.int64)
     mask[:, :PADDING] = 0
     return prompt(config, PADDED), mask, np.maximum(np.cumsum(mask, 1) - 1, 0)
 
 
 def recorded_rows(length: int) -> np.ndarray:
-    """The tokens of a prompt whose logits are kept: the last one, and every ninth before it."""
+    """Return the tokens whose logits are stored: the last one, and every ninth before it."""
     return np.arange(length - 1, -1, -9)[::-1]
 
 
@@ -60,7 +60,7 @@ def draw(shapes: Mapping[str, list[int]]) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def encode(values: np.ndarray, element: str) -> bytes:
-    """Values as F32, F16 or BF16; bf16 by dropping bits."""
+    """Encode values as F32, F16 or BF16, which is truncated."""
     if element == "BF16":
         return (values.view(np.uint32) >> 16).astype(np.uint16).tobytes()
     return values.astype({"F16": np.float16, "F32": np.float32}[element]).tobytes()

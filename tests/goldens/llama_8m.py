@@ -1,8 +1,8 @@
-"""Makes the folder of llama-8m: a real architecture with seeded random weights, the same anywhere.
+"""Folder of llama-8m: a real architecture with seeded random weights that are equal everywhere.
 
-Eight million parameters are too many to commit, so they are drawn anew: numpy's RandomState gives
-the same numbers in every version. Norms are not all one, and weights are wide enough that greedy
-decoding does not repeat one token for ever.
+Eight million parameters are too many to commit, so they are drawn again: numpy's RandomState
+returns equal numbers in every version. Norms are not all 1, and weights are large enough that
+greedy decoding does not repeat one token forever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One model compiled by this stack and by the real NPUW, told the same."""
+"""One model compiled by this stack and by the real NPUW, run on the same inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 
 
 class Chat:
-    """A conversation with either of them."""
+    """Conversation with a model compiled by either implementation."""
 
     def __init__(self, compiled: Any) -> None:
         self.request = compiled.create_infer_request()
@@ -27,7 +27,7 @@ class Chat:
             self._known = {name for port in compiled.inputs for name in port.names}
 
     def tell(self, ids: np.ndarray, back: int = 0) -> np.ndarray:
-        """Say tokens i64 [n], going back a few first; give the last one's logits."""
+        """Run tokens i64 [n] after rewinding by ``back``; return the last token's logits."""
         self.said -= back
         total = self.said + len(ids)
         inputs = {
@@ -47,7 +47,7 @@ class Chat:
         self.said = 0
 
     def greedy(self, ids: np.ndarray, most: int) -> Iterator[int]:
-        """Answer a prompt, until that is no longer possible."""
+        """Generate at most ``most`` greedy tokens after a prompt."""
         for _ in range(most):
             token = int(self.tell(ids).argmax())
             yield token
@@ -55,11 +55,11 @@ class Chat:
 
 
 class Both:
-    """One IR compiled by both, with the same lengths."""
+    """One IR compiled by both implementations, with the same lengths."""
 
     def __init__(self, path: Path, options: dict[str, Any]) -> None:
         real = ov.Core()
-        # NPUW counts the tokens of all requests of a compiled model together: one request each.
+        # NPUW counts tokens of all requests of a compiled model together, so each model has one.
         config = ON_CPU | EXACTLY | options
         self.real = real.compile_model(real.read_model(path), "NPU", config)
         self.theirs = Chat(self.real)
@@ -74,7 +74,7 @@ class Both:
         self.ours.reset()
 
     def check(self, ids: np.ndarray, back: int = 0) -> int:
-        """Tell both the same; give the token that both choose."""
+        """Run tokens in both; check that logits agree, and return the greedy token."""
         expected, found = self.theirs.tell(ids, back), self.ours.tell(ids, back)
         error = distance(found, expected)
         assert error <= 1e-4, f"{len(ids)} tokens at {self.ours.said}: {error:.1e}"

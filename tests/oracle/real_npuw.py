@@ -1,7 +1,7 @@
-"""How the real NPUW is asked to run without an NPU, and to compute in f32 from end to end.
+"""Options that run the real NPUW without an NPU, in f32 throughout.
 
-Its submodels run on OpenVINO's CPU plugin then (fact sheet npuw §e.1). Left to itself it computes
-in f16 here and there.
+Its submodels then run on OpenVINO's CPU plugin (fact sheet npuw §e.1). By default it computes
+partly in f16.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ EXACT = {
     "KV_CACHE_PRECISION": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
 }
-"""Lets the CPU plugin compute as the IR says."""
+"""Makes the CPU plugin compute in the IR's element types."""
 
 ON_CPU: dict[str, Any] = {
     "NPU_USE_NPUW": "YES",
@@ -32,4 +32,4 @@ EXACTLY = EXACT | {
     "NPUW_DCOFF_SCALE": "NO",
     "NPUW_DQ": "NO",
 }
-"""Links in f32, and weights decompressed by the CPU plugin: not to f16, nor dynamically."""
+"""Links in f32; the CPU plugin decompresses weights, not to f16 and not dynamically."""

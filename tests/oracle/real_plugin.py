@@ -1,7 +1,7 @@
-"""Blobs in the real NPU plugin of OpenVINO: what of them it would give to a driver.
+"""Import of blobs by OpenVINO's real NPU plugin: the payload that it passes to a driver.
 
-Without a driver the plugin reads no blob at all. So it gets one that takes graphs and creates none
-(``level_zero_shim.c``), in a process of its own, as a driver is there or not for all of a process.
+Without a driver the plugin reads no blob. A stub driver (``level_zero_shim.c``) accepts graphs and
+creates none. It runs in a separate process, as a driver is present or absent for a whole process.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from pathlib import Path
 SHIM = Path(__file__).with_name("level_zero_shim.c")
 
 NO_GRAPH = "ZE_RESULT_ERROR_UNINITIALIZED"
-"""What the shim answers."""
+"""Error message of the stub driver."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What became of a blob."""
+    """Result of importing a blob."""
 
     payload: str | None
-    """SHA-256 of what the driver got; None if the plugin refused the blob."""
+    """SHA-256 of the payload that the driver received; None if the plugin rejected the blob."""
     error: str
 
 
 def compiler() -> str | None:
-    """The C compiler, if there is one."""
+    """Return the path of the C compiler, or None."""
     return shutil.which("cc") if sys.platform == "linux" else None
 
 
 def digest(payload: bytes) -> str:
-    """What stands for a payload."""
+    """Return the digest of a payload."""
     return hashlib.sha256(payload).hexdigest()
 
 
 def import_all(
     blobs: Sequence[bytes], folder: Path, options: Mapping[str, str] | None = None
 ) -> list[Read]:
-    """Let the real plugin import blobs.
+    """Import blobs with the real plugin.
 
     Args:
         blobs: any bytes.
-        folder: where the shim and the blobs go.
-        options: of all of them.
+        folder: folder for the stub and the blobs.
+        options: options for all blobs.
     """
     library = folder / "libze_loader.so.1"
     if not library.exists():
@@ -76,7 +76,7 @@ def _main(folder: Path, count: int, options: dict[str, str]) -> None:
     shim = ctypes.CDLL(str(folder / "libze_loader.so.1"))
     size = ctypes.c_uint64.in_dll(shim, "given_size")
     core = ov.Core()
-    assert "NPU" in core.available_devices, "it found the shim"
+    assert "NPU" in core.available_devices, "the plugin must find the stub"
     found: list[dict[str, str | None]] = []
     for number in range(count):
         size.value = 0

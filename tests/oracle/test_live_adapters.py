@@ -1,7 +1,7 @@
-"""LoRA adapters beside the real OpenVINO: the graph they are put into, and what it says.
+"""LoRA adapters compared to the real OpenVINO: the adapted graph, and its results.
 
-That the graph is openvino_genai's is seen in two ways: it has the same variables, and the real CPU
-plugin, which runs it, says the same tokens as openvino_genai. Then ours is held against that.
+Two checks show that the graph is openvino_genai's: it has the same variables, and on the real CPU
+plugin it generates the same tokens as openvino_genai. This stack is then compared to the graph.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ NAMES = ("llama_fp16", "llama_int4", "gemma2_fp16")
 
 @pytest.fixture(scope="module")
 def golden() -> Mapping[str, Any]:
-    """See tools/make_adapter_goldens.py."""
+    """Golden values of tools/make_adapter_goldens.py."""
     return json.loads((GOLDENS / "adapters.json").read_text())
 
 
 class Talk:
-    """A request of either, spoken to in tokens."""
+    """Request of either implementation that runs tokens."""
 
     def __init__(self, request: Any) -> None:
         self.request = request
@@ -57,7 +57,7 @@ class Talk:
         return self
 
     def tell(self, ids: list[int]) -> np.ndarray:
-        """Give the logits of the last token."""
+        """Run tokens; return the last one's logits."""
         total = self.said + len(ids)
         self.request.infer(
             {
@@ -88,7 +88,7 @@ def test_the_graph_has_openvino_genais_variables(adapt, golden, name) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_graph_says_on_the_real_cpu_what_openvino_genai_says(
+def test_the_graph_on_the_real_cpu_generates_openvino_genais_tokens(
     adapt, load_module, golden, name
 ) -> None:
     tools = load_module(GOLDENS / "adapters.py")
@@ -105,7 +105,7 @@ def test_the_graph_says_on_the_real_cpu_what_openvino_genai_says(
 
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_int8", "llama_deep_fp16", "phi3_fp16"])
 @pytest.mark.parametrize("device", ["NPU", "CPU"])
-def test_conversations_agree_whatever_their_adapters(adapt, name, device) -> None:
+def test_conversations_with_changing_adapters_agree(adapt, name, device) -> None:
     """Two requests take turns; each changes adapters in the middle of a conversation."""
     model = adapt(name)
     theirs, config = real(model.path), LENGTHS | {"NPUW_DEVICES": device}

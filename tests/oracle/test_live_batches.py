@@ -1,4 +1,4 @@
-"""Open batches beside the real OpenVINO's CPU, which takes them as they are."""
+"""Dynamic batch sizes compared to the real OpenVINO's CPU plugin, which supports them directly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oracle
 
 
 @pytest.mark.parametrize("batch", [-1, 5])
-def test_batches_are_what_openvino_computes(batch: int, tmp_path: Path) -> None:
+def test_batches_equal_openvinos(batch: int, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     write_ir(scorer(batch), path)
     theirs = ov.Core().compile_model(path, "CPU", EXACT)
@@ -38,7 +38,7 @@ def test_batches_are_what_openvino_computes(batch: int, tmp_path: Path) -> None:
             np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
-def test_a_tensor_for_each_item_is_what_openvino_computes(tmp_path: Path) -> None:
+def test_a_batch_of_separate_tensors_equals_openvinos(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     write_ir(scorer(-1), path)
     ours = Core().compile_model(path, "NPU", EXACT).create_infer_request()

@@ -1,4 +1,4 @@
-"""Models with other axes beside the real OpenVINO and the real NPUW, which is told of them."""
+"""Models with other cache axes, compared to the real OpenVINO and to the real NPUW."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYOUTS = pytest.mark.parametrize("layout", [CHATGLM, QWEN], ids=["chatglm", "qw
 
 
 @LAYOUTS
-def test_the_real_npuw_says_the_same(demo_ir: Path, layout: Layout, tmp_path: Path) -> None:
+def test_tokens_equal_those_of_the_real_npuw(demo_ir: Path, layout: Layout, tmp_path: Path) -> None:
     both = Both(laid_out(demo_ir, layout, tmp_path), LENGTHS | axes_of(layout))
     for seed, count in enumerate((60, 3, 128)):
         both.reset()
@@ -25,9 +25,7 @@ def test_the_real_npuw_says_the_same(demo_ir: Path, layout: Layout, tmp_path: Pa
 
 
 @LAYOUTS
-def test_openvino_says_the_same_and_shows_the_same_states(
-    demo_ir: Path, layout: Layout, tmp_path: Path
-) -> None:
+def test_logits_and_states_equal_openvinos(demo_ir: Path, layout: Layout, tmp_path: Path) -> None:
     path = laid_out(demo_ir, layout, tmp_path)
     theirs = ov.Core().compile_model(path, "CPU", EXACT)
     chats = [Chat(theirs), Chat(ours(path, CHUNKED))]

@@ -1,4 +1,4 @@
-"""Compressed rotary frequencies beside the real OpenVINO, which decompresses them in f32."""
+"""Compressed rotary frequencies compared to the real OpenVINO, which decompresses them in f32."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 4000
 
 @pytest.mark.parametrize("table", [True, False])
 @pytest.mark.parametrize(("precision", "bound"), [("f32", 1e-5), ("f16", 1e-3)])
-def test_angles_of_late_positions_are_openvinos(
+def test_rotary_embeddings_of_late_positions_equal_openvinos(
     tmp_path: Path, table: bool, precision: str, bound: float
 ) -> None:
     model = compressed_angles()

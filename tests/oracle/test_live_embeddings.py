@@ -1,7 +1,7 @@
-"""Models that take or give more than ids and logits, here and in the real NPUW, live.
+"""Models with inputs or outputs besides ids and logits, compared to the real NPUW, live.
 
-The language parts of models that see take embeddings, and features of images or what each layer
-takes beside; Eagle's target gives hidden states, and its draft takes them.
+Language parts of vision models take embeddings, and image features or inputs of each layer;
+Eagle's target returns hidden states, and its draft model takes them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WHOLE = LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"}
 
 
 class Model:
-    """A restored IR, and what it is told."""
+    """Restored IR, and its inputs."""
 
     def __init__(self, path: Path, drawn: Any) -> None:
         self.path = path
@@ -87,15 +87,15 @@ MODELS = ("llava", "qwen2_vl", "qwen2_5_vl", "gemma3", "qwen3_vl")
 @pytest.mark.parametrize(
     ("name", "way"), [*((name, way) for name in MODELS for way in WAYS), ("gemma3n", "whole")]
 )
-def test_the_real_npuw_says_the_same(model: Any, name: str, way: str) -> None:
+def test_logits_equal_those_of_the_real_npuw(model: Any, name: str, way: str) -> None:
     one, options = model(name), WAYS[way]
     theirs, ours = one.theirs("NPU", NPUW | options), one.ours(options)
     for begin, end in ((0, 100), *((at, at + 1) for at in range(100, 112))):
         assert distance(ours(begin, end), theirs(begin, end)) <= 1e-4
 
 
-def test_images_are_cut_there_and_refused_here(model: Any) -> None:
-    """Read whole, both say the same; in chunks theirs says something else, without a word."""
+def test_npuw_splits_images_between_chunks_and_we_reject_them(model: Any) -> None:
+    """Both agree on whole prompts; in chunks NPUW's logits differ, without an error."""
     one = model("gemma3_types")
     expected = one.theirs("CPU", {})(0, 100)
     assert distance(one.ours(WHOLE)(0, 100), expected) <= 1e-4
@@ -103,19 +103,19 @@ def test_images_are_cut_there_and_refused_here(model: Any) -> None:
     with pytest.raises(RuntimeError, match="PREFILL_HINT"):
         one.ours(CHUNKED)
     chunked = one.theirs("NPU", NPUW | CHUNKED)(0, 100)
-    assert distance(chunked, expected) > 1e-3, "they mended it: tell so in the README"
+    assert distance(chunked, expected) > 1e-3, "fixed in NPUW: update the README"
 
 
-def test_features_of_images_are_mixed_up_there_and_not_here(model: Any) -> None:
-    """Of an IR as exporters write it now; theirs says something else, without a word."""
+def test_npuw_mixes_up_image_features_and_we_do_not(model: Any) -> None:
+    """NPUW's logits for an IR of current exporters differ, without an error."""
     one = model("qwen3_vl_gathered")
     expected = one.theirs("CPU", {})(0, 100)
     assert distance(one.ours(CHUNKED)(0, 100), expected) <= 1e-4
-    assert distance(one.theirs("NPU", NPUW | WHOLE)(0, 100), expected) > 1e-3, "tell it the README"
+    assert distance(one.theirs("NPU", NPUW | WHOLE)(0, 100), expected) > 1e-3, "update the README"
 
 
-def test_an_image_behind_the_prompt_is_forgotten_there_and_not_here(model: Any) -> None:
-    """A step takes zeros in the place of its features there."""
+def test_npuw_drops_an_image_after_the_prompt_and_we_do_not(model: Any) -> None:
+    """A step of NPUW has zeros in place of the image features."""
     one = model("qwen3_vl")
     one.drawn.marks[0, 100] = True
     found = []
@@ -124,12 +124,12 @@ def test_an_image_behind_the_prompt_is_forgotten_there_and_not_here(model: Any) 
         found.append(tell(100, 101))
     expected, ours, theirs = found
     assert distance(ours, expected) <= 1e-4
-    assert distance(theirs, expected) > 1e-3, "they mended it: tell so in the README"
+    assert distance(theirs, expected) > 1e-3, "fixed in NPUW: update the README"
 
 
 @pytest.fixture(scope="module")
 def images(model: Any) -> Any:
-    """Ours by chunk sizes, and OpenVINO's CPU plugin, which reads all at once."""
+    """Models of this stack by chunk size, and OpenVINO's CPU plugin, which reads whole prompts."""
     one = model("qwen3_vl")
     sizes = (16, 64)
     ours = {size: one.ours(LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": size}) for size in sizes}
@@ -143,10 +143,10 @@ def images(model: Any) -> Any:
     st.integers(2, 120),
     st.integers(0, 4),
 )
-def test_images_may_be_anywhere(
+def test_images_at_any_position_agree(
     images: Any, chunk: int, runs: list[tuple[int, int]], prompt: int, steps: int
 ) -> None:
-    """Images are runs of text and of tokens of an image, one after the other; in steps, too."""
+    """Alternating runs of text and image tokens, in prompts and in steps."""
     drawn, ours, theirs = images
     marks = np.concatenate([np.repeat([False, True], run) for run in [*runs, (160, 0)]])
     drawn.marks = marks[None, :160]
@@ -156,7 +156,7 @@ def test_images_may_be_anywhere(
 
 @pytest.fixture(scope="module")
 def turns(model: Any) -> Any:
-    """Ours, which goes back, and OpenVINO's CPU plugin, which is told all anew."""
+    """Models of this stack, which rewind, and OpenVINO's CPU plugin, which starts over."""
     options = CHUNKED | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
     found = {}
     for name in ("llava", "qwen2_vl"):
@@ -168,7 +168,7 @@ def turns(model: Any) -> Any:
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(0, 100), st.integers(1, 60)), min_size=1, max_size=5))
-def test_going_back_and_on_is_as_if_all_was_said_at_once(
+def test_rewinding_and_continuing_equals_a_whole_prompt(
     turns: Any, name: str, jumps: list[tuple[int, int]]
 ) -> None:
     ours, theirs = turns[name]
@@ -182,10 +182,10 @@ def test_going_back_and_on_is_as_if_all_was_said_at_once(
 
 
 @pytest.mark.parametrize("options", [WHOLE, CHUNKED], ids=["whole", "chunked"])
-def test_states_of_each_token_are_those_of_the_real_npuw(
+def test_hidden_states_of_tokens_equal_the_real_npuws(
     load_module: Callable[[Path], Any], tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """Theirs are padded on the left, or not; the last ones are the tokens'."""
+    """NPUW pads its hidden states on the left in some cases; the last rows are the tokens'."""
     restore = load_module(VLM.parent / "restore.py").restore
     path = restore(VLM.parent / "eagle", "target", tmp_path)
     eagle = {"NPUW_EAGLE": "YES", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
@@ -209,10 +209,10 @@ def test_states_of_each_token_are_those_of_the_real_npuw(
 
 
 @pytest.mark.parametrize("options", [WHOLE, CHUNKED], ids=["whole", "chunked"])
-def test_a_draft_takes_the_states_of_the_target_and_gives_its_own(
+def test_a_draft_takes_the_targets_hidden_states_and_returns_its_own(
     load_module: Callable[[Path], Any], tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """The real NPUW gives those of the last token of a prompt, or chunk; steps give all."""
+    """The real NPUW returns those of a prompt's or chunk's last token; steps return all."""
     restore = load_module(VLM.parent / "restore.py").restore
     path = restore(VLM.parent / "eagle", "draft", tmp_path)
     eagle = {"NPUW_EAGLE": "YES", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
@@ -220,7 +220,7 @@ def test_a_draft_takes_the_states_of_the_target_and_gives_its_own(
     model = core.read_model(path)
     for result in model.get_results():
         if "last_hidden_state" in result.output(0).get_names():
-            # As openvino_genai says it, so that they are not taken for logits.
+            # Marked as in openvino_genai, as otherwise NPUW takes the states for logits.
             result.get_rt_info()["manually_added_output"] = True
     theirs = core.compile_model(model, "NPU", EXACT | NPUW | options | eagle)
     whole = core.compile_model(path, "CPU", EXACT).create_infer_request()

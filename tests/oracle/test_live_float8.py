@@ -1,4 +1,4 @@
-"""Floats of 8 bits beside the real OpenVINO: each code, and millions of numbers, bit by bit."""
+"""8-bit floats compared to the real OpenVINO: each code, and millions of values, bitwise."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def of_one_input(element: str, build: Callable[[ov.Node], ov.Node]) -> ov.Model:
 
 
 def theirs(model: ov.Model, x: np.ndarray) -> np.ndarray:
-    """What OpenVINO computes."""
+    """Run a model on OpenVINO."""
     compiled = ov.Core().compile_model(model, "CPU", EXACT)
     tensor = ov.Tensor(x, x.shape, model.inputs[0].element_type)
     return np.array(compiled(tensor)[0])
 
 
 def converted(x: np.ndarray, source: str, target: str) -> np.ndarray:
-    """What OpenVINO converts to; it shows f8 as bytes."""
+    """Convert with OpenVINO, which returns f8 as bytes."""
     return theirs(of_one_input(source, lambda node: op.convert(node, target)), x)
 
 
 def numbers() -> np.ndarray:
-    """Any f32, and those around ties of f8 and of f16; NaNs are the one that numpy makes."""
+    """Return random f32 values, and values around ties of f8 and f16, with only numpy's NaN."""
     random = np.random.default_rng(0)
     anything = random.integers(0, 1 << 32, 2_000_000, dtype=np.uint32)
     head = random.integers(0, 1 << 13, 1_000_000, dtype=np.uint32) << 19
@@ -61,10 +61,10 @@ def halves() -> np.ndarray:
 
 
 def doubled(x: np.ndarray) -> np.ndarray:
-    """What OpenVINO 2026.4 makes f16 that is too large, and f8e5m2 of that.
+    """Return where OpenVINO 2026.4 doubles f16, and f8e5m2 computed from it.
 
-    Numbers so little below a power of two that they are rounded to it, where f16 has no leading
-    one: its own conversion carries into the exponent twice.
+    These are values so little below a power of two that they are rounded to it, in the range of
+    subnormal f16: OpenVINO's conversion carries into the exponent twice.
     """
     half = np.minimum(np.abs(x), 1).astype(np.float16)
     power = np.log2(np.where(half > 0, half.astype(np.float64), 1))
@@ -73,7 +73,7 @@ def doubled(x: np.ndarray) -> np.ndarray:
 
 
 @TYPES
-def test_each_code_is_worth_what_openvino_says(kind: str) -> None:
+def test_each_code_has_openvinos_value(kind: str) -> None:
     for target in ("f32", "f16"):
         ours = convert_values(CODES, kind, target)
         assert np.array_equal(ours, converted(CODES, kind, target), equal_nan=True)
@@ -81,7 +81,7 @@ def test_each_code_is_worth_what_openvino_says(kind: str) -> None:
 
 @TYPES
 @SOURCES
-def test_numbers_are_rounded_as_openvino_rounds_them(kind: str, source: str) -> None:
+def test_values_are_rounded_like_openvinos(kind: str, source: str) -> None:
     x = numbers() if source == "f32" else halves()
     with np.errstate(all="ignore"):
         ours, others = convert_values(x, source, kind), converted(x, source, kind)
@@ -92,8 +92,8 @@ def test_numbers_are_rounded_as_openvino_rounds_them(kind: str, source: str) -> 
 
 
 @TYPES
-def test_a_fake_convert_is_what_openvino_computes(kind: str, tmp_path: Path) -> None:
-    """To the last bit, for each way to write it; a NaN is the least number to OpenVINO."""
+def test_a_fake_convert_equals_openvinos(kind: str, tmp_path: Path) -> None:
+    """Bitwise, for each form of the op; OpenVINO treats a NaN as the least number."""
     random = np.random.default_rng(1)
     x = np.concatenate([random.standard_normal(100_000) * s for s in (1e-3, 1, 100, 1e5)])
     x = np.append(x, [np.inf, -np.inf, 0.0, -0.0]).astype(np.float32)
@@ -115,7 +115,7 @@ def test_a_fake_convert_is_what_openvino_computes(kind: str, tmp_path: Path) -> 
 
 
 @TYPES
-def test_the_device_computes_it_too(kind: str, tmp_path: Path) -> None:
+def test_a_fake_convert_on_the_device_equals_openvinos(kind: str, tmp_path: Path) -> None:
     x = np.random.default_rng(2).standard_normal((64, 96)).astype(np.float32) * 20
     scale = np.linspace(0.5, 40, 96, dtype=np.float32)[None]
     parameter = op.parameter([64, 96], ov.Type.f32, name="x")

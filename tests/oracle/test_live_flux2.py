@@ -1,4 +1,4 @@
-"""The models of a FLUX.2 beside the real NPUW's, live: the same options, the same numbers."""
+"""FLUX.2's models compared to the real NPUW, live: with the same options, outputs are equal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ THROUGH_NPUW = {"NPU_USE_NPUW": "YES", "NPUW_FLUX2": "YES"}
 
 
 @pytest.mark.parametrize("name", ["transformer", "vae_decoder", "vae_encoder"])
-def test_both_compute_the_same(restored: Callable[[Path, str], Path], name: str) -> None:
-    """Of inputs that nobody has seen before."""
+def test_outputs_equal_npuws(restored: Callable[[Path, str], Path], name: str) -> None:
+    """Inputs are random, not those of the golden files."""
     path = restored(FLUX2, name)
     draw = np.random.default_rng()
     given = {

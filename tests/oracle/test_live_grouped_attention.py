@@ -1,9 +1,9 @@
-"""Stateful ONNX decoders here, by OpenVINO's CPU plugin and by the real NPUW, live, side by side.
+"""Stateful ONNX decoders compared to OpenVINO's CPU plugin and to the real NPUW, live.
 
-OpenVINO reads them from ONNX, and they are made stateful as the golden script does it. The real
-NPUW agrees with itself alone where a prompt is just one chunk; whole prompts it does not compile,
-shorter ones leave its cache, and longer ones forget what is before the last chunk. Should one of
-these fail with a newer ``openvino``, then it was mended.
+OpenVINO reads them from ONNX, and they are made stateful as in the golden script. The real NPUW
+agrees only if the prompt is exactly one chunk: it does not compile whole prompts, shorter prompts
+address rows outside of its cache, and longer ones forget the tokens before the last chunk. If one
+of these tests fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VOCABULARY = 60
 
 
 class Reader:
-    """One conversation; what it says is read at once or in pieces, and may be taken back."""
+    """Conversation that runs tokens in one or several inferences, and can be rewound."""
 
     def __init__(self, compiled: Any, positions: bool) -> None:
         self._request = compiled.create_infer_request()
@@ -41,7 +41,7 @@ class Reader:
         self.told: list[int] = []
 
     def tell(self, ids: Sequence[int]) -> np.ndarray:
-        """Say more; give the last token's logits."""
+        """Run further tokens; return the last one's logits."""
         begin, end = len(self.told), len(self.told) + len(ids)
         feeds = {
             "input_ids": np.array([ids], np.int64),
@@ -57,7 +57,7 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def tool(load_module: Callable[[Path], Any], monkeypatch_module: pytest.MonkeyPatch) -> Any:
-    """The script that made the golden files: it knows how models are made stateful."""
+    """The script that wrote the golden files, which makes models stateful."""
     monkeypatch_module.syspath_prepend(str(ROOT / "tools"))
     return load_module(ROOT / "tools" / "make_stateful_gqa_goldens.py")
 
@@ -70,7 +70,7 @@ def monkeypatch_module() -> Any:
 
 @pytest.fixture(scope="module")
 def theirs(tool: Any, grouped: Path) -> Callable[..., Reader]:
-    """Begin a conversation with the stateful model on OpenVINO."""
+    """Return a function that begins a conversation with the stateful model on OpenVINO."""
     compiled = {
         kind: ov.Core().compile_model(tool.stateful(grouped / f"{kind}.onnx"), "CPU", EXACT)
         for kind in KINDS
@@ -80,7 +80,7 @@ def theirs(tool: Any, grouped: Path) -> Callable[..., Reader]:
 
 @pytest.fixture(scope="module")
 def ours(grouped: Path) -> Callable[..., Reader]:
-    """Begin a conversation with its static models."""
+    """Return a function that begins a conversation with this stack's static models."""
     options = CHUNKED | F32 | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
     ways = {"chunked": options, "whole": WHOLE | F32 | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}}
     compiled = {
@@ -103,7 +103,7 @@ def distance(found: np.ndarray, expected: np.ndarray) -> float:
     steps=st.lists(st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=8), max_size=6),
     back=st.integers(0, 20),
 )
-def test_it_is_the_unpadded_model(
+def test_logits_equal_the_unpadded_models(
     ours: Any,
     theirs: Any,
     kind: str,
@@ -119,7 +119,7 @@ def test_it_is_the_unpadded_model(
     assert distance(mine.tell([5, 4, 3]), theirs(kind).tell(mine.told)) <= 1e-5
 
 
-def test_the_golden_files_are_what_openvino_writes_and_says(
+def test_the_golden_files_equal_openvinos_output(
     tool: Any, grouped: Path, theirs: Any, tmp_path: Path
 ) -> None:
     said = np.load(GOLDENS / "stateful_gqa" / "plain.npz")
@@ -129,17 +129,17 @@ def test_the_golden_files_are_what_openvino_writes_and_says(
 
 
 def npuw(tool: Any, grouped: Path, options: dict[str, Any]) -> Reader:
-    """A conversation with the real NPUW, for which the model takes position_ids."""
+    """Begin a conversation with the real NPUW, for which the model takes position_ids."""
     model = tool.stateful(grouped / "positions.onnx")
     return Reader(ov.Core().compile_model(model, "NPU", ON_CPU | EXACTLY | options), True)
 
 
-def test_npuw_does_not_compile_it_whole(tool: Any, grouped: Path) -> None:
+def test_npuw_does_not_compile_whole_prompts(tool: Any, grouped: Path) -> None:
     with pytest.raises(RuntimeError, match="RemoveEmptyKVInputs"):
         npuw(tool, grouped, WHOLE)
 
 
-def test_npuw_reads_a_prompt_of_one_chunk_alone(
+def test_npuw_agrees_on_a_prompt_of_exactly_one_chunk(
     tool: Any, grouped: Path, ours: Any, theirs: Any
 ) -> None:
     ids = [n % VOCABULARY for n in range(7, 60, 3)]
@@ -154,7 +154,7 @@ def test_npuw_reads_a_prompt_of_one_chunk_alone(
 
 
 @pytest.mark.parametrize("count", [8, 50])
-def test_npuw_reads_no_other_prompt(tool: Any, grouped: Path, theirs: Any, count: int) -> None:
+def test_npuw_fails_on_other_prompts(tool: Any, grouped: Path, theirs: Any, count: int) -> None:
     ids = [n * 7 % VOCABULARY for n in range(count)]
     read = npuw(tool, grouped, CHUNKED)
     if count < 16:

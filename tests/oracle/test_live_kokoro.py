@@ -1,8 +1,8 @@
-"""A Kokoro and the real OpenVINO side by side, live: its CPU plugin, and its NPUW.
+"""A Kokoro model compared to the real OpenVINO, live: its CPU plugin, and its NPUW.
 
-Left to itself the real NPUW rounds what links its submodels to f16 (NPUW_F16IC); phases that are π
-or -π as rounding has it make that heard. Without, and in f32, both say the same:
-each computes on the same plugin, and draws the same numbers.
+By default the real NPUW rounds links between submodels to f16 (NPUW_F16IC), which is audible, as
+rounding decides between phases π and -π. In f32 both agree: both compute on the same plugin, and
+draw the same random numbers.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NPUW = KOKORO | {
     "INFERENCE_PRECISION_HINT": "f32",
 }
 CUTS = [(200, 20), (40, 9), (30, 0), (25, 16)]
-"""Blocks and overlaps: what is default, an odd one, none, and nearly as much as the real one does:
-where blocks step by less than half of the overlap, it reads what is before its first frame."""
+"""Blocks and overlaps: the default, an odd one, none, and nearly NPUW's largest: if blocks step by
+less than half of the overlap, it reads before its first frame."""
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,12 @@ def ours(model: Path, **more: object) -> Any:
 
 
 def npuw(model: Path, **more: object) -> Any:
-    """The real one; what is random begins anew with a new core."""
+    """Create a request of the real NPUW; a new core restarts its random numbers."""
     return ov.Core().compile_model(model, "NPU", NPUW | more).create_infer_request()
 
 
 def theirs(model: Path, length: int) -> Any:
-    """The model as a whole, for a text of that length."""
+    """Create a request of the unsplit model on the CPU plugin, for a text of this length."""
     core = ov.Core()
     whole = core.read_model(model)
     whole.reshape({"input_ids": [1, length], "ref_s": [1, 256], "speed": [1]})
@@ -64,13 +64,13 @@ def theirs(model: Path, length: int) -> Any:
 
 
 def say(request: Any, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Audio and durations, of whichever of them."""
+    """Return audio and durations of a request of either implementation."""
     found = [np.array(each) for each in request.infer(inputs).values()]
     return found[0], found[1]
 
 
 @pytest.mark.parametrize(("block", "overlap"), CUTS)
-def test_the_real_npuw_says_the_same(
+def test_audio_and_durations_equal_the_real_npuws(
     model: Path, text: Callable[..., Any], block: int, overlap: int
 ) -> None:
     cut = {"NPUW_KOKORO_BLOCK_SIZE": block, "NPUW_KOKORO_OVERLAP_SIZE": overlap}
@@ -82,10 +82,10 @@ def test_the_real_npuw_says_the_same(
 
 
 @pytest.mark.parametrize("length", [3, 7, 16, 23])
-def test_one_block_is_the_model_as_a_whole(
+def test_one_block_equals_the_unsplit_model(
     model: Path, text: Callable[..., Any], length: int
 ) -> None:
-    """Where the block has as many frames as the text; padding it has none then, and is not read."""
+    """The block has as many frames as the text; padding has no duration, and is not read."""
     audio, durations = say(theirs(model, length), text(length, length))
     cut = {"NPUW_KOKORO_BLOCK_SIZE": int(durations.sum()), "NPUW_KOKORO_OVERLAP_SIZE": 0}
     found, lasting = say(ours(model, **cut), text(length))
@@ -94,7 +94,7 @@ def test_one_block_is_the_model_as_a_whole(
     np.testing.assert_allclose(found, audio, atol=1e-5)
 
 
-def test_options_have_the_defaults_of_the_real_ones() -> None:
+def test_options_have_the_defaults_of_the_real_npuw() -> None:
     core, options = ov.Core(), parse_options({})
     assert core.get_property("NPU", "NPUW_KOKORO") == options.kokoro
     assert core.get_property("NPU", "NPUW_KOKORO_BLOCK_SIZE") == options.kokoro_block_size
@@ -103,10 +103,10 @@ def test_options_have_the_defaults_of_the_real_ones() -> None:
         core.get_property("NPU", "NPUW_KOKORO_OVERLAP")
 
 
-def test_an_overlap_of_a_whole_block_is_refused_by_both(
+def test_an_overlap_of_a_complete_block_is_rejected_by_both(
     model: Path, text: Callable[..., Any]
 ) -> None:
-    """The real one says so when it runs."""
+    """The real NPUW rejects the overlap at run time."""
     cut = {"NPUW_KOKORO_BLOCK_SIZE": 30, "NPUW_KOKORO_OVERLAP_SIZE": 30}
     with pytest.raises(RuntimeError, match="NPUW_KOKORO_OVERLAP_SIZE"):
         ours(model, **cut)
@@ -115,7 +115,7 @@ def test_an_overlap_of_a_whole_block_is_refused_by_both(
         real.infer(text(9))
 
 
-def test_blocks_that_step_by_less_than_they_hear_fail_in_the_real_one_alone(
+def test_blocks_that_step_by_less_than_their_context_fail_only_in_npuw(
     model: Path, text: Callable[..., Any]
 ) -> None:
     cut = {"NPUW_KOKORO_BLOCK_SIZE": 25, "NPUW_KOKORO_OVERLAP_SIZE": 24}
@@ -126,8 +126,8 @@ def test_blocks_that_step_by_less_than_they_hear_fail_in_the_real_one_alone(
     assert np.isfinite(audio).all()
 
 
-def test_links_of_f16_are_heard(model: Path, text: Callable[..., Any]) -> None:
-    """What the real NPUW does if nothing is said of it; we link submodels as precision says."""
+def test_links_of_f16_are_audible(model: Path, text: Callable[..., Any]) -> None:
+    """NPUW links submodels in f16 by default; this stack links them in the set precision."""
     cut = {"NPUW_KOKORO_BLOCK_SIZE": 42, "NPUW_KOKORO_OVERLAP_SIZE": 0}
     audio, durations = say(theirs(model, 9), text(9, 9))
     assert durations.sum() == 42

@@ -1,4 +1,4 @@
-"""K and V in floats of another type than activations, beside the real OpenVINO and its NPUW."""
+"""K and V in another float type than activations, compared to the real OpenVINO and its NPUW."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.oracle
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 CHUNKS = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
 BITS = {"f16": 11, "bf16": 8}
-"""Of a mantissa, with the one that is not stored."""
+"""Bits of the mantissa, the implicit one included."""
 IDS = np.random.default_rng(7).integers(0, 97, 110)
 Steps = Sequence[tuple[int, int]]
 STEPS: Steps = ((0, 100), *((past, past + 1) for past in range(100, 110)))
@@ -30,7 +30,7 @@ STEPS: Steps = ((0, 100), *((past, past + 1) for past in range(100, 110)))
 
 @pytest.fixture(scope="module")
 def xml(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny Llama as OpenVINO's IR."""
+    """IR of a tiny Llama."""
     folder = tmp_path_factory.mktemp("tiny")
     model = read_folder(write_tiny(folder))
     write_ir(model, folder / "openvino_model.xml")
@@ -38,14 +38,14 @@ def xml(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ours(xml: Path, steps: Steps = STEPS, **options: Any) -> np.ndarray:
-    """The logits of a prompt and of some steps."""
+    """Return the logits of a prompt and of some steps."""
     config = LENGTHS | {"INFERENCE_PRECISION_HINT": "f32"} | options
     request = Core().compile_model(xml, "NPU", config).create_infer_request()
     return np.stack([ask(request, IDS[None, begin:end], begin) for begin, end in steps])
 
 
 def theirs(compiled: ov.CompiledModel, steps: Steps = STEPS) -> np.ndarray:
-    """The same of the real one, which may want to be told of beams."""
+    """Return OpenVINO's logits of the same steps; its model may have beam_idx."""
     request, found = compiled.create_infer_request(), list[np.ndarray]()
     known = {name for port in compiled.inputs for name in port.names}
     for begin, end in steps:
@@ -61,10 +61,10 @@ def theirs(compiled: ov.CompiledModel, steps: Steps = STEPS) -> np.ndarray:
 
 
 def rounding(xml: Path, bits: int) -> ov.Model:
-    """The model with all rows rounded before they are stored or attended to.
+    """Return the model with all rows rounded before they are stored or attended to.
 
-    Numbers keep so many bits of their mantissa by Veltkamp's splitting: the CPU plugin takes two
-    Converts that undo one another out of a graph.
+    Veltkamp's splitting keeps ``bits`` bits of the mantissa: the CPU plugin would remove a pair
+    of Converts.
     """
     model = ov.Core().read_model(xml)
     factor = op.constant(np.float32(2 ** (24 - bits) + 1))
@@ -102,38 +102,38 @@ WAYS: dict[str, dict[str, str]] = {
 
 @pytest.fixture(scope="module", params=BITS)
 def rounded(xml: Path, request: pytest.FixtureRequest) -> tuple[str, np.ndarray]:
-    """A type, and what OpenVINO says of the model whose rows are rounded to it."""
+    """A type, and OpenVINO's logits of the model with rows rounded to the type."""
     compiled = ov.Core().compile_model(rounding(xml, BITS[request.param]), "CPU", EXACT)
     return request.param, theirs(compiled)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_rows_are_rounded_where_openvino_is_told_to(
+def test_logits_equal_openvinos_with_rounded_rows(
     xml: Path, rounded: tuple[str, np.ndarray], way: str
 ) -> None:
     kind, expected = rounded
     assert error(ours(xml, KV_CACHE_PRECISION=kind, **WAYS[way]), expected) <= 1e-5
 
 
-def test_rounding_makes_a_difference(xml: Path, rounded: tuple[str, np.ndarray]) -> None:
+def test_rounding_changes_the_logits(xml: Path, rounded: tuple[str, np.ndarray]) -> None:
     assert error(ours(xml), rounded[1]) > 1e-4
 
 
-def test_on_openvino_new_rows_are_rounded_when_they_are_stored(
+def test_on_openvinos_cpu_new_rows_are_rounded_when_they_are_stored(
     xml: Path, rounded: tuple[str, np.ndarray]
 ) -> None:
-    """An inference sees its own rows as they were: the plugin leaves their rounding out for f16."""
+    """An inference attends to its own unrounded rows: the plugin removes their rounding for f16."""
     kind, expected = rounded
     assert error(ours(xml, KV_CACHE_PRECISION=kind, NPUW_DEVICES="OPENVINO_CPU"), expected) < 2e-3
 
 
-def test_the_real_npuw_stores_f16_unless_told_otherwise(xml: Path) -> None:
-    """Token by token, as it reads the rows of a chunk before it rounds them."""
+def test_the_real_npuw_stores_f16_by_default(xml: Path) -> None:
+    """Tokens run one by one, as NPUW attends to a chunk's rows before it rounds them."""
     config = {**ON_CPU, **EXACTLY, **LENGTHS}
     del config["KV_CACHE_PRECISION"]
     steps = [(token, token + 1) for token in range(60)]
     real = theirs(ov.Core().compile_model(xml, "NPU", config), steps)
     exact, half = (ours(xml, steps, KV_CACHE_PRECISION=kind) for kind in ("f32", "f16"))
-    # Its first rows were seen unrounded by themselves; later on that hardly counts.
+    # NPUW attends to each new row unrounded, which hardly matters after the first rows.
     far, near = (np.abs(found - real)[20:].mean() for found in (exact, half))
     assert near < far / 2

@@ -1,9 +1,8 @@
-"""LFM-2 here, by OpenVINO's CPU plugin and by the real NPUW, live and side by side.
+"""LFM-2 compared to OpenVINO's CPU plugin and to the real NPUW, live.
 
-OpenVINO reads prompts whole. The exported graph forgets its state where several tokens go on behind
-others, and so does the real NPUW, chunk by chunk; whole prompts it fills up with padding, which
-makes nothing that is a number. Should one of these fail with a newer ``openvino``, then it was
-mended.
+OpenVINO reads whole prompts. The exported graph forgets its state when several tokens follow
+others, and so does the real NPUW, chunk by chunk; it pads whole prompts, which results in NaN. If
+one of these tests fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 WHOLE = LENGTHS | {"NPUW_LLM_PREFILL_HINT": "STATIC"}
 
 Reader = Callable[[Sequence[int], Sequence[int]], np.ndarray]
-"""Reads tokens, cut at some places; gives the last logits."""
+"""Runs tokens, split at given positions; returns the last logits."""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +70,7 @@ def distance(found: np.ndarray, expected: np.ndarray) -> float:
 
 @settings(max_examples=20, deadline=None)
 @given(ids=st.lists(st.integers(3, 999), min_size=2, max_size=100), data=st.data())
-def test_however_tokens_are_cut_it_is_the_whole_prompt(
+def test_tokens_split_anywhere_equal_the_whole_prompt(
     ours: Reader, theirs: Reader, ids: list[int], data: st.DataObject
 ) -> None:
     first = data.draw(st.integers(1, len(ids)))
@@ -84,7 +83,7 @@ def test_however_tokens_are_cut_it_is_the_whole_prompt(
     assert distance(ours(ids, cuts), theirs(ids, ())) <= 1e-5
 
 
-def test_openvino_forgets_its_state_where_several_tokens_go_on(theirs: Reader) -> None:
+def test_openvino_forgets_its_state_when_several_tokens_follow(theirs: Reader) -> None:
     ids = [*range(100, 150)]
     assert distance(theirs(ids, [30]), theirs(ids, ())) > 1e-2
     assert distance(theirs(ids, [49]), theirs(ids, ())) <= 1e-5
@@ -92,7 +91,7 @@ def test_openvino_forgets_its_state_where_several_tokens_go_on(theirs: Reader) -
 
 @pytest.mark.parametrize("most", [1, 8])
 def test_generated_tokens_have_openvinos_filters_in_8_bits(paths: Any, most: int) -> None:
-    """The exporter compresses the filters of prompts alone."""
+    """The exporter compresses only the filters for prompts."""
     read = reader(ov.Core().compile_model(paths("int8"), "CPU", EXACT))
     options = {"INFERENCE_PRECISION_HINT": "f32", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": most}
     ours = reader(Core().compile_model(paths("int8"), "NPU", CHUNKED | options))
@@ -102,7 +101,7 @@ def test_generated_tokens_have_openvinos_filters_in_8_bits(paths: Any, most: int
         assert distance(ours(ids, cuts), read(ids, cuts)) <= 1e-5
 
 
-def test_npuw_forgets_it_from_chunk_to_chunk(paths: Any, ours: Reader, theirs: Reader) -> None:
+def test_npuw_forgets_its_state_between_chunks(paths: Any, ours: Reader, theirs: Reader) -> None:
     ids = [*range(100, 150)]
     read = reader(ov.Core().compile_model(paths("fp16"), "NPU", ON_CPU | EXACTLY | CHUNKED))
     expected = theirs(ids, ())
@@ -110,7 +109,7 @@ def test_npuw_forgets_it_from_chunk_to_chunk(paths: Any, ours: Reader, theirs: R
     assert distance(ours(ids, ()), expected) <= 1e-5
 
 
-def test_npuw_gives_no_numbers_for_whole_prompts(paths: Any, theirs: Reader) -> None:
+def test_npuw_returns_nan_for_whole_prompts(paths: Any, theirs: Reader) -> None:
     ids = [*range(100, 150)]
     read = reader(ov.Core().compile_model(paths("fp16"), "NPU", ON_CPU | EXACTLY | WHOLE))
     assert np.isnan(read(ids, ())).all()

@@ -1,4 +1,4 @@
-"""LongRoPE beside the real NPUW: prompts longer than the original context, whole and in chunks."""
+"""LongRoPE compared to the real NPUW: prompts beyond the original context, whole and in chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def phi3(restored: Any) -> Path:
 
 
 def told(request: Any, count: int) -> np.ndarray:
-    """Logits of a prompt of so many tokens, and of some behind it."""
+    """Return the logits of a prompt of ``count`` tokens, and of some steps."""
     request.reset_state()
     ids = np.random.default_rng(0).integers(10, 500, (1, count + STEPS))
     found = list[np.ndarray]()
@@ -51,10 +51,10 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     [({}, 50, True), ({}, 62, True), ({}, 100, True), (CHUNKS, 62, True), (CHUNKS, 100, False)],
     ids=["short", "grows long", "long", "chunks", "long in chunks"],
 )
-def test_here_all_is_as_openvino_has_it_and_there_not_long_prompts_in_chunks(
+def test_logits_equal_openvinos_and_npuws_differ_for_long_prompts_in_chunks(
     phi3: Path, chunks: dict[str, int], count: int, same_there: bool
 ) -> None:
-    """There each chunk chooses its factors by its own positions."""
+    """NPUW chooses the factors of each chunk by the chunk's own positions."""
     core = ov.Core()
     plain = core.compile_model(phi3, "CPU", EXACT).create_infer_request()
     theirs = core.compile_model(core.read_model(phi3), "NPU", ON_CPU | EXACTLY | LENGTHS | chunks)

@@ -1,4 +1,4 @@
-"""Native blobs in the real NPU plugin, live: it gives a driver what we say the payload is."""
+"""Native blobs in the real NPU plugin, live: it passes the same payload to a driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuw_layer.storage.native_blob.metadata import BlobType, Metadata
 
 pytestmark = [
     pytest.mark.oracle,
-    pytest.mark.skipif(compiler() is None, reason="needs a C compiler, for a driver's stub"),
+    pytest.mark.skipif(compiler() is None, reason="needs a C compiler for the stub driver"),
 ]
 
 PAYLOAD = b"\x7fELF" + bytes(range(60))
@@ -52,7 +52,7 @@ def assert_given(found: Read, payload: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> dict[str, list[bytes]]:
-    """What we export, in both modes, as native blobs and raw."""
+    """Exports of this stack in both modes, as native blobs and as raw ELF."""
     path = tmp_path_factory.mktemp("model") / "model.xml"
     model, (x,) = Model.build([("x", tensor("f32", (4, 16)))])
     g = GraphBuilder(model)
@@ -71,12 +71,12 @@ def exported(tmp_path_factory) -> dict[str, list[bytes]]:
     }
 
 
-def test_what_we_export_is_read_and_its_elf_goes_to_the_driver(exported, tmp_path) -> None:
+def test_our_exports_are_read_and_their_elf_goes_to_the_driver(exported, tmp_path) -> None:
     for found, elf in zip(import_all(exported["NO"], tmp_path), exported["YES"], strict=True):
         assert_given(found, elf)
 
 
-def test_raw_blobs_go_to_the_driver_as_they_are(exported, tmp_path) -> None:
+def test_raw_blobs_go_to_the_driver_unchanged(exported, tmp_path) -> None:
     raw = exported["YES"]
     for found, elf in zip(
         import_all(raw, tmp_path, {"NPU_IMPORT_RAW_BLOB": "YES"}), raw, strict=True
@@ -87,8 +87,8 @@ def test_raw_blobs_go_to_the_driver_as_they_are(exported, tmp_path) -> None:
         assert "missing the NPU metadata" in found.error
 
 
-def test_all_versions_are_read_whatever_release_wrote_them(tmp_path: Path) -> None:
-    """So are zeros before the footer, as older ones wrote, and bytes that nobody knows."""
+def test_metadata_of_all_versions_is_read(tmp_path: Path) -> None:
+    """Zeros before the footer, as older versions write, and unknown bytes are accepted, too."""
     fields = ("openvino", "batch", "input_layouts", "output_layouts", "compiler", "compatibility")
     given = {name: getattr(FULL, name) for name in fields}
     contents = [
@@ -100,7 +100,7 @@ def test_all_versions_are_read_whatever_release_wrote_them(tmp_path: Path) -> No
         assert_given(found, PAYLOAD)
 
 
-def test_it_refuses_what_we_refuse(tmp_path: Path) -> None:
+def test_the_plugin_rejects_the_blobs_that_we_reject(tmp_path: Path) -> None:
     contents = {
         "current version is: 2.7": in_version(blob(FULL), 8, 2),
         "metadata version: 3.0": in_version(blob(FULL), 0, 3),
@@ -121,8 +121,8 @@ def test_it_refuses_what_we_refuse(tmp_path: Path) -> None:
             Core().import_model(content, "NPU")
 
 
-def test_without_version_checks_all_of_the_file_is_the_payload(tmp_path: Path) -> None:
-    """There ours is what the footer says; an ELF's reader sees no difference."""
+def test_without_version_checks_the_payload_is_the_complete_file(tmp_path: Path) -> None:
+    """Our payload has the footer's size; an ELF reader accepts both."""
     contents = [blob(FULL), in_version(blob(FULL), 0, 3), PAYLOAD]
     options = {"NPU_DISABLE_VERSION_CHECK": "YES"}
     for found, content in zip(import_all(contents, tmp_path, options), contents, strict=True):
@@ -142,7 +142,7 @@ def changed(draw: random.Random) -> bytes:
 
 
 def ours(content: bytes) -> bytes | None:
-    """The payload that we find; None if we refuse the blob, or the original needs more for it."""
+    """Return our payload; None if we reject the blob, or if the plugin would need more options."""
     try:
         found = read_blob(memoryview(content))
     except BlobError:
@@ -153,7 +153,7 @@ def ours(content: bytes) -> bytes | None:
     return None if other else bytes(found.payload.view)
 
 
-def test_of_damaged_blobs_it_reads_those_that_we_read_as_the_same(tmp_path: Path) -> None:
+def test_both_read_the_same_damaged_blobs_with_equal_payloads(tmp_path: Path) -> None:
     draw = random.Random(4)
     contents = [changed(draw) for _ in range(400)]
     payloads = [ours(content) for content in contents]
@@ -161,14 +161,14 @@ def test_of_damaged_blobs_it_reads_those_that_we_read_as_the_same(tmp_path: Path
         payload = payloads[number]
         expected = None if payload is None else digest(payload)
         assert found.payload == expected, (number, contents[number].hex(), found.error)
-    assert 40 < sum(payload is None for payload in payloads) < 360, "of each kind there are many"
+    assert 40 < sum(payload is None for payload in payloads) < 360, "both outcomes occur often"
 
 
-def test_without_a_driver_it_looks_at_no_blob() -> None:
-    """So the tests above need a driver's stub."""
+def test_without_a_driver_the_plugin_reads_no_blob() -> None:
+    """The reason for the stub driver of the tests above."""
     with pytest.raises(RuntimeError, match="No backend registered during model import"):
         ov.Core().import_model(ov.Tensor(np.frombuffer(blob(FULL), np.uint8)), "NPU")
 
 
-def test_the_layout_that_says_nothing_is_written_as_it_does() -> None:
+def test_the_default_layout_is_written_as_three_dots() -> None:
     assert ov.Layout().to_string() == "[...]"

@@ -1,10 +1,10 @@
-"""This stack and the real NPUW side by side, live: the same IR, the same options, the same tokens.
+"""Our stack compared to the real NPUW, live: the same IR, options and tokens.
 
-The real one is the ``openvino`` package's NPU plugin, which splits, pads, chunks and keeps caches
-without any NPU when its submodels run on OpenVINO's CPU plugin.
+The real NPUW is the ``openvino`` package's NPU plugin, which splits, pads, chunks and keeps caches
+without an NPU if its submodels run on OpenVINO's CPU plugin.
 
-Where it is defective the last tests show what it does, beside the interpreter, which ours must
-agree with. Should one of these fail with a newer ``openvino``, then it was mended.
+The last tests show its defects, and compare this stack to the interpreter instead. If one of these
+tests fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xm
 BEYOND_NPUW = {"bloom": "at", "mpt": "at", "dbrx": "dynamic", "mixtral": "dynamic"} | {
     "qwen2_moe": "dynamic"
 }
-"""Architectures that it does not run, and a word of its message: attention biased by distance, for
-want of positions; experts whose rows it leaves dynamic."""
+"""Architectures that NPUW does not run, and a word of its message: attention biased by distance,
+as positions are missing; experts whose rows stay dynamic."""
 
 WRONG_IN_NPUW = ("gpt_neo", "llama4")
-"""Architectures that it computes from padded lengths: errors of 0.4, and NaN. OpenVINO's CPU plugin
-on the same IR, which knows no padding, says what ours says (tests/stack/test_exported_ir.py)."""
+"""Architectures that NPUW computes from padded lengths, with errors of 0.4 and NaN. OpenVINO's CPU
+plugin, without padding, agrees with this stack (tests/stack/test_exported_ir.py)."""
 
 WRITTEN = [
     *("gpt2", "gpt_neox", "gpt_neox_serial", "granite", "llama_biased", "llama_linear"),
     *("llama_yarn", "olmo2", "phi3_longrope", "qwen3"),
 ]
-"""Families whose IR our own writer wrote; windows it knows in the exporter's spelling alone."""
+"""Families with an IR of this project's writer; NPUW recognises windows only as exporters write."""
 
 
 @pytest.fixture(scope="module")
 def exported(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """Restore an exported IR; its weights are random, of the exporter's types."""
+    """Return a function that restores an exported IR, with random weights."""
     restore = load_module(EXPORTED / "restore.py").restore
     return lambda name: restore(EXPORTED, name, tmp_path_factory.mktemp(name))
 
@@ -62,7 +62,7 @@ def is_wrong_in_npuw(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", [*filter(is_wrong_in_npuw, NAMES)])
-def test_it_computes_two_architectures_from_padded_lengths(
+def test_npuw_computes_two_architectures_from_padded_lengths(
     exported: Callable[[str], Path], name: str
 ) -> None:
     with pytest.raises(AssertionError, match="100 tokens at 100"):
@@ -72,16 +72,16 @@ def test_it_computes_two_architectures_from_padded_lengths(
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if not is_beyond_npuw(name) and not is_wrong_in_npuw(name)]
 )
-def test_each_exported_architecture_says_the_same(
+def test_tokens_of_each_exported_architecture_equal_npuws(
     exported: Callable[[str], Path], name: str
 ) -> None:
-    """A prompt of several chunks, longer than any window, and 24 tokens after it."""
+    """A prompt of several chunks, longer than any window, and 24 generated tokens."""
     both = Both(exported(name), CHUNKED)
     both.check_answer(both.draw(len(name), 100), 24)
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_each_family_written_as_ir_says_the_same(
+def test_tokens_of_each_family_written_as_ir_equal_npuws(
     load_module: Callable[[Path], Any], name: str, tmp_path: Path
 ) -> None:
     families = load_module(GOLDENS / "families.py")
@@ -93,7 +93,7 @@ def test_each_family_written_as_ir_says_the_same(
 
 @pytest.mark.parametrize("model", ["demo_ir", "llama_8m_ir"])
 @pytest.mark.parametrize("options", [LENGTHS, CHUNKED], ids=["whole", "chunked"])
-def test_prompts_in_a_row_say_the_same(
+def test_tokens_of_consecutive_prompts_equal_npuws(
     request: pytest.FixtureRequest, model: str, options: dict[str, Any]
 ) -> None:
     both = Both(request.getfixturevalue(model), options)
@@ -114,12 +114,12 @@ def test_prompts_in_a_row_say_the_same(
     ],
     ids=lambda own: " ".join(f"{name[11:-7]} {given}" for name, given in own.items()),
 )
-def test_options_of_one_stage_are_taken_by_both(
+def test_options_of_one_stage_are_accepted_by_both(
     exported: Callable[[str], Path], own: dict[str, Any]
 ) -> None:
-    """The real one has no NPU: whatever its stages ask for, they end on its CPU plugin.
+    """Without an NPU, all stages of the real NPUW run on its CPU plugin.
 
-    Of its pipelines JUST alone computes right there, in either stage.
+    Of its partitioning pipelines only JUST computes correctly there, in either stage.
     """
     both = Both(exported("llama_int8"), CHUNKED | own)
     both.check_answer(both.draw(5, 70), 12)
@@ -131,13 +131,13 @@ def sixteens(exported: Callable[[str], Path]) -> Both:
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 127, 128])
-def test_prompts_around_the_borders_of_chunks_say_the_same(sixteens: Both, count: int) -> None:
+def test_tokens_of_prompts_around_chunk_borders_equal_npuws(sixteens: Both, count: int) -> None:
     sixteens.reset()
     sixteens.check_answer(sixteens.draw(count, count), 4)
 
 
-def test_padding_of_the_user_is_taken_alike(exported: Callable[[str], Path]) -> None:
-    """A mask whose first positions are 0, with a whole prefill (fact sheet npuw §c.3)."""
+def test_padding_by_the_caller_is_handled_alike(exported: Callable[[str], Path]) -> None:
+    """A mask that begins with zeros, with a whole prefill (fact sheet npuw §c.3)."""
     both = Both(exported("llama_fp16"), LENGTHS)
     ids = both.draw(3, 40)
     inputs = {
@@ -153,8 +153,8 @@ def test_padding_of_the_user_is_taken_alike(exported: Callable[[str], Path]) -> 
     assert distance(found[1], found[0]) <= 1e-4
 
 
-def test_capacity_ends_after_the_same_number_of_tokens(exported: Callable[[str], Path]) -> None:
-    """100 and 10 are rounded to 128 and 64: after 50 tokens come exactly 142 (§a.2)."""
+def test_the_cache_is_full_after_the_same_number_of_tokens(exported: Callable[[str], Path]) -> None:
+    """100 and 10 are rounded to 128 and 64: exactly 142 tokens follow after 50 (§a.2)."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 100, "NPUW_LLM_MIN_RESPONSE_LEN": 10}
     both = Both(exported("llama_fp16"), options)
     ids = both.draw(0, 50)
@@ -169,7 +169,7 @@ def test_capacity_ends_after_the_same_number_of_tokens(exported: Callable[[str],
 
 
 @pytest.mark.parametrize("chunk", [0, 32])
-def test_a_prompt_that_is_too_long_is_refused_with_the_rounded_limit(
+def test_a_prompt_that_is_too_long_is_rejected_with_the_rounded_limit(
     exported: Callable[[str], Path], chunk: int
 ) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 100, "NPUW_LLM_PREFILL_CHUNK_SIZE": chunk}
@@ -183,19 +183,19 @@ def test_a_prompt_that_is_too_long_is_refused_with_the_rounded_limit(
     both.check_answer(ids[:128], 3)
 
 
-def test_going_back_over_one_token_says_the_same(exported: Callable[[str], Path]) -> None:
-    """The last token is said anew, as when a sampler takes it back."""
+def test_rewinding_one_token_equals_npuw(exported: Callable[[str], Path]) -> None:
+    """The last token is replaced, as when a sampler rejects it."""
     both = Both(exported("llama_fp16"), CHUNKED)
     both.check_answer(both.draw(0, 60), 5)
     for seed in range(6):
         both.check(both.draw(seed, 1), back=1)
 
 
-# What theirs gets wrong, and ours must not.
+# Defects of the real NPUW that this stack must not have.
 
 
-def test_a_deep_rewind_is_exact_here_and_not_there(exported: Callable[[str], Path]) -> None:
-    """Theirs attends to what was taken back (§c.7)."""
+def test_a_deep_rewind_is_exact_here_and_not_in_npuw(exported: Callable[[str], Path]) -> None:
+    """The real NPUW attends to rewound tokens (§c.7)."""
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     prompt, answer = both.draw(0, 60), both.draw(1, 40)
@@ -207,11 +207,11 @@ def test_a_deep_rewind_is_exact_here_and_not_there(exported: Callable[[str], Pat
     expected = fresh.tell(again)
     found, theirs = (chat.tell(again, back=35) for chat in (both.ours, both.theirs))
     assert distance(found, expected) <= 1e-4
-    assert distance(theirs, expected) > 1e-3, "they mended it: tell so in the README"
+    assert distance(theirs, expected) > 1e-3, "fixed in NPUW: update the README"
 
 
-def test_two_requests_are_independent_here_and_not_there(exported: Callable[[str], Path]) -> None:
-    """Theirs counts the tokens of both together (§c.7), and fails, or says something else."""
+def test_two_requests_are_independent_here_and_not_in_npuw(exported: Callable[[str], Path]) -> None:
+    """The real NPUW counts the tokens of both together (§c.7), and fails, or its logits differ."""
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     prompts, step = [both.draw(0, 60), both.draw(1, 20)], both.draw(2, 1)
@@ -225,20 +225,20 @@ def test_two_requests_are_independent_here_and_not_there(exported: Callable[[str
     except RuntimeError:
         return
     worst = max(map(distance, theirs, expected))
-    assert worst > 1e-3, "they mended it: tell so in the README"
+    assert worst > 1e-3, "fixed in NPUW: update the README"
 
 
 def interleaved(chats: list[Chat], prompts: list[np.ndarray], step: np.ndarray) -> list[np.ndarray]:
-    """Tell each its prompt, and then each one more token."""
+    """Run each request's prompt, then one more token in each."""
     for chat, prompt in zip(chats, prompts, strict=True):
         chat.tell(prompt)
     return [chat.tell(step) for chat in chats]
 
 
-def test_a_second_conversation_may_begin_with_one_token_here(
+def test_a_second_conversation_can_begin_with_one_token_here(
     exported: Callable[[str], Path],
 ) -> None:
-    """Theirs takes it for a rewind to the beginning, and attends to what was said before (§c.1)."""
+    """The real NPUW takes the token for a rewind, and attends to the earlier tokens (§c.1)."""
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     fresh = Chat(ours(path, CHUNKED, "CPU"))
@@ -248,11 +248,11 @@ def test_a_second_conversation_may_begin_with_one_token_here(
     both.reset()
     found, theirs = both.ours.tell(one), both.theirs.tell(one)
     assert distance(found, expected) <= 1e-4
-    assert distance(theirs, expected) > 1e-3, "they mended it: tell so in the README"
+    assert distance(theirs, expected) > 1e-3, "fixed in NPUW: update the README"
 
 
 @pytest.mark.parametrize("name", [f"{name}_fp16" for name in BEYOND_NPUW])
-def test_what_theirs_does_not_run_runs_here(exported: Callable[[str], Path], name: str) -> None:
+def test_architectures_beyond_npuw_run_here(exported: Callable[[str], Path], name: str) -> None:
     path = exported(name)
     with pytest.raises(RuntimeError, match=BEYOND_NPUW[name.rpartition("_")[0]]):
         Both(path, CHUNKED).theirs.tell(np.arange(5))

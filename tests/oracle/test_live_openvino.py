@@ -1,7 +1,7 @@
-"""The stack and the real OpenVINO side by side, live, on prompts that nobody chose.
+"""The stack compared to the real OpenVINO, live, on random prompts.
 
-Golden files say what an oracle said once; this asks it now: whole conversations, with several turns
-and a reset between them.
+Golden files store fixed results of an oracle; these tests query it directly, in conversations of
+several turns with a reset between them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def ask(request: Any, ids: np.ndarray, past: int) -> np.ndarray:
         "beam_idx": np.zeros(1, np.int32),
     }
     if isinstance(request, ov.InferRequest):
-        # A model that counts by its mask alone has no positions.
+        # A model that derives positions from its mask has no such input.
         known = {name for port in request.get_compiled_model().inputs for name in port.names}
         inputs = {name: value for name, value in inputs.items() if name in known}
     request.infer(inputs)
@@ -49,7 +49,7 @@ def ask(request: Any, ids: np.ndarray, past: int) -> np.ndarray:
 
 
 def check_conversations(path: Path, seed: int) -> None:
-    """Two conversations of several turns, with a reset between them."""
+    """Compare two conversations of several turns, with a reset between them."""
     real = ov.Core().compile_model(path, "CPU", EXACT)
     vocabulary = real.output("logits").partial_shape[2].get_length()
     theirs = real.create_infer_request()
@@ -78,6 +78,6 @@ def test_conversations_agree(request: pytest.FixtureRequest, model: str, seed: i
 def test_conversations_with_exported_models_agree(
     name: str, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    """Architecture by precision; windows slide out of sight of the first tokens."""
+    """Architectures by precision; windows slide beyond the first tokens."""
     path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
     check_conversations(path, len(name))

@@ -1,6 +1,6 @@
-"""Paged attention and the real OpenVINO side by side, live: its CPU plugin, and its NPUW.
+"""Paged attention compared to the real OpenVINO, live: its CPU plugin, and its NPUW.
 
-OpenVINO's own transformation makes the models, of IRs that the real exporter wrote.
+OpenVINO's own transformation makes the models from IRs of the real exporter.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ NPUW = EXACT | {"NPU_USE_NPUW": "YES", "NPUW_PA": "YES"}
 
 
 class Pair:
-    """A model with paged attention: as OpenVINO has it in memory, and as we read it.
+    """Model with paged attention: OpenVINO's in memory, and the IR file for this stack.
 
     Args:
         plain: the exported IR.
-        folder: where OpenVINO writes it to.
-        sample: whether logits are wanted for some tokens alone.
+        folder: folder for the transformed IR.
+        sample: True to compute logits of selected tokens only.
     """
 
     def __init__(self, plain: Path, folder: Path, sample: bool = False) -> None:
@@ -50,7 +50,7 @@ class Pair:
 
 
 def _sample(model: ov.Model) -> None:
-    """Compute logits of sampled tokens alone, as openvino_genai does."""
+    """Compute logits of sampled tokens only, as openvino_genai does."""
     head = model.outputs[0].node
     while head.get_type_name() != "MatMul":
         head = head.input_value(0).node
@@ -78,7 +78,7 @@ def sequences(load_module: Callable[[Path], Any]) -> Any:
 
 
 class Both:
-    """The real one and ours, each with caches of its own."""
+    """Requests of the real OpenVINO and of this stack, each with its own caches."""
 
     def __init__(self, real: Any, mine: Any, sequences: Any) -> None:
         self._requests = real.create_infer_request(), mine.create_infer_request()
@@ -99,7 +99,7 @@ class Both:
             self._requests[1].set_tensor(name, self.caches[name])
 
     def infer(self, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Give the logits of both."""
+        """Return the logits of both."""
         real, mine = self._requests
         given = {name: ov.Tensor(values) for name, values in inputs.items()}
         wanted = np.array(next(iter(real.infer(given).values())))
@@ -107,7 +107,7 @@ class Both:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_tokens_and_caches_are_those_of_openvino(
+def test_logits_and_caches_equal_openvinos(
     pair: Callable[..., Pair], sequences: Any, name: str
 ) -> None:
     made = pair(name)
@@ -121,7 +121,7 @@ def test_all_tokens_and_caches_are_those_of_openvino(
         np.testing.assert_allclose(both.caches[cache], values, atol=1e-4)
 
 
-def test_sampled_tokens_have_their_logits_in_the_order_that_is_wanted(
+def test_logits_of_sampled_tokens_have_the_requested_order(
     pair: Callable[..., Pair], sequences: Any
 ) -> None:
     made = pair("llama_fp16", sample=True)
@@ -131,7 +131,7 @@ def test_sampled_tokens_have_their_logits_in_the_order_that_is_wanted(
     for step in sequences.STEPS:
         inputs = asked.inputs(step)
         last = sequences.last_tokens(step)[::-1]
-        every = np.arange(last.max() + 1).repeat(2)  # more than one run has outputs for
+        every = np.arange(last.max() + 1).repeat(2)  # more rows than one inference has outputs for
         for tokens in (last, every):
             wanted, found = both.infer(
                 {**inputs, "sampled_tokens_indices": tokens.astype(np.int64)}
@@ -140,12 +140,12 @@ def test_sampled_tokens_have_their_logits_in_the_order_that_is_wanted(
             np.testing.assert_allclose(found, wanted, atol=1e-4)
 
 
-def test_openvino_reads_no_such_model_that_it_wrote(pair: Callable[..., Pair]) -> None:
+def test_openvino_cannot_read_the_paged_models_that_it_writes(pair: Callable[..., Pair]) -> None:
     with pytest.raises(RuntimeError, match="unsupported opset: extension"):
         ov.Core().read_model(pair("llama_fp16").path)
 
 
-def test_the_real_npuw_says_the_same(pair: Callable[..., Pair], sequences: Any) -> None:
+def test_logits_equal_the_real_npuws(pair: Callable[..., Pair], sequences: Any) -> None:
     made = pair("gemma2_fp16")
     real = ov.Core().compile_model(made.model, "NPU", NPUW)
     both = Both(real, Core().compile_model(made.path, "NPU", OURS), sequences)

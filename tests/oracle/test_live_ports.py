@@ -1,4 +1,4 @@
-"""The inputs and outputs that this stack and the real NPUW show of a language model, live."""
+"""Inputs and outputs of compiled language models, compared to the real NPUW, live."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Ports = list[tuple[str, str, list[int | None]]]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_ports_are_the_models_own(restored: Callable[[Path, str], Path], name: str) -> None:
+def test_ports_equal_the_models(restored: Callable[[Path, str], Path], name: str) -> None:
     folder, _, file = name.rpartition("/")
     path = restored(GOLDENS / folder, file)
     model = ov.Core().read_model(path)
@@ -43,7 +43,7 @@ def test_ports_are_the_models_own(restored: Callable[[Path, str], Path], name: s
     assert _fit(_ours(compiled.outputs), _theirs(model.outputs))
 
 
-def test_the_real_npuw_shows_the_models_own_too(restored: Callable[[Path, str], Path]) -> None:
+def test_ports_equal_the_real_npuws(restored: Callable[[Path, str], Path]) -> None:
     path = restored(GOLDENS / "exported", "llama_fp16")
     real = ov.Core()
     theirs = real.compile_model(real.read_model(path), "NPU", ON_CPU | LENGTHS)
@@ -52,7 +52,7 @@ def test_the_real_npuw_shows_the_models_own_too(restored: Callable[[Path, str], 
     assert _ours(ours.outputs) == _theirs(theirs.outputs)
 
 
-def test_both_take_a_list_in_the_order_of_ports_and_give_results_by_number(
+def test_both_accept_inputs_as_a_list_and_return_results_by_index(
     restored: Callable[[Path, str], Path],
 ) -> None:
     path = restored(GOLDENS / "exported", "llama_fp16")
@@ -90,7 +90,7 @@ def _theirs(ports: Any) -> Ports:
 
 
 def _fit(ours: Ports, theirs: Ports) -> bool:
-    """Whether they are the same, where what one left open the rest of the graph may tell."""
+    """Return whether ports agree; a dimension that one side leaves dynamic matches any."""
     named = [(name, element) for name, element, _ in theirs]
     dims = [
         open_ in (None, known)

@@ -1,4 +1,4 @@
-"""What requests tell of their times, beside what the real OpenVINO's do."""
+"""Profiling information of requests, compared to the real OpenVINO."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(static: Path) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The real one's nodes, and ours, of one model."""
+    """Nodes of the real OpenVINO, and of this stack, for one model."""
     requests = [
         core.compile_model(static, name, {"PERF_COUNT": "YES"}).create_infer_request()
         for core, name in ((openvino.Core(), "CPU"), (Core(), "NPU"))
@@ -70,13 +70,13 @@ def test_a_status_has_the_names_of_the_real_one(told) -> None:
     }
 
 
-def test_a_product_is_called_and_executed_alike(told) -> None:
+def test_a_matmul_has_the_same_name_and_status(told) -> None:
     for nodes in told:
         (product,) = (node for node in nodes if node.node_name == "product")
         assert product.status.name == "EXECUTED"
 
 
-def test_submodels_are_called_as_by_the_real_npuw(static) -> None:
+def test_submodels_are_named_like_the_real_npuws(static) -> None:
     through = {"NPU_USE_NPUW": "YES", "NPUW_ONLINE_PIPELINE": "NONE", "PERF_COUNT": True}
     requests = [
         openvino.Core().compile_model(static, "NPU", {**through, "NPUW_DEVICES": "CPU"}),
@@ -88,8 +88,8 @@ def test_submodels_are_called_as_by_the_real_npuw(static) -> None:
         assert "subgraph0: product" in {node.node_name for node in request.profiling_info}
 
 
-def test_the_real_npuw_tells_nothing_of_language_models(demo_ir) -> None:
-    """If that changes, names of ours should follow."""
+def test_the_real_npuw_reports_no_nodes_of_language_models(demo_ir) -> None:
+    """Node names of this stack should follow if NPUW adds some."""
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
     config = {**ON_CPU, **EXACTLY, **lengths, "PERF_COUNT": True}
     request = openvino.Core().compile_model(demo_ir, "NPU", config).create_infer_request()

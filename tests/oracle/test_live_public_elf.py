@@ -1,4 +1,4 @@
-"""Blobs before the public NPU ELF library, live: what it refuses we refuse, and it loads ours.
+"""Blobs in the public NPU ELF library, live: we reject what it rejects, and it loads ours.
 
 The library is in Intel's Linux driver. Check out intel/linux-npu-driver with its submodule
 third_party/npu_compiler_elf, name that folder, and run with a C++17 compiler:
@@ -6,7 +6,7 @@ third_party/npu_compiler_elf, name that folder, and run with a C++17 compiler:
     NPU_PUBLIC_ELF=FOLDER pytest -m oracle tests/oracle/test_live_public_elf.py -s
 
 The library's sources and ``public_elf_judge.cpp`` are compiled once, outside of the checkout. An
-architecture that the library does not know is skipped: 5010, up to release UD2025.44.
+architecture that the library does not support is skipped: 5010, up to release UD2025.44.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMPILER = shutil.which("c++")
 SOURCE = Path(__file__).with_name("public_elf_judge.cpp")
 CORPUS = Path(__file__).parents[1] / "driver" / "loader" / "corpus"
 UNKNOWN_ARCHITECTURE = 3
-"""The judge's status."""
+"""Exit status of the judge program."""
 
 MUTANTS = 1500
 METADATA = (SectionType.VPU_SHT_NETDESC, SectionType.VPU_SHT_PLATFORM_INFO)
@@ -53,14 +53,14 @@ pytestmark = [
 
 
 class Judge:
-    """The public library, asked file by file."""
+    """The public library, called for files."""
 
     def __init__(self, program: Path, folder: Path) -> None:
         self._program = program
         self._folder = folder
 
     def verdicts(self, blobs: list[bytes], platform: str) -> list[str]:
-        """Ask about blobs for a platform; skips the test if the library does not know it."""
+        """Return the verdicts on blobs; skip the test if the platform is not supported."""
         paths = [self._folder / f"{number}.blob" for number in range(len(blobs))]
         for path, blob in zip(paths, blobs, strict=True):
             path.write_bytes(blob)
@@ -75,13 +75,13 @@ class Judge:
         return found
 
     def verdict(self, blob: bytes, platform: str) -> str:
-        """Ask about one blob."""
+        """Return the verdict on one blob."""
         return self.verdicts([blob], platform)[0]
 
 
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    """The library, compiled."""
+    """Compile the library and the judge program."""
     folder = tmp_path_factory.mktemp("public_elf")
     root = Path(CHECKOUT)
     library = root / "third_party" / "npu_compiler_elf" / "vpux_elf"
@@ -104,7 +104,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Judge:
 
 
 def ours(blob: bytes, platform: str) -> str:
-    """Our own loader's verdict, in the judge's words."""
+    """Return our loader's verdict, in the judge's format."""
     try:
         HostParsedInference(blob, PLATFORMS[platform]).load(AddressSpace())
     except BlobError as error:
@@ -113,33 +113,33 @@ def ours(blob: bytes, platform: str) -> str:
 
 
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
-def test_it_loads_a_hand_made_blob(judge: Judge, platform: str) -> None:
+def test_a_hand_made_blob_is_loaded(judge: Judge, platform: str) -> None:
     assert judge.verdict(dense_blob(platform), platform) == "accepted"
 
 
 @pytest.mark.parametrize("tiles", [0, 1])
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
-def test_it_loads_a_compiled_blob(judge: Judge, demo: Path, platform: str, tiles: int) -> None:
+def test_a_compiled_blob_is_loaded(judge: Judge, demo: Path, platform: str, tiles: int) -> None:
     model = split(read_folder(demo), tokens=1, past=63)
     blob = compile_model(model, Options(platform=platform, tiles=tiles))
     assert judge.verdict(blob, platform) == "accepted"
 
 
 @pytest.mark.parametrize(("made_for", "platform"), [("3720", "4000"), ("4000", "3720")])
-def test_both_refuse_a_blob_of_another_platform(judge: Judge, made_for: str, platform: str) -> None:
+def test_both_reject_a_blob_of_another_platform(judge: Judge, made_for: str, platform: str) -> None:
     blob = dense_blob(made_for)
     assert judge.verdict(blob, platform).startswith("refused: ")
     assert ours(blob, platform).startswith("refused: ")
 
 
-def test_both_refuse_the_metadata_of_the_corpus(judge: Judge) -> None:
+def test_both_reject_the_metadata_of_the_corpus(judge: Judge) -> None:
     blobs = [path.read_bytes() for path in sorted(CORPUS.glob("metadata_*.blob"))]
     for verdict in (*judge.verdicts(blobs, "4000"), *(ours(blob, "4000") for blob in blobs)):
         assert verdict.startswith("refused: ")
 
 
 def links(section: Section) -> list[int]:
-    """Offsets of a section's links."""
+    """Return the offsets of a section's links."""
     found = [0]
     while following := int(np.frombuffer(section.data, CHAIN, 1, found[-1])["next"][0]):
         found.append(following)
@@ -147,7 +147,7 @@ def links(section: Section) -> list[int]:
 
 
 def mutant(draw: random.Random, good: bytes, sections: list[Section]) -> bytes:
-    """Spoil links, fields or the size of metadata sections."""
+    """Damage links, fields or the size of metadata sections."""
     blob = bytearray(good)
     for _ in range(draw.choice((1, 1, 1, 2))):
         section = draw.choice(sections)
@@ -167,7 +167,7 @@ def mutant(draw: random.Random, good: bytes, sections: list[Section]) -> bytes:
 
 
 @pytest.mark.parametrize("platform", ["3720", "4000"])
-def test_metadata_that_it_refuses_is_refused_by_us(judge: Judge, platform: str) -> None:
+def test_metadata_that_the_library_rejects_is_rejected_by_us(judge: Judge, platform: str) -> None:
     good = dense_blob(platform)
     sections = [section for section in read_blob(good).sections if section.type in METADATA]
     draw = random.Random(2026)

@@ -1,9 +1,9 @@
-"""Blocks in tiles of tokens beside the real NPUW's, live: the same options, the same tokens.
+"""Blocks in token tiles compared to the real NPUW, live: the same options, the same tokens.
 
-The real one fails in several ways, which no test can hold it to: rows of tiles that it leaves out
-(``NPUW_SPATIAL_DYN``) are what memory held before, so that logits may be NaN; and where weights are
-compressed it takes an attention for what works row by row, and ends in an error of shapes or a
-crash. So models in f16 are compared, and it runs all tiles.
+The real NPUW has defects that no test can check: rows of skipped tiles (``NPUW_SPATIAL_DYN``) keep
+earlier memory contents, so logits can be NaN; for compressed weights it takes attention for a
+row-wise op, and ends in a shape error or a crash. Therefore f16 models are compared, and the real
+NPUW runs all tiles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from npuw_layer import Core
 pytestmark = pytest.mark.oracle
 
 FLOATS = {"NPUW_F16IC": "NO", "NPUW_DCOFF_TYPE": "", "NPUW_DCOFF_SCALE": "NO", "NPUW_DQ": "NO"}
-"""Lets the real one compute in f32 from end to end; its blocks are functions, as ever."""
+"""Makes the real NPUW compute in f32 throughout; its blocks are functions, as by default."""
 
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 EXPORTED = Path(__file__).resolve().parent.parent / "goldens" / "exported"
@@ -34,7 +34,7 @@ WAYS = {
 
 
 def say(request: Any, prompt: np.ndarray) -> np.ndarray:
-    """Answer a prompt greedily; give the logits of each step."""
+    """Generate greedy tokens after a prompt; return the logits of each step."""
     ids, said, found = prompt, 0, list[np.ndarray]()
     for _ in range(8):
         total = said + len(ids)
@@ -54,10 +54,10 @@ def say(request: Any, prompt: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "way"), [*(("llama_deep_fp16", way) for way in WAYS), ("qwen3_deep_fp16", "chunks")]
 )
-def test_blocks_in_tiles_say_what_npuw_says(
+def test_logits_of_blocks_in_token_tiles_equal_npuws(
     load_module: Any, tmp_path: Path, name: str, way: str
 ) -> None:
-    """The last tile of 24 is a smaller one; ours leaves out those without tokens."""
+    """The last of the tiles of 24 is smaller; this stack skips tiles without tokens."""
     path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
     asked = LENGTHS | WAYS[way] | {"NPUW_SPATIAL_NWAY": 24}
     real = ON_CPU | EXACT | FLOATS | asked | {"NPUW_SPATIAL_DYN": "NO"}

@@ -1,4 +1,4 @@
-"""Static models beside the real OpenVINO, on the same IR: results, state, types and errors."""
+"""Static models compared to the real OpenVINO on the same IR: results, state, types and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def weights(g: GraphBuilder, *shape: int, seed: int = 0) -> Any:
 
 
 def perceptron() -> Model:
-    """Two layers with an activation, a softmax, and the hidden layer as a second output."""
+    """Build two layers with an activation, a softmax, and the hidden layer as a second output."""
     model, (x,) = Model.build([("x", tensor("f32", (32, 256)))])
     g = GraphBuilder(model)
     hidden = g.op(
@@ -48,7 +48,7 @@ def perceptron() -> Model:
 
 
 def attention() -> Model:
-    """Embeddings by ids, heads side by side, and a mask that selects."""
+    """Build an attention with embeddings by ids, concatenated heads, and a boolean mask."""
     shapes = [("ids", tensor("i64", (2, 24))), ("mask", tensor("boolean", (2, 1, 1, 24)))]
     model, (ids, mask) = Model.build(shapes)
     g = GraphBuilder(model)
@@ -64,7 +64,7 @@ def attention() -> Model:
 
 
 def gated() -> Model:
-    """A recurrent cell with two variables, one read after the other has its new value."""
+    """Build a recurrent cell with two variables; one is read after the other is written."""
     model, (x,) = Model.build([("x", tensor("f32", (3, 64)))])
     g = GraphBuilder(model)
     kind = tensor("f32", (3, 64))
@@ -136,7 +136,7 @@ def assert_alike(theirs: Any, ours: Any, names: list[str]) -> None:
         assert error <= 1e-5 * max(1.0, float(np.abs(expected).max())), f"{name}: {error:.1e}"
 
 
-def test_ports_are_alike(both) -> None:
+def test_ports_equal_openvinos(both) -> None:
     theirs, ours = both
     for real, port in zip(
         (*theirs.inputs, *theirs.outputs), (*ours.inputs, *ours.outputs), strict=True
@@ -146,7 +146,7 @@ def test_ports_are_alike(both) -> None:
         assert list(port.shape) == list(real.shape)
 
 
-def test_results_are_alike_through_every_way_of_asking(both) -> None:
+def test_results_equal_openvinos_in_every_form_of_a_call(both) -> None:
     theirs, ours = (compiled.create_infer_request() for compiled in both)
     names = [port.any_name for port in both[1].outputs]
     for turn in range(6):
@@ -167,7 +167,7 @@ def test_results_are_alike_through_every_way_of_asking(both) -> None:
         assert_alike(theirs, ours, names)
 
 
-def test_remote_tensors_give_what_openvino_gives(both) -> None:
+def test_results_in_remote_tensors_equal_openvinos(both) -> None:
     theirs, ours = (compiled.create_infer_request() for compiled in both)
     context = both[1].get_context()
     for port in (*both[1].inputs, *both[1].outputs):
@@ -182,8 +182,8 @@ def test_remote_tensors_give_what_openvino_gives(both) -> None:
     assert ours.transfers.host_to_device == ours.transfers.device_to_host == 0
 
 
-def test_states_are_alike_and_can_be_carried_over(both) -> None:
-    """Also from theirs to ours: a conversation begun on the CPU goes on on the NPU."""
+def test_states_equal_openvinos_and_can_be_transferred(both) -> None:
+    """From OpenVINO to this stack, too: a conversation begun on the CPU continues on the NPU."""
     theirs, ours = (compiled.create_infer_request() for compiled in both)
     names = [port.any_name for port in both[1].outputs]
     for turn in range(3):
@@ -206,7 +206,7 @@ def test_states_are_alike_and_can_be_carried_over(both) -> None:
     assert_alike(theirs, ours, names)
 
 
-def test_what_openvino_refuses_is_refused(both) -> None:
+def test_inputs_that_openvino_rejects_are_rejected(both) -> None:
     theirs, ours = (compiled.create_infer_request() for compiled in both)
     name = both[1].inputs[0].any_name
     shape = (*both[1].inputs[0].shape, 2)
@@ -221,8 +221,8 @@ def test_what_openvino_refuses_is_refused(both) -> None:
 
 
 @pytest.mark.parametrize("name", ["perceptron", "attention"])
-def test_npuw_itself_takes_the_same_options_and_gives_the_same(name: str, tmp_path: Path) -> None:
-    """It keeps f16 where submodels meet, and a pipeline is not asked for (fact sheet npuw §e.1)."""
+def test_the_real_npuws_results_with_the_same_options_are_equal(name: str, tmp_path: Path) -> None:
+    """NPUW links submodels in f16, and no pipeline is requested (fact sheet npuw §e.1)."""
     path = tmp_path / "model.xml"
     write_ir(GRAPHS[name](), path)
     options = EXACT | {
@@ -242,7 +242,7 @@ def test_npuw_itself_takes_the_same_options_and_gives_the_same(name: str, tmp_pa
 
 
 @pytest.mark.parametrize("pipeline", ["INIT", "JUST", "REP"])
-def test_a_plan_that_npuw_wrote_is_read(pipeline: str, tmp_path: Path) -> None:
+def test_a_plan_written_by_npuw_is_read(pipeline: str, tmp_path: Path) -> None:
     path, plan, again = (tmp_path / name for name in ("model.xml", "plan.xml", "again.xml"))
     write_ir(attention(), path)
     npuw = {"NPU_USE_NPUW": "YES", "NPUW_ONLINE_PIPELINE": pipeline}

@@ -1,9 +1,8 @@
-"""Texts read by this stack, by OpenVINO's CPU plugin and by the real NPUW, live and side by side.
+"""Embedding and reranking models compared to OpenVINO's CPU plugin and to the real NPUW, live.
 
-The real NPUW gives last_hidden_state for NPUW_LLM_MAX_PROMPT_LEN tokens, 0 behind the text; ours
-ends where the batch does. Where it is defective the last tests show what it does, beside the CPU
-plugin, which ours must agree with. Should one of these fail with a newer ``openvino``, then it was
-mended.
+The real NPUW returns last_hidden_state for NPUW_LLM_MAX_PROMPT_LEN tokens, 0 after the text; this
+stack's ends with the batch. The last tests show NPUW's defects, and compare this stack to the CPU
+plugin instead. If one of these tests fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ NPUW = (
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,
     }
 )
-"""It reads texts without an NPU, in f32 from end to end."""
+"""Options of the real NPUW for texts, without an NPU, in f32 throughout."""
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 @pytest.fixture(scope="module")
 def model(restored: Callable[[Path, str], Path]) -> Callable[..., Path]:
-    """Give the IR of a name."""
+    """Return a function that returns the IR of a name."""
     return lambda name, folder="texts": restored(GOLDENS / folder, name)
 
 
 def batch(*lengths: int, seed: int = 1, left: bool = False) -> dict[str, np.ndarray]:
-    """Texts of some lengths, padded."""
+    """Draw texts of some lengths, padded."""
     draw = np.random.default_rng(seed)
     ids = np.full((len(lengths), max(lengths)), PADDING_ID, np.int64)
     mask = np.zeros_like(ids)
@@ -63,7 +62,7 @@ def batch(*lengths: int, seed: int = 1, left: bool = False) -> dict[str, np.ndar
 
 
 def known(compiled: Any, given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a model takes of it."""
+    """Return the inputs that a model has."""
     names = {name for port in compiled.inputs for name in port.get_names()}
     return {name: np.ascontiguousarray(value) for name, value in given.items() if name in names}
 
@@ -77,7 +76,7 @@ Reader = Callable[[dict[str, np.ndarray]], np.ndarray]
 
 
 def npuw(path: Path, chunk: int = 32) -> Reader:
-    """The real one's reader of texts."""
+    """Return a reader of texts in the real NPUW."""
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_PREFILL_CHUNK_SIZE": chunk}
     compiled = ov.Core().compile_model(path, "NPU", NPUW | EXACT | lengths)
     request = compiled.create_infer_request()
@@ -92,7 +91,7 @@ def npuw(path: Path, chunk: int = 32) -> Reader:
 
 
 def ours(path: Path, kind: str, **options: Any) -> Reader:
-    """Our reader of texts."""
+    """Return a reader of texts in this stack."""
     compiled = Core().compile_model(path, "NPU", {**OURS, kind: "YES", **options})
     request = compiled.create_infer_request()
     return lambda given: next(iter(request.infer(known(compiled, given)).values()))
@@ -107,26 +106,26 @@ def by_us(path: Path, given: dict[str, np.ndarray], kind: str, **options: Any) -
 
 
 @pytest.mark.parametrize("name", ["qwen3", "llama", "qwen2_windows", "gemma3", "bert"])
-def test_a_batch_is_embedded_as_on_the_cpu(model: Any, name: str) -> None:
+def test_embeddings_of_a_batch_equal_the_cpus(model: Any, name: str) -> None:
     path, given = model(name), batch(97, 1, 32, 33, 64)
     expected = on_cpu(path, given) * given["attention_mask"][..., None]
     np.testing.assert_allclose(by_us(path, given, "NPUW_TEXT_EMBED"), expected, **CLOSE)
 
 
-def test_a_batch_is_ranked_as_on_the_cpu_by_a_cross_encoder(model: Any) -> None:
+def test_scores_of_a_cross_encoder_equal_the_cpus(model: Any) -> None:
     path, given = model("xlmr"), batch(97, 3, 32, 33)
     np.testing.assert_allclose(by_us(path, given, "NPUW_TEXT_RERANK"), on_cpu(path, given), **CLOSE)
 
 
-def test_ops_that_no_npu_has_run_on_the_cpu(model: Any) -> None:
-    """A decoder with a head for scores looks for its last token by itself, by TopK of integers."""
+def test_ops_that_the_npu_lacks_run_on_the_cpu(model: Any) -> None:
+    """A decoder with a score head finds its last token itself, with a TopK of integers."""
     path, given = model("qwen3_score"), batch(97, 3, 32, 33)
     found = by_us(path, given, "NPUW_TEXT_RERANK", NPUW_DEVICES="NPU,CPU")
     np.testing.assert_allclose(found, on_cpu(path, given), **CLOSE)
 
 
 @pytest.mark.parametrize("chunk", [0, 32])
-def test_a_batch_is_ranked_as_on_the_cpu_by_a_language_model(model: Any, chunk: int) -> None:
+def test_scores_of_a_language_model_equal_the_cpus(model: Any, chunk: int) -> None:
     path, given = model("qwen3_fp16", "exported"), batch(97, 1, 32, 33, left=True)
     found = by_us(path, given, "NPUW_TEXT_RERANK", NPUW_LLM_PREFILL_CHUNK_SIZE=chunk)
     np.testing.assert_allclose(found, on_cpu(path, given)[:, -1:], rtol=1e-3, atol=1e-4)
@@ -135,7 +134,7 @@ def test_a_batch_is_ranked_as_on_the_cpu_by_a_language_model(model: Any, chunk: 
 @pytest.mark.parametrize(
     ("name", "chunk"), [("qwen3", 0), ("qwen3", 32), ("bert", 0), ("bert", 32)]
 )
-def test_a_text_is_embedded_as_by_the_real_npuw(model: Any, name: str, chunk: int) -> None:
+def test_the_embedding_of_a_text_equals_the_real_npuws(model: Any, name: str, chunk: int) -> None:
     path = model(name)
     theirs = npuw(path, chunk)
     own = ours(path, "NPUW_TEXT_EMBED", NPUW_LLM_PREFILL_CHUNK_SIZE=chunk)
@@ -147,21 +146,21 @@ def test_a_text_is_embedded_as_by_the_real_npuw(model: Any, name: str, chunk: in
         np.testing.assert_allclose(own(given), expected[:, :n], **CLOSE)
 
 
-def test_npuw_takes_a_model_that_attends_both_ways_for_a_causal_one(model: Any) -> None:
+def test_npuw_takes_a_bidirectional_model_for_a_causal_one(model: Any) -> None:
     path, given = model("gemma3"), batch(50)
     expected = on_cpu(path, given)
     assert np.abs(by_npuw(path, given)[:, :50] - expected).max() > 1
     np.testing.assert_allclose(by_us(path, given, "NPUW_TEXT_EMBED"), expected, **CLOSE)
 
 
-def test_npuw_leaves_a_decoder_without_repeated_heads_without_positions(model: Any) -> None:
+def test_npuw_drops_positions_of_a_decoder_without_repeated_heads(model: Any) -> None:
     path, given = model("llama"), batch(50)
     expected = on_cpu(path, given)
     assert np.abs(by_npuw(path, given)[:, :50] - expected).max() > 1
     np.testing.assert_allclose(by_us(path, given, "NPUW_TEXT_EMBED"), expected, **CLOSE)
 
 
-def test_npuw_refuses_layers_with_different_masks(model: Any) -> None:
+def test_npuw_rejects_layers_with_different_masks(model: Any) -> None:
     path, given = model("qwen2_windows"), batch(50)
     with pytest.raises(RuntimeError, match="check_sdpa_nodes"):
         by_npuw(path, given)

@@ -1,9 +1,8 @@
-"""Trees of candidates here, in the real NPUW and by OpenVINO's CPU plugin, live and side by side.
+"""Token trees compared to the real NPUW and to OpenVINO's CPU plugin, live.
 
-The CPU plugin is told prompts and accepted paths alone; its masks are not padded. The real NPUW is
-told trees and what became of them. Where its rows are of 32 bits it moves none of them: what goes
-on then follows the first candidates. Should that test fail with a newer ``openvino``, then it was
-mended.
+The CPU plugin runs only prompts and accepted paths, without padding. The real NPUW runs trees and
+receives the accepted paths. It does not move rows of 32 bits, so later tokens attend to the first
+candidates. If that test fails with a newer ``openvino``, the defect is fixed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ OF_16_BITS = {"KV_CACHE_PRECISION": "f16"}
 
 
 class Real:
-    """A request of the real OpenVINO, which gives what belongs to new tokens, by names."""
+    """Request of the real OpenVINO that returns the outputs of new tokens, by name."""
 
     def __init__(self, compiled: Any) -> None:
         self._request = compiled.create_infer_request()
@@ -52,7 +51,7 @@ class Real:
 
 
 class RealTalk(Talk):
-    """Says what became of candidates as OpenVINO wants it."""
+    """Conversation that reports accepted candidates in the form of OpenVINO."""
 
     def accept(self, path: Sequence[int] | np.ndarray, of: int) -> None:
         self.sampling.state = ov.Tensor(result(path, of))
@@ -61,7 +60,7 @@ class RealTalk(Talk):
 
 @pytest.fixture(scope="module")
 def real(restored: Callable[[Path, str], Path]) -> Callable[..., RealTalk]:
-    """Begin a conversation with the real one; models are compiled once."""
+    """Return a function that begins a conversation in the real OpenVINO."""
     known: dict[str, Any] = {}
 
     def begin(name: str, device: str, **options: Any) -> RealTalk:
@@ -72,7 +71,7 @@ def real(restored: Callable[[Path, str], Path]) -> Callable[..., RealTalk]:
             model = core.read_model(restored(EAGLE, f"tree_{name}"))
             for port in model.get_results():
                 if STATES in port.output(0).get_names():
-                    # As openvino_genai says it, so that they are not taken for logits.
+                    # Marked as in openvino_genai, as otherwise NPUW takes the states for logits.
                     port.get_rt_info()["manually_added_output"] = True
             known[key] = core.compile_model(model, device, config | options)
         return RealTalk(Real(known[key]))
@@ -99,7 +98,7 @@ PATH = [0, 1, 3, 6, 9]
 
 
 def drawn(name: str, seed: int = 3) -> Callable[[int], tuple[np.ndarray, np.ndarray | None]]:
-    """Draw new tokens, and what goes with them."""
+    """Return a function that draws new tokens, and a draft's hidden states."""
     draw = np.random.default_rng(seed)
 
     def tokens(count: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -111,12 +110,12 @@ def drawn(name: str, seed: int = 3) -> Callable[[int], tuple[np.ndarray, np.ndar
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["target", "draft"])
-def test_candidates_are_those_of_the_real_npuw(begin, real, name: str, way: str) -> None:
+def test_outputs_of_candidates_equal_the_real_npuws(begin, real, name: str, way: str) -> None:
     talks, tokens = (begin(name, **WAYS[way]), real(name, "NPU", **WAYS[way])), drawn(name)
     prompt, tree = tokens(40), tokens(10)
     for talk in talks:
         talk.tell(*prompt)
-    for mask in (TREE.mask(40), TREE.mask()):  # whole, and of candidates alone
+    for mask in (TREE.mask(40), TREE.mask()):  # the complete mask, and the candidates' part
         found, expected = (talk.tell(*tree, tree=TREE, mask=mask) for talk in talks)
         for output in ("logits", STATES):
             assert distance(found[output], expected[output]) <= 1e-5
@@ -126,8 +125,8 @@ def test_candidates_are_those_of_the_real_npuw(begin, real, name: str, way: str)
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["target", "draft"])
-def test_what_follows_accepted_paths_is_the_real_npuws(begin, real, name: str, way: str) -> None:
-    """Its rows are of 16 bits, ours of 32."""
+def test_outputs_after_accepted_paths_equal_npuws(begin, real, name: str, way: str) -> None:
+    """NPUW's rows have 16 bits, this stack's 32."""
     talks = begin(name, **WAYS[way]), real(name, "NPU", **WAYS[way], **OF_16_BITS)
     tokens = drawn(name)
     prompt = tokens(40)
@@ -145,7 +144,7 @@ def test_what_follows_accepted_paths_is_the_real_npuws(begin, real, name: str, w
     assert distance(found["logits"], expected["logits"]) <= 1e-3
 
 
-def test_rows_of_32_bits_are_moved_here_and_not_there(begin, real) -> None:
+def test_rows_of_32_bits_are_moved_here_and_not_in_npuw(begin, real) -> None:
     tokens, plain = drawn("target"), real("target", "CPU")
     talks = begin("target"), real("target", "NPU")
     prompt, tree, after = tokens(40), tokens(10), tokens(3)
@@ -161,11 +160,11 @@ def test_rows_of_32_bits_are_moved_here_and_not_there(begin, real) -> None:
     plain = real("target", "CPU")
     plain.tell(*prompt)
     plain.tell(tree[0][:5], tree=Tree(TREE.parents[:5]))
-    assert distance(other, plain.tell(*after)["logits"]) <= 1e-5, "behind the first candidates"
+    assert distance(other, plain.tell(*after)["logits"]) <= 1e-5, "after the first candidates"
 
 
 LYING: dict[str, dict[str, Any]] = {
-    "in one piece": {},
+    "contiguous": {},
     "transposed": {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"},
     "in blocks": {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES"},
     "in tiles": {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"},
@@ -173,11 +172,11 @@ LYING: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [("draft", "in one piece"), *(("target", way) for way in LYING)]
+    ("name", "way"), [("draft", "contiguous"), *(("target", way) for way in LYING)]
 )
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.integers(1, 64), st.lists(rounds(), min_size=1, max_size=6), st.integers(0, 1 << 32))
-def test_any_path_of_any_tree_is_what_the_cpu_plugin_says_of_it_alone(
+def test_any_path_of_any_tree_equals_a_plain_conversation_on_the_cpu(
     begin, real, name: str, way: str, prompt: int, told: list[Round], seed: int
 ) -> None:
     talk, plain, tokens = begin(name, **LYING[way]), real(name, "CPU"), drawn(name, seed)
@@ -197,7 +196,7 @@ def test_any_path_of_any_tree_is_what_the_cpu_plugin_says_of_it_alone(
 
 
 def with_16_bits(path: Path) -> ov.Model:
-    """The model whose mask is f16, as openvino_genai makes it where masks are of that type."""
+    """Return the model with an f16 mask, as openvino_genai creates it for masks of that type."""
     model = ov.Core().read_model(path)
     (old,) = (port for port in model.get_parameters() if "eagle_tree_mask" in port.output(0).names)
     new = ops.parameter(old.get_partial_shape(), np.float16, "eagle_tree_mask")

@@ -1,7 +1,7 @@
-"""A Whisper decoder and the real OpenVINO side by side, live: its CPU plugin, and its NPUW.
+"""A Whisper decoder compared to the real OpenVINO, live: its CPU plugin, and its NPUW.
 
-The real NPUW keeps caches in f16 whatever it is told (with others it goes wrong), so that it agrees
-with its own CPU plugin less than we do.
+The real NPUW always keeps caches in f16 (others give wrong results), so it agrees less with its own
+CPU plugin than this stack does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NPUW = WHISPER | {
     "INFERENCE_PRECISION_HINT": "f32",
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
 }
-"""As openvino_genai asks for it, and in f32 as far as it goes."""
+"""Options of openvino_genai for the decoder, in f32 as far as possible."""
 
 
 @pytest.fixture(scope="module", params=["fp16", "int8"])
@@ -58,7 +58,7 @@ def audio(seed: int) -> np.ndarray:
 
 
 def ours(decoder: Path, **more: object) -> Any:
-    """A request of this stack."""
+    """Create a request of this stack."""
     config = WHISPER | {"INFERENCE_PRECISION_HINT": "f32", "NPUW_WHISPER_ENCODER_LEN": FRAMES}
     return Core().compile_model(decoder, "NPU", config | more).create_infer_request()
 
@@ -75,14 +75,14 @@ def npuw(decoder: Path, **more: object) -> Any:
 
 
 def infer(request: Any, tokens: list[int], heard: np.ndarray) -> np.ndarray:
-    """Logits [n, V], of whichever of them."""
+    """Return logits [n, V] of a request of either implementation."""
     inputs = {"input_ids": np.array([tokens]), "encoder_hidden_states": heard}
     request.infer(inputs | {"beam_idx": np.zeros(1, np.int32)})
     return np.array(request.get_tensor("logits").data[0])
 
 
 @pytest.mark.parametrize("prompt", [1, 3, 4])
-def test_texts_over_two_audios(decoder: Path, prompt: int) -> None:
+def test_logits_of_two_audios_equal_openvinos(decoder: Path, prompt: int) -> None:
     mine, real = ours(decoder), theirs(decoder)
     ids = [BEGIN, *np.random.RandomState(prompt).randint(0, EOS, 40).tolist()]
     for seed in (1, 2):
@@ -93,7 +93,7 @@ def test_texts_over_two_audios(decoder: Path, prompt: int) -> None:
             np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
-def test_the_real_npuw_says_the_same(decoder: Path) -> None:
+def test_logits_equal_the_real_npuws(decoder: Path) -> None:
     mine, real = ours(decoder), npuw(decoder)
     ids = [BEGIN, *np.random.RandomState(5).randint(0, EOS, 20).tolist()]
     for seed in (1, 2):
@@ -104,7 +104,7 @@ def test_the_real_npuw_says_the_same(decoder: Path) -> None:
             np.testing.assert_allclose(found, expected, atol=2e-2)
 
 
-def test_the_last_position_ends_the_text_as_with_the_real_npuw(decoder: Path) -> None:
+def test_the_last_position_ends_a_text_as_in_the_real_npuw(decoder: Path) -> None:
     ended = []
     for each in (ours(decoder), npuw(decoder)):
         infer(each, [BEGIN, 1, 2], audio(1))
@@ -115,8 +115,8 @@ def test_the_last_position_ends_the_text_as_with_the_real_npuw(decoder: Path) ->
     assert ended[0] == ended[1] == [False] * 444 + [True]
 
 
-def test_scores_of_cross_attention(decoder: Path) -> None:
-    """Those of OpenVINO are what its attention would multiply; NPUW_WHISPER_DECOMPOSE_SDPA."""
+def test_cross_attention_scores_equal_openvinos(decoder: Path) -> None:
+    """OpenVINO's scores are Q Kᵀ of its attention inputs; ours NPUW_WHISPER_DECOMPOSE_SDPA's."""
     mine = ours(decoder, NPUW_WHISPER_DECOMPOSE_SDPA="YES")
     tokens = [BEGIN, *range(20)]
     logits = infer(mine, tokens, audio(1))

@@ -1,4 +1,4 @@
-"""Whole models on the whole stack."""
+"""Fixtures for tests of complete models on the complete stack."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COMMANDS = Path(sys.executable).parent
 
 
 class Conversation:
-    """A request that is told tokens."""
+    """Request that keeps track of its tokens."""
 
     def __init__(self, request: InferRequest) -> None:
         self._request = request
         self._said = 0
 
     def tell(self, ids: np.ndarray) -> np.ndarray:
-        """Logits f32 [vocabulary] after ids i64 [1, n]."""
+        """Run ids i64 [1, n]; return the last token's logits, f32 [vocabulary]."""
         count, past = ids.shape[1], self._said
         found = self._request.infer(
             {
@@ -48,7 +48,7 @@ class Conversation:
 
 @pytest.fixture(scope="module")
 def converse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Conversation]:
-    """Begin a conversation with a model; MAX_PROMPT_LEN is that of the goldens, 256."""
+    """Return a function that begins a conversation; MAX_PROMPT_LEN is the goldens', 256."""
     compiled: dict[str, Any] = {}
 
     def begin(path: Path, **options: Any) -> Conversation:
@@ -63,7 +63,7 @@ def converse(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Conversa
 
 @pytest.fixture
 def command(tmp_path: Path) -> Run:
-    """Run one of the commands as a user does, in a folder of its own."""
+    """Return a function that runs one of the commands, in a separate folder."""
 
     def run(name: str, *argv: object, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""Adapters of files, from LLMPipeline down to the blob: what openvino_genai says, we say.
+"""Adapter files, from LLMPipeline down to the blob: texts are those of openvino_genai.
 
 See tools/make_lora_goldens.py and tests/goldens/adapter_files.py.
 """
@@ -41,7 +41,7 @@ def adapters(files, tmp_path_factory) -> Mapping[str, Adapter]:
 
 @pytest.fixture(scope="module")
 def folder(demo, demo_ir, tmp_path_factory) -> Path:
-    """The exporter's IR of the demo model, with its tokenizer."""
+    """IR of the demo model, written by the exporter, with its tokenizer."""
     folder = tmp_path_factory.mktemp("folder")
     for file in (*demo.glob("*.json"), demo_ir, demo_ir.with_suffix(".bin")):
         shutil.copy(file, folder)
@@ -60,7 +60,7 @@ def make(folder, tmp_path_factory) -> Make:
 
 @pytest.fixture(scope="module")
 def pipeline(make, files, adapters) -> LLMPipeline:
-    """One that all adapters are known to."""
+    """Pipeline that supports all adapters."""
     return make(files.config_of(genai_layer, files.FIRST, adapters))
 
 
@@ -69,23 +69,23 @@ def ask(files, pipeline, pairs, adapters) -> list[str]:
 
 
 @pytest.mark.long
-def test_each_step_says_what_openvino_genai_says(pipeline, files, adapters, golden) -> None:
-    """One, several, other alphas, none, those of before: one generation after the other."""
+def test_each_step_generates_openvino_genais_texts(pipeline, files, adapters, golden) -> None:
+    """Steps in sequence: one adapter, several, other alphas, none, the previous ones."""
     for name, step in files.STEPS.items():
         assert files.ask(genai_layer, pipeline, step, adapters) == golden["steps"][name], name
 
 
-def test_the_steps_differ_so_that_the_test_above_can_fail(golden) -> None:
+def test_the_golden_texts_of_the_steps_differ(golden) -> None:
     assert len({tuple(said) for said in golden["steps"].values()}) == 13
     assert golden["steps"]["none"] == golden["plain"]
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode", ["MODE_AUTO", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE"])
-def test_the_real_openvino_says_the_same_through_our_pipeline(
+def test_our_pipeline_on_the_real_openvino_generates_the_same_texts(
     folder, files, adapters, golden, mode
 ) -> None:
-    """genai's part alone: names, blending, states, whoever runs the model."""
+    """Only genai's part is tested: names, blending and states, independent of the runtime."""
     exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
     pairs = files.config_of(genai_layer, files.FIXED, adapters).get_adapters_and_alphas()
     fixed = AdapterConfig(pairs, AdapterConfig.Mode[mode])
@@ -99,7 +99,7 @@ def test_the_real_openvino_says_the_same_through_our_pipeline(
             assert found == golden["steps"][name], name
 
 
-def test_a_hugging_face_folder_takes_the_same_adapters(demo, make, files, adapters, golden) -> None:
+def test_a_hugging_face_folder_supports_adapters(demo, make, files, adapters, golden) -> None:
     pipeline = make(AdapterConfig([adapters["all"], adapters["head"]]), demo)
     for name in ("one", "the head", "none"):
         found = files.ask(genai_layer, pipeline, files.STEPS[name], adapters)
@@ -108,8 +108,8 @@ def test_a_hugging_face_folder_takes_the_same_adapters(demo, make, files, adapte
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["MODE_AUTO", "MODE_STATIC_RANK", "MODE_STATIC", "MODE_FUSE"])
-def test_each_mode_says_what_openvino_genai_says(make, files, adapters, golden, mode) -> None:
-    """What a mode cannot do is refused; the real one goes on as if nothing had been asked."""
+def test_each_mode_generates_openvino_genais_texts(make, files, adapters, golden, mode) -> None:
+    """Requests that a mode does not support are rejected; openvino_genai ignores them."""
     same = files.config_of(genai_layer, files.FIXED, adapters)
     pairs = same.get_adapters_and_alphas()
     pipeline = make(AdapterConfig(pairs, AdapterConfig.Mode[mode]))
@@ -124,14 +124,14 @@ def test_each_mode_says_what_openvino_genai_says(make, files, adapters, golden, 
         assert ask(files, pipeline, None, adapters) == golden["modes"][mode]
 
 
-def test_adapter_configs_are_what_openvino_genais_are(files, adapters, golden) -> None:
+def test_adapter_configs_behave_like_openvino_genais(files, adapters, golden) -> None:
     assert files.facts(genai_layer, adapters) == golden["facts"]
 
 
-def test_a_chat_goes_on_with_another_adapter_as_if_it_had_always_been_there(
+def test_a_chat_continues_with_another_adapter_without_traces_of_the_first(
     pipeline, make, adapters
 ) -> None:
-    """Earlier turns are read anew: nothing of the old adapter stays in K and V."""
+    """Earlier turns are read again: K and V keep no trace of the previous adapter."""
     history = genai_layer.ChatHistory([{"role": "user", "content": "What is an NPU?"}])
     options = {"max_new_tokens": 8, "adapters": AdapterConfig(adapters["all"], 0.8)}
     history.append({"role": "assistant", "content": str(pipeline.generate(history, **options))})
@@ -143,7 +143,7 @@ def test_a_chat_goes_on_with_another_adapter_as_if_it_had_always_been_there(
     )
 
 
-def test_a_prefix_cache_tells_adapters_apart(make, files, adapters, golden) -> None:
+def test_a_prefix_cache_distinguishes_adapters(make, files, adapters, golden) -> None:
     config = files.config_of(genai_layer, files.FIRST, adapters)
     cached = make(config, NPUW_LLM_ENABLE_PREFIX_CACHING="YES")
     for name in ("one", "none", "one", "another"):
@@ -153,10 +153,10 @@ def test_a_prefix_cache_tells_adapters_apart(make, files, adapters, golden) -> N
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_int4", "gemma2_fp16"])
-def test_exported_models_say_in_tokens_what_openvino_genai_says(
+def test_exported_models_with_adapters_generate_openvino_genais_tokens(
     load_module, restored, demo, tmp_path, name
 ) -> None:
-    """Quantised weights, other families; ranks up to 32; the files are written as PEFT does."""
+    """Quantised weights, other families; ranks up to 32; files as PEFT writes them."""
     tools = load_module(GOLDENS / "adapters.py")
     said = json.loads((GOLDENS / "adapters.json").read_text())[name]
     path = restored(GOLDENS / "exported", name)
@@ -193,7 +193,7 @@ def _adapted(tools: Any, path: Path) -> Any:
 
 @pytest.mark.long
 def test_a_blob_keeps_its_adapters(make, files, adapters, golden, tmp_path) -> None:
-    """Those that are states are set anew; fixed ones are in it."""
+    """Adapters in states are set again after the import; fixed ones are part of the blob."""
     known = AdapterConfig(adapters["all"])
     blob = tmp_path / "states.blob"
     make(known, EXPORT_BLOB="YES", BLOB_PATH=str(blob))
@@ -211,13 +211,13 @@ def test_a_blob_keeps_its_adapters(make, files, adapters, golden, tmp_path) -> N
 
 
 @pytest.mark.long
-def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
+def test_unsupported_adapters_are_rejected_and_the_pipeline_stays_usable(
     pipeline, make, files, adapters, golden
 ) -> None:
     mode = AdapterConfig.Mode
     alike = ask(files, pipeline, [("all", 1.0)], adapters)
     for config, error, why in (
-        (AdapterConfig(adapters["all"], mode.MODE_FUSE), ConfigError, "is MODE_DYNAMIC since"),
+        (AdapterConfig(adapters["all"], mode.MODE_FUSE), ConfigError, "created in MODE_DYNAMIC"),
         (AdapterConfig([adapters["all"]] * 5), AdapterError, r"all\.safetensors.*MAX_LORA_RANK"),
     ):
         with pytest.raises(error, match=why):
@@ -225,20 +225,20 @@ def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
         assert ask(files, pipeline, None, adapters) == alike == golden["steps"]["one"]
     few = make(AdapterConfig(adapters["attention"]))
     with pytest.raises(
-        AdapterError, match=r"all\.safetensors: nothing to adapt is called 'model\."
+        AdapterError, match=r"all\.safetensors: the model has no adaptable layer 'model\."
     ):
         few.generate("What?", max_new_tokens=2, adapters=AdapterConfig(adapters["all"]))
-    with pytest.raises(ConfigError, match="the pipeline was made without"):
+    with pytest.raises(ConfigError, match="the pipeline was created without"):
         make(None).generate("What?", max_new_tokens=2, adapters=AdapterConfig(adapters["all"]))
 
 
-def test_too_large_a_rank_is_refused_before_anything_is_compiled(make, adapters) -> None:
+def test_too_large_a_rank_is_rejected_before_compilation(make, adapters) -> None:
     with pytest.raises(RuntimeFailure, match=r"rank 8 together, and NPUW_LLM_MAX_LORA_RANK is 4"):
         make(AdapterConfig(adapters["all"]), NPUW_LLM_MAX_LORA_RANK=4)
 
 
-def test_npu_chat_takes_adapters(folder, adapters, golden, capsys) -> None:
-    """FILE, or FILE=ALPHA; what is wrong is said in a line."""
+def test_npu_chat_accepts_adapters(folder, adapters, golden, capsys) -> None:
+    """FILE, or FILE=ALPHA; an error is one line."""
     from genai_layer.tools.chat import main
 
     file = adapters["all"].source
@@ -254,15 +254,13 @@ def test_npu_chat_takes_adapters(folder, adapters, golden, capsys) -> None:
     assert "is not FILE or FILE=ALPHA" in capsys.readouterr().err
 
 
-def test_other_pipelines_take_no_adapters_and_say_so(folder, adapters) -> None:
+def test_other_pipelines_reject_adapters(folder, adapters) -> None:
     known = AdapterConfig(adapters["all"])
-    with pytest.raises(PropertyError, match="adapters: LLMPipeline alone takes them"):
+    with pytest.raises(PropertyError, match="adapters: only LLMPipeline supports them"):
         genai_layer.TextEmbeddingPipeline(folder, "NPU", adapters=known)
 
 
-def test_adapters_may_be_in_the_dictionary_and_nothing_else_is_taken_for_them(
-    folder, adapters
-) -> None:
+def test_adapters_in_the_dictionary_are_accepted_and_must_be_a_config(folder, adapters) -> None:
     for wrong in (adapters["all"], [adapters["all"]], "all.safetensors"):
         with pytest.raises(PropertyError, match="must be an AdapterConfig"):
             LLMPipeline(folder, "CPU", adapters=wrong)
@@ -272,9 +270,9 @@ def test_adapters_may_be_in_the_dictionary_and_nothing_else_is_taken_for_them(
     assert pipeline.get_generation_config().adapters == given["adapters"]
 
 
-def test_a_runtime_without_adapters_says_so(folder, adapters) -> None:
+def test_a_runtime_without_adapters_is_reported(folder, adapters) -> None:
     from genai_layer.testing.memory_runtime import MemoryCore
 
     core = MemoryCore(np.zeros((2048, 2048), np.float32))
-    with pytest.raises(PropertyError, match="the runtime of device NPU takes none"):
+    with pytest.raises(PropertyError, match="adapters: device NPU does not support them"):
         LLMPipeline(folder, "NPU", core=core, adapters=AdapterConfig(adapters["all"]))

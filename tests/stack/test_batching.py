@@ -1,6 +1,6 @@
-"""IR of the real exporter, several conversations at once: folded layers, windows, biases, refusals.
+"""Batched exported models: folded layers, windows, biases, rejections.
 
-What the logits of one conversation are, ``test_exported_ir`` compares with the real OpenVINO.
+``test_exported_ir`` compares the logits of one conversation with the real OpenVINO.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def exported(load_module: Callable[[Path], Any], tmp_path: Path) -> Callable[[st
         *("phi3_deep_fp16", "gpt2_deep_fp16", "bloom_fp16", "qwen3_moe_fp16", "falcon_fp16"),
     ],
 )
-def test_families_generate_together_what_they_generate_alone(exported, name: str) -> None:
+def test_batched_conversations_generate_the_tokens_of_single_ones(exported, name: str) -> None:
     expected = np.load(EXPORTED / f"{name}.npz")
     model = Core().compile_model(exported(name), "NPU", CONFIG)
     engine = model.create_batching()
@@ -63,7 +63,7 @@ def test_families_generate_together_what_they_generate_alone(exported, name: str
 
 
 def greedy(model: Any, ids: np.ndarray, count: int) -> list[int]:
-    """The likeliest tokens of a conversation that is alone."""
+    """Return the likeliest tokens of a conversation in a model without batching."""
     request, said, past = model.create_infer_request(), list[int](), 0
     for _ in range(count):
         inputs = {
@@ -81,12 +81,12 @@ def greedy(model: Any, ids: np.ndarray, count: int) -> list[int]:
     ("name", "why"),
     [("mpt_fp16", "no dimension for several conversations"), ("gptj_fp16", "GatherElements")],
 )
-def test_what_cannot_generate_together_says_what_to_set(exported, name: str, why: str) -> None:
+def test_a_model_without_batching_names_the_option_to_set(exported, name: str, why: str) -> None:
     with pytest.raises(ModelError, match=f"for 4 conversations.*{why}.*NPUW_LLM_BATCH_SLOTS = 1"):
         Core().compile_model(exported(name), "NPU", CONFIG)
 
 
-def test_folded_layers_and_all_layers_become_the_same_program(exported) -> None:
+def test_folded_and_unfolded_layers_compile_to_equal_costs(exported) -> None:
     model = read_model(exported("llama_deep_fp16"))
     blobs = [
         compile_model(split(model, 1, 127, slots=4), Options(fold=fold), "llama")
@@ -96,8 +96,8 @@ def test_folded_layers_and_all_layers_become_the_same_program(exported) -> None:
     assert costs[0] == costs[1]
 
 
-def test_eight_conversations_read_weights_once_and_each_cache_once(llama_8m: Path) -> None:
-    """What more than one of them moves are caches and rows: none is copied on the way."""
+def test_a_batch_reads_weights_once_and_each_cache_once(llama_8m: Path) -> None:
+    """Further conversations only move their caches and rows, without copies."""
     model, past = read_model(llama_8m), 1151
     moved = []
     for slots in (2, 8):

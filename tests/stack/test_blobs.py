@@ -1,4 +1,4 @@
-"""What the compiler writes, read by tools that nobody here wrote."""
+"""Blobs of the compiler, read by independent tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLATFORM = PLATFORMS["4000"]
 
 @pytest.fixture(scope="module")
 def blob(llama_8m: Path) -> bytes:
-    """The generate model of llama-8m."""
+    """Blob of llama-8m's generate model."""
     return compile_model(split(read_folder(llama_8m), tokens=1, past=63), Options())
 
 
@@ -45,7 +45,7 @@ def path(blob: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_readelf_reads_all_of_it_without_a_warning(path: Path) -> None:
+def test_readelf_reads_a_blob_without_a_warning(path: Path) -> None:
     readelf = shutil.which("readelf")
     if readelf is None:
         pytest.skip("binutils is not installed")
@@ -86,8 +86,8 @@ def test_pyelftools_reads_the_values_of_the_fact_sheet(path: Path) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
-def test_a_blob_has_the_versions_and_links_of_its_platform(demo: Path, platform: str) -> None:
-    """CMX is a symbol of the runtime's own table on 3720, and of the blob's on later platforms."""
+def test_a_blob_has_versions_and_symbols_of_its_platform(demo: Path, platform: str) -> None:
+    """CMX is a symbol in the runtime's table on 3720, in the blob's table on later platforms."""
     facts = PLATFORMS[platform]
     model = split(read_folder(demo), tokens=1, past=63)
     blob = read_blob(compile_model(model, Options(platform=platform)))
@@ -127,7 +127,7 @@ def test_metadata_lists_states_after_the_models_own_arguments(path: Path) -> Non
     assert len(arrays["ov_parameters"].records) == 3
 
 
-def test_lief_reads_it(path: Path) -> None:
+def test_lief_reads_a_blob(path: Path) -> None:
     lief.logging.disable()
     binary = lief.ELF.parse(path)
     assert binary is not None
@@ -135,7 +135,7 @@ def test_lief_reads_it(path: Path) -> None:
     assert "program.mapped_inference" in {section.name for section in binary.sections}
 
 
-def test_npu_objdump_finds_it_well_formed(path: Path, capsys) -> None:
+def test_npu_objdump_finds_a_blob_well_formed(path: Path, capsys) -> None:
     assert objdump(["--check", str(path)]) == 0
     assert capsys.readouterr().out == "ok\n"
 
@@ -167,8 +167,8 @@ def load_and_run(blob: bytes) -> str:
     return "ran"
 
 
-def test_a_damaged_blob_gives_a_typed_error(blob: bytes) -> None:
-    """Headers, metadata, lists and relocations are damaged; weights are not worth it."""
+def test_a_damaged_blob_raises_a_typed_error(blob: bytes) -> None:
+    """Headers, metadata, lists and relocations are damaged; weights would only slow the test."""
     draw = random.Random(4)
     spans = [
         (s.offset, s.size)
@@ -186,6 +186,6 @@ def test_a_damaged_blob_gives_a_typed_error(blob: bytes) -> None:
     assert len(outcomes) >= 3, outcomes
 
 
-def test_equal_input_gives_equal_bytes(llama_8m: Path, blob: bytes) -> None:
+def test_equal_models_compile_to_equal_bytes(llama_8m: Path, blob: bytes) -> None:
     again = compile_model(split(read_folder(llama_8m), tokens=1, past=63), Options())
     assert np.array_equal(np.frombuffer(blob, "u1"), np.frombuffer(again, "u1"))

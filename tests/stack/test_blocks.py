@@ -1,4 +1,4 @@
-"""A past in blocks, compiled: attention reads each where it is, and nothing is joined in memory."""
+"""Block cache, compiled: attention reads each block in place, and blocks are never joined."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def model(llama_8m: Path) -> Model:
 
 
 def moved(graph: Model) -> int:
-    """Bytes that cross DDR in a run."""
+    """Return the bytes that cross DDR in a run."""
     return sum(layer.ddr_bytes for layer in explain(compile_model(graph, Options())).layers)
 
 
 def past_bytes(model: Model) -> int:
-    """All K and V of the past, in 8 bits."""
+    """Return the size of all past K and V in 8 bits."""
     reads = [v.read for v in model.variables() if v.read is not None]
     shapes = [read.output.type.get_shape() for read in reads]
     return sum(PAST * heads * width for _, heads, _, width in shapes)
@@ -45,7 +45,7 @@ def past_bytes(model: Model) -> int:
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_are_never_joined_in_memory(model: Model, kind: str) -> None:
-    """A copy would move the past twice more: out of its blocks, and into one piece."""
+    """Joining blocks would move the past twice more: out of its blocks, and into one buffer."""
     layout = KINDS[kind]
     room = None if layout.room is None else BLOCK
     blocks = replace(layout, room=room, block=BLOCK)
@@ -53,7 +53,7 @@ def test_blocks_are_never_joined_in_memory(model: Model, kind: str) -> None:
     assert abs(apart - whole) < 0.05 * past_bytes(model)
 
 
-def test_nor_are_those_of_several_conversations(model: Model) -> None:
+def test_blocks_of_a_batch_are_never_joined_in_memory(model: Model) -> None:
     whole, apart = (
         moved(split(model, 1, PAST, slots=4, layout=KVLayout(block=block)))
         for block in (None, BLOCK)
@@ -63,8 +63,8 @@ def test_nor_are_those_of_several_conversations(model: Model) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_are_folded(model: Model, kind: str) -> None:
-    """What is compiled once stands for blocks of all layers, whose names it knows."""
+def test_layers_with_blocks_are_folded(model: Model, kind: str) -> None:
+    """One compiled repetition stands for all layers; its blocks have the names of all layers."""
     layout = KINDS[kind]
     blocks = replace(layout, room=None if layout.room is None else BLOCK, block=BLOCK)
     smaller = next(iter(foldings(model)))
@@ -77,7 +77,7 @@ def test_layers_are_folded(model: Model, kind: str) -> None:
     assert costs[0] == costs[1]
 
 
-def test_nor_where_a_prompt_goes_on(model: Model) -> None:
+def test_blocks_are_never_joined_in_a_chunked_prefill(model: Model) -> None:
     whole, apart = (
         moved(split(model, BLOCK, 8 * BLOCK, layout=KVLayout(block=block)))
         for block in (None, BLOCK)

@@ -1,4 +1,4 @@
-"""The element type that a model declares for a port is a contract: callers allocate by it."""
+"""Declared element types of ports: a contract, as callers allocate by them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ precisions = st.sampled_from(["f32", "f16", "bf16"])
 
 
 def converting(ports: list[tuple[str, str, bool]]) -> Model:
-    """A model whose results are its parameters, doubled or not, in other element types."""
+    """Build a model that converts its parameters, some doubled, to other element types."""
     kinds = [(f"x{i}", tensor(element, (2, 8))) for i, (element, _, _) in enumerate(ports)]
     model, values = Model.build(kinds)
     g = GraphBuilder(model)
@@ -48,7 +48,7 @@ def converting(ports: list[tuple[str, str, bool]]) -> Model:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory):
-    """Write a model as IR, each into a folder of its own."""
+    """Return a function that writes a model as IR into a separate folder."""
     root, numbers = tmp_path_factory.mktemp("types"), count()
 
     def write(model: Model) -> Path:
@@ -78,7 +78,7 @@ def test_a_blob_of_npuc_has_the_types_of_the_model(written, ports, precision) ->
 @settings(max_examples=12, deadline=None)
 @given(models, precisions, st.sampled_from(["YES", "NO"]))
 def test_ports_and_tensors_have_the_types_of_the_model(written, ports, precision, npuw) -> None:
-    """Through NPUW, or for the NPU alone; compiled, or imported from the native blob."""
+    """Models run by NPUW or on the NPU directly; compiled, or imported from the native blob."""
     options = {"INFERENCE_PRECISION_HINT": precision, "NPU_USE_NPUW": npuw}
     compiled = Core().compile_model(written(converting(ports)), "NPU", options)
     imported = Core().import_model(compiled.export_model(), "NPU")

@@ -1,4 +1,4 @@
-"""The demo model: its size, what it was trained on, and how it answers what it was not."""
+"""The demo model: its size, its corpus, and its answers to questions outside of training."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from genai_layer import ChatHistory, GenerationFinishReason, LLMPipeline, Tokeni
 
 ROOT = Path(__file__).resolve().parents[2]
 MOSTLY = 0.84
-"""The share of questions that must be answered with the words of the right answer."""
+"""Required share of right answers."""
 
 RIGHT = 0.8
-"""A word overlap (F1) with the written answer from which an answer counts as right."""
+"""Word overlap (F1) with the reference from which an answer counts as right."""
 
 
 @pytest.fixture(scope="module")
 def corpus(load_module: Callable[[Path], Any]) -> Any:
-    """tools/demo_corpus.py."""
+    """The module tools/demo_corpus.py."""
     return load_module(ROOT / "tools/demo_corpus.py")
 
 
 @pytest.fixture(scope="module")
 def evaluation(demo: Path) -> Mapping[str, Any]:
-    """What the training script found when it asked the held-back phrasings."""
+    """Results of the training script on the held-back phrasings."""
     return json.loads((demo / "evaluation.json").read_text())
 
 
 @pytest.fixture(scope="module")
 def pipe(demo: Path) -> LLMPipeline:
-    """The model on the simulated NPU."""
+    """Pipeline of the model on the simulated NPU."""
     options = {"MAX_PROMPT_LEN": 128, "INFERENCE_PRECISION_HINT": "f32"}
     return LLMPipeline(demo, "NPU", **options)
 
 
-def test_it_is_small(demo: Path) -> None:
+def test_the_model_is_small(demo: Path) -> None:
     assert sum(file.stat().st_size for file in demo.iterdir()) <= 8 << 20
     data = (demo / "model.safetensors").read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
@@ -48,7 +48,7 @@ def test_it_is_small(demo: Path) -> None:
     assert parameters <= 4_000_000
 
 
-def test_its_tokenizer_has_a_template_and_an_end_of_turn(demo: Path) -> None:
+def test_the_tokenizer_has_a_template_and_an_end_of_turn(demo: Path) -> None:
     tokenizer = Tokenizer(demo)
     assert tokenizer.get_eos_token() == "<|im_end|>"
     prompt = tokenizer.apply_chat_template([{"role": "user", "content": "hi"}], True)
@@ -57,7 +57,7 @@ def test_its_tokenizer_has_a_template_and_an_end_of_turn(demo: Path) -> None:
     assert tokenizer.decode(tokenizer.encode(text).input_ids[0].tolist()) == text
 
 
-def test_the_corpus_is_of_several_hundred_pairs_in_several_phrasings(corpus: Any) -> None:
+def test_the_corpus_has_several_hundred_pairs_in_several_phrasings(corpus: Any) -> None:
     pairs = corpus.read()
     assert len(pairs) >= 300
     assert all(len(pair.questions) >= 4 for pair in pairs)
@@ -66,12 +66,12 @@ def test_the_corpus_is_of_several_hundred_pairs_in_several_phrasings(corpus: Any
     assert not any(set(pair.held_back()) & set(pair.trained()) for pair in pairs)
 
 
-def test_the_evaluation_asked_every_held_back_phrasing_and_no_other(corpus, evaluation) -> None:
+def test_the_evaluation_covers_exactly_the_held_back_phrasings(corpus, evaluation) -> None:
     asked = [row["question"] for row in evaluation["phrasings"]]
     assert asked == [question for pair in corpus.read() for question in pair.held_back()]
 
 
-def test_the_evaluation_counts_rightly(corpus: Any, evaluation) -> None:
+def test_the_evaluation_counts_right_answers_correctly(corpus: Any, evaluation) -> None:
     answers = {q: pair.answer for pair in corpus.read() for q in pair.held_back()}
     right = 0
     for row in evaluation["phrasings"]:
@@ -81,28 +81,28 @@ def test_the_evaluation_counts_rightly(corpus: Any, evaluation) -> None:
     assert right == evaluation["right"]
 
 
-def test_it_answers_most_of_what_it_was_never_asked(evaluation) -> None:
+def test_most_held_back_phrasings_are_answered_right(evaluation) -> None:
     assert evaluation["right"] / evaluation["held_back"] >= MOSTLY
 
 
-def test_it_always_stops_by_itself(evaluation) -> None:
+def test_every_answer_ends_with_a_stop_token(evaluation) -> None:
     assert evaluation["stopped"] == evaluation["held_back"]
 
 
-def test_it_answers_held_back_phrasings_on_the_npu_as_it_did_in_training(pipe, evaluation) -> None:
-    """A sample, spread evenly; greedy, so that every word must be the same."""
+def test_answers_on_the_npu_equal_those_of_the_evaluation(pipe, evaluation) -> None:
+    """A sample of phrasings; decoding is greedy, so every word must be equal."""
     for row in evaluation["phrasings"][::24]:
         results = pipe.generate([row["question"]], max_new_tokens=80)
         assert results.texts == [row["answer"]], row["question"]
         assert results.finish_reasons == [GenerationFinishReason.STOP]
 
 
-def test_it_knows_what_an_npu_is(pipe) -> None:
+def test_the_model_explains_what_an_npu_is(pipe) -> None:
     words: list[str] = []
     answer = pipe.generate("What is an NPU?", streamer=words.append)
     assert answer.startswith("An NPU, or neural processing unit, is a chip")
     assert "".join(words) == answer
-    assert len(words) > 10, "the words come one by one"
+    assert len(words) > 10, "the text is streamed"
 
 
 CONVERSATION = (
@@ -117,8 +117,8 @@ CONVERSATION = (
 )
 
 
-def test_it_keeps_to_the_last_question_of_a_conversation(demo: Path) -> None:
-    """Mostly a question gets the answer that it gets alone, however much was said before."""
+def test_a_conversation_answers_its_last_question(demo: Path) -> None:
+    """Most questions get the same answer as without the earlier turns."""
     options = {"MAX_PROMPT_LEN": 512, "INFERENCE_PRECISION_HINT": "f32"}
     pipe = LLMPipeline(demo, "NPU", **options)
     history = ChatHistory()

@@ -1,4 +1,4 @@
-"""The native engines say what the reference engines say, at every level of instructions."""
+"""Native engines generate the reference engine's texts, at every instruction-set level."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ print(json.dumps([pipe.generate(text, config) for text in ("What is an NPU?", "N
 
 
 def answers(environment: dict[str, str], **properties: str) -> list[str]:
-    """What the demo model says in a process with an environment of its own."""
+    """Return the demo model's texts from a process with other environment variables."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(DEMO), json.dumps(properties)],
         env={**os.environ, **environment},
@@ -43,18 +43,18 @@ def expected() -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("isa", [isa for isa in Isa if isa <= native_isa()])
-def test_every_level_of_instructions_gives_the_same_words(isa: Isa, expected: list[str]) -> None:
+def test_every_instruction_set_generates_the_same_texts(isa: Isa, expected: list[str]) -> None:
     assert answers({"NPU_ENGINE": "native", "NPU_NATIVE_ISA": isa.name.lower()}) == expected
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("threads", ["1", "3"])
-def test_the_number_of_threads_does_not_count(threads: str, expected: list[str]) -> None:
+def test_the_number_of_threads_does_not_change_the_texts(threads: str, expected: list[str]) -> None:
     assert answers({"NPU_ENGINE": "native", "NPU_ENGINE_THREADS": threads}) == expected
 
 
 def explanations(engine: str, cache: Path) -> dict[str, str]:
-    """What the demo model's blobs are said to do, and to take, by their names."""
+    """Return the output of ``npuc explain`` for the demo model's blobs, by name."""
     environment = {"NPU_ENGINE": engine}
     answers(environment, CACHE_DIR=str(cache))
     scripts = Path(sys.executable).parent
@@ -84,7 +84,7 @@ def test_simulated_time_does_not_depend_on_the_engine(tmp_path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["f32", "bf16"])
-def test_other_precisions_give_the_same_words(precision: str) -> None:
+def test_other_precisions_generate_the_same_texts(precision: str) -> None:
     properties = {"INFERENCE_PRECISION_HINT": precision}
     native, reference = (
         answers({"NPU_ENGINE": engine}, **properties) for engine in ("native", "reference")
@@ -101,7 +101,7 @@ def test_other_precisions_give_the_same_words(precision: str) -> None:
         ("NPU_ENGINE_THREADS", "many", "not a positive number; correct or unset it"),
     ],
 )
-def test_a_wrong_choice_is_one_line_that_lists_the_right_ones(
+def test_an_invalid_value_is_one_line_that_lists_the_valid_ones(
     variable: str, value: str, message: str
 ) -> None:
     command = [Path(sys.executable).with_name("npu-chat"), str(DEMO), "--prompt", "Hi"]
@@ -128,7 +128,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.matrix
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot fork here")
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_a_forked_process_goes_on_with_threads_of_its_own(engine: str) -> None:
+def test_a_forked_process_continues_with_its_own_threads(engine: str) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK, str(DEMO)],
         env={**os.environ, "NPU_ENGINE": engine},

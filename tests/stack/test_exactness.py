@@ -1,4 +1,4 @@
-"""The whole stack against transformers and the real OpenVINO, by committed golden files."""
+"""The complete stack compared to transformers and the real OpenVINO, by committed golden files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 SOURCES = [
-    # fixture of the model, fixture of the goldens, whose results
+    # fixture of the model, fixture of the goldens, oracle
     ("llama_8m", "llama_8m_goldens", "hf"),
     ("llama_8m_ir", "llama_8m_goldens", "ov"),
     ("demo", "demo_goldens", "hf"),
@@ -20,7 +20,7 @@ F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 
 @pytest.fixture(params=SOURCES, ids=lambda source: f"{source[0]} against {source[2]}")
 def source(request: pytest.FixtureRequest) -> tuple[Path, dict[str, np.ndarray]]:
-    """A model, and what the oracle says of it: prompts, logits by length, greedy tokens."""
+    """Model and golden results of the oracle: prompts, logits by length, greedy tokens."""
     model, goldens, oracle = request.param
     path = request.getfixturevalue(model)
     found = request.getfixturevalue(goldens)
@@ -29,7 +29,7 @@ def source(request: pytest.FixtureRequest) -> tuple[Path, dict[str, np.ndarray]]
 
 
 @pytest.mark.matrix
-def test_logits_in_f32_agree_to_a_ten_thousandth(source, converse) -> None:
+def test_logits_in_f32_agree_within_1e_4(source, converse) -> None:
     path, expected = source
     talk = converse(path, **F32)
     for length in PROMPTS:
@@ -52,7 +52,7 @@ def test_sixty_four_greedy_tokens_are_identical(source, converse) -> None:
 
 
 @pytest.mark.matrix
-def test_logits_in_f16_point_the_same_way(source, converse) -> None:
+def test_logits_in_f16_have_a_high_cosine_similarity(source, converse) -> None:
     path, expected = source
     talk = converse(path)
     for length in PROMPTS:
@@ -64,7 +64,7 @@ def test_logits_in_f16_point_the_same_way(source, converse) -> None:
 
 
 @pytest.mark.matrix
-def test_a_chunked_prefill_gives_the_same_logits(source, converse) -> None:
+def test_a_chunked_prefill_returns_the_same_logits(source, converse) -> None:
     path, expected = source
     talk = converse(path, NPUW_LLM_PREFILL_CHUNK_SIZE=64, **F32)
     for length in PROMPTS:

@@ -1,6 +1,6 @@
-"""Architecture × precision: IR of the real exporter on the whole stack, against the real OpenVINO.
+"""Exported IR by architecture and precision on the complete stack, compared to the real OpenVINO.
 
-The IRs and what OpenVINO says of them are golden files; tools/make_export_goldens.py made them.
+IRs and OpenVINO's results are golden files, written by tools/make_export_goldens.py.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ NAMES = sorted(path.name.removesuffix(".xml.xz") for path in EXPORTED.glob("*.xm
 PROMPTS = (1, 7, 100)
 SHALLOW = [name for name in NAMES if "_deep" not in name]
 WIDE = [name for name in SHALLOW if name.endswith("_fp16")]
-"""Of each architecture the one whose weights are not compressed."""
+"""One model per architecture: the one with uncompressed weights."""
 COMPRESSED = [
     *("llama_fp32", "qwen2_bf16", "mpt_fp16", "gemma2_fp16", "llama_int4_all", "llama_int4_asym"),
     *("llama_int4_channel", "mistral_int8", "qwen2_int4", "qwen3_int8", "phi3_int4"),
     *("gemma2_int8", "gemma3_int4", "gpt2_int8", "gpt_neox_int4", "mixtral_int8"),
 ]
-"""Each kind of weights, and the architectures that are compressed."""
+"""Models that cover each weight format, and the architectures that are compressed."""
 
 Source = tuple[Path, dict[str, np.ndarray]]
 
 
-def test_all_architectures_and_precisions_are_there() -> None:
+def test_golden_files_cover_all_architectures_and_precisions() -> None:
     architectures = (
         *("llama", "mistral", "qwen2", "qwen3", "phi3"),
         *("gemma2", "gemma3", "gpt2", "gpt_neox"),
@@ -57,7 +57,7 @@ def test_all_architectures_and_precisions_are_there() -> None:
 
 @pytest.fixture(scope="module")
 def source(restored: Callable[[Path, str], Path]) -> Callable[[str], Source]:
-    """Give an IR, and what OpenVINO says of it."""
+    """Return a function that returns an IR, and OpenVINO's results for it."""
     return lambda name: (restored(EXPORTED, name), dict(np.load(EXPORTED / f"{name}.npz")))
 
 
@@ -88,7 +88,7 @@ def test_logits_and_greedy_tokens_in_f32(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_logits_in_f16_point_the_same_way(
+def test_logits_in_f16_have_a_high_cosine_similarity(
     source: Callable[[str], Source], converse: Any, name: str
 ) -> None:
     path, expected = source(name)
@@ -103,8 +103,8 @@ def test_logits_in_f16_point_the_same_way(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", WIDE)
-def test_values_are_told_from_keys(restored: Callable[[Path, str], Path], name: str) -> None:
-    """Whether attention is one op in the graph or several."""
+def test_value_caches_are_found(restored: Callable[[Path, str], Path], name: str) -> None:
+    """Attention is one op in some graphs, several ops in others."""
     model = read_ir(restored(EXPORTED, name))
     caches = {variable.name for variable in model.variables()}
     assert value_caches(model) == {name for name in caches if ".value" in name}
@@ -112,7 +112,7 @@ def test_values_are_told_from_keys(restored: Callable[[Path, str], Path], name: 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", WIDE[::2])
-def test_values_may_lie_transposed(
+def test_logits_are_equal_with_transposed_values(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
     path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
@@ -138,10 +138,10 @@ def test_values_may_lie_transposed(
         *("gpt2_fp16", "gpt_bigcode_fp16", "gpt_neo_fp16", "llama4_fp16", "mpt_fp16", "phi3_fp16"),
     ],
 )
-def test_the_host_may_drive_attention_tile_by_tile(
+def test_greedy_tokens_are_equal_with_host_attention(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    """Windows, biases by distance, soft caps and shared heads: all are attention in tiles."""
+    """Windows, biases by distance, soft caps and shared heads, computed in tiles."""
     path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
     expected = np.load(EXPORTED / f"{name}.npz")
     talk = converse(
@@ -165,10 +165,10 @@ def test_the_host_may_drive_attention_tile_by_tile(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", WIDE[1::2])
-def test_caches_may_lie_in_blocks(
+def test_logits_are_equal_with_a_block_cache(
     name: str, converse: Any, load_module: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    """A prompt in chunks of 32, the last tokens one by one."""
+    """Chunked prefill of 32 tokens per chunk; the last tokens run one by one."""
     path = load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path)
     expected = np.load(EXPORTED / f"{name}.npz")
     talk = converse(
@@ -187,7 +187,7 @@ def test_caches_may_lie_in_blocks(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_int8", "gpt2_int8", "gemma2_int8"])
-def test_integer_activations_cost_little(
+def test_integer_activations_lose_little_accuracy(
     name: str,
     converse: Any,
     load_module: Callable[[Path], Any],
@@ -210,10 +210,10 @@ def test_integer_activations_cost_little(
     ("name", "lengths"),
     beside_by_turns([name for name in NAMES if "_deep_" in name], [(64, 64), (1, 127)]),
 )
-def test_layers_of_exported_models_are_compiled_as_one(
+def test_layers_of_exported_models_are_folded(
     load_module: Callable[[Path], Any], tmp_path: Path, name: str, lengths: tuple[int, int]
 ) -> None:
-    """What the device computes of these models, the tests above show."""
+    """Results on the device are covered by the tests above."""
     model = read_ir(load_module(EXPORTED / "restore.py").restore(EXPORTED, name, tmp_path))
     blocks = {"gemma2_deep_fp16": 3, "gemma3_deep_fp16": 3}.get(name, 5)
     for smaller in foldings(model):
@@ -225,4 +225,4 @@ def test_layers_of_exported_models_are_compiled_as_one(
         except NotPeriodic:
             continue
         return
-    pytest.fail("it is compiled layer by layer")
+    pytest.fail("the model is compiled layer by layer")

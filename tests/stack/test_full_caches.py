@@ -1,4 +1,4 @@
-"""NPUW_LLM_ON_FULL through the pipeline: what a full cache means for generations and chats."""
+"""NPUW_LLM_ON_FULL in the pipeline: generations and chats beyond the cache's capacity."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 SINKS = 4
 LONG = 300
-"""Tokens, more than twice what the cache holds."""
+"""Number of tokens, more than twice the cache's capacity."""
 
 IDS = np.random.default_rng(5).integers(5, 200, (1, 200))
 TOKENS = [5, 9, 13, 7, 21, 30]
@@ -36,7 +36,7 @@ Pipes = Callable[..., LLMPipeline]
 
 @pytest.fixture(scope="module")
 def pipes(demo: Path) -> Pipes:
-    """Make a pipeline of the demo model; those of equal options are one."""
+    """Return a function that creates a pipeline of the demo model, once per set of options."""
     made: dict[str, LLMPipeline] = {}
 
     def make(policy: str = "ERROR", **options: Any) -> LLMPipeline:
@@ -51,7 +51,7 @@ def pipes(demo: Path) -> Pipes:
 
 @pytest.fixture(scope="module")
 def greedy(converse: Callable[..., Any], demo: Path) -> Callable[..., list[int]]:
-    """The likeliest tokens after a prompt, asked of NPUW without a pipeline."""
+    """Return a function that generates greedy tokens with NPUW, without a pipeline."""
 
     def say(policy: str, ids: np.ndarray, count: int) -> list[int]:
         lengths = {f"NPUW_LLM_{name}": value for name, value in LENGTHS.items()}
@@ -67,22 +67,22 @@ def greedy(converse: Callable[..., Any], demo: Path) -> Callable[..., list[int]]
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("policy", "prompt"), [("SLIDE", 64), ("TRUNCATE", 64), ("TRUNCATE", 200)])
-def test_a_generation_goes_on_as_npuw_goes_on(pipes, greedy, policy: str, prompt: int) -> None:
+def test_a_generation_beyond_the_capacity_is_npuws(pipes, greedy, policy: str, prompt: int) -> None:
     ids = IDS[:, :prompt]
     results = pipes(policy).generate(ids, max_new_tokens=LONG, ignore_eos=True)
     assert results.tokens == [greedy(policy, ids, LONG)]
     assert results.finish_reasons == [GenerationFinishReason.LENGTH]
 
 
-def test_without_the_option_a_full_cache_ends_it(pipes) -> None:
+def test_without_the_option_a_full_cache_ends_a_generation(pipes) -> None:
     results = pipes().generate(IDS[:, :50], max_new_tokens=LONG, ignore_eos=True)
     assert len(results.tokens[0]) == 128 - 50
     assert results.finish_reasons == [GenerationFinishReason.CAPACITY]
-    with pytest.raises(PromptError, match="200 tokens, at most 64 are possible"):
+    with pytest.raises(PromptError, match="MAX_PROMPT_LEN=64: the prompt has 200 tokens"):
         pipes().generate(IDS)
 
 
-def test_a_prompt_too_long_is_answered_as_its_ends_alone(pipes) -> None:
+def test_a_truncated_prompt_is_answered_like_its_first_and_last_tokens(pipes) -> None:
     ends = np.concatenate([IDS[:, :SINKS], IDS[:, SINKS - 64 :]], 1)
     cut, whole = (
         pipes(policy).generate(ids, max_new_tokens=30, ignore_eos=True)
@@ -91,16 +91,16 @@ def test_a_prompt_too_long_is_answered_as_its_ends_alone(pipes) -> None:
     assert cut.tokens == whole.tokens
 
 
-def test_a_prompt_too_long_to_slide_is_refused_and_the_next_one_answered(pipes) -> None:
+def test_a_prompt_too_long_to_slide_is_rejected_and_the_next_is_answered(pipes) -> None:
     short, pipe = IDS[:, :20], pipes("SLIDE")
-    with pytest.raises(PromptError, match=r"at most 64 are possible; .* NPUW_LLM_ON_FULL=TRUNCATE"):
+    with pytest.raises(PromptError, match=r"MAX_PROMPT_LEN=64: .* NPUW_LLM_ON_FULL=TRUNCATE"):
         pipe.generate(IDS)
     expected = pipes().generate(short, max_new_tokens=20).tokens
     assert pipe.generate(short, max_new_tokens=20).tokens == expected
 
 
-def test_a_prompt_that_npuw_alone_knows_to_be_too_long_is_refused_by_it(pipes) -> None:
-    """Without room for a response a window is a token shorter than the longest prompt."""
+def test_a_prompt_that_only_npuw_finds_too_long_is_rejected_by_npuw(pipes) -> None:
+    """Without room for a response, a window is a token shorter than the longest prompt."""
     pipe = pipes("SLIDE", MIN_RESPONSE_LEN=0)
     with pytest.raises(RuntimeFailure, match="64 tokens, at most 63 are possible; raise"):
         pipe.generate(IDS[:, :64])
@@ -110,8 +110,8 @@ def test_a_prompt_that_npuw_alone_knows_to_be_too_long_is_refused_by_it(pipes) -
 
 @pytest.mark.filterwarnings("ignore:start_chat:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:finish_chat:DeprecationWarning")
-def test_a_chat_goes_on_when_its_history_is_longer_than_the_cache(pipes) -> None:
-    """Each turn is answered as the first tokens and the newest ones of its history are."""
+def test_a_chat_continues_when_its_history_is_longer_than_the_cache(pipes) -> None:
+    """Each turn is answered like a prompt of the history's first and newest tokens."""
     pipe, tokenizer = pipes("TRUNCATE"), pipes().get_tokenizer()
     history, lengths = ChatHistory(), list[int]()
     pipe.start_chat()
@@ -142,17 +142,17 @@ def test_a_chat_goes_on_when_its_history_is_longer_than_the_cache(pipes) -> None
     ],
     ids=str,
 )
-def test_other_options_do_not_end_it(pipes, policy: str, options: dict[str, Any]) -> None:
+def test_other_options_do_not_end_a_generation(pipes, policy: str, options: dict[str, Any]) -> None:
     pipe = pipes(policy, **options)
-    for _ in range(2):  # the second time prefixes are known
+    for _ in range(2):  # the second run finds cached prefixes
         results = pipe.generate(IDS[:, :64], max_new_tokens=LONG, ignore_eos=True)
         assert len(results.tokens[0]) == LONG
 
 
-def test_learned_positions_end_a_window_that_slides_and_no_other_cache(
+def test_learned_positions_end_a_sliding_window_and_no_truncated_cache(
     restored: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
-    """GPT-2 has 512 of them; what is read anew is counted anew."""
+    """GPT-2 has 512 learned positions; tokens that are read again get new positions."""
     folder = write_toy_folder(tmp_path)
     for file in restored(EXPORTED, "gpt2_fp16").parent.iterdir():
         shutil.copy(file, folder)
@@ -167,7 +167,7 @@ def test_learned_positions_end_a_window_that_slides_and_no_other_cache(
     assert len(truncates.generate(IDS[:, :64], **long).tokens[0]) == 600
 
 
-def test_a_blob_brings_what_it_was_exported_with(pipes, demo: Path, tmp_path: Path) -> None:
+def test_a_blob_keeps_the_policy_of_its_export(pipes, demo: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "demo.blob")
     expected = pipes("TRUNCATE", EXPORT_BLOB=True, BLOB_PATH=path).generate(IDS, max_new_tokens=9)
     imported = LLMPipeline(demo, "NPU", BLOB_PATH=path)
@@ -176,13 +176,13 @@ def test_a_blob_brings_what_it_was_exported_with(pipes, demo: Path, tmp_path: Pa
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_npuw_forgets_as_genai_wants_it(demo: Path, policy: str) -> None:
+def test_npuw_with_each_policy_passes_genais_checks(demo: Path, policy: str) -> None:
     lengths = {f"NPUW_LLM_{name}": value for name, value in LENGTHS.items()}
     compiled = Core().compile_model(demo, "NPU", lengths | F32 | {"NPUW_LLM_ON_FULL": policy})
     check_runtime(lambda: compiled, TOKENS, 1e-4)
 
 
-def test_npu_chat_goes_on(command, demo: Path) -> None:
+def test_npu_chat_continues_when_the_cache_is_full(command, demo: Path) -> None:
     options = ["-c", "NPUW_LLM_ON_FULL=TRUNCATE", "-c", "MAX_PROMPT_LEN=64"]
     questions = "What is an NPU?\n" * 6
     done = command("npu-chat", demo, "--max-new-tokens", 20, *options, input=questions)

@@ -1,4 +1,4 @@
-"""The way of a generated token down to Level Zero is the one that docs/life-of-a-token.md lists."""
+"""The calls from a generated token to Level Zero equal docs/life-of-a-token.md."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from genai_layer import LLMPipeline
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("genai_layer", "npuw_layer")
 Hop = tuple[str, str]
-"""A function, and its file."""
+"""Qualified name of a function, and its file."""
 
 MOST_HOPS = 20
 MOST_FUNCTIONS = 180
-"""Of our two packages, that one token calls at all."""
+"""Limit of functions in both packages that one token calls."""
 
 _ROW = re.compile(r"\| \d+ \| `(?P<function>[^`]+)` \| (?P<file>\S+) \|")
 
@@ -28,15 +28,15 @@ def listed() -> list[Hop]:
 
 
 class Trace:
-    """Calls of one token, from the moment that its text is written to that of the next one's."""
+    """Profile of one token, from the callback with its text to the next token's callback."""
 
     def __init__(self, token: int) -> None:
         self._token = token
         self._written = 0
         self.functions: set[tuple[str, str]] = set()
-        """Functions of our packages, by module and name."""
+        """Called functions of our packages, by module and name."""
         self.ways: list[list[Hop]] = []
-        """Those of our functions that are running when Level Zero is called."""
+        """Call stacks within our packages at each call of Level Zero."""
         self.calls: list[str] = []
 
     def write(self, _: str) -> None:
@@ -73,7 +73,7 @@ def way(frame: FrameType | None) -> list[Hop]:
     return found[::-1]
 
 
-def test_a_token_goes_the_way_that_the_page_lists(demo: Path) -> None:
+def test_a_token_makes_the_calls_that_the_page_lists(demo: Path) -> None:
     pipe, trace = LLMPipeline(demo, "NPU", MAX_PROMPT_LEN=128), Trace(4)
     try:
         pipe.generate("What is an NPU?", max_new_tokens=8, streamer=trace.write)
@@ -83,7 +83,7 @@ def test_a_token_goes_the_way_that_the_page_lists(demo: Path) -> None:
         "zeCommandQueueExecuteCommandLists",
         "zeFenceHostSynchronize",
         "zeFenceReset",
-    ], "the generate model and the head are submitted together"
+    ], "the generate model and the LM head are submitted together"
     assert all(each == listed() for each in trace.ways)
     assert len(listed()) <= MOST_HOPS
     assert len(trace.functions) <= MOST_FUNCTIONS

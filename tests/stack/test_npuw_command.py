@@ -1,4 +1,4 @@
-"""The command npuw as users run it."""
+"""The command npuw, as users run it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from npuw_layer.options import ABSENT, NAMES
 COMMANDS = Path(sys.executable).parent
 
 ROOM = 400 << 10
-"""Bytes of a file that a small prefill program fits, and a long generate program does not."""
+"""File size in bytes that a small prefill program fits, and a long generate program exceeds."""
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A folder with nothing but a config."""
+    """Folder that contains only a config."""
     folder = tmp_path / "model"
     folder.mkdir()
     config = {
@@ -56,16 +56,16 @@ def test_options_are_listed_by_groups(command) -> None:
     assert lines[0] == "LLM lengths"
     assert "Generate" in lines
     assert max(map(len, lines)) <= 100
-    assert not any("\033" in line for line in lines), "no colours where nobody sees them"
+    assert not any("\033" in line for line in lines), "no colours outside of a terminal"
 
 
-def test_one_option_is_told_in_full(command) -> None:
+def test_one_option_is_described_in_full(command) -> None:
     done = command("npuw", "options", "NPUW_LLM_MAX_PROMPT_LEN")
     for words in ("= 1024", "integer", "from 1 to 1,048,576", "rounded up to 64", "NPUW"):
         assert words in done.stdout
 
 
-def test_what_is_unset_is_no_empty_value(command) -> None:
+def test_unset_and_empty_values_are_distinguished(command) -> None:
     text = command("npuw", "options", "NPUW_LLM", "CACHE_DIR").stdout
     assert "NPUW_LLM = (unset)" in text
     assert "CACHE_DIR = (empty)" in text
@@ -73,17 +73,17 @@ def test_what_is_unset_is_no_empty_value(command) -> None:
     assert (unset["default"], empty["default"]) == (None, "")
 
 
-def test_options_are_there_for_programs(command) -> None:
+def test_options_are_printed_as_json(command) -> None:
     found = json.loads(command("npuw", "options", "--json").stdout)
     assert [one["name"] for one in found] == list(NAMES)
     assert set(found[0]) == {"group", "name", "type", "default", "allowed", "effect", "source"}
 
 
-def test_an_option_that_is_not_there_is_refused_with_the_nearest(command) -> None:
+def test_an_unknown_option_is_rejected_with_the_nearest_name(command) -> None:
     check_one_line(command("npuw", "options", "NPUW_LLM_PROMPT_LEN"), "NPUW_LLM_MAX_PROMPT_LEN")
 
 
-def test_a_plan_is_a_picture_and_a_table(command, model: Path) -> None:
+def test_a_plan_is_a_chart_and_a_table(command, model: Path) -> None:
     done = command("npuw", "plan", model, "--prompt", 512, "--response", 64)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -97,15 +97,15 @@ def test_a_plan_is_a_picture_and_a_table(command, model: Path) -> None:
     assert "off by less than 20%" in done.stdout
 
 
-def test_a_plan_is_plain_where_the_terminal_is(command, model: Path) -> None:
+def test_a_plan_is_ascii_in_an_ascii_terminal(command, model: Path) -> None:
     done = command("npuw", "plan", model, "--prompt", 64, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
     assert "####" in done.stdout
-    assert " us  " in done.stdout, "the head takes microseconds"
+    assert " us  " in done.stdout, "the LM head takes microseconds"
 
 
 @pytest.mark.long
-def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) -> None:
+def test_a_plan_is_printed_as_json_and_follows_options(command, model: Path) -> None:
     def plan(*argv: object) -> dict[str, Any]:
         done = command("npuw", "plan", model / "config.json", "--prompt", 128, "--json", *argv)
         assert done.returncode == 0, done.stderr
@@ -144,7 +144,7 @@ def test_a_plan_is_there_for_programs_and_follows_options(command, model: Path) 
         (["odd.json"], ["num_attention_heads must be"]),
     ],
 )
-def test_bad_input_gets_one_clear_line(command, model: Path, argv, words) -> None:
+def test_bad_input_prints_one_clear_line(command, model: Path, argv, words) -> None:
     folder = model.parent
     (folder / "mamba.json").write_text('{"model_type": "mamba"}')
     (folder / "broken.json").write_text("{")
@@ -161,14 +161,14 @@ def test_wrong_usage_shows_the_usage(command, argv) -> None:
 
 
 @pytest.mark.parametrize("argv", [[], ["options"], ["plan"]])
-def test_help_teaches_by_examples(command, argv) -> None:
+def test_the_help_has_examples(command, argv) -> None:
     done = command("npuw", *argv, "--help")
     assert done.returncode == 0
     assert done.stdout.count("npuw ") >= 3
 
 
 @pytest.mark.long
-def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) -> None:
+def test_programs_are_extracted_from_an_exported_model(command, demo, tmp_path) -> None:
     blob = tmp_path / "demo.blob"
     config = {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES", "CACHE_MODE": "OPTIMIZE_SPEED"}
     Core().compile_model(demo, "NPU", config)
@@ -184,10 +184,10 @@ def test_programs_are_taken_out_of_an_exported_model(command, demo, tmp_path) ->
 
 
 @pytest.mark.long
-def test_programs_that_a_disk_has_no_room_for_are_named_and_leave_nothing(
+def test_programs_larger_than_the_file_limit_are_named_and_leave_no_files(
     command, demo, tmp_path
 ) -> None:
-    """What fitted before is taken back: the next run would refuse to write over it."""
+    """Programs written before the failure are removed, as the next run would not overwrite them."""
     blob, folder = tmp_path / "demo.blob", tmp_path / "programs"
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 1024}
     config = {"BLOB_PATH": str(blob), "EXPORT_BLOB": "YES", **lengths}
@@ -200,11 +200,11 @@ def test_programs_that_a_disk_has_no_room_for_are_named_and_leave_nothing(
     left = folder / ".lm_head.blob-12345678.tmp"
     left.write_bytes(b"half")
     assert command("npuw", "extract", blob, folder).returncode == 0
-    assert not left.exists(), "nor does what a killed run left stay"
-    assert (folder / "prefill_64.blob").stat().st_size < ROOM, "it was written before"
+    assert not left.exists(), "temporary files of a killed run are removed, too"
+    assert (folder / "prefill_64.blob").stat().st_size < ROOM, "prefill is written first"
 
 
-def test_what_is_no_compiled_model_is_refused(command, demo, tmp_path) -> None:
+def test_a_path_that_is_not_a_compiled_model_is_rejected(command, demo, tmp_path) -> None:
     for wrong in (demo / "config.json", tmp_path / "nothing", tmp_path):
         check_one_line(command("npuw", "extract", wrong, tmp_path / "programs"), str(wrong.name))
     assert not (tmp_path / "programs").exists()

@@ -1,4 +1,4 @@
-"""A device of one's own: a changed copy of a platform's file, wherever a platform is named."""
+"""User-defined platforms: a changed copy of a platform's file is accepted as a platform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHAPES = [
 
 @pytest.fixture
 def narrow(tmp_path: Path) -> Path:
-    """NPU 4000 with a quarter of its memory bandwidth and half of its CMX."""
+    """Platform file of NPU 4000 with a quarter of its memory bandwidth and half of its CMX."""
     text = files(platforms).joinpath("4000.toml").read_text()
     for old, new in (
         ('name = "4000"', 'name = "narrow"'),
@@ -37,7 +37,7 @@ def narrow(tmp_path: Path) -> Path:
     return path
 
 
-def test_npuc_compiles_for_it_and_predicts_it(demo: Path, narrow: Path, tmp_path: Path) -> None:
+def test_npuc_accepts_a_platform_file(demo: Path, narrow: Path, tmp_path: Path) -> None:
     blob = tmp_path / "demo.blob"
     argv = ["compile", str(demo), "-o", str(blob), *SHAPES, "--platform", str(narrow)]
     assert main(argv) == 0
@@ -47,7 +47,7 @@ def test_npuc_compiles_for_it_and_predicts_it(demo: Path, narrow: Path, tmp_path
 
 
 @pytest.mark.long
-def test_a_conversation_runs_on_it_and_a_changed_file_is_another_device(
+def test_a_conversation_runs_on_a_platform_file_and_a_change_recompiles(
     demo: Path, narrow: Path, tmp_path: Path
 ) -> None:
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 16, "NPUW_LLM_MIN_RESPONSE_LEN": 16}
@@ -70,10 +70,10 @@ def test_a_conversation_runs_on_it_and_a_changed_file_is_another_device(
         blobs.append(len(list((tmp_path / "cache").glob("**/*.blob"))))
     for other in logits[1:]:
         assert np.abs(other - logits[0]).max() <= 1e-4 * np.abs(logits[0]).max()
-    assert blobs[0] < blobs[1] < blobs[2], "a changed file must not find the old one's blobs"
+    assert blobs[0] < blobs[1] < blobs[2], "blobs of the previous file must not be found"
 
 
-def test_what_is_no_platform_is_named_with_those_there_are(
+def test_an_unknown_platform_is_named_with_the_known_ones(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("4001", str(tmp_path / "none.toml")):

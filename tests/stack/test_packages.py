@@ -1,4 +1,4 @@
-"""The four distributions, as users install them: wheels, in an environment of their own."""
+"""The four distributions as users install them: wheels, in a separate environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(*argv: object, cwd: Path | None = None) -> str:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the four wheels."""
+    """Folder with the four wheels."""
     folder = tmp_path_factory.mktemp("wheels")
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
     run(*pip, "-w", folder, *(ROOT / layer for layer in LAYERS))
@@ -37,19 +37,19 @@ def wheel_of(wheels: Path, layer: str) -> Path:
 
 
 def environment(folder: Path) -> Path:
-    """A new environment; give its Python. Another one's pip installs into it."""
+    """Create an environment for the pip of another one; return its Python."""
     run(sys.executable, ROOT / "tools/make_venv.py", folder)
     return folder / "bin" / "python"
 
 
 def install(python: Path, *wheels: Path) -> None:
-    """Install wheels, and what they need; who runs them compiles what is used."""
+    """Install wheels and their dependencies; modules are compiled when they are imported."""
     run(python, "-m", "pip", "install", "-q", "--no-compile", *wheels)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_wheel_has_types_and_readme_and_nothing_else(wheels: Path, layer: str) -> None:
+def test_a_wheel_has_types_and_readme_and_no_other_files(wheels: Path, layer: str) -> None:
     with zipfile.ZipFile(wheel_of(wheels, layer)) as archive:
         names = archive.namelist()
         info = email.message_from_bytes(archive.read(f"{layer}-0.1.0.dist-info/METADATA"))

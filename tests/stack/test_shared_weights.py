@@ -1,4 +1,4 @@
-"""Several processes run one model on one copy of its weights, and say the same."""
+"""Shared weights: several processes run one model on one copy, with equal results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 
 class Process:
-    """A process with the model."""
+    """Process that runs the model."""
 
     def __init__(self, model: Path, config: dict[str, Any]) -> None:
         self.popen = subprocess.Popen(
@@ -88,7 +88,7 @@ class Process:
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Process]]:
-    """Start processes, which do not outlive the test."""
+    """Return a function that starts processes, which end with the test."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     started: list[Process] = []
 
@@ -103,9 +103,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
 
 @pytest.mark.long
-def test_three_processes_say_the_same_on_one_copy_and_two_survive_the_third(
-    start, llama_8m
-) -> None:
+def test_processes_share_one_copy_and_survive_the_death_of_another(start, llama_8m) -> None:
     private = start(llama_8m).asked("generate")
     processes = [start(llama_8m, **COPIED) for _ in range(3)]
     for process in processes:
@@ -125,7 +123,7 @@ def test_three_processes_say_the_same_on_one_copy_and_two_survive_the_third(
     assert resident < 1.1 * arena
 
 
-def test_weights_in_mapped_files_are_there_once_anyway(start, demo) -> None:
+def test_weights_in_mapped_files_are_shared_without_an_arena(start, demo) -> None:
     processes = [start(demo, NPUW_WEIGHTS_BANK="ours") for _ in range(2)]
     for process in processes:
         process.asked("generate")
@@ -137,8 +135,8 @@ def test_weights_in_mapped_files_are_there_once_anyway(start, demo) -> None:
 
 
 @pytest.mark.long
-def test_models_and_banks_of_other_names_do_not_meet(start, llama_8m, tmp_path) -> None:
-    """The same weights but for one value are other weights."""
+def test_other_models_and_banks_do_not_share_weights(start, llama_8m, tmp_path) -> None:
+    """Weights that differ in one value are not shared."""
     other = tmp_path / "other"
     other.mkdir()
     for file in llama_8m.iterdir():
@@ -156,7 +154,7 @@ def test_models_and_banks_of_other_names_do_not_meet(start, llama_8m, tmp_path) 
         assert process.asked("report")[3] == [process.popen.pid]
 
 
-def test_two_models_of_one_process_share_as_well(llama_8m, tmp_path, monkeypatch) -> None:
+def test_two_models_of_one_process_share_weights(llama_8m, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     config = CONFIG | COPIED
     one, two = (Core().compile_model(llama_8m, "NPU", config) for _ in range(2))
@@ -175,7 +173,7 @@ def test_two_models_of_one_process_share_as_well(llama_8m, tmp_path, monkeypatch
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("why", ["no folder", "another device"])
-def test_where_weights_cannot_be_shared_the_model_runs_all_the_same(
+def test_a_model_runs_if_its_weights_cannot_be_shared(
     llama_8m, tmp_path, monkeypatch, caplog, why
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""W8A8 with static ranges on the whole stack: exported by npuc, against the real OpenVINO."""
+"""W8A8 with static ranges on the complete stack: exported by npuc, compared to OpenVINO."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def openvino_says(path: Path) -> np.ndarray:
 
 @pytest.fixture
 def first_layer(demo: Path, tmp_path: Path) -> Path:
-    """The demo model with its first layer alone."""
+    """Demo model with only its first layer."""
     folder = shutil.copytree(demo, tmp_path / "first_layer")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}))
@@ -50,7 +50,7 @@ def first_layer(demo: Path, tmp_path: Path) -> Path:
 def test_a_layer_on_the_device_computes_what_openvino_computes(
     first_layer: Path, tmp_path: Path, converse: Callable[..., Any]
 ) -> None:
-    """Activations are rounded to the same steps: an error of one step would be 1e-3 and more."""
+    """Activations are rounded to the same steps: an error of one step would exceed 1e-3."""
     path = exported(first_layer, tmp_path / "w8a8", "--quant-mode", "int8")
     expected = openvino_says(path)
     found = converse(path, INFERENCE_PRECISION_HINT="f32").tell(IDS)
@@ -61,10 +61,10 @@ def test_a_layer_on_the_device_computes_what_openvino_computes(
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["f32", "f16"])
-def test_a_whole_model_stays_within_the_noise_of_its_roundings(
+def test_a_complete_model_stays_within_its_rounding_noise(
     demo: Path, tmp_path: Path, converse: Callable[..., Any], precision: str
 ) -> None:
-    """From layer to layer roundings at a half go to other sides, here and in OpenVINO itself."""
+    """From layer to layer, values halfway between steps round differently, also within OpenVINO."""
     path = exported(demo, tmp_path / "w8a8", "--quant-mode", "int8")
     a = openvino_says(path).astype(np.float64)
     b = converse(path, INFERENCE_PRECISION_HINT=precision).tell(IDS).astype(np.float64)

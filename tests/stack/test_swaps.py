@@ -1,4 +1,4 @@
-"""genai on the real OpenVINO in place of npuw: another runtime, the same words."""
+"""genai on the real OpenVINO instead of npuw: another runtime, equal texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTIONS = ("What is an NPU?", "What is a KV cache?", "Who are you?")
 
 @pytest.fixture(scope="module")
 def folder(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo model as the exporter gives it: IR and tokenizer, no weights of Hugging Face."""
+    """Demo model as the exporter writes it: IR and tokenizer, without Hugging Face's weights."""
     target = tmp_path_factory.mktemp("demo_exported")
     for file in demo_ir.parent.iterdir():
         shutil.copy(file, target)
@@ -26,7 +26,7 @@ def folder(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) 
     return target
 
 
-def test_the_real_openvino_and_our_npu_say_the_same(folder: Path) -> None:
+def test_the_real_openvino_and_our_npu_generate_the_same_texts(folder: Path) -> None:
     ours = LLMPipeline(folder, "NPU", MAX_PROMPT_LEN=64, **F32)
     real = LLMPipeline(folder, "CPU", KV_CACHE_PRECISION="f32", **F32)
     for question in QUESTIONS:
@@ -36,20 +36,20 @@ def test_the_real_openvino_and_our_npu_say_the_same(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_exported_model_says_what_the_folder_says(folder: Path, demo: Path) -> None:
+def test_the_exported_model_generates_the_folders_texts(folder: Path, demo: Path) -> None:
     pipes = [LLMPipeline(path, "NPU", MAX_PROMPT_LEN=64, **F32) for path in (folder, demo)]
     for question in QUESTIONS:
         one, other = (pipe.generate(question, max_new_tokens=80) for pipe in pipes)
         assert one == other
 
 
-def test_npuw_is_a_runtime_as_genai_wants_it(demo: Path) -> None:
+def test_npuw_passes_genais_runtime_checks(demo: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64, **F32}
     compiled = Core().compile_model(demo, "NPU", options)
     check_runtime(lambda: compiled, [5, 9, 13, 7, 21, 30], 1e-4)
 
 
-def test_npuw_on_the_graph_interpreter_says_the_same(demo: Path) -> None:
+def test_npuw_on_the_graph_interpreter_generates_the_same_text(demo: Path) -> None:
     npu, graph = (
         LLMPipeline(demo, "NPU", MAX_PROMPT_LEN=64, NPUW_DEVICES=device, **F32)
         for device in ("NPU", "CPU")

@@ -1,4 +1,4 @@
-"""Pipelines of texts, down to the NPU, say what the real openvino_genai says on its CPU."""
+"""Embedding and reranking pipelines on the NPU, compared to the real openvino_genai on its CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSE = {"rtol": 1e-3, "atol": 1e-4}
 
 @pytest.fixture(scope="module")
 def folder(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give a model's folder, as the exporter writes it."""
+    """Return a function that creates a model's folder, as the exporter writes it."""
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     known: dict[str, Path] = {}
 
@@ -74,7 +74,7 @@ def test_ranks_are_openvino_genais(folder: Any, name: str) -> None:
     case = SAID["ranks"][name]
     options = npu_options(case["config"])
     if name == "qwen3_score":
-        options["NPUW_DEVICES"] = "NPU,CPU"  # it looks for its last token by ops no NPU has
+        options["NPUW_DEVICES"] = "NPU,CPU"  # the NPU has no ops to find the last token
     pipe = TextRerankPipeline(
         folder(case["model"], case["folder"]), "NPU", **case["config"], **options
     )
@@ -86,7 +86,7 @@ def test_ranks_are_openvino_genais(folder: Any, name: str) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["bert_mean", "qwen3_left"])
-def test_the_same_pipeline_runs_on_openvino(folder: Any, name: str) -> None:
+def test_embeddings_on_openvino_are_openvino_genais(folder: Any, name: str) -> None:
     case = SAID["embeddings"][name]
     config = embedding_config(case["config"])
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -96,7 +96,7 @@ def test_the_same_pipeline_runs_on_openvino(folder: Any, name: str) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["xlmr", "qwen3"])
-def test_the_same_ranks_come_from_openvino(folder: Any, name: str) -> None:
+def test_ranks_on_openvino_are_openvino_genais(folder: Any, name: str) -> None:
     case = SAID["ranks"][name]
     exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
     pipe = TextRerankPipeline(
@@ -106,7 +106,7 @@ def test_the_same_ranks_come_from_openvino(folder: Any, name: str) -> None:
     assert [index for index, _ in found] == [index for index, _ in case["said"]]
 
 
-def test_texts_are_read_beside_the_caller(folder: Any) -> None:
+def test_texts_are_embedded_asynchronously(folder: Any) -> None:
     pipe = TextEmbeddingPipeline(folder("bert"), "NPU", **EXACT)
     expected = pipe.embed_documents(DOCUMENTS[:2])
     pipe.start_embed_documents_async(DOCUMENTS[:2])
@@ -114,16 +114,16 @@ def test_texts_are_read_beside_the_caller(folder: Any) -> None:
     assert np.linalg.norm(expected, axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_what_cannot_be_read_is_refused_with_the_reason(folder: Any) -> None:
+def test_unreadable_texts_and_invalid_parameters_are_rejected(folder: Any) -> None:
     pipe = TextEmbeddingPipeline(folder("bert"), "NPU", batch_size=2, **EXACT)
-    with pytest.raises(PromptError, match="batch_size is 2"):
+    with pytest.raises(PromptError, match="batch_size = 2: the call has 4 texts"):
         pipe.embed_documents(DOCUMENTS)
     with pytest.raises(RuntimeFailure, match="NPUW_LLM_MAX_PROMPT_LEN"):
         pipe.embed_documents(["text " * 200, "short"])
     for wrong, message in (
         ({"max_length": 0}, "max_length = 0"),
         ({"padding_side": "middle"}, "padding_side"),
-        ({"pad_to_max_length": True}, "no max_length"),
+        ({"pad_to_max_length": True}, "max_length is not set"),
     ):
         with pytest.raises(ConfigError, match=message):
             TextEmbeddingPipeline(folder("bert"), "NPU", **wrong)

@@ -1,6 +1,6 @@
-"""Speech to text on the whole stack, against what the real openvino_genai wrote down.
+"""Speech recognition on the complete stack, compared to the real openvino_genai.
 
-The model is tiny and random, its texts are letters; tools/make_whisper_goldens.py made them.
+The model is tiny and random, its texts are letters; tools/make_whisper_goldens.py wrote them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def folder(
 
 @pytest.fixture(scope="module", params=["NPU", "CPU"])
 def pipeline(folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
-    """On this stack's NPU, and on the real OpenVINO."""
+    """Pipeline on this stack's NPU, and on the real OpenVINO."""
     return WhisperPipeline(folder, request.param, **EXACT[request.param])
 
 
@@ -60,7 +60,7 @@ def npu(folder: Path) -> WhisperPipeline:
     return WhisperPipeline(folder, "NPU")
 
 
-def test_a_spectrogram_is_that_of_transformers(tools: Any) -> None:
+def test_a_spectrogram_equals_that_of_transformers(tools: Any) -> None:
     expected = np.load(GOLDENS / "whisper" / "spectrogram.npz")["spectrogram"]
     found = FeatureExtractor(feature_size=16).extract(tools.speech(4.0))
     assert found.shape == (16, 3000)
@@ -69,7 +69,7 @@ def test_a_spectrogram_is_that_of_transformers(tools: Any) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", SAID)
-def test_texts_languages_and_times_are_those_of_openvino_genai(
+def test_texts_languages_and_timestamps_equal_openvino_genais(
     pipeline: WhisperPipeline, tools: Any, name: str
 ) -> None:
     expected = SAID[name]
@@ -83,7 +83,7 @@ def test_texts_languages_and_times_are_those_of_openvino_genai(
     assert said.perf_metrics.get_num_generated_tokens() > 0
 
 
-def test_text_comes_as_it_is_written_and_may_be_ended(npu: WhisperPipeline, tools: Any) -> None:
+def test_text_is_streamed_and_a_streamer_can_stop_it(npu: WhisperPipeline, tools: Any) -> None:
     pieces: list[str] = []
     speech = tools.speech(2.0)
     whole = npu.generate(speech, streamer=pieces.append, max_new_tokens=10)
@@ -103,13 +103,13 @@ def test_text_comes_as_it_is_written_and_may_be_ended(npu: WhisperPipeline, tool
 def test_a_text_without_an_end_fills_all_positions(npu: WhisperPipeline, tools: Any) -> None:
     said = npu.generate(tools.speech(2.0))
     assert said.perf_metrics.get_num_generated_tokens() <= 448 - 4
-    assert str(said) == str(npu.generate(tools.speech(2.0))), "and the next one is not disturbed"
+    assert str(said) == str(npu.generate(tools.speech(2.0))), "the next text is equal"
 
 
 def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
     speech = tools.speech(1.0)
     for wrong, message in (
-        ({"language": "klingon"}, "language = 'klingon': the model knows de, en"),
+        ({"language": "klingon"}, "language = 'klingon': the model supports de, en"),
         ({"task": "sing"}, "task = 'sing'"),
         ({"word_timestamps": True}, "word_timestamps = True"),
         ({"is_multilingual": False, "language": "en"}, "for multilingual models"),
@@ -117,7 +117,7 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             npu.generate(speech, **wrong)
-    with pytest.raises(PromptError, match="give more than 200 samples of 16000 Hz"):
+    with pytest.raises(PromptError, match="pass more than 200 samples of 16000 Hz"):
         npu.generate(speech[:200])
     with pytest.raises(RuntimeFailure, match="at most 4 are possible; raise NPUW_LLM_MAX_PROMPT_"):
         npu.generate(speech, hotwords="acdc")
@@ -133,5 +133,5 @@ def test_folders_and_properties_are_checked(folder: Path, tmp_path: Path) -> Non
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "preprocessor_config.json").write_text('{"n_fft": "400"}')
-    with pytest.raises(ModelError, match="n_fft is '400', not a number"):
+    with pytest.raises(ModelError, match="n_fft = '400': must be an integer"):
         WhisperPipeline(tmp_path, "NPU")

@@ -107,7 +107,7 @@ _HOMES = {
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
 }
-"""Public names are imported when they are first used, so that a tool starts fast."""
+"""Modules of the public names, imported at first use so that a tool starts fast."""
 
 
 def __getattr__(name: str) -> Any:

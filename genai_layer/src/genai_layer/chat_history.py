@@ -13,10 +13,10 @@ Message = dict[str, Any]
 
 
 class ChatHistory:
-    """Messages with roles, and what else a chat template may be given.
+    """Messages with roles, and further variables for a chat template.
 
     Args:
-        messages: what was said before, e.g. ``[{"role": "user", "content": "Hello"}]``.
+        messages: earlier messages, e.g. ``[{"role": "user", "content": "Hello"}]``.
     """
 
     def __init__(self, messages: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -35,10 +35,10 @@ class ChatHistory:
         self._messages.append(dict(message))
 
     def pop(self) -> Message:
-        """Take the last message away and give it.
+        """Remove the last message and return it.
 
         Raises:
-            IndexError: there is none.
+            IndexError: the history is empty.
         """
         return self._messages.pop()
 
@@ -47,7 +47,7 @@ class ChatHistory:
         self._messages, self._tools, self._extra_context = [], [], {}
 
     def get_messages(self) -> list[Message]:
-        """Give a copy of the messages."""
+        """Return a copy of the messages."""
         return copy.deepcopy(self._messages)
 
     def set_messages(self, messages: Iterable[Mapping[str, Any]]) -> None:
@@ -55,17 +55,17 @@ class ChatHistory:
         self._messages = [dict(message) for message in messages]
 
     def get_tools(self) -> list[Any]:
-        """Give a copy of the tools."""
+        """Return a copy of the tools."""
         return copy.deepcopy(self._tools)
 
     def set_tools(self, tools: Iterable[Any]) -> None:
-        """Set what the template gets as ``tools``."""
+        """Set the template's variable ``tools``."""
         self._tools = list(tools)
 
     def get_extra_context(self) -> dict[str, Any]:
-        """Give a copy of the extra context."""
+        """Return a copy of the extra context."""
         return copy.deepcopy(self._extra_context)
 
     def set_extra_context(self, extra_context: Mapping[str, Any]) -> None:
-        """Set further variables for the template, e.g. ``{"enable_thinking": False}``."""
+        """Set further template variables, e.g. ``{"enable_thinking": False}``."""
         self._extra_context = dict(extra_context)

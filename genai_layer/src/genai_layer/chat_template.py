@@ -1,7 +1,7 @@
-"""Chat templates: from messages to a prompt, as Hugging Face renders them.
+"""Chat templates: messages rendered as a prompt, as Hugging Face renders them.
 
-A template comes with a model and is untrusted: it runs in jinja2's sandbox, cannot change what it
-is given, and its output is bounded.
+A template comes with a model and is untrusted: it runs in jinja2's sandbox, cannot change its
+variables, and its output is bounded.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from genai_layer.errors import TemplateError
 
 MAX_CHARACTERS = 4 << 20
-"""More than any context holds; a template that writes more is broken or hostile."""
+"""A limit above any context length; a template that writes more is broken or hostile."""
 
 _MAX_RANGE = 100_000
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox; its ``range`` is bounded by jinja2 itself, to 100,000."""
+    """The sandbox; jinja2 itself bounds its ``range`` to 100,000."""
 
 
 class _Generation(Extension):
-    """The tag by which training marks the assistant's words: its body is rendered as it is.
+    """The tag by which training marks the assistant's words: its body is rendered unchanged.
 
     Source: AssistantTracker of transformers' chat templates, which Phi-4-reasoning's uses.
     """
@@ -39,7 +39,7 @@ class _Generation(Extension):
     tags = {"generation"}  # noqa: RUF012 (jinja2's own form)
 
     def parse(self, parser: Parser) -> nodes.Node:
-        """Read up to endgeneration; variables set inside stay inside."""
+        """Parse up to endgeneration; variables set inside stay inside."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.Scope(body, lineno=line)
@@ -75,13 +75,13 @@ def render(
     """Render a template.
 
     Args:
-        source: jinja2.
-        messages: what was said, each with role and content.
+        source: a jinja2 template.
+        messages: the conversation; each message has a role and content.
         add_generation_prompt: end with the beginning of the assistant's turn.
-        variables: what else the template may use: special tokens, tools …
+        variables: further template variables: special tokens, tools …
 
     Raises:
-        TemplateError: it fails, writes nothing, or writes too much.
+        TemplateError: the template fails, writes nothing, or writes too much.
     """
     given = {
         **variables,
@@ -104,7 +104,7 @@ def render(
             "set_chat_template, or apply_chat_template=False"
         ) from error
     except (RecursionError, MemoryError, OverflowError) as error:
-        raise TemplateError(f"the chat template needs too much: {type(error).__name__}") from error
+        raise TemplateError(f"the chat template exceeds limits: {type(error).__name__}") from error
     if not size:
-        raise TemplateError("the chat template gives an empty prompt for these messages")
+        raise TemplateError("the chat template renders an empty prompt for these messages")
     return "".join(pieces)

@@ -1,4 +1,4 @@
-"""Ids to text, piece by piece; and stop strings found in the text, however it was tokenised."""
+"""Incremental detokenizer, and stop strings found in the text, however it was tokenised."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 REPLACEMENT = "\ufffd"
-"""What decoders give for bytes that are no complete character."""
+"""The decoders' character for bytes that are no complete character."""
 
 
 class Detokenizer:
-    """Decodes a growing list of ids; the pieces joined are the whole text.
+    """Decoder of a growing list of ids; the returned texts joined are the complete text.
 
-    How it works. Text that once was complete stays; only the ids since then are decoded, together
-    with those of the last piece, because decoders join words differently at the beginning of a
+    How it works. Text that is complete stays; only the ids after it are decoded again, together
+    with those of the last text, because decoders join words differently at the beginning of a
     text.
 
     Args:
-        decode: gives the text of ids.
+        decode: returns the text of ids.
     """
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
@@ -27,7 +27,7 @@ class Detokenizer:
         self._done = 0
 
     def add(self, token: int) -> str:
-        """Take an id; give the text that it completes, often nothing."""
+        """Add an id; return the text that it completes, often none."""
         self._ids.append(token)
         known = self._decode(self._ids[self._context : self._done])
         text = self._decode(self._ids[self._context :])
@@ -37,7 +37,7 @@ class Detokenizer:
         return text[len(known) :]
 
     def flush(self) -> str:
-        """Give what is left, broken characters replaced."""
+        """Return the remaining text, with broken characters replaced."""
         known = self._decode(self._ids[self._context : self._done])
         text = self._decode(self._ids[self._context :])
         self._context, self._done = self._done, len(self._ids)
@@ -46,11 +46,11 @@ class Detokenizer:
 
 @dataclass(slots=True)
 class StopStrings:
-    """Looks for stop strings in a growing text, and holds back what may become one.
+    """Search for stop strings in a growing text; text that may begin one is held back.
 
     Args:
-        stop_strings: what to look for; none must be empty.
-        include: whether the text ends behind the stop string, or before it.
+        stop_strings: the strings to find; none is empty.
+        include: whether the result ends after the stop string, or before it.
     """
 
     stop_strings: tuple[str, ...]
@@ -59,7 +59,7 @@ class StopStrings:
     _held: str = ""
 
     def feed(self, text: str) -> str:
-        """Take more text; give what is certain to be part of the result."""
+        """Add text; return the text that certainly belongs to the result."""
         if self.found:
             return ""
         self._held += text
@@ -75,13 +75,13 @@ class StopStrings:
         return result
 
     def flush(self) -> str:
-        """Give what was held back, now that nothing follows."""
+        """Return the text held back, as no text follows."""
         result, self._held = self._held, ""
         return result
 
 
 def _first_match(text: str, stop_strings: Iterable[str]) -> tuple[int, int] | None:
-    """Where the stop string lies that is complete first; of several, the longest."""
+    """Return the range of the stop string that is complete first; of several, the longest."""
     matches = [
         (begin + len(stop), begin) for stop in stop_strings if (begin := text.find(stop)) >= 0
     ]
@@ -92,7 +92,7 @@ def _first_match(text: str, stop_strings: Iterable[str]) -> tuple[int, int] | No
 
 
 def _longest_beginning(text: str, stop_strings: Iterable[str]) -> int:
-    """How much of the text's end is a beginning of a stop string."""
+    """Return the length of the longest end of the text that begins a stop string."""
     return max(
         (
             size

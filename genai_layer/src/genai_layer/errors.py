@@ -1,15 +1,15 @@
-"""genai's errors; all are RuntimeErrors, as those of openvino_genai are.
+"""genai's errors; all are RuntimeErrors, like those of openvino_genai.
 
 GenAIError (RuntimeError)
-├── GenAIUsageError         you called it wrongly
+├── GenAIUsageError         a call breaks a rule of the interface
 │   ├── BusyError           the pipeline is generating already
 │   ├── ConfigError         a generation parameter is unknown or out of range
 │   └── PropertyError       a pipeline property or device is unknown or wrong
-├── GenAIInputError         what you gave cannot be used
+├── GenAIInputError         an input cannot be used
 │   ├── ModelError          a folder without model or tokenizer, or with broken ones
-│   ├── AdapterError        a LoRA adapter that is damaged, or not one of this model
-│   ├── TemplateError       a chat template that is missing or fails
-│   └── PromptError         a prompt that is empty, too long, or not of the vocabulary
+│   ├── AdapterError        a LoRA adapter is damaged, or belongs to another model
+│   ├── TemplateError       a chat template is missing or fails
+│   └── PromptError         a prompt is empty, too long, or outside the vocabulary
 └── RuntimeFailure          the runtime below could not compile or run the model
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class GenAIError(RuntimeError):
-    """Anything that goes wrong in genai."""
+    """Base class of genai's errors."""
 
 
 class GenAIUsageError(GenAIError):
@@ -25,15 +25,15 @@ class GenAIUsageError(GenAIError):
 
 
 class GenAIInputError(GenAIError):
-    """Something given cannot be used."""
+    """An input cannot be used."""
 
 
 class RuntimeFailure(GenAIError):
-    """The runtime refused the model or failed while running it; ``__cause__`` is what it said."""
+    """The runtime rejected the model or failed to run it; ``__cause__`` is the runtime's error."""
 
 
 class BusyError(GenAIUsageError):
-    """A pipeline is used while it generates."""
+    """A pipeline was used while it generates."""
 
 
 class ConfigError(GenAIUsageError):
@@ -45,7 +45,7 @@ class PropertyError(GenAIUsageError):
 
 
 class ModelError(GenAIInputError):
-    """A model folder lacks something, or something in it is broken."""
+    """A model folder lacks a file, or one of its files is broken."""
 
 
 class AdapterError(GenAIInputError):
@@ -57,4 +57,4 @@ class TemplateError(GenAIInputError):
 
 
 class PromptError(GenAIInputError):
-    """A prompt is empty, too long, or has token ids that the model does not know."""
+    """A prompt is empty, too long, or has token ids outside the vocabulary."""

@@ -1,4 +1,4 @@
-"""Objects that hold a device's state: used by one generation at a time, and never copied."""
+"""Objects that hold a device's state: for one generation at a time, and never copied."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Exclusive:
         """
         raise GenAIUsageError(
             f"{type(self).__name__}: a pipeline holds a device's state and cannot be copied or "
-            "pickled; make another one from the same folder"
+            "pickled; create another one from the same folder"
         )
 
 
 def one_at_a_time(
     method: Callable[Concatenate[Self, P], R],
 ) -> Callable[Concatenate[Self, P], R]:
-    """Let a method of a pipeline run only while no other such method of it runs.
+    """Mark a method of a pipeline: it is rejected while another marked method runs.
 
-    A second call is rejected with BusyError, from another thread or from a streamer's callback:
-    both would write to the same KV cache. A signal's handler may raise at any moment, so the claim
-    is one call of the object's own dictionary, inside the ``try`` that withdraws it.
+    A second call, from another thread or from a streamer's callback, is rejected with BusyError:
+    both would write to the same KV cache. A signal handler may raise at any moment, so the claim
+    is a single call on the object's dictionary, inside the ``try`` that withdraws it.
     """
 
     @wraps(method)
@@ -48,7 +48,7 @@ def one_at_a_time(
             if claims.setdefault(_OWNER, claim) is not claim:
                 raise BusyError(
                     f"{type(self).__name__}.{method.__name__}: the pipeline is generating; wait "
-                    "until that ends, or make a pipeline for each thread"
+                    "for the end, or create a pipeline for each thread"
                 )
             return method(self, *args, **kwargs)
         finally:

@@ -1,4 +1,4 @@
-"""What lies at paths that somebody gave, where the system may not even tell."""
+"""Kinds of files at paths from users, where even the query may fail."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from genai_layer.errors import GenAIError, ModelError
 
 
 def is_file(path: Path, refused: Callable[[str], GenAIError] = ModelError) -> bool:
-    """Tell whether there is a file.
+    """Return whether a path is a regular file.
 
     Args:
-        path: where.
-        refused: makes the error of a line.
+        path: the path to query.
+        refused: creates the error from a message.
 
     Raises:
-        GenAIError: what ``refused`` makes: the folder is closed to us, the name too long, or the
-            like (``Path.is_file`` raises an OSError).
+        GenAIError: the error of ``refused``: the folder is not accessible, the name is too long, …
+            (``Path.is_file`` raises an OSError).
     """
     return stat.S_ISREG(_mode(path, refused))
 
 
 def is_folder(path: Path, refused: Callable[[str], GenAIError] = ModelError) -> bool:
-    """Tell whether there is a folder; it raises the same."""
+    """Return whether a path is a folder; the errors are those of ``is_file``."""
     return stat.S_ISDIR(_mode(path, refused))
 
 
 def _mode(path: Path, refused: Callable[[str], GenAIError]) -> int:
-    """The kind of what is there; 0 if nothing is."""
+    """Return the mode of a path; 0 if nothing exists there."""
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
         raise refused(f"{path}: {error.strerror or error}") from None
-    except ValueError:  # no file can be called so: a null character, say
+    except ValueError:  # the name is impossible, e.g. it has a null character
         return 0

@@ -1,4 +1,4 @@
-"""The loop that generates: logits, a token, text, is it the end? – and again."""
+"""Token loop of one generation: infer, sample, decode, check for the end."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ _REASONS = {
 
 
 class Sink(Protocol):
-    """Where a generation's tokens and text go."""
+    """Receiver of a generation's tokens and text."""
 
     def write(self, token: int, text: str) -> StreamingStatus:
-        """Take a token, and text that is certain to be part of the result."""
+        """Receive a token, and text that certainly belongs to the result."""
         ...
 
     def end(self, text: str) -> None:
-        """Take the last text."""
+        """Receive the remaining text; the generation has ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may be generated; the smaller one ends it."""
+    """Limits of a generation's length in tokens; the smaller one ends it."""
 
     max_new_tokens: int
     capacity: int
-    """Tokens that the runtime has room for, after this prompt."""
+    """Tokens that the runtime can store after this prompt."""
 
 
 @dataclass(slots=True)
 class Generated:
-    """What came of it."""
+    """Result of a generation."""
 
     tokens: list[int] = field(default_factory=list[int])
     text: str = ""
@@ -59,13 +59,13 @@ class Generated:
 
 
 class Stopwatch:
-    """Measures in microseconds."""
+    """Time since its creation, in microseconds."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
 
     def microseconds(self) -> float:
-        """Time since it was made."""
+        """Return the elapsed time."""
         return (time.perf_counter() - self._began) * 1e6
 
 
@@ -73,12 +73,12 @@ class Generation:
     """One generation.
 
     Args:
-        request: its state is reset first.
-        config: validated.
-        limits: how far it may go.
-        decode: ids to text, special tokens left out.
-        sink: gets tokens and text as they come.
-        raw: takes the measurements.
+        request: the request to run; its state is reset first.
+        config: validated parameters.
+        limits: limits of the length.
+        decode: returns the text of ids, without special tokens.
+        sink: receives tokens and text as they are generated.
+        raw: collects the measurements.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class Generation:
         self._inferred = self._sampled = self._decoded = 0.0
 
     def run(self, prompt: list[int], began: Stopwatch) -> Generated:
-        """Generate.
+        """Generate tokens after a prompt.
 
         Args:
             prompt: token ids.
-            began: when the caller began, for the time to the first token.
+            began: started when the caller began, for the time to the first token.
 
         Raises:
             RuntimeFailure: the runtime failed.
@@ -129,10 +129,10 @@ class Generation:
         return result
 
     def _take(self, token: int, result: Generated) -> bool:
-        """Turn a token into text, hand it on, and tell whether it was the last."""
+        """Decode a token, pass it to the sink, and return whether it was the last."""
         watch = Stopwatch()
         stopped = token in self._config.stop_token_ids and not self._config.ignore_eos
-        # A stop token is no text, even if the tokenizer does not call it special.
+        # The text of a stop token is dropped, even if the tokenizer does not call it special.
         piece = "" if stopped else self._detokenizer.add(token)
         text = self._stop_strings.feed(piece)
         self._decoded += watch.microseconds()
@@ -169,10 +169,10 @@ class Generation:
             raise RuntimeFailure(str(error)) from error
 
     def _infer(self, ids: list[int], past: int) -> Logits:
-        """Run new tokens after ``past`` old ones; give the logits of the last.
+        """Run new tokens after ``past`` earlier ones; return the logits of the last token.
 
         Raises:
-            RuntimeFailure: the runtime failed, or its logits are no numbers.
+            RuntimeFailure: the runtime failed, or logits are NaN.
         """
         count = len(ids)
         watch = Stopwatch()
@@ -208,16 +208,15 @@ class Generation:
 
 
 def _check_numbers(logits: Logits, tokens: int) -> None:
-    """Refuse to choose by NaN: the same token would be chosen without end.
+    """Reject NaN logits, from which sampling would choose the same token forever.
 
-    A model with a table of positions gives that beyond it, where a sliding cache leads.
+    A model with a position table returns NaN beyond the table, which a sliding cache can reach.
 
     Raises:
-        RuntimeFailure: there is one.
+        RuntimeFailure: a logit is NaN.
     """
     if np.isnan(logits.max()):
         raise RuntimeFailure(
-            f"the logits after {tokens} tokens are no numbers; if the model knows no positions "
-            "that far, ask for fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps to low "
-            "ones"
+            f"the logits after {tokens} tokens are NaN; if the model has no positions that far, "
+            "request fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps positions low"
         )

@@ -1,7 +1,7 @@
 """Parameters of a generation.
 
-Source: openvino_genai.GenerationConfig, fact sheet genai §b.1, §b.2. What is not supported yet
-(beam search, several sequences, speculative decoding, structured output) is not a field.
+Source: openvino_genai.GenerationConfig, fact sheet genai §b.1, §b.2. Unsupported parameters (beam
+search, several sequences, speculative decoding, structured output) are not fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from genai_layer.errors import ConfigError, ModelError
 from genai_layer.lora.adapter_config import AdapterConfig
 
 UNSET = (1 << 64) - 1
-"""Stands for "no limit", as in openvino_genai."""
+"""The value for "no limit", as in openvino_genai."""
 
 NOT_SUPPORTED = {
     "num_beams": 1,
@@ -40,20 +40,20 @@ NOT_SUPPORTED = {
     "structured_output_config": None,
     "parsers": None,
 }
-"""Fields of openvino_genai that do nothing here, with the only value they may have."""
+"""Fields of openvino_genai without effect here, with the only value they may have."""
 
 
 def _one_or_many(value: object) -> object:
-    """Take one string for a set of strings, and a list for a set."""
+    """Accept one string for a set of strings, and a list for a set."""
     if isinstance(value, str):
         return {value}
     return set(value) if isinstance(value, list | tuple) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] (pydantic checks the items)
 
 
 class GenerationConfig(BaseModel):
-    """How to generate.
+    """Parameters of a generation.
 
-    Unknown names and wrong types raise ConfigError; ``validate`` checks how values go together.
+    Unknown names and wrong types raise ConfigError; ``validate`` checks combinations of values.
     """
 
     model_config = ConfigDict(
@@ -62,17 +62,17 @@ class GenerationConfig(BaseModel):
 
     max_new_tokens: Annotated[int, Field(ge=0, le=UNSET)] = UNSET
     max_length: Annotated[int, Field(ge=0, le=UNSET)] = UNSET
-    """Prompt and generated tokens together; counts only where max_new_tokens is not set."""
+    """Length of prompt and generated tokens together; used only if max_new_tokens is not set."""
     min_new_tokens: Annotated[int, Field(ge=0)] = 0
-    """No stop token is generated before this many."""
+    """Number of tokens before which no stop token is generated."""
     ignore_eos: bool = False
-    """Stop tokens do not end the generation; stop strings still do."""
+    """Ignore stop tokens; stop strings still end the generation."""
     eos_token_id: int = -1
     stop_token_ids: Annotated[set[int], BeforeValidator(_one_or_many)] = set()
     stop_strings: Annotated[set[str], BeforeValidator(_one_or_many)] = set()
     include_stop_str_in_output: bool = False
     logprobs: Annotated[int, Field(ge=0)] = 0
-    """1 makes the score the sum of the raw log-probabilities."""
+    """Any value above 0 makes the score the sum of the raw log-probabilities."""
     apply_chat_template: bool = True
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
@@ -81,11 +81,11 @@ class GenerationConfig(BaseModel):
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: Annotated[int, Field(ge=0, le=UNSET)] = UNSET
-    """0 is off, too."""
+    """Number of likeliest tokens to sample from; 0 disables the filter, too."""
     min_p: float = 0.0
     rng_seed: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
     adapters: Annotated[AdapterConfig | None, AfterValidator(copy)] = None
-    """LoRA adapters, of those that the pipeline was made with; None keeps those in force."""
+    """LoRA adapters among those of the pipeline; None keeps the current ones."""
 
     def __init__(self, **values: Any) -> None:
         _check_names(values, type(self).model_fields)
@@ -104,7 +104,7 @@ class GenerationConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _eos_stops(cls, values: Any) -> Any:
-        """An end-of-text id given together with the others is a stop token, too."""
+        """Add an end-of-text id that is given at construction to the stop tokens."""
         if isinstance(values, Mapping) and isinstance(values.get("eos_token_id"), int):  # pyright: ignore[reportUnknownMemberType] (any mapping)
             given: dict[str, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
             if given["eos_token_id"] >= 0:
@@ -116,10 +116,10 @@ class GenerationConfig(BaseModel):
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
-        """Read a Hugging Face ``generation_config.json``; what is not of ours is left out.
+        """Read a Hugging Face ``generation_config.json``; unknown entries are ignored.
 
         Raises:
-            ModelError: it is no JSON object, or a value has a wrong type.
+            ModelError: the file is not a JSON object, or a value has a wrong type.
         """
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -145,12 +145,12 @@ class GenerationConfig(BaseModel):
             raise ModelError(f"{path}: {error}") from error
 
     def set_eos_token_id(self, eos_token_id: int) -> None:
-        """Set the end-of-text id, and let it stop a generation."""
+        """Set the end-of-text id, and make it a stop token."""
         self.eos_token_id = eos_token_id
         self.stop_token_ids = {*self.stop_token_ids, eos_token_id}
 
     def update_generation_config(self, **values: Any) -> None:
-        """Change some fields; nothing changes if one of them is refused.
+        """Change some fields; if one is rejected, none changes.
 
         Raises:
             ConfigError: a name is unknown, or a value has a wrong type.
@@ -160,7 +160,7 @@ class GenerationConfig(BaseModel):
             super().__setattr__(name, getattr(changed, name))
 
     def updated(self, values: Mapping[str, Any]) -> Self:
-        """Give a copy with some fields changed.
+        """Return a copy with some fields changed.
 
         Raises:
             ConfigError: a name is unknown, or a value has a wrong type.
@@ -168,7 +168,7 @@ class GenerationConfig(BaseModel):
         return type(self)(**{**self.model_dump(), **values})
 
     def with_stops_of(self, default: GenerationConfig) -> Self:
-        """Give a copy that has the other's end-of-text id and stop tokens where it has none."""
+        """Return a copy; end-of-text id and stop tokens that it lacks are the default's."""
         values: dict[str, Any] = {}
         if self.eos_token_id < 0 <= default.eos_token_id:
             values["eos_token_id"] = default.eos_token_id
@@ -178,34 +178,34 @@ class GenerationConfig(BaseModel):
 
     @property
     def is_greedy_decoding(self) -> bool:
-        """Whether always the most likely token is taken."""
+        """True if always the most likely token is chosen."""
         return not self.do_sample
 
     @property
     def is_multinomial(self) -> bool:
-        """Whether tokens are drawn."""
+        """True if tokens are sampled."""
         return self.do_sample
 
     def get_max_new_tokens(self, prompt_length: int = 0) -> int:
-        """Give how many tokens may be generated after a prompt.
+        """Return the maximum number of tokens generated after a prompt.
 
         Raises:
-            ConfigError: max_length leaves no room for any.
+            ConfigError: max_length leaves no room for a token.
         """
         if self.max_new_tokens != UNSET or self.max_length == UNSET:
             return self.max_new_tokens
         if self.max_length <= prompt_length:
             raise ConfigError(
-                f"max_length {self.max_length} leaves no room after a prompt of {prompt_length} "
-                "tokens; raise it, or set max_new_tokens"
+                f"max_length = {self.max_length} leaves no room after a prompt of {prompt_length} "
+                "tokens; raise max_length, or set max_new_tokens"
             )
         return self.max_length - prompt_length
 
     def validate(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (openvino_genai's name; pydantic's is deprecated)
-        """Check how the values go together.
+        """Check the combination of values.
 
         Raises:
-            ConfigError: says which do not.
+            ConfigError: values contradict each other.
         """
         for wrong, message in self._problems():
             if wrong:
@@ -223,17 +223,16 @@ class GenerationConfig(BaseModel):
             ("" in self.stop_strings, "a stop string must not be empty"),
             (
                 self.ignore_eos and unlimited,
-                "ignore_eos needs max_new_tokens or max_length, or nothing ends the generation",
+                "ignore_eos: nothing ends the generation; set max_new_tokens or max_length",
             ),
             (
                 unlimited and not stops,
-                "nothing would end the generation: set max_new_tokens, eos_token_id or a stop "
-                "string",
+                "nothing ends the generation; set max_new_tokens, eos_token_id or a stop string",
             ),
-            (self.max_new_tokens == 0, "max_new_tokens must be at least 1"),
+            (self.max_new_tokens == 0, "max_new_tokens = 0: must be at least 1"),
             (
                 self.min_new_tokens > self.max_new_tokens,
-                f"min_new_tokens {self.min_new_tokens} exceeds max_new_tokens",
+                f"min_new_tokens = {self.min_new_tokens}: exceeds max_new_tokens",
             ),
             (not -2 <= self.frequency_penalty <= 2, "frequency_penalty must be from -2 to 2"),
             (not -2 <= self.presence_penalty <= 2, "presence_penalty must be from -2 to 2"),
@@ -262,10 +261,10 @@ def _check_names(values: Mapping[str, Any], fields: Collection[str]) -> None:
 
 
 def _supported(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out fields that do nothing here.
+    """Drop fields that have no effect here.
 
     Raises:
-        ConfigError: one of them has a value that would have to do something.
+        ConfigError: a field has another value than the neutral one.
     """
     for name, neutral in NOT_SUPPORTED.items():
         if name in values and values[name] not in (neutral, None):

@@ -1,4 +1,4 @@
-"""Reads what a folder says in JSON."""
+"""Readers of a model folder's JSON files."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from genai_layer.files import is_file
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty if there is no such file.
+    """Read a JSON object; a missing file is an empty object.
 
     Raises:
-        ModelError: it is no JSON object.
+        ModelError: the file is not a JSON object.
     """
     if not is_file(path):
         return {}
@@ -28,14 +28,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_counts(path: Path, defaults: dict[str, int]) -> dict[str, int]:
-    """Read some numbers of things from an object; what it does not say is as given.
+    """Read positive integers from an object; missing ones have their default.
 
     Raises:
-        ModelError: it is no JSON object, or one is no sensible number.
+        ModelError: the file is not a JSON object, or a value is not an integer from 1 to 2**24 - 1.
     """
     found = read_object(path)
     counts = {name: found.get(name, default) for name, default in defaults.items()}
     for name, value in counts.items():
         if type(value) is not int or not 0 < value < 1 << 24:
-            raise ModelError(f"{path}: {name} is {value!r}, not a number of things")
+            raise ModelError(f"{path}: {name} = {value!r}: must be an integer from 1 to 2**24 - 1")
     return counts

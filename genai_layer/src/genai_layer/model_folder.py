@@ -1,4 +1,4 @@
-"""What a pipeline takes from a model's folder.
+"""Tokenizer, model and default parameters of a model folder.
 
 Source: openvino_genai's folders, fact sheet genai §a.1; Hugging Face's.
 """
@@ -25,14 +25,14 @@ def read_tokenizer(folder: Path) -> Tokenizer:
 
 
 def find_model(folder: Path, needed: bool = True) -> Path:
-    """Give what the runtime is to compile: an IR if there is one, else the folder.
+    """Return the path for the runtime to compile: the IR if the folder has one, else the folder.
 
     Args:
-        folder: the model's.
-        needed: whether there must be one.
+        folder: the model's folder.
+        needed: whether the folder must have a model.
 
     Raises:
-        ModelError: there is no model.
+        ModelError: the folder has no model.
     """
     if not is_folder(folder):
         raise ModelError(f"{folder}: no such folder")
@@ -41,7 +41,7 @@ def find_model(folder: Path, needed: bool = True) -> Path:
         return ir
     if not needed or is_file(folder / "config.json"):
         return folder
-    raise ModelError(f"{folder}: neither openvino_model.xml nor config.json there")
+    raise ModelError(f"{folder}: has neither openvino_model.xml nor config.json")
 
 
 def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConfig:

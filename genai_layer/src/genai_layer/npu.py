@@ -1,6 +1,6 @@
-"""What is special about the device NPU: names of options, and limits on lengths.
+"""Pipelines on device NPU: names of options, and limits on lengths.
 
-Source: fact sheet genai §c.2 to §c.4. Ours: lengths given under NPUW's own names count, too.
+Source: fact sheet genai §c.2 to §c.4. Ours: lengths under NPUW's own names are read, too.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ _DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
 
 
 class OnFull(StrEnum):
-    """What a runtime does when the KV cache is full (NPUW_LLM_ON_FULL)."""
+    """Behaviour of a runtime when the KV cache is full (NPUW_LLM_ON_FULL)."""
 
     ERROR = "ERROR"
-    """It takes no more tokens."""
+    """Reject further tokens."""
     TRUNCATE = "TRUNCATE"
-    """It forgets older tokens and reads the rest anew; of a prompt too long it drops the middle."""
+    """Forget older tokens and read the rest again; drop the middle of a prompt that is too long."""
     SLIDE = "SLIDE"
-    """It forgets the oldest token for each new one; a prompt has to fit."""
+    """Forget the oldest token for each new one; a prompt has to fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticLengths:
-    """The lengths that an NPU's programs are compiled for, in tokens."""
+    """Lengths that an NPU's programs are compiled for, in tokens."""
 
     max_prompt_len: int
     min_response_len: int
     on_full: OnFull = OnFull.ERROR
-    """What becomes of tokens beyond them."""
+    """Behaviour when these lengths are exceeded."""
 
     def check_prompt(self, count: int) -> None:
-        """Refuse a prompt that does not fit, unless the runtime cuts it.
+        """Reject a prompt that does not fit, unless the runtime truncates it.
 
         Raises:
-            PromptError: says the limit, the count, and what to raise.
+            PromptError: the prompt exceeds MAX_PROMPT_LEN.
         """
         if count <= self.max_prompt_len or self.on_full is OnFull.TRUNCATE:
             return
-        advice = f"raise MAX_PROMPT_LEN (e.g. MAX_PROMPT_LEN={-(-count // 64) * 64})"
+        advice = f"raise MAX_PROMPT_LEN, e.g. to {-(-count // 64) * 64}, or shorten the prompt"
         if self.on_full is OnFull.SLIDE:
-            advice += f", or set {_ON_FULL}=TRUNCATE, which cuts prompts: SLIDE forgets only later"
+            advice += f", or set {_ON_FULL}=TRUNCATE, which truncates prompts (SLIDE does not)"
         raise PromptError(
-            f"the prompt has {count} tokens, at most {self.max_prompt_len} are possible; {advice}"
+            f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has {count} tokens; {advice}"
         )
 
     def room_after(self, prompt: int) -> int:
-        """Tokens that can be generated after a prompt of this length; UNSET if there is no end."""
+        """Return the number of tokens that fit after a prompt; UNSET if it is unlimited."""
         if self.on_full is not OnFull.ERROR:
             return UNSET
         # The last token is generated, but never stored.
@@ -75,10 +75,10 @@ class StaticLengths:
 
 
 def imports_blob(properties: Mapping[str, Any]) -> bool:
-    """Tell whether a compiled model is to be imported from BLOB_PATH, rather than made.
+    """Return whether a compiled model is imported from BLOB_PATH, instead of compiled.
 
     Raises:
-        PropertyError: EXPORT_BLOB is neither yes nor no.
+        PropertyError: EXPORT_BLOB is not a boolean.
     """
     export = properties.get("EXPORT_BLOB", False)
     wanted = _FLAGS.get(export.upper(), export) if isinstance(export, str) else export
@@ -88,23 +88,23 @@ def imports_blob(properties: Mapping[str, Any]) -> bool:
 
 
 def lengths_of(compiled: CompiledModel) -> StaticLengths:
-    """Ask a compiled model for its lengths, where nobody set them: they are those of its blob.
+    """Return the lengths of a compiled model: for a model from a blob, those of the blob.
 
     Raises:
-        RuntimeError: it does not know.
+        RuntimeError: the model does not report its lengths.
     """
     most, least = (compiled.get_property(_PREFIX + name) for name in _DEFAULTS)
     return StaticLengths(_length("MAX_PROMPT_LEN", most), _length("MIN_RESPONSE_LEN", least))
 
 
 def on_full_of(compiled: CompiledModel) -> OnFull:
-    """Ask a compiled model what it does when its cache is full, whoever set that.
+    """Return a compiled model's behaviour when its cache is full, however it was set.
 
     Returns:
-        That; ERROR if it has no such option, as nothing is known to be forgotten then.
+        The behaviour; ERROR if the model has no such option, as it then forgets nothing.
 
     Raises:
-        PropertyError: it is something unknown.
+        PropertyError: the model reports an unknown value.
     """
     try:
         value = compiled.get_property(_ON_FULL)
@@ -118,20 +118,20 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
 def npu_properties(
     properties: Mapping[str, Any],
 ) -> tuple[dict[str, Any], StaticLengths | None]:
-    """Rename the pipeline's options to those of NPUW, and read the lengths.
+    """Rename the pipeline's options to NPUW's, and read the lengths.
 
     Returns:
-        The options; and the lengths, or None if a blob that is to be imported has them.
+        The options; and the lengths, or None if they come from an imported blob.
 
     Raises:
-        PropertyError: a length is not a whole number, or an option is given under two names.
+        PropertyError: a length is not an integer, or an option is given under two names.
     """
     forwarded: dict[str, Any] = {}
     for name, value in properties.items():
         _check_spelling(name)
         new = _PREFIX + name.removeprefix("++") if name.removeprefix("++") in _RENAMED else name
         if new in forwarded:
-            raise PropertyError(f"{name} is given twice, once as {new}; leave one out")
+            raise PropertyError(f"{name}: given twice, also as {new}; leave one out")
         forwarded[new] = value
     if imports_blob(forwarded):
         return _ALWAYS | forwarded, None
@@ -145,7 +145,7 @@ def npu_properties(
 
 
 def _check_spelling(name: str) -> None:
-    """Most names are the runtime's to know; ours should at least be spelt right."""
+    """Reject misspelt names of the pipeline's options; the runtime checks all other names."""
     near = difflib.get_close_matches(name, _RENAMED, 1, cutoff=0.85)
     if near and name.removeprefix("++") not in _RENAMED:
         raise PropertyError(f"unknown property {name!r}; did you mean {near[0]}?")
@@ -154,5 +154,5 @@ def _check_spelling(name: str) -> None:
 def _length(name: str, value: object) -> int:
     least = 1 if name == "MAX_PROMPT_LEN" else 0
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise PropertyError(f"{name} = {value!r}: must be a whole number of at least {least}")
+        raise PropertyError(f"{name} = {value!r}: must be an integer of at least {least}")
     return value

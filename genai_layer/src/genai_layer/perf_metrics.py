@@ -1,7 +1,7 @@
-"""How long a generation took.
+"""Durations of generations.
 
-Source: openvino_genai.PerfMetrics, fact sheet genai §a.7. Ours: where there is nothing to measure
-the mean is 0, never a negative throughput.
+Source: openvino_genai.PerfMetrics, fact sheet genai §a.7. Ours: without measurements the mean is 0,
+never a negative throughput.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class MeanStdPair:
-    """Mean and population standard deviation; both 0 if there is nothing to measure."""
+    """Mean and population standard deviation; both are 0 without measurements."""
 
     mean: float
     std: float
@@ -37,7 +37,7 @@ _US_PER_MS = 1000.0
 
 @dataclass(slots=True)
 class RawPerfMetrics:
-    """What was measured, in microseconds; each list has an entry for a generation or a token."""
+    """Measurements in microseconds; each list has one entry per generation or per token."""
 
     generate_durations: list[float] = field(default_factory=list[float])
     tokenization_durations: list[float] = field(default_factory=list[float])
@@ -57,7 +57,7 @@ class RawPerfMetrics:
 
 @dataclass(slots=True)
 class PerfMetrics:
-    """Measurements of one generation, or of several added up; getters give milliseconds."""
+    """Measurements of one generation, or the sum of several; getters return milliseconds."""
 
     load_time: float = 0.0
     num_input_tokens: int = 0
@@ -65,15 +65,15 @@ class PerfMetrics:
     raw_metrics: RawPerfMetrics = field(default_factory=RawPerfMetrics)
 
     def get_load_time(self) -> float:
-        """Time that loading the pipeline took."""
+        """Time to load the pipeline."""
         return self.load_time
 
     def get_num_input_tokens(self) -> int:
-        """Tokens of the prompts."""
+        """Number of tokens in the prompts."""
         return self.num_input_tokens
 
     def get_num_generated_tokens(self) -> int:
-        """Tokens sampled, stop tokens included."""
+        """Number of sampled tokens, stop tokens included."""
         return self.num_generated_tokens
 
     def get_ttft(self) -> MeanStdPair:
@@ -100,11 +100,11 @@ class PerfMetrics:
         return MeanStdPair.of(self.raw_metrics.generate_durations, _US_PER_MS)
 
     def get_inference_duration(self) -> MeanStdPair:
-        """Time in the runtime, of a whole generation."""
+        """Time in the runtime, per generation."""
         return MeanStdPair.of(self.raw_metrics.inference_durations, _US_PER_MS)
 
     def get_sampling_duration(self) -> MeanStdPair:
-        """Time in sampling, of a whole generation."""
+        """Time in sampling, per generation."""
         return MeanStdPair.of(self.raw_metrics.sampling_durations, _US_PER_MS)
 
     def get_tokenization_duration(self) -> MeanStdPair:
@@ -112,7 +112,7 @@ class PerfMetrics:
         return MeanStdPair.of(self.raw_metrics.tokenization_durations, _US_PER_MS)
 
     def get_detokenization_duration(self) -> MeanStdPair:
-        """Time to decode, of a whole generation."""
+        """Time to decode, per generation."""
         return MeanStdPair.of(self.raw_metrics.detokenization_durations, _US_PER_MS)
 
     def get_chat_template_duration(self) -> MeanStdPair:

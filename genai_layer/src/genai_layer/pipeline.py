@@ -1,7 +1,7 @@
-"""The pipeline: text in, text out.
+"""Text generation pipeline.
 
-Source: openvino_genai.LLMPipeline, fact sheet genai §a, §c; the README lists what is deliberately
-different.
+Source: openvino_genai.LLMPipeline, fact sheet genai §a, §c; the README lists deliberate
+differences.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ Inputs = str | list[str] | ChatHistory | TokenizedInputs | Ids
 
 
 class LLMPipeline(Exclusive):
-    """Generates text with a language model.
+    """Text generation with a language model.
 
     Args:
         models_path: a folder with ``openvino_model.xml``, or a Hugging Face folder; either with
             ``tokenizer.json``.
-        tokenizer: a tokenizer made before, or the device if it is the folder's own.
+        tokenizer: a Tokenizer, or the device if the folder's own tokenizer is used.
         device: e.g. "NPU" or "CPU".
         config: properties as a dictionary; deprecated, as in openvino_genai.
-        core: a runtime, instead of the one that the device names.
-        adapters: LoRA adapters that generations may use, with the alphas that they have at first.
-        properties: for the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
-            OpenVINO's names, for the runtime. On NPU, BLOB_PATH loads a compiled model, whose
-            lengths count; with EXPORT_BLOB it is written.
+        core: a runtime, instead of the device's.
+        adapters: LoRA adapters that generations may use, with their initial alphas.
+        properties: properties of the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
+            OpenVINO's names, of the runtime. On NPU, BLOB_PATH loads a compiled model with the
+            lengths that it was compiled for; with EXPORT_BLOB, the compiled model is written there.
 
     Raises:
-        ModelError: the folder lacks something, or something in it is broken.
-        PropertyError: a property or the device is unknown; or the device takes no adapters.
-        AdapterError: an adapter is not one of this model, or its rank is too large.
+        ModelError: the folder lacks a file, or one of its files is broken.
+        PropertyError: a property or the device is unknown; or the device does not support adapters.
+        AdapterError: an adapter belongs to another model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the model.
     """
 
@@ -83,18 +83,18 @@ class LLMPipeline(Exclusive):
     ) -> None:
         watch = Stopwatch()
         folder = Path(models_path)
-        if isinstance(device, Mapping):  # after a device alone its dictionary comes third
+        if isinstance(device, Mapping):  # (path, device, dictionary)
             device, config = None, device
         if config is not None:
             properties = with_dictionary(config, properties)
         if not isinstance(tokenizer, Tokenizer):
             if device is not None:
-                raise PropertyError("give a Tokenizer before the device, or the device alone")
+                raise PropertyError("tokenizer is not a Tokenizer; pass one, or the device alone")
             tokenizer, device = read_tokenizer(folder), tokenizer
         device = "CPU" if device is None else device
         adapters = taken_adapters(properties, adapters)
         check_names(properties)
-        # A blob may have all of the model that there is.
+        # A blob may contain the complete model.
         imported = device == "NPU" and imports_blob(properties)
         model = find_model(folder, needed=not imported)
         self._tokenizer = tokenizer
@@ -122,18 +122,18 @@ class LLMPipeline(Exclusive):
         self._load_time = watch.microseconds() / 1000
 
     def get_tokenizer(self) -> Tokenizer:
-        """Give the tokenizer."""
+        """Return the tokenizer."""
         return self._tokenizer
 
     def get_generation_config(self) -> GenerationConfig:
-        """Give a copy of the default parameters."""
+        """Return a copy of the default parameters."""
         return self._config.model_copy(deep=True)
 
     def set_generation_config(self, config: GenerationConfig) -> None:
-        """Set the default parameters; an end-of-text id that they lack is kept.
+        """Set the default parameters; missing stop tokens are taken from the previous ones.
 
         Raises:
-            ConfigError: they contradict one another; the old ones stay.
+            ConfigError: the parameters contradict each other; the previous ones stay.
         """
         effective = config.with_stops_of(self._config)
         effective.validate()
@@ -172,20 +172,20 @@ class LLMPipeline(Exclusive):
         streamer: Streamer = None,
         **kwargs: Any,
     ) -> str | DecodedResults | EncodedResults:
-        """Generate.
+        """Generate a text.
 
         Args:
             inputs: a text; a list of one text; a ChatHistory; or token ids i64 [1, n].
             generation_config: parameters, instead of the pipeline's.
-            streamer: gets the text as it comes: a callable, or a StreamerBase.
-            kwargs: single parameters; they win.
+            streamer: receives the text as it is generated: a callable, or a StreamerBase.
+            kwargs: single parameters, which override the others.
 
         Returns:
             The text for a text, DecodedResults for a list or a history, EncodedResults for ids.
 
         Raises:
-            BusyError: the pipeline is generating, for another thread or for the streamer's caller.
-            ConfigError: parameters are unknown or contradict one another.
+            BusyError: the pipeline is generating, in another thread or outside a callback.
+            ConfigError: parameters are unknown or contradict each other.
             PromptError: the prompt is empty or too long.
             TemplateError: the chat template fails.
             RuntimeFailure: the runtime failed.
@@ -209,7 +209,7 @@ class LLMPipeline(Exclusive):
 
     @one_at_a_time
     def start_chat(self, system_message: str = "") -> None:
-        """Begin a conversation: texts given to ``generate`` become turns of it."""
+        """Begin a conversation: texts passed to ``generate`` become its turns."""
         warnings.warn(
             "start_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
             DeprecationWarning,
@@ -221,7 +221,7 @@ class LLMPipeline(Exclusive):
 
     @one_at_a_time
     def finish_chat(self) -> None:
-        """End the conversation and forget it."""
+        """End and forget the conversation."""
         warnings.warn(
             "finish_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
             DeprecationWarning,
@@ -230,7 +230,7 @@ class LLMPipeline(Exclusive):
         self._chat = None
 
     def execution_report(self) -> Mapping[str, str]:
-        """Give the runtime's facts on the last generation; empty if it reports none."""
+        """Return the runtime's facts on the last generation; empty if it reports none."""
         request = self._request
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
 
@@ -252,7 +252,7 @@ class LLMPipeline(Exclusive):
         began: Stopwatch,
     ) -> tuple[DecodedResults, StreamingStatus]:
         if not config.apply_chat_template:
-            raise ConfigError("a chat needs apply_chat_template=True")
+            raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         metrics = self._metrics()
         watch = Stopwatch()
         prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
@@ -269,7 +269,7 @@ class LLMPipeline(Exclusive):
         streamer: Streamer,
         began: Stopwatch,
     ) -> DecodedResults:
-        """Generate in a chat; it remembers the turn only if that was not cancelled or failed."""
+        """Generate in a chat; a cancelled or failed turn is not added to the history."""
         attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": text}])
         results, status = self._generate_chat(attempt, config, streamer, began)
         if status is not StreamingStatus.CANCEL:
@@ -324,16 +324,16 @@ class LLMPipeline(Exclusive):
         return generated
 
     def _limits(self, ids: list[int], config: GenerationConfig) -> Limits:
-        """Check a prompt, and say how much can follow it.
+        """Check a prompt, and return the limits of its generation.
 
         Raises:
-            PromptError, ConfigError: it cannot be answered.
+            PromptError, ConfigError: the prompt cannot be run.
         """
         if not ids:
             raise PromptError("the prompt is empty")
         wrong = [token for token in ids if not 0 <= token < self._vocabulary]
         if wrong:
-            raise PromptError(f"token id {wrong[0]} is not below {self._vocabulary}")
+            raise PromptError(f"token id {wrong[0]}: the vocabulary has {self._vocabulary} tokens")
         capacity = UNSET
         if self._lengths is not None:
             self._lengths.check_prompt(len(ids))
@@ -349,7 +349,7 @@ class LLMPipeline(Exclusive):
 def _single(inputs: str | list[str]) -> str:
     texts = [inputs] if isinstance(inputs, str) else list(inputs)
     if len(texts) != 1 or not isinstance(texts[0], str):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-        raise PromptError(f"give one text, not {len(texts)}; batch is 1")
+        raise PromptError(f"{len(texts)} texts given; the batch size is 1, pass one text")
     return texts[0]
 
 

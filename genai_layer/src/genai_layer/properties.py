@@ -1,4 +1,4 @@
-"""Properties of a pipeline, as users give them."""
+"""Checks of a pipeline's properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ADAPTERS = "adapters"
 
 
 def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Join properties of either kind; those by keyword win."""
+    """Merge both sources of properties; keyword arguments override the dictionary."""
     warnings.warn(
         "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
         DeprecationWarning,
@@ -23,27 +23,27 @@ def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) ->
 
 
 def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfig | None:
-    """Give a pipeline's adapters, by keyword or from the dictionary; they leave the properties.
+    """Remove a pipeline's adapters from its properties and return them.
 
     Raises:
-        PropertyError: they are something else than an AdapterConfig.
+        PropertyError: they are not an AdapterConfig.
     """
     given = properties.pop(_ADAPTERS, None)
     found = given if adapters is None else adapters
     if found is None or isinstance(found, AdapterConfig):
         return found
-    raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig, e.g. AdapterConfig(it)")
+    raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig; pass AdapterConfig(…)")
 
 
 def check_names(properties: Mapping[str, Any]) -> None:
-    """Refuse what cannot be a property.
+    """Reject names and values that cannot be properties.
 
     Raises:
         PropertyError: a name is not upper case, or a value is None.
     """
     for name, value in properties.items():
         if name == _ADAPTERS:
-            raise PropertyError("adapters: LLMPipeline alone takes them; leave them out")
+            raise PropertyError("adapters: only LLMPipeline supports them; leave them out")
         if name != name.upper():
             raise PropertyError(
                 f"property {name!r} is not supported; properties are upper case, and generation "

@@ -1,4 +1,4 @@
-"""What ``generate`` takes and gives.
+"""Inputs and results of ``generate``.
 
 Source: openvino_genai, fact sheet genai §a.2.
 """
@@ -17,19 +17,19 @@ Ids = npt.NDArray[np.int64]
 
 
 class GenerationFinishReason(IntEnum):
-    """Why a generation ended."""
+    """Reason for the end of a generation."""
 
     NONE = 0
-    """It was cancelled."""
+    """The streamer cancelled the generation."""
     STOP = 1
-    """End-of-turn token, stop token, stop string, or the streamer said so."""
+    """An end-of-turn token, stop token, stop string or streamer stopped the generation."""
     LENGTH = 2
     """max_new_tokens or max_length is reached."""
     TOOL_CALL = 3
     """The streamer recognised a tool call."""
     CAPACITY = 4
-    """The runtime's KV cache is full, and nothing is forgotten (NPUW_LLM_ON_FULL = ERROR). Ours;
-    openvino_genai gives NONE then."""
+    """The runtime's KV cache is full and forgets nothing (NPUW_LLM_ON_FULL = ERROR). Ours;
+    openvino_genai returns NONE."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
-"""The seam below genai: what a runtime must offer to run a language model.
+"""Interface to the runtime below genai, for language models.
 
-The shapes and names are OpenVINO's, so the real ``openvino`` package satisfies these protocols as
-it is, and so does npuw_layer. Nothing here knows devices, KV layouts or blobs.
+Shapes and names are OpenVINO's, so the real ``openvino`` package satisfies these protocols without
+an adapter, as npuw_layer does. The interface is independent of devices, KV layouts and blobs.
 
 A *stateful* language model has the inputs ``input_ids`` i64 [1, n], ``attention_mask`` i64
 [1, past + n], ``position_ids`` i64 [1, n] and ``beam_idx`` i32 [1], and the output ``logits`` f32
-[1, rows, vocabulary] where ``rows`` is n or 1: the last row always belongs to the last token. What
-it remembers between calls is its state, cleared by ``reset_state``.
+[1, rows, vocabulary] where ``rows`` is n or 1: the last row always belongs to the last token. The
+model keeps state between inferences; ``reset_state`` clears it.
 
 Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Python API 2026).
 """
@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 
 class Tensor(Protocol):
-    """A tensor of a request; ``data`` is a view that the next inference may overwrite."""
+    """Tensor of a request; ``data`` is a view that the next inference may overwrite."""
 
     @property
     def data(self) -> Array:
@@ -34,7 +34,7 @@ class Tensor(Protocol):
 
 
 class VariableState(Protocol):
-    """One variable (a K or V cache) of a stateful model."""
+    """Variable of a stateful model, e.g. a K or V cache."""
 
     @property
     def name(self) -> str:
@@ -42,21 +42,21 @@ class VariableState(Protocol):
         ...
 
     def reset(self) -> None:
-        """Forget the value: the next inference starts from the initial state."""
+        """Reset the value: the next inference starts from the initial state."""
         ...
 
 
 class InferRequest(Protocol):
-    """One conversation with a compiled model: its tensors and its state.
+    """Tensors and state of one conversation with a compiled model.
 
     Two requests of one compiled model share nothing that an inference changes.
     """
 
     def infer(self, inputs: Mapping[str, Array], /) -> object:
-        """Run once, synchronously.
+        """Run one inference synchronously.
 
-        Mask and positions count all that was said, also what a full cache made the request forget
-        (NPUW_LLM_ON_FULL).
+        Mask and positions count all tokens of the conversation, including those that a full cache
+        has forgotten (NPUW_LLM_ON_FULL).
 
         Raises:
             RuntimeError: the inputs do not fit the model or its capacity, or the device failed;
@@ -65,7 +65,7 @@ class InferRequest(Protocol):
         ...
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
-        """Begin one inference; the caller does not touch the inputs before ``wait`` returns."""
+        """Begin one inference; the inputs must not change before ``wait`` returns."""
         ...
 
     def wait(self) -> None:
@@ -73,36 +73,36 @@ class InferRequest(Protocol):
         ...
 
     def get_tensor(self, name: str, /) -> Tensor:
-        """Give an input or output by name."""
+        """Return an input or output tensor by name."""
         ...
 
     def query_state(self) -> Sequence[VariableState]:
-        """List the variables."""
+        """Return the variables."""
         ...
 
     def reset_state(self) -> None:
-        """Forget everything: a new conversation begins."""
+        """Clear the state: a new conversation begins."""
         ...
 
 
 class CompiledModel(Protocol):
-    """A model ready to run on one device."""
+    """Model ready to run on one device."""
 
     def create_infer_request(self) -> InferRequest:
-        """Make an independent request."""
+        """Create an independent request."""
         ...
 
     def get_property(self, name: str, /) -> Any:
-        """Give an option that the model has, by OpenVINO's name.
+        """Return an option of the model, by OpenVINO's name.
 
         Raises:
-            RuntimeError: there is no such option.
+            RuntimeError: the model has no such option.
         """
         ...
 
 
 class Core(Protocol):
-    """Compiles models for devices."""
+    """Compiler of models for devices."""
 
     def compile_model(
         self, model: str | Path, device_name: str, config: Mapping[str, Any], /
@@ -110,49 +110,49 @@ class Core(Protocol):
         """Compile a model for a device.
 
         Args:
-            model: an ``openvino_model.xml``; or, where the runtime reads it, a Hugging Face folder.
+            model: an ``openvino_model.xml``; or, if the runtime supports it, a Hugging Face folder.
             device_name: "NPU", "CPU" …
             config: options under OpenVINO's names.
 
         Raises:
-            RuntimeError: with a message for the user.
+            RuntimeError: the model cannot be compiled; the message is for the user.
         """
         ...
 
 
 class Port(Protocol):
-    """An input or output of a compiled model."""
+    """Input or output of a compiled model."""
 
     def get_names(self) -> set[str]:
-        """Its names."""
+        """Return the names of the port."""
         ...
 
 
 @runtime_checkable
 class ShowsInputs(Protocol):
-    """What a compiled model that reads texts is, too: it says which inputs it takes."""
+    """Compiled model that lists its inputs, as models of texts must."""
 
     @property
     def inputs(self) -> Sequence[Port]:
-        """Its inputs, without variables."""
+        """Input ports, without variables."""
         ...
 
 
 @runtime_checkable
 class ReportsExecution(Protocol):
-    """An optional ability of a request: to say in a few words how it ran.
+    """Optional ability of a request: a short report on the last generation.
 
-    The keys and values are shown to people as they are, e.g. ``{"KV variant": "256 of 1152"}``.
+    Keys and values are displayed unchanged, e.g. ``{"KV variant": "256 of 1152"}``.
     """
 
     def execution_report(self) -> Mapping[str, str]:
-        """Facts on the last generation, in the order to show them."""
+        """Return facts on the last generation, in display order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """What adapters add to a product y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
+    """Low-rank term that adapters add to a matmul y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""
 
     a: Array
     """A [rank, in], f32 or f16."""
@@ -164,12 +164,12 @@ class LowRank:
 
 @runtime_checkable
 class TakesAdapters(Protocol):
-    """An optional ability of a core: to compile models with LoRA adapters."""
+    """Optional ability of a core: compiling models with LoRA adapters."""
 
     def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
-        """Tell the products y = x Wᵀ of a model by name, with the widths of x and of y.
+        """Return the matmuls y = x Wᵀ of a model by name, with the widths of x and y.
 
-        Names have those in them that a checkpoint has for layers, with dots or underscores.
+        The names contain the checkpoint's layer names, with dots or underscores.
         """
         ...
 
@@ -185,40 +185,40 @@ class TakesAdapters(Protocol):
         """Compile a model as ``Core.compile_model`` does, with adapters.
 
         Args:
-            model: as for ``Core.compile_model``.
-            device_name: likewise.
-            config: likewise.
-            adapters: what is added to products, by the names of ``adaptable_products``.
+            model: see ``Core.compile_model``.
+            device_name: see ``Core.compile_model``.
+            config: see ``Core.compile_model``.
+            adapters: low-rank terms to add, by the matmul names of ``adaptable_products``.
             mode: DYNAMIC or STATIC_RANK: requests have states (``HoldsAdapter``)
-                ``lora_state_<n><product>.A``, ``.alpha`` and ``.B`` for each of the products, of
-                any rank or of at most those given; ``reset_state`` leaves them as they are.
-                STATIC or FUSE: they are part of the model, beside its weights or added to them.
+                ``lora_state_<n><product>.A``, ``.alpha`` and ``.B`` for each matmul, of any rank or
+                of at most the given ranks; ``reset_state`` keeps their values. STATIC or FUSE: the
+                terms are part of the model, as separate matmuls or added to its weights.
 
         Raises:
-            RuntimeError: with a message for the user.
+            RuntimeError: the model cannot be compiled; the message is for the user.
         """
         ...
 
 
 @runtime_checkable
 class HoldsAdapter(Protocol):
-    """A variable that one of an adapter's tensors is set to."""
+    """Variable that holds one tensor of an adapter."""
 
     @property
     def state(self) -> Tensor:
-        """Its values, which may be empty."""
+        """Value, which may be empty."""
         ...
 
     @state.setter
     def state(self, value: Any, /) -> None:
-        """Set it for the next inferences, to a numpy array f32 or f16; an empty one adds nothing.
+        """Set the value for the next inferences: a numpy array f32 or f16; empty adds nothing.
 
         Raises:
-            RuntimeError: it does not fit, or its rank is too large.
+            RuntimeError: the value does not fit, or its rank is too large.
         """
         ...
 
 
 def last_logits(request: InferRequest) -> npt.NDArray[np.float32]:
-    """Give the logits of the last token, f32 [vocabulary], as a copy."""
+    """Return a copy of the last token's logits, f32 [vocabulary]."""
     return np.array(request.get_tensor("logits").data[0, -1], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Finds the runtime for a device by entry point; nothing here knows any of them."""
+"""Runtimes by device, found as entry points; this layer names none of their classes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from genai_layer.errors import PropertyError
 from genai_layer.runtime import Core
 
 GROUP = "genai_layer.runtimes"
-"""Entry points: the name is the device, the value a callable that gives a Core."""
+"""Entry points: the name is the device, the value a callable that returns a Core."""
 
 _EXTRAS = {"CPU": ("openvino", "openvino"), "NPU": ("npuw_layer", "npu")}
-"""Devices of extras: the package that each needs, and the extra that installs the package."""
+"""Extras by device: the package that the device needs, and the extra that installs it."""
 
 
 def load_core(device: str) -> Core:
-    """Give the runtime of a device.
+    """Return the runtime of a device.
 
     Raises:
-        PropertyError: no installed package offers the device.
+        PropertyError: no installed package provides the device.
         GenAIError: the runtime cannot be loaded.
     """
     found = {point.name: point for point in entry_points(group=GROUP)}
@@ -32,11 +32,11 @@ def load_core(device: str) -> Core:
     if device not in found:
         missing = {name for name, (package, _) in _EXTRAS.items() if not _is_installed(package)}
         known = ", ".join(sorted(found.keys() - missing)) or "none; pip install 'genai_layer[npu]'"
-        raise PropertyError(f"no runtime for device {device!r}; available: {known}")
+        raise PropertyError(f"device {device!r}: no runtime is installed; available: {known}")
     try:
         make = found[device].load()
     except ImportError as error:
-        raise PropertyError(f"the runtime for {device} is not installed: {error}") from error
+        raise PropertyError(f"device {device}: its runtime cannot be imported: {error}") from error
     return make()
 
 

@@ -1,4 +1,4 @@
-"""Where a generation's text goes, by the kind of streamer that the caller gave."""
+"""Sinks that pass a generation's text or tokens to a streamer."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Streamer = StreamerBase | Callable[[str], Answer] | None
 
 
 class NoSink:
-    """Nobody listens."""
+    """Sink without a streamer."""
 
     def write(self, token: int, text: str) -> StreamingStatus:
-        """Go on."""
+        """Return that the generation continues."""
         del token, text
         return StreamingStatus.RUNNING
 
     def end(self, text: str) -> None:
-        """Nothing to do."""
+        """Drop the remaining text."""
         del text
 
 
 class TextSink:
-    """Hands text to a callable.
+    """Sink that passes text to a callable.
 
     Args:
-        callback: gets pieces that are not empty; joined they are the result's text.
-        end: called when the generation is over.
+        callback: receives non-empty texts; joined they are the result's text.
+        end: called after the generation.
     """
 
     def __init__(self, callback: Callable[[str], Answer], end: Callable[[], None]) -> None:
@@ -43,24 +43,24 @@ class TextSink:
         self._end = end
 
     def write(self, token: int, text: str) -> StreamingStatus:
-        """Call back if there is text."""
+        """Call back if the text is not empty."""
         del token
         return read_status(self._callback(text)) if text else StreamingStatus.RUNNING
 
     def end(self, text: str) -> None:
-        """Call back for what is left."""
+        """Call back for the remaining text."""
         if text:
             self._callback(text)
         self._end()
 
 
 class TokenSink:
-    """Hands tokens to a StreamerBase.
+    """Sink that passes tokens to a StreamerBase.
 
     Args:
-        streamer: gets one token at a time.
-        hold: whether to hold tokens back until their text is known to belong to the result; those
-            of an excluded stop string are then never handed on.
+        streamer: receives one token at a time.
+        hold: True to hold tokens back until their text certainly belongs to the result; tokens of
+            an excluded stop string are then never passed on.
     """
 
     def __init__(self, streamer: StreamerBase, hold: bool) -> None:
@@ -69,14 +69,14 @@ class TokenSink:
         self._held: list[int] = []
 
     def write(self, token: int, text: str) -> StreamingStatus:
-        """Hand tokens on."""
+        """Pass tokens on."""
         self._held.append(token)
         if self._hold and not text:
             return StreamingStatus.RUNNING
         return self._release()
 
     def end(self, text: str) -> None:
-        """Hand on what is left, if it has text."""
+        """Pass the held tokens on if the remaining text is not empty."""
         if text:
             self._release()
         self._streamer.end()
@@ -93,10 +93,10 @@ class TokenSink:
 
 
 def make_sink(streamer: Streamer, hold: bool) -> Sink:
-    """Choose the sink for what a caller gave.
+    """Return the sink for a streamer.
 
     Raises:
-        ConfigError: it is no streamer.
+        ConfigError: the object is not a streamer.
     """
     if streamer is None:
         return NoSink()
@@ -106,4 +106,4 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
         return TokenSink(streamer, hold)
     if callable(streamer):
         return TextSink(streamer, lambda: None)
-    raise ConfigError(f"{streamer!r} is no streamer: give a callable or a StreamerBase")
+    raise ConfigError(f"{streamer!r} is not a streamer; pass a callable or a StreamerBase")

@@ -1,6 +1,6 @@
-"""How words reach the caller while they are generated.
+"""Streamers: callbacks that receive text or tokens during a generation.
 
-Source: openvino_genai, fact sheet genai §a.5. Ours: an exception in a callback surfaces.
+Source: openvino_genai, fact sheet genai §a.5. Ours: an exception in a callback is raised.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from genai_layer.errors import ConfigError
 
 
 class StreamingStatus(IntEnum):
-    """What a streamer wants."""
+    """Request of a streamer to continue or to end the generation."""
 
     RUNNING = 0
     STOP = 1
-    """End; what was said is kept."""
+    """End; the generated text is kept."""
     CANCEL = 2
-    """End; in a chat the turn is dropped."""
+    """End; a chat drops the turn."""
     TOOL_CALL_STOP = 3
-    """End, as a tool is to be called."""
+    """End, because a tool is to be called."""
 
 
 Answer = StreamingStatus | bool | int | None
-"""What a callback may return: None and False go on, True stops."""
+"""Return value of a callback: None and False continue, True stops."""
 
 
 class Decodes(Protocol):
-    """What turns ids into text: a Tokenizer."""
+    """Decoder from ids to text, e.g. a Tokenizer."""
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Give the text of ids."""
+        """Return the text of ids."""
         ...
 
 
 def read_status(answer: Answer) -> StreamingStatus:
-    """Understand what a callback returned.
+    """Convert the return value of a callback to a status.
 
     Raises:
-        ConfigError: it is no status.
+        ConfigError: the value is not a status.
     """
     if answer is None:
         return StreamingStatus.RUNNING
@@ -52,22 +52,22 @@ def read_status(answer: Answer) -> StreamingStatus:
 
 
 class StreamerBase:
-    """Receives tokens; derive from it and define ``write`` and, if needed, ``end``."""
+    """Receiver of tokens; a subclass defines ``write`` and, if needed, ``end``."""
 
     def write(self, token: int | Sequence[int]) -> Answer:
-        """Take one token, or several that came together."""
+        """Receive one token, or several tokens together."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """The generation is over."""
+        """Receive the end of the generation."""
 
 
 class TextStreamer(StreamerBase):
-    """Turns tokens into text and hands it to a callback, never half a character.
+    """Streamer that decodes tokens and passes complete characters to a callback.
 
     Args:
-        tokenizer: decodes.
-        callback: gets pieces of text; the pieces joined are the text of the tokens.
+        tokenizer: decodes the tokens.
+        callback: receives texts; joined they are the text of the tokens.
     """
 
     def __init__(self, tokenizer: Decodes, callback: Callable[[str], Answer]) -> None:
@@ -76,18 +76,18 @@ class TextStreamer(StreamerBase):
         self._detokenizer = Detokenizer(tokenizer.decode)
 
     def write(self, token: int | Sequence[int]) -> Answer:
-        """Take tokens; calls back if they complete a piece of text."""
+        """Receive tokens; call back if they complete some text."""
         status = StreamingStatus.RUNNING
         for one in (token,) if isinstance(token, int) else token:
             status = max(status, read_status(self.write_text(self._detokenizer.add(one))))
         return status
 
     def write_text(self, text: str) -> Answer:
-        """Take text that is decoded already, as pipelines do; calls back unless it is empty."""
+        """Receive text that a pipeline has decoded; call back unless it is empty."""
         return self._callback(text) if text else StreamingStatus.RUNNING
 
     def end(self) -> None:
-        """Hand over what is left, and be ready for another generation."""
+        """Pass on the remaining text, and prepare for another generation."""
         rest = self._detokenizer.flush()
         if rest:
             self._callback(rest)

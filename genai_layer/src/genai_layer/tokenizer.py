@@ -1,4 +1,4 @@
-"""Text to token ids and back, and the chat template.
+"""Tokenizer: text to token ids and back, and the chat template.
 
 Source: openvino_genai.Tokenizer, fact sheet genai §a.6; files of Hugging Face folders.
 """
@@ -29,7 +29,7 @@ class Tokenizer:
     """The tokenizer of a model folder.
 
     Args:
-        models_path: a folder with tokenizer.json and, if it has them, tokenizer_config.json,
+        models_path: a folder with tokenizer.json and, optionally, tokenizer_config.json,
             special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
 
     Raises:
@@ -40,9 +40,9 @@ class Tokenizer:
         folder = Path(models_path)
         path = folder / "tokenizer.json"
         if not is_file(path):
-            raise ModelError(f"{folder}: no tokenizer.json there")
+            raise ModelError(f"{folder}: has no tokenizer.json")
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise ModelError(f"{path}: larger than any tokenizer")
+            raise ModelError(f"{path}: larger than 256 MiB")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
@@ -57,13 +57,13 @@ class Tokenizer:
     def encode(
         self, prompts: str | Sequence[str], add_special_tokens: bool = True
     ) -> TokenizedInputs:
-        """Encode texts; several are padded on the left to the longest.
+        """Encode texts; shorter texts are padded on the left to the longest.
 
         Returns:
             ids and mask, i64 [texts, longest].
 
         Raises:
-            PromptError: a text has half a character, as bytes of a command line that are no UTF-8.
+            PromptError: a text has a lone surrogate, e.g. from a command line that is not UTF-8.
         """
         texts = [prompts] if isinstance(prompts, str) else list(prompts)
         for text in texts:
@@ -79,7 +79,7 @@ class Tokenizer:
         return TokenizedInputs(ids, mask)
 
     def decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Give the text of ids; what is no UTF-8 is replaced, unknown ids give nothing."""
+        """Return the text of ids; invalid UTF-8 is replaced, unknown ids are dropped."""
         return self._tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
 
     def apply_chat_template(
@@ -90,22 +90,22 @@ class Tokenizer:
         tools: Sequence[Any] | None = None,
         extra_context: Mapping[str, Any] | None = None,
     ) -> str:
-        """Write messages as a prompt.
+        """Render messages as a prompt.
 
         Args:
-            history: the messages; its tools and extra context count unless given here.
+            history: the messages, with tools and extra context as defaults.
             add_generation_prompt: end with the beginning of the assistant's turn.
-            chat_template: used instead of the model's.
-            tools: what the template gets as ``tools``.
+            chat_template: a template instead of the model's.
+            tools: the template's variable ``tools``.
             extra_context: further variables.
 
         Raises:
-            TemplateError: there is no template, or it fails.
+            TemplateError: the model has no template, or the template fails.
         """
         source = chat_template or self._chat_template
         if not source:
             raise TemplateError(
-                "the model has no chat template; use set_chat_template, or "
+                "the model has no chat template; pass one with set_chat_template, or set "
                 "apply_chat_template=False"
             )
         if not isinstance(history, ChatHistory):
@@ -118,63 +118,63 @@ class Tokenizer:
 
     @property
     def chat_template(self) -> str:
-        """The template in use; empty if there is none."""
+        """Current template; empty if the model has none."""
         return self._chat_template
 
     def set_chat_template(self, chat_template: str) -> None:
-        """Use another template."""
+        """Replace the template."""
         self._chat_template = chat_template
 
     def get_original_chat_template(self) -> str:
-        """Give the model's own template."""
+        """Return the model's own template."""
         return self._original_template
 
     def get_bos_token(self) -> str:
-        """Give the token that begins a text; empty if there is none."""
+        """Return the token that begins a text; empty if the model has none."""
         return self._tokens["bos"]
 
     def get_eos_token(self) -> str:
-        """Give the token that ends a text or a turn; empty if there is none."""
+        """Return the token that ends a text or a turn; empty if the model has none."""
         return self._tokens["eos"]
 
     def get_pad_token(self) -> str:
-        """Give the padding token, or the one that ends a text."""
+        """Return the padding token, else the end-of-text token."""
         return self._tokens["pad"] or self._tokens["eos"]
 
     def get_bos_token_id(self) -> int:
-        """Give its id; -1 if there is none."""
+        """Return the id of the beginning-of-text token; -1 if the model has none."""
         return self._ids["bos"]
 
     def get_eos_token_id(self) -> int:
-        """Give its id; -1 if there is none."""
+        """Return the id of the end-of-text token; -1 if the model has none."""
         return self._ids["eos"]
 
     def get_pad_token_id(self) -> int:
-        """Give its id, or that of the token that ends a text."""
+        """Return the id of the padding token, else of the end-of-text token."""
         return self._ids["pad"] if self._ids["pad"] >= 0 else self._ids["eos"]
 
     @property
     def padding_side(self) -> str:
-        """Where texts that are read alone are padded: "left" or, if nothing else is said, right."""
+        """Padding side "left" or "right", the default, for embedding and reranking pipelines."""
         return "left" if self._settings.get("padding_side") == "left" else "right"
 
     @property
     def model_max_length(self) -> int | None:
-        """Tokens that the model has positions for; None if nothing is said."""
+        """Maximum number of tokens in the settings; None if it is not set."""
         length = self._settings.get("model_max_length")
         # "No limit" is written as a huge float or integer.
         return length if isinstance(length, int) and 0 < length < _NO_LIMIT else None
 
     def to_json(self) -> str:
-        """Give what tokenizer.json has, for a tokenizer with settings of its own."""
+        """Return tokenizer.json's content, for a tokenizer with other settings."""
         return self._tokenizer.to_str()
 
     def get_vocab(self) -> dict[str, int]:
-        """Give all tokens with their ids."""
+        """Return all tokens with their ids."""
         return self._tokenizer.get_vocab(with_added_tokens=True)
 
     def _add_tokens(self, folder: Path) -> None:
-        """Add the tokens that tokenizer_config.json alone lists, as transformers does.
+        """Add the tokens that only tokenizer_config.json lists, as transformers does.
 
         Raises:
             ModelError: the list is broken, or a token's id is not the next free one.
@@ -190,11 +190,11 @@ class Tokenizer:
             if add([token]) and self._tokenizer.token_to_id(token.content) != number:
                 raise ModelError(
                     f"{path}: added token {token.content!r} has id {number}, but tokenizer.json "
-                    "leaves another id for it; save the tokenizer anew with save_pretrained"
+                    "assigns another id; save the tokenizer again with save_pretrained"
                 )
 
     def _special_ids(self, folder: Path) -> dict[str, int]:
-        """Ids of the special tokens: config.json's, else those of their texts."""
+        """Return the special tokens' ids: those of config.json, else those of the tokens' texts."""
         config = read_object(folder / "config.json")
         ids: dict[str, int] = {}
         for name in _SPECIAL:
@@ -211,7 +211,7 @@ class Tokenizer:
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
-    """Texts of the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
+    """Return the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
     tokens: dict[str, str] = dict.fromkeys(_SPECIAL, "")
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         found = read_object(folder / name)
@@ -225,7 +225,7 @@ def _special_tokens(folder: Path) -> dict[str, str]:
 
 
 def _find_template(folder: Path) -> str:
-    """The chat template: the .jinja file wins over the .json, and that over the settings."""
+    """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
     plain = folder / "chat_template.jinja"
     if is_file(plain):
         try:
@@ -242,7 +242,7 @@ def _find_template(folder: Path) -> str:
 
 
 def _named_template(templates: Sequence[Any]) -> str:
-    """Of several templates the one called default, else the first."""
+    """Return the template named "default", else the first."""
     entries: list[dict[str, Any]] = [entry for entry in templates if isinstance(entry, dict)]
     named = {
         str(e["name"]): str(e["template"]) for e in entries if {"name", "template"} <= e.keys()
@@ -251,11 +251,11 @@ def _named_template(templates: Sequence[Any]) -> str:
 
 
 def _check_characters(text: str) -> None:
-    """See that a text can be encoded."""
+    """Reject a text that cannot be encoded in UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise PromptError(
-            f"character {error.start} of a text is {text[error.start]!r}, which is none: "
-            "give text in UTF-8"
+            f"character {error.start} of a text is {text[error.start]!r}, a lone surrogate; "
+            "pass text in UTF-8"
         ) from None

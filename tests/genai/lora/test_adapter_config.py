@@ -1,4 +1,4 @@
-"""AdapterConfig: what it is made of; what openvino_genai's does is seen in tests/stack."""
+"""AdapterConfig: its constructors and methods; tests/stack compares openvino_genai's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Mode = AdapterConfig.Mode
         (AdapterConfig(mode=Mode.MODE_DYNAMIC), [], Mode.MODE_DYNAMIC),
     ],
 )
-def test_all_forms_of_the_constructor(made, pairs, mode) -> None:
+def test_all_forms_of_the_constructor_are_accepted(made, pairs, mode) -> None:
     assert made.get_adapters_and_alphas() == pairs
     assert made.mode is mode
     assert bool(made) == bool(pairs)
@@ -54,7 +54,7 @@ def test_all_forms_of_the_constructor(made, pairs, mode) -> None:
         ((ONE, Mode.MODE_FUSE, Mode.MODE_FUSE), {}),
     ],
 )
-def test_other_forms_are_refused(args, kwargs) -> None:
+def test_other_forms_are_rejected(args, kwargs) -> None:
     with pytest.raises(ConfigError, match="AdapterConfig"):
         AdapterConfig(*args, **kwargs)
 
@@ -70,7 +70,7 @@ def test_adapters_are_added_removed_and_weighted() -> None:
             call(ONE)
 
 
-def test_copies_change_alone_and_keep_their_adapters() -> None:
+def test_copies_are_independent_and_share_their_adapters() -> None:
     config = AdapterConfig(ONE, 0.5)
     for other in (config.copy(), copy.copy(config), copy.deepcopy(config)):
         assert other == config
@@ -78,7 +78,7 @@ def test_copies_change_alone_and_keep_their_adapters() -> None:
         assert other.set_alpha(ONE, 1) != config
 
 
-def test_a_generation_has_a_copy() -> None:
+def test_a_generation_config_copies_its_adapters() -> None:
     adapters, config = AdapterConfig(ONE), GenerationConfig(max_new_tokens=1)
     assert config.adapters is None
     config.adapters = adapters

@@ -1,4 +1,4 @@
-"""Beside which products adapters belong, and what several add together."""
+"""Assignment of adapters to matmuls, and blending of several adapters."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def make(load_module, tmp_path):
 
 
 @pytest.mark.parametrize("dot", [".", "_"])
-def test_a_layer_is_part_of_its_products_name(make, dot) -> None:
+def test_a_layer_name_is_part_of_its_matmuls_name(make, dot) -> None:
     layers = [f"model.layers.{n}.mlp.up_proj" for n in (0, 1, 11)]
     found = place(make([layer.replace(".", dot) for layer in layers]), PRODUCTS)
     assert list(found) == [f"__module.{layer}/aten::linear/MatMul" for layer in layers]
 
 
-def test_a_short_name_is_that_of_all_layers(make) -> None:
+def test_a_short_name_matches_all_layers(make) -> None:
     assert len(place(make(["q_proj"]), PRODUCTS)) == 4
 
 
 @pytest.mark.parametrize(
     ("layers", "widths", "why"),
     [
-        (["model.layers.2.mlp.up_proj"], (3, 4), "nothing to adapt is called 'model.layers.2"),
-        (["x1", "x2", "q_proj"], (3, 4), r"is called 'x1' \(nor 1 more\); is the adapter one of"),
-        (["lm_head"], (3, 4), r"A \[2, 3\] and B \[4, 2\], but .* takes 3 channels and gives 5"),
-        (["q_proj"], (4, 4), r"A \[2, 4\] and B \[4, 2\], but .* takes 3 channels and gives 4"),
+        (["model.layers.2.mlp.up_proj"], (3, 4), "model has no adaptable layer 'model.layers.2"),
+        (["x1", "x2", "q_proj"], (3, 4), r"layer 'x1' \(nor 1 more\); is the adapter for this"),
+        (["lm_head"], (3, 4), r"A \[2, 3\] and B \[4, 2\], but .* has 3 inputs and 5 outputs"),
+        (["q_proj"], (4, 4), r"A \[2, 4\] and B \[4, 2\], but .* has 3 inputs and 4 outputs"),
     ],
 )
-def test_what_does_not_belong_to_the_model_is_refused_with_file_and_layer(
+def test_an_adapter_of_another_model_is_rejected_with_file_and_layer(
     make, layers, widths, why
 ) -> None:
     with pytest.raises(AdapterError, match=rf"mine\.safetensors: .*{why}"):
         place(make(layers, 2, *widths), PRODUCTS)
 
 
-def test_names_without_pefts_prefix_are_refused(load_module, tmp_path) -> None:
+def test_names_without_the_prefix_of_peft_are_rejected(load_module, tmp_path) -> None:
     write = load_module(GOLDENS / "adapter_files.py").write_tensors
     tensors = {"q_proj.lora_A.weight": np.ones((1, 3)), "q_proj.lora_B.weight": np.ones((4, 1))}
     path = tmp_path / "mine.safetensors"
@@ -68,7 +68,7 @@ def test_names_without_pefts_prefix_are_refused(load_module, tmp_path) -> None:
         place(Adapter(path), PRODUCTS)
 
 
-def test_only_what_is_adapted_is_blended(make) -> None:
+def test_only_adapted_matmuls_are_blended(make) -> None:
     one, two = make(["q_proj"], 2), make(["model.layers.0"], 3)
     added = blend([(one, 1.0), (two, 0.5), (Adapter(), 1.0)], PRODUCTS)
     ranks = {name: each.alpha.tolist()[0] for name, each in added.items()}
@@ -90,8 +90,8 @@ def test_only_what_is_adapted_is_blended(make) -> None:
     ),
     st.integers(0, 1000),
 )
-def test_ranks_side_by_side_add_what_each_adds_alone(several, seed) -> None:
-    """x Aᵀ · alpha Bᵀ of all together is the sum over adapters of alpha · x (B A)ᵀ."""
+def test_a_blend_equals_the_sum_of_its_adapters(several, seed) -> None:
+    """The blend's x Aᵀ · alpha Bᵀ is the sum over adapters of alpha · x (B A)ᵀ."""
     draw = np.random.default_rng(seed)
     parts = [
         (Pair(*(draw.standard_normal(s).astype(kind) for s in ((rank, 7), (5, rank)))), alpha)

@@ -1,8 +1,8 @@
-"""Puts an exported IR together again from its XML and the recipe of its ``.bin``.
+"""Restored IR of an exporter, from its XML and the recipe of its ``.bin``.
 
-Weights are drawn from a seed, in the type that the exporter stored them in: floats with the mean
-and the deviation that they had, 8-bit integers likewise, 4-bit ones evenly. What is small or no
-weight (axes, shapes, scalars) is kept byte by byte.
+Weights are drawn from a seed, in the exporter's type: floats and 8-bit integers with the original
+mean and deviation, 4-bit integers uniformly. Small constants and those that are no weights (axes,
+shapes, scalars) are stored byte by byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NIBBLES = ("u4", "i4")
 
 
 def describe(data: bytes, element: str, kept: int = KEPT_BYTES) -> dict[str, Any]:
-    """Say how a constant's bytes are made anew; up to ``kept`` of them are kept as they are."""
+    """Return the recipe of a constant; up to ``kept`` bytes are stored unchanged."""
     kind = _FLOATS.get(element) or _BYTES.get(element)
     if len(data) <= kept or (kind is None and element not in _NIBBLES):
         return {"bytes": base64.b64encode(data).decode()}
@@ -31,7 +31,7 @@ def describe(data: bytes, element: str, kept: int = KEPT_BYTES) -> dict[str, Any
         return {"draw": element, "size": len(data)}
     values = np.frombuffer(data, kind).astype(np.float64)
     mean, deviation = float(values.mean()), float(values.std())
-    # Scales are positive, and must stay so.
+    # Scales must stay positive.
     return {
         "draw": element,
         "size": len(data),
@@ -48,7 +48,7 @@ def _drawn(part: dict[str, Any]) -> bytes:
     kind = np.dtype(_FLOATS.get(part["draw"]) or _BYTES[part["draw"]])
     values = random.standard_normal(part["size"] // kind.itemsize) * part["std"] + part["mean"]
     if kind.kind == "f":
-        # Wider than the random weights of a new model, so that greedy decoding has clear winners.
+        # Larger than the random weights of a new model, so greedy decoding has no near-ties.
         values = np.abs(values) if part["positive"] else values
         return (values * 1.6).astype(kind).tobytes()
     limits = np.iinfo(kind)
@@ -56,7 +56,7 @@ def _drawn(part: dict[str, Any]) -> bytes:
 
 
 def restore(folder: Path, name: str, target: Path) -> Path:
-    """Write ``openvino_model.xml`` and ``.bin`` into a folder; give the path of the first."""
+    """Write ``openvino_model.xml`` and ``.bin`` into a folder; return the path of the XML."""
     described = json.loads(lzma.decompress((folder / f"{name}.json.xz").read_bytes()))
     content = bytearray(described["size"])
     for part in described["parts"]:

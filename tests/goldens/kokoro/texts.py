@@ -1,28 +1,28 @@
-"""Texts that the tiny Kokoro is asked about, as it takes them."""
+"""Input texts of the tiny Kokoro."""
 
 from __future__ import annotations
 
 import numpy as np
 
 VOCABULARY, TOKENS = 32, 24
-"""Its tokens, and how many of them it is reshaped to."""
+"""Vocabulary, and the number of tokens that the model is reshaped to."""
 
 STYLE = 256
-"""Numbers of a voice."""
+"""Width of a voice."""
 
 INPUTS, OUTPUTS = ("input_ids", "ref_s", "speed"), ("waveform", "phonemes")
-"""As optimum-intel's exporter calls them; phonemes are the durations."""
+"""Names of the outputs in optimum-intel's exporter; phonemes are the durations."""
 
 LENGTHS = (12, 24)
-"""Of the texts in ``kokoro.npz``."""
+"""Lengths of the texts in ``kokoro.npz``."""
 
 
 def text(length: int, tokens: int = TOKENS) -> dict[str, np.ndarray]:
-    """Give a text of so many tokens, between two 0, and a voice.
+    """Draw a text that begins and ends with token 0, and a voice.
 
     Args:
-        length: its tokens.
-        tokens: of the model; 0 is behind the text.
+        length: number of tokens in the text.
+        tokens: number of tokens in the model; 0 pads the text.
     """
     random = np.random.RandomState(length)
     ids = np.zeros((1, tokens), np.int64)

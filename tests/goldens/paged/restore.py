@@ -1,4 +1,4 @@
-"""Puts an IR with paged attention together again, whose weights are those of an exported one."""
+"""Restored IR with paged attention, whose weights are those of an exported IR."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HERE = Path(__file__).resolve().parent
 
 
 def restore(name: str, target: Path) -> Path:
-    """Write ``openvino_model.xml`` and ``.bin`` into a folder; give the path of the first.
+    """Write ``openvino_model.xml`` and ``.bin`` into a folder; return the path of the XML.
 
     Args:
-        name: of a golden file here, and of one in ``exported``.
+        name: name of a golden file here and in ``exported``.
         target: the folder.
     """
     exported = HERE.parent / "exported"

@@ -1,4 +1,4 @@
-"""Sequences whose K and V lie in pages: what a model is given for the steps of some of them."""
+"""Sequences with paged K and V: model inputs for steps of several sequences."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ BLOCK = 32
 BLOCKS = 9
 
 Step = Sequence[tuple[int, int]]
-"""The sequences of which tokens come, in their order, each with how many."""
+"""Pairs in order: a sequence, and its number of new tokens."""
 
 TABLES: Mapping[int, Sequence[int]] = {0: (5, 2, 8, 4), 1: (7, 0), 2: (3, 1, 6)}
-"""The blocks of three sequences, out of order."""
+"""Block tables of three sequences, out of order."""
 
 STEPS: Sequence[Step] = (
     ((0, 40), (1, 5)),
@@ -24,12 +24,12 @@ STEPS: Sequence[Step] = (
     ((2, 1), (1, 1), (0, 1)),
     ((1, 1),),
 )
-"""Prompts and single tokens mixed; sequence 0 becomes longer than any window."""
+"""Prompts mixed with single tokens; sequence 0 becomes longer than any window."""
 
 
 @dataclass
 class Sequences:
-    """What has been read of some sequences, and where it lies."""
+    """Token ids of the sequences so far, and the sequences' block tables."""
 
     tables: Mapping[int, Sequence[int]] = field(default_factory=lambda: TABLES)
     seed: int = 0
@@ -39,7 +39,7 @@ class Sequences:
         self._random = np.random.default_rng(self.seed)
 
     def inputs(self, step: Step) -> dict[str, np.ndarray]:
-        """Let tokens come that are drawn; give what the model is told, but for caches."""
+        """Draw new tokens, and return the model's inputs except caches."""
         ids, positions, past, blocks = [], [], [], []
         for number, count in step:
             before = self.ids.setdefault(number, [])
@@ -65,12 +65,12 @@ def _begins(lengths: Sequence[int]) -> np.ndarray:
 
 
 def last_tokens(step: Step) -> np.ndarray:
-    """Which tokens of a step are the last ones of their sequences."""
+    """Return the indices of the last token of each sequence in a step."""
     return np.cumsum([count for _, count in step]) - 1
 
 
 def caches(heads: int, width: int, layers: int, kind: type = np.float32) -> dict[str, np.ndarray]:
-    """Make empty caches."""
+    """Create empty caches."""
     return {
         f"{which}_cache.{layer}": np.zeros((BLOCKS, heads, BLOCK, width), kind)
         for layer in range(layers)

@@ -1,6 +1,6 @@
-"""Makes a whole folder of the tiny Whisper: its IRs, a tokenizer, and what pipelines want to know.
+"""Complete folder of the tiny Whisper: IRs, a tokenizer, and configurations for pipelines.
 
-Texts are letters and pairs of letters, so that all tokens are text; times go to 0.70 seconds.
+Texts are letters and pairs of letters, so all tokens are text; timestamps end at 0.70 seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEATURES = {
 
 
 def tokenizer() -> dict[str, object]:
-    """A Hugging Face ``tokenizer.json``."""
+    """Return a Hugging Face ``tokenizer.json``."""
     signs = [chr(0x120), *string.ascii_letters, *string.digits, *string.punctuation]
     pairs = [(a, b) for a in string.ascii_lowercase for b in string.ascii_lowercase]
     pairs = pairs[: LETTERS - len(signs)]
@@ -79,7 +79,7 @@ def tokenizer() -> dict[str, object]:
 
 
 def write(encoder: Path, decoder: Path, folder: Path) -> Path:
-    """Write a folder with IRs that ``restore.py`` made; give it."""
+    """Write a folder with IRs from ``restore.py``; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     for part, xml in (("encoder", encoder), ("decoder", decoder)):
         for suffix in (".xml", ".bin"):
@@ -100,7 +100,7 @@ def write(encoder: Path, decoder: Path, folder: Path) -> Path:
 
 
 def speech(seconds: float, seed: int = 5) -> np.ndarray:
-    """Something like a voice: a tone with overtones that moves, and noise."""
+    """Synthesise a voice-like signal: a moving tone with overtones, and noise."""
     random = np.random.RandomState(seed)
     time = np.arange(int(16000 * seconds)) / 16000
     pitch = 2 * np.pi * np.cumsum(140 + 60 * np.sin(3 * time)) / 16000

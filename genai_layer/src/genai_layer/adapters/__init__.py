@@ -1,1 +1,1 @@
-"""Runtimes that are not built for genai: one adapter each."""
+"""Adapters to runtimes that were not built for genai."""

@@ -1,4 +1,4 @@
-"""The real OpenVINO as a runtime; its objects satisfy the protocols as they are."""
+"""The real OpenVINO as a runtime; its objects satisfy the protocols unchanged."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from genai_layer.runtime import CompiledModel, Core, LowRank
 
 @cache
 def _core() -> Any:
-    """One for the process, and for good.
+    """Return the only core of the process; it is never destroyed.
 
-    The CPU plugin gives the thread that loads it a stack for signals, and frees that when its core
-    dies, in whichever thread: a signal to the first one, Ctrl-C say, would then end the process.
+    The CPU plugin installs a signal stack in the thread that loads it, and frees the stack with its
+    core, in any thread; a signal to the first thread (Ctrl-C) would then end the process.
     """
     try:
         import openvino
     except ImportError as error:
         raise PropertyError(
-            "the package openvino is not installed: pip install 'genai_layer[openvino]'"
+            "the package openvino is not installed; pip install 'genai_layer[openvino]'"
         ) from error
     return openvino.Core()
 
 
 class OpenVINOCore:
-    """``openvino.Core``, for a folder's IR."""
+    """``openvino.Core`` that compiles the IR of a model folder."""
 
     def __init__(self) -> None:
         self._core = _core()
@@ -40,13 +40,13 @@ class OpenVINOCore:
         """Compile an IR.
 
         Raises:
-            RuntimeError: OpenVINO refuses it, or the folder has weights but no IR.
+            RuntimeError: OpenVINO rejects the IR, or the folder has weights but no IR.
         """
         return self._core.compile_model(_ir(model), device_name, dict(config))
 
     def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
-        """Tell what adapters can be put beside; as ``runtime.TakesAdapters``."""
-        # Imported here and below: who has no adapters loads nothing of them.
+        """Return the matmuls that can be adapted; see ``runtime.TakesAdapters``."""
+        # Imported here and below: a pipeline without adapters does not load them.
         from genai_layer.adapters.openvino_lora import adaptable, widths
 
         found = adaptable(self._core.read_model(_ir(model)))
@@ -61,10 +61,10 @@ class OpenVINOCore:
         mode: str,
         /,
     ) -> CompiledModel:
-        """Compile an IR with adapters; as ``runtime.TakesAdapters``.
+        """Compile an IR with adapters; see ``runtime.TakesAdapters``.
 
         Raises:
-            RuntimeError: as ``compile_model``; or weights are quantised, and the mode is FUSE.
+            RuntimeError: see ``compile_model``; or weights are quantised, and the mode is FUSE.
         """
         from genai_layer.adapters.openvino_lora import AdaptedModel, insert_adapters
 
@@ -76,12 +76,12 @@ class OpenVINOCore:
 def _ir(model: str | Path) -> str:
     if is_folder(Path(model)):
         raise PropertyError(
-            f"{model} has no openvino_model.xml, which OpenVINO needs; export it with "
+            f"{model}: no openvino_model.xml, which OpenVINO needs; export the model with "
             "optimum-cli export openvino, or use device NPU"
         )
     return str(model)
 
 
 def load_core() -> Core:
-    """Give OpenVINO's runtime; the entry point of device CPU."""
+    """Return OpenVINO's runtime; the entry point of device CPU."""
     return OpenVINOCore()

@@ -1,4 +1,4 @@
-"""LoRA adapters on the real OpenVINO: put into its models, and set as states of its requests.
+"""LoRA adapters on the real OpenVINO: inserted into models, and set as states of requests.
 
 Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/src/lora/adapter.cpp).
 """
@@ -17,12 +17,12 @@ from openvino.op.util import Variable, VariableInfo
 from genai_layer.errors import PropertyError
 from genai_layer.runtime import Array, InferRequest, LowRank, Tensor, VariableState
 
-ops: Any = opset13  # which says too little of its types
+ops: Any = opset13  # whose type stubs are incomplete
 _RANK_AXES = {"A": 0, "alpha": 1, "B": 1}
 
 
 def adaptable(model: Any) -> dict[str, Any]:
-    """Find the products of a model with a matrix of known size, by name."""
+    """Return the matmuls with a matrix of static shape, by name."""
     return {
         node.get_friendly_name(): node
         for node in model.get_ordered_ops()
@@ -31,18 +31,18 @@ def adaptable(model: Any) -> dict[str, Any]:
 
 
 def widths(node: Any) -> tuple[int, int]:
-    """The width of what a product takes, and of what it gives."""
+    """Return the input and output widths of a matmul."""
     rows, columns = (each.get_length() for each in node.input(1).get_partial_shape())
     return (columns, rows) if node.get_attributes()["transpose_b"] else (rows, columns)
 
 
 def insert_adapters(model: Any, adapters: Mapping[str, LowRank], mode: str) -> None:
-    """Adapt a model, in place.
+    """Insert adapters into a model, in place.
 
     Args:
         model: an ``openvino.Model``.
-        adapters: what is added to its products, by name.
-        mode: as ``runtime.TakesAdapters`` has it.
+        adapters: low-rank terms to add to matmuls, by name.
+        mode: see ``runtime.TakesAdapters``.
 
     Raises:
         PropertyError: the mode is FUSE, and weights are quantised.
@@ -62,7 +62,7 @@ def _is_adaptable(node: Any) -> bool:
 
 
 def _put_beside(model: Any, node: Any, added: LowRank, mode: str) -> None:
-    """Let y = x Wᵀ become y + ((x Aᵀ) · alpha) Bᵀ, in the type that y is computed in."""
+    """Turn y = x Wᵀ into y + ((x Aᵀ) · alpha) Bᵀ, in the type of y."""
     kind, targets = node.get_output_element_type(0), list(node.output(0).get_target_inputs())
     prefix = f"lora_state_{len(model.get_sinks())}{node.get_friendly_name()}"
     parts: list[Any] = []
@@ -82,7 +82,7 @@ def _put_beside(model: Any, node: Any, added: LowRank, mode: str) -> None:
 
 
 def _state(model: Any, name: str, like: Array, rank_axis: int, mode: str) -> Any:
-    """A variable that keeps its value: of any rank, or of no larger one than there is now."""
+    """Create a variable that keeps its value: of any rank, or of at most the present rank."""
     shape: list[Any] = list(like.shape)
     shape[rank_axis] = (0, shape[rank_axis]) if mode == "STATIC_RANK" else -1
     info = VariableInfo()
@@ -96,14 +96,14 @@ def _state(model: Any, name: str, like: Array, rank_axis: int, mode: str) -> Any
 
 
 def _fuse(node: Any, added: LowRank) -> None:
-    """Let W become W + B · alpha · A, for this product alone, whoever else reads W."""
+    """Turn W into W + B · alpha · A for this matmul alone; other readers of W keep W."""
     held = node.input_value(1).get_node()
     while held.get_type_name() == "Convert":
         held = held.input_value(0).get_node()
     if held.get_type_name() != "Constant" or not held.get_element_type().is_real():
         raise PropertyError(
-            f"the weights of {node.get_friendly_name()} are quantised: adapters cannot be added to "
-            "them (MODE_FUSE); use MODE_STATIC, or f32, f16 or bf16 weights"
+            f"the weights of {node.get_friendly_name()} are quantised, so MODE_FUSE cannot "
+            "add adapters to them; use MODE_STATIC, or f32, f16 or bf16 weights"
         )
     change = (added.b * added.alpha) @ added.a.astype(np.float32)
     transposed = node.get_attributes()["transpose_b"]
@@ -120,11 +120,11 @@ class AdaptedModel:
         self._adapters = adapters
 
     def create_infer_request(self) -> InferRequest:
-        """Make an independent request."""
+        """Create an independent request."""
         return AdaptedRequest(self._compiled.create_infer_request(), self._adapters)
 
     def get_property(self, name: str, /) -> Any:
-        """Give an option that the model has, by OpenVINO's name."""
+        """Return an option of the model, by OpenVINO's name."""
         return self._compiled.get_property(name)
 
 
@@ -136,7 +136,7 @@ class AdaptedRequest:
         self._adapters = adapters
 
     def infer(self, inputs: Mapping[str, Array], /) -> object:
-        """Run once."""
+        """Run one inference."""
         return self._request.infer(inputs)
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
@@ -144,19 +144,19 @@ class AdaptedRequest:
         self._request.start_async(inputs)
 
     def wait(self) -> None:
-        """Block until it has ended."""
+        """Block until the inference has ended."""
         self._request.wait()
 
     def get_tensor(self, name: str, /) -> Tensor:
-        """Give an input or output by name."""
+        """Return an input or output tensor by name."""
         return self._request.get_tensor(name)
 
     def query_state(self) -> Sequence[VariableState]:
-        """List the variables."""
+        """Return the variables."""
         return [self._held(state) for state in self._request.query_state()]
 
     def reset_state(self) -> None:
-        """Begin a new conversation; adapters stay."""
+        """Begin a new conversation; adapters are kept."""
         for state in self.query_state():
             if not isinstance(state, AdapterState):
                 state.reset()
@@ -175,9 +175,9 @@ class AdapterState:
     """One of an adapter's tensors; satisfies ``runtime.HoldsAdapter``.
 
     Args:
-        state: OpenVINO's.
-        like: of its type and widths.
-        rank_axis: the axis that counts ranks.
+        state: OpenVINO's state.
+        like: a tensor with the state's type and widths.
+        rank_axis: the axis whose length is the rank.
     """
 
     def __init__(self, state: Any, like: Array, rank_axis: int) -> None:
@@ -192,17 +192,17 @@ class AdapterState:
 
     @property
     def state(self) -> Tensor:
-        """What it is set to."""
+        """Value of the state."""
         return self._state.state
 
     @state.setter
     def state(self, value: Array) -> None:
-        """Set it; what is empty adds nothing."""
+        """Set the value; an empty tensor adds nothing."""
         values = value if value.size else self._nothing()
         self._state.state = ov.Tensor(np.ascontiguousarray(values, self._like.dtype))
 
     def reset(self) -> None:
-        """Let it add nothing."""
+        """Set the state to an empty tensor, which adds nothing."""
         self.state = self._nothing()
 
     def _nothing(self) -> Array:

@@ -1,4 +1,4 @@
-"""A LoRA adapter: the pairs of its file, by layer."""
+"""LoRA adapter: the pairs of A and B in a file, by layer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SUFFIX = ".safetensors"
 _PART = re.compile(r"(?P<layer>.+)[_.]lora[_.](?P<part>A|B|down|up)\.weight", re.DOTALL)
 """PEFT's names, and kohya's."""
 _IGNORED = re.compile(r".*\.alpha", re.DOTALL)
-"""The file's own alpha: only that of AdapterConfig counts, as in openvino_genai."""
+"""Alpha in the file: ignored, as in openvino_genai; AdapterConfig sets alpha."""
 _WHOLE = re.compile(r".*(lm_head|embed_tokens)\.weight", re.DOTALL)
 _PARTS = {"A": "A", "down": "A", "B": "B", "up": "B"}
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two matrices of a layer."""
+    """The two matrices of an adapted layer."""
 
     a: Array
     """A [rank, in], f32 or f16."""
@@ -36,21 +36,21 @@ class Pair:
 
     @property
     def rank(self) -> int:
-        """How many rows A has."""
+        """Number of rows of A."""
         return len(self.a)
 
 
 class Adapter:
-    """An adapter of a file; it never changes, and is equal to itself alone.
+    """LoRA adapter from a file; immutable, and equal only to itself.
 
     Args:
         path: a safetensors file with PEFT's names (``….lora_A.weight``) or kohya's
-            (``….lora_down.weight``); or, instead of a path, its bytes as a numpy array or an
-            ``openvino.Tensor``. Without anything the adapter is empty, and false.
-        safetensor: the bytes by name.
+            (``….lora_down.weight``); or the file's bytes as a numpy array or an
+            ``openvino.Tensor``. Without an argument the adapter is empty, and false.
+        safetensor: the bytes, as a keyword argument.
 
     Raises:
-        AdapterError: the file is missing, damaged or no adapter; names it.
+        AdapterError: the file is missing, damaged or not an adapter; the message names the file.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Adapter:
 
     @property
     def source(self) -> str:
-        """What errors call it: its file."""
+        """Name of the file, for messages."""
         return self._source or "the empty adapter"
 
     @property
     def layers(self) -> Mapping[str, Pair]:
-        """Its pairs by layer, as the file names these, sorted."""
+        """Pairs by the layer names of the file, sorted."""
         return self._layers
 
     def __bool__(self) -> bool:
@@ -97,7 +97,7 @@ class Adapter:
 
 def _file_content(path: Path) -> bytes:
     if path.suffix != _SUFFIX:
-        raise AdapterError(f"{path}: adapters are {_SUFFIX} files; convert it")
+        raise AdapterError(f"{path}: adapters must be {_SUFFIX} files; convert the file")
     if not is_file(path, AdapterError):
         raise AdapterError(f"{path}: no such file")
     try:
@@ -109,18 +109,18 @@ def _file_content(path: Path) -> bytes:
 def _tensor_content(tensor: object) -> bytes:
     values: object = getattr(
         tensor, "data", None
-    )  # of an openvino.Tensor an array, of an array not
+    )  # an openvino.Tensor's data is an array; an array's is a memoryview
     for each in (tensor, values):
         if isinstance(each, np.ndarray):
             return cast(Array, each).tobytes()
-    raise AdapterError(f"an adapter is a path or a tensor of bytes, not {type(tensor).__name__}")
+    raise AdapterError(f"{type(tensor).__name__} is no adapter; pass a path or a tensor of bytes")
 
 
 def _pairs(tensors: Mapping[str, Array]) -> Mapping[str, Pair]:
-    """Sort tensors by layer.
+    """Group tensors by layer.
 
     Raises:
-        ValueError: one belongs to no pair, or a pair is not whole.
+        ValueError: a tensor belongs to no pair, or a pair is incomplete.
     """
     layers: dict[str, dict[str, Array]] = {}
     for name, values in sorted(tensors.items()):
@@ -129,15 +129,15 @@ def _pairs(tensors: Mapping[str, Array]) -> Mapping[str, Pair]:
             layers.setdefault(found["layer"], {})[_PARTS[found["part"]]] = values
         elif _WHOLE.fullmatch(name):
             raise ValueError(
-                f"{name!r} replaces a whole matrix (modules_to_save), which is not supported; "
-                "train the adapter without, or merge it into the model"
+                f"{name!r} replaces a full weight matrix (modules_to_save): not supported; "
+                "train the adapter without modules_to_save, or merge it into the model"
             )
         elif not _IGNORED.fullmatch(name):
             raise ValueError(
                 f"{name!r} belongs to no LoRA pair (….lora_A.weight and ….lora_B.weight)"
             )
     if not layers:
-        raise ValueError("it has no LoRA pair (….lora_A.weight and ….lora_B.weight)")
+        raise ValueError("the file has no LoRA pair (….lora_A.weight and ….lora_B.weight)")
     return {layer: _pair(layer, parts) for layer, parts in sorted(layers.items())}
 
 
@@ -148,8 +148,8 @@ def _pair(layer: str, parts: Mapping[str, Array]) -> Pair:
     a, b = parts["A"], parts["B"]
     if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1] or not a.size or not b.size:
         raise ValueError(
-            f"layer {layer!r} has A {list(a.shape)} and B {list(b.shape)}, not [rank, in] and "
-            "[out, rank] of one rank"
+            f"layer {layer!r} has A {list(a.shape)} and B {list(b.shape)}; expected [rank, in] and "
+            "[out, rank] of equal rank"
         )
     kind = np.result_type(a, b)
     return Pair(a.astype(kind, copy=False), b.astype(kind, copy=False))

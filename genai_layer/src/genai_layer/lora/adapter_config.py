@@ -1,4 +1,4 @@
-"""Which adapters count how much, and how they become part of a model.
+"""Adapters with their alphas, and the mode in which a model is adapted.
 
 Source: openvino_genai.AdapterConfig.
 """
@@ -17,22 +17,22 @@ from genai_layer.lora.adapter import Adapter
 
 
 class AdapterMode(Enum):
-    """How adapters become part of a model; it is fixed when the pipeline is made."""
+    """Implementation of adapters in a model; fixed when the pipeline is created."""
 
     MODE_AUTO = 0
-    """MODE_DYNAMIC; of a generation: as the pipeline was made."""
+    """MODE_DYNAMIC for a pipeline; the pipeline's mode for a generation."""
     MODE_DYNAMIC = 1
     """Adapters and alphas may change with each generation, up to a largest rank."""
     MODE_STATIC_RANK = 2
-    """The same, of at most the rank that the first ones have together."""
+    """Adapters and alphas may change, up to the total rank of the first adapters."""
     MODE_STATIC = 3
-    """They are constants beside the weights, which stay as they are stored."""
+    """Adapters are constants in addition to the weights, which are stored unchanged."""
     MODE_FUSE = 4
-    """They are added to the weights."""
+    """Adapters are added to the weights."""
 
     @property
     def settled(self) -> AdapterMode:
-        """What a pipeline makes of it."""
+        """Mode of a pipeline, with MODE_AUTO resolved."""
         return AdapterMode.MODE_DYNAMIC if self is AdapterMode.MODE_AUTO else self
 
 
@@ -40,13 +40,13 @@ Several = Sequence[Adapter] | Sequence[tuple[Adapter, float]]
 
 
 class AdapterConfig:
-    """Adapters with their alphas.
+    """Adapters with their alphas, and a mode.
 
-    Made of nothing but a mode; of one adapter, with or without its alpha; or of a list of adapters,
-    or of pairs with alphas. Where no alpha is given it is 1.
+    Accepts a mode alone; one adapter, with or without its alpha; or a list of adapters or of pairs
+    (adapter, alpha). The default alpha is 1.
 
     Raises:
-        ConfigError: it is made of something else.
+        ConfigError: the arguments match none of these forms.
     """
 
     Mode = AdapterMode
@@ -74,14 +74,14 @@ class AdapterConfig:
 
     @property
     def mode(self) -> AdapterMode:
-        """How they become part of a model."""
+        """Mode in which a model is adapted."""
         return self._mode
 
     def add(self, adapter: Adapter, alpha: float = 1.0) -> Self:
         """Add an adapter.
 
         Raises:
-            ConfigError: it is there already.
+            ConfigError: the adapter was already added.
         """
         if any(each is adapter for each in self.get_adapters()):
             raise ConfigError(f"{adapter!r} was added already; use set_alpha")
@@ -92,34 +92,34 @@ class AdapterConfig:
         """Remove an adapter.
 
         Raises:
-            ConfigError: it is not there.
+            ConfigError: the adapter was not added.
         """
         del self._pairs[self._index(adapter)]
         return self
 
     def set_alpha(self, adapter: Adapter, alpha: float) -> Self:
-        """Change how much an adapter counts.
+        """Change an adapter's alpha.
 
         Raises:
-            ConfigError: it is not there.
+            ConfigError: the adapter was not added.
         """
         self._pairs[self._index(adapter)] = _pair((adapter, alpha))
         return self
 
     def get_alpha(self, adapter: Adapter) -> float:
-        """Give how much an adapter counts.
+        """Return an adapter's alpha.
 
         Raises:
-            ConfigError: it is not there.
+            ConfigError: the adapter was not added.
         """
         return self._pairs[self._index(adapter)][1]
 
     def get_adapters(self) -> list[Adapter]:
-        """Give the adapters in their order."""
+        """Return the adapters in order."""
         return [adapter for adapter, _ in self._pairs]
 
     def get_adapters_and_alphas(self) -> list[tuple[Adapter, float]]:
-        """Give the adapters in their order, with their alphas."""
+        """Return the pairs (adapter, alpha) in order."""
         return list(self._pairs)
 
     def set_adapters_and_alphas(self, adapters: Sequence[tuple[Adapter, float]]) -> None:
@@ -127,7 +127,7 @@ class AdapterConfig:
         self._pairs = [_pair(each) for each in adapters]
 
     def copy(self) -> AdapterConfig:
-        """Give another one, which changes alone."""
+        """Return an independent copy."""
         return AdapterConfig(self.get_adapters_and_alphas(), self._mode)
 
     def __bool__(self) -> bool:
@@ -144,7 +144,7 @@ class AdapterConfig:
             return NotImplemented
         return (self._mode, self._pairs) == (other._mode, other._pairs)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType] (it changes)
+    __hash__ = None  # pyright: ignore[reportAssignmentType] (mutable)
 
     def __repr__(self) -> str:
         return f"AdapterConfig({self._pairs!r}, {self._mode.name})"
@@ -157,10 +157,10 @@ class AdapterConfig:
 
 
 def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Tell by their types which arguments these are.
+    """Name positional arguments by their types.
 
     Raises:
-        ConfigError: they are those of no constructor.
+        ConfigError: the arguments match no constructor.
     """
     given = dict(kwargs)
     for index, value in enumerate(args):
@@ -178,8 +178,8 @@ def _named(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 _FORMS = (
-    "it is made of a mode; of an adapter, its alpha and a mode; or of a list of adapters, or of "
-    "pairs (adapter, alpha), and a mode"
+    "pass a mode; or an adapter, its alpha and a mode; or a list of adapters or of pairs "
+    "(adapter, alpha), and a mode"
 )
 
 
@@ -192,7 +192,7 @@ def _name_of(index: int, value: object) -> str:
 
 
 def _pair(given: Any) -> tuple[Adapter, float]:
-    """Check an adapter with its alpha, which counts as an f32."""
+    """Check an adapter and its alpha, which is rounded to f32."""
     try:
         adapter, alpha = given
     except (TypeError, ValueError):
@@ -200,5 +200,5 @@ def _pair(given: Any) -> tuple[Adapter, float]:
     if not isinstance(adapter, Adapter) or not isinstance(alpha, Real):
         raise ConfigError(f"AdapterConfig: {given!r}: {_FORMS}")
     if not abs(float(alpha)) <= float(np.finfo(np.float32).max):
-        raise ConfigError(f"AdapterConfig: alpha = {alpha} must be a finite f32")
+        raise ConfigError(f"AdapterConfig: alpha = {alpha}: must be a finite f32")
     return adapter, float(np.float32(float(alpha)))

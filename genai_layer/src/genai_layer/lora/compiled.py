@@ -1,4 +1,4 @@
-"""A model that is compiled with adapters."""
+"""Compilation of a model with adapters."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ def compile_with(
     properties: Mapping[str, Any],
     config: AdapterConfig | None,
 ) -> CompiledModel:
-    """Compile a model, so that it can take adapters.
+    """Compile a model so that it supports adapters.
 
     Args:
-        core: what compiles it.
+        core: the runtime.
         model: its IR or folder.
         device: e.g. "NPU".
         properties: of the runtime.
-        config: the first adapters; of any others at most the same layers count. None if there are
-            to be none, or the model is compiled already.
+        config: the first adapters; later ones may adapt only the same layers. None if the
+            pipeline has no adapters, or the model is already compiled.
 
     Raises:
-        PropertyError: the runtime takes none.
-        AdapterError: an adapter is not one of this model.
+        PropertyError: the runtime does not support adapters.
+        AdapterError: an adapter belongs to another model.
         RuntimeError: the runtime cannot compile the model.
     """
     if config is None:
         return core.compile_model(model, device, properties)
     if not isinstance(core, TakesAdapters):
         raise PropertyError(
-            f"adapters: the runtime of device {device} takes none (TakesAdapters); leave them out"
+            f"adapters: device {device} does not support them (TakesAdapters); leave them out"
         )
     added = blend(config.get_adapters_and_alphas(), core.adaptable_products(model))
     mode = config.mode.settled.name.removeprefix("MODE_")

@@ -1,7 +1,7 @@
-"""What a pipeline's adapters are set to, from one generation to the next.
+"""Current adapters of a pipeline, from one generation to the next.
 
-Source: openvino_genai's AdapterController: a generation that says nothing of adapters keeps those
-of the one before.
+Source: openvino_genai's AdapterController: a generation without ``adapters`` keeps those of the
+generation before.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _FIXED = (AdapterMode.MODE_STATIC, AdapterMode.MODE_FUSE)
 def control(
     request: InferRequest, config: AdapterConfig | None, from_blob: bool
 ) -> AdapterController | NoAdapters:
-    """Control the adapters of a pipeline's request.
+    """Return the controller of a request's adapters.
 
     Args:
-        request: the pipeline's only one.
-        config: the first adapters, which are set at once; None if it was made without.
-        from_blob: whether its model was compiled before.
+        request: the pipeline's only request.
+        config: the first adapters, set immediately; None for a pipeline without adapters.
+        from_blob: True if the model was imported from a blob.
 
     Raises:
-        AdapterError: they do not fit what was compiled.
+        AdapterError: the adapters do not fit the compiled model.
     """
     if config is None:
         return NoAdapters()
@@ -38,30 +38,30 @@ def control(
 
 
 class NoAdapters:
-    """In place of a controller, where a pipeline was made without adapters."""
+    """Controller of a pipeline that was created without adapters."""
 
     def apply(self, config: AdapterConfig | None) -> None:
-        """See that none are wanted.
+        """Check that no adapters are requested.
 
         Raises:
-            ConfigError: some are.
+            ConfigError: adapters are requested.
         """
         if config:
             raise ConfigError(
-                "adapters: the pipeline was made without; name all that may be wanted when it is "
-                "made, LLMPipeline(..., adapters=...)"
+                "adapters: the pipeline was created without; list all adapters when creating it, "
+                "LLMPipeline(..., adapters=...)"
             )
 
 
 class AdapterController:
-    """The adapters of one request.
+    """Controller of one request's adapters.
 
     Args:
-        states: all of the request; those of adapters are told by their names.
-        config: the first adapters, which are set at once, and the mode.
+        states: all states of the request; those of adapters are identified by name.
+        config: the first adapters, set immediately, and the mode.
 
     Raises:
-        AdapterError: they do not fit what was compiled.
+        AdapterError: the adapters do not fit the compiled model.
     """
 
     def __init__(self, states: Iterable[VariableState], config: AdapterConfig) -> None:
@@ -69,7 +69,7 @@ class AdapterController:
         self._products = self._states.products()
         self._wanted = AdapterConfig(config.get_adapters_and_alphas(), config.mode.settled)
         self._held: AdapterConfig | None = None
-        """What the states hold; unknown while some are set and others not yet."""
+        """Adapters in the states; None while only some of the states are set."""
         self._rank: int | None = None
         if config.mode not in _FIXED:
             self._set(self._wanted)
@@ -78,17 +78,17 @@ class AdapterController:
 
     @classmethod
     def of_blob(cls, states: Iterable[VariableState], config: AdapterConfig) -> Self:
-        """Control a request of a model that was compiled before.
+        """Create a controller for a model from a blob.
 
         Raises:
-            AdapterError: it has no states for adapters, or they are to be set in another way.
+            AdapterError: the model has no states for adapters, or the mode is not MODE_DYNAMIC.
         """
         controller = cls(states, AdapterConfig())
         settable = config.mode.settled is AdapterMode.MODE_DYNAMIC
         if not controller._states or not settable:
             raise AdapterError(
-                "adapters: the model of BLOB_PATH has no states for them, or not in this mode; "
-                "export it anew with adapters in MODE_DYNAMIC, or leave them out"
+                "adapters: the model of BLOB_PATH has no states for them, or the mode is not "
+                "MODE_DYNAMIC; export it again with adapters in MODE_DYNAMIC, or leave them out"
             )
         controller.apply(AdapterConfig(config.get_adapters_and_alphas()))
         return controller
@@ -97,11 +97,11 @@ class AdapterController:
         """Set the adapters of the next generation.
 
         Args:
-            config: those wanted; None keeps what there is.
+            config: the requested adapters; None keeps the current ones.
 
         Raises:
-            ConfigError: the mode is another than the pipeline's; or they differ, and are fixed.
-            AdapterError: one has layers that were not compiled to be adapted, or too large a rank.
+            ConfigError: the mode differs from the pipeline's; or fixed adapters would change.
+            AdapterError: an adapter has layers that were not compiled for it, or too large a rank.
         """
         wanted = self._wanted if config is None else self._checked(config)
         if self._wanted.mode not in _FIXED and wanted != self._held:
@@ -112,19 +112,19 @@ class AdapterController:
         mode = self._wanted.mode
         if config.mode not in (AdapterMode.MODE_AUTO, mode):
             raise ConfigError(
-                f"adapters: the mode is {mode.name} since the pipeline was made, and cannot become "
-                f"{config.mode.name}; leave it out"
+                f"adapters: the pipeline was created in {mode.name}, which cannot change to "
+                f"{config.mode.name}; leave the mode out"
             )
         wanted = AdapterConfig(config.get_adapters_and_alphas(), mode)
         if mode in _FIXED and wanted != self._wanted:
             raise ConfigError(
-                f"adapters: in {mode.name} they and their alphas are fixed when the pipeline is "
-                "made; use MODE_DYNAMIC"
+                f"adapters: adapters and alphas in {mode.name} are fixed when the pipeline is "
+                "created; use MODE_DYNAMIC"
             )
         if self._rank is not None and self._total(config) > self._rank:
             raise ConfigError(
-                f"adapters: in MODE_STATIC_RANK all together have at most the first ones' rank, "
-                f"{self._rank}; use MODE_DYNAMIC"
+                "adapters: in MODE_STATIC_RANK the total rank is limited to that of the first "
+                f"adapters, {self._rank}; use MODE_DYNAMIC"
             )
         return wanted
 
@@ -143,7 +143,7 @@ class AdapterController:
         self._held = config
 
     def _total(self, config: AdapterConfig) -> int:
-        """The largest rank of any product."""
+        """Return the largest total rank of any matmul."""
         added = blend(config.get_adapters_and_alphas(), self._products)
         return max(map(_rank, added.values()), default=0)
 

@@ -1,4 +1,4 @@
-"""Beside which products of a model adapters belong, and what several add to each together."""
+"""Assignment of adapters to a model's matmuls, and blending of several adapters."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from genai_layer.lora.adapter import Adapter, Pair
 from genai_layer.runtime import LowRank
 
 Products = Mapping[str, tuple[int, int]]
-"""Products of a model by name, with the widths of what they take and of what they give."""
+"""Matmuls of a model by name, with their input and output widths."""
 
 _PREFIX = "base_model.model."
-"""With which files of adapters begin the names of a language model's layers."""
+"""Prefix of a language model's layer names in adapter files."""
 
 
 def place(adapter: Adapter, products: Products) -> dict[str, Pair]:
-    """Find the products that an adapter's pairs belong beside.
+    """Assign an adapter's pairs to matmuls.
 
-    A layer is part of its product's name, with dots or with underscores in their place; if several
-    are, the first in the order of names counts. So openvino_genai does it, too, but it leaves out
-    what it does not find.
+    A layer name is part of its matmul's name, with dots or with underscores in their place; if
+    several layers match, the first in the order of names is used. openvino_genai does the same, but
+    ignores layers without a matmul.
 
     Raises:
-        AdapterError: a layer is not found, or of other widths than the product.
+        AdapterError: a layer matches no matmul, or a matmul of other widths.
     """
     layers = {_stripped(adapter, name): pair for name, pair in adapter.layers.items()}
     found: dict[str, Pair] = {}
@@ -39,32 +39,32 @@ def place(adapter: Adapter, products: Products) -> dict[str, Pair]:
         if (pair.a.shape[1], pair.b.shape[0]) != (inputs, outputs):
             raise AdapterError(
                 f"{adapter.source}: layer {layer!r} has A {list(pair.a.shape)} and B "
-                f"{list(pair.b.shape)}, but the model's takes {inputs} channels and gives "
-                f"{outputs}; is the adapter one of this model?"
+                f"{list(pair.b.shape)}, but the model's has {inputs} inputs and "
+                f"{outputs} outputs; is the adapter for this model?"
             )
         found[product] = pair
         unused.discard(layer)
     if unused:
         raise AdapterError(
-            f"{adapter.source}: nothing to adapt is called {min(unused)!r}"
-            f"{f' (nor {len(unused) - 1} more)' if len(unused) > 1 else ''}; is the adapter one of "
+            f"{adapter.source}: the model has no adaptable layer {min(unused)!r}"
+            f"{f' (nor {len(unused) - 1} more)' if len(unused) > 1 else ''}; is the adapter for "
             "this model, and were its layers adapted when the pipeline was made?"
         )
     return found
 
 
 def blend(adapters: Sequence[tuple[Adapter, float]], products: Products) -> dict[str, LowRank]:
-    """Join what several adapters add, each at its alpha: their ranks lie side by side.
+    """Concatenate the low-rank terms of several adapters along the rank, each with its alpha.
 
     Args:
-        adapters: with their alphas.
-        products: those of the model that can be adapted.
+        adapters: adapters with their alphas.
+        products: the model's adaptable matmuls.
 
     Returns:
-        What is added to each product that is adapted; of f16 if all pairs there are.
+        The term to add to each adapted matmul; f16 if all its pairs are f16.
 
     Raises:
-        AdapterError: one does not belong to the model.
+        AdapterError: an adapter belongs to another model.
     """
     several: dict[str, list[tuple[Pair, float]]] = {}
     for adapter, alpha in adapters:
@@ -74,7 +74,7 @@ def blend(adapters: Sequence[tuple[Adapter, float]], products: Products) -> dict
 
 
 def joined(parts: Sequence[tuple[Pair, float]]) -> LowRank:
-    """Put pairs with alphas side by side: their ranks add up, and so does what they add."""
+    """Concatenate pairs with alphas: ranks add up, and so do the terms."""
     alphas = [np.full((1, pair.rank), alpha, np.float32) for pair, alpha in parts]
     kind = np.result_type(*(pair.a for pair, _ in parts))
     return LowRank(
@@ -87,7 +87,7 @@ def joined(parts: Sequence[tuple[Pair, float]]) -> LowRank:
 def _stripped(adapter: Adapter, layer: str) -> str:
     if not layer.startswith(_PREFIX) or layer == _PREFIX:
         raise AdapterError(
-            f"{adapter.source}: layer {layer!r} does not begin with {_PREFIX!r}, as those of "
-            "language models do; rename its tensors"
+            f"{adapter.source}: layer {layer!r} does not begin with {_PREFIX!r}, as layers of "
+            "language models do; rename the tensors"
         )
     return layer.removeprefix(_PREFIX)

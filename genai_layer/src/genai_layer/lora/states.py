@@ -1,6 +1,6 @@
-"""The states of a request that hold adapters.
+"""States of a request that hold adapters.
 
-They are ``lora_state_<n><product>.A``, ``.alpha`` and ``.B``, as openvino_genai calls them.
+They are named ``lora_state_<n><product>.A``, ``.alpha`` and ``.B``, as in openvino_genai.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOT
 
 
 class AdapterStates:
-    """Those of one request.
+    """Adapter states of one request.
 
     Args:
-        states: all of the request.
+        states: all states of the request.
     """
 
     def __init__(self, states: Iterable[VariableState]) -> None:
@@ -34,17 +34,17 @@ class AdapterStates:
         return bool(self._states)
 
     def products(self) -> dict[str, tuple[int, int]]:
-        """The products that they adapt, with the widths of what these take and give."""
+        """Return the adapted matmuls, with their input and output widths."""
         return {
             name: (parts["A"].state.data.shape[1], parts["B"].state.data.shape[0])
             for name, parts in self._states.items()
         }
 
     def set(self, added: Mapping[str, LowRank]) -> None:
-        """Set all: what nothing is added to is switched off.
+        """Set the adapters of all matmuls; those without one are switched off.
 
         Raises:
-            RuntimeError: the runtime does not take them, e.g. for their rank.
+            RuntimeError: the runtime rejects the values, e.g. for their rank.
         """
         for product, parts in self._states.items():
             values = _tensors(added[product]) if product in added else _OFF
@@ -52,10 +52,10 @@ class AdapterStates:
                 state.state = values[part]
 
     def set_alphas(self, added: Mapping[str, LowRank]) -> None:
-        """Set alphas alone, of adapters that are there.
+        """Set only the alphas of the current adapters.
 
         Raises:
-            RuntimeError: the runtime does not take them.
+            RuntimeError: the runtime rejects the values.
         """
         for product, low_rank in added.items():
             self._states[product]["alpha"].state = low_rank.alpha

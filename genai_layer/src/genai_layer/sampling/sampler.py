@@ -28,7 +28,7 @@ Choose = Callable[[Logits], tuple[int, float]]
 
 
 class Sampler:
-    """Chooses tokens for one request.
+    """Sampler of one request's tokens.
 
     Args:
         config: validated.
@@ -70,7 +70,7 @@ def _processors(config: GenerationConfig) -> list[Processor]:
 
 
 def _greedy(logits: Logits) -> tuple[int, float]:
-    """Return the first of the highest logits; its score is 0, as there was no choice."""
+    """Return the first of the highest logits; the score is 0, as it is not a draw."""
     return int(logits.argmax()), 0.0
 
 

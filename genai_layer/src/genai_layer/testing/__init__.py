@@ -1,1 +1,1 @@
-"""For those who bring a runtime of their own: checks, and the smallest example."""
+"""Checks for other runtimes, and the smallest example of a runtime."""

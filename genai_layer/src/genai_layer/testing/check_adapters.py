@@ -1,6 +1,6 @@
-"""Puts a runtime that takes adapters through what a pipeline relies on; needs no test framework.
+"""Checks of a runtime that supports adapters; no test framework is needed.
 
-``check_adapters(setting)`` raises AssertionError with what is wrong.
+``check_adapters(setting)`` raises AssertionError with a description of the failure.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _RANK = 3
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is checked, and on which model."""
+    """Runtime and model to check."""
 
     make: Callable[[], Core]
-    """Gives the runtime."""
+    """Returns the runtime."""
     model: Path
     """A language model whose weights are floats."""
     device: str
@@ -40,21 +40,21 @@ class Setting:
     """A few token ids of the model."""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tolerance: float = TOLERANCE
-    """How far logits may differ, relative to the largest."""
+    """Largest difference of logits, relative to the largest logit."""
 
     def compiled(self, mode: str, seed: int = 0) -> CompiledModel:
-        """Compile it with adapters of a seed."""
+        """Compile the model with random adapters of a seed."""
         core, added = self.core(), self.added(seed)
         return core.compile_adapted(self.model, self.device, self.config, added, mode)
 
     def core(self) -> TakesAdapters:
-        """The runtime."""
+        """Create the runtime."""
         core = self.make()
-        assert isinstance(core, TakesAdapters), "it has no compile_adapted"
+        assert isinstance(core, TakesAdapters), "the runtime has no compile_adapted"
         return core
 
     def added(self, seed: int) -> dict[str, LowRank]:
-        """Draw adapters for all products."""
+        """Draw adapters for all adaptable matmuls."""
         draw, found = np.random.default_rng(seed), dict[str, LowRank]()
         for name, (inputs, outputs) in self.core().adaptable_products(self.model).items():
             a = draw.standard_normal((_RANK, inputs)) / np.sqrt(inputs)
@@ -64,45 +64,45 @@ class Setting:
         return found
 
     def plain(self) -> Array:
-        """The logits without adapters."""
+        """Return the logits without adapters."""
         compiled = self.make().compile_model(self.model, self.device, self.config)
         return self.logits(compiled.create_infer_request())
 
     def logits(self, request: InferRequest) -> Array:
-        """The logits of a new conversation."""
+        """Return the logits of a new conversation."""
         request.reset_state()
         request.infer(inputs_for(self.tokens))
         return last_logits(request)
 
     def assert_close(self, found: Array, expected: Array, what: str) -> None:
-        """See that logits agree."""
+        """Assert that logits are equal within the tolerance."""
         error = _distance(found, expected)
-        assert error <= self.tolerance, f"{what}: logits differ by {error:.2e} of the largest"
+        assert error <= self.tolerance, f"{what}: logits differ by {error:.2e} of the largest logit"
 
     def assert_other(self, found: Array, expected: Array, what: str) -> None:
-        """See that logits do not."""
-        assert _distance(found, expected) > 10 * self.tolerance, f"{what}: logits are the same"
+        """Assert that logits differ."""
+        assert _distance(found, expected) > 10 * self.tolerance, f"{what}: logits are equal"
 
 
 def check_adapters(setting: Setting) -> None:
     """Run all checks.
 
     Raises:
-        AssertionError: the runtime does not do what ``runtime.TakesAdapters`` says.
+        AssertionError: the runtime violates ``runtime.TakesAdapters``.
     """
     for check in CHECKS:
         check(setting)
 
 
 def check_products_have_names_and_widths(setting: Setting) -> None:
-    """Every product can be told, and has room for matrices."""
+    """Every adaptable matmul has a name and positive widths."""
     products = setting.core().adaptable_products(setting.model)
-    assert products, "nothing can be adapted"
+    assert products, "the model has no adaptable matmul"
     assert all(name and min(widths) > 0 for name, widths in products.items()), f"{products}"
 
 
 def check_states_are_those_of_the_products(setting: Setting) -> None:
-    """Each adapted product has three, and no other has any."""
+    """Each adapted matmul has three states, and no other matmul has any."""
     request = setting.compiled("DYNAMIC").create_infer_request()
     found = AdapterStates(request.query_state()).products()
     expected = setting.core().adaptable_products(setting.model)
@@ -110,7 +110,7 @@ def check_states_are_those_of_the_products(setting: Setting) -> None:
 
 
 def check_empty_tensors_add_nothing(setting: Setting) -> None:
-    """Neither before nor after others were set."""
+    """Empty tensors have no effect, before and after other adapters."""
     request, plain = setting.compiled("DYNAMIC").create_infer_request(), setting.plain()
     states = AdapterStates(request.query_state())
     for added in ({}, setting.added(0), {}):
@@ -122,7 +122,7 @@ def check_empty_tensors_add_nothing(setting: Setting) -> None:
 
 
 def check_adapters_are_of_one_request_and_outlast_conversations(setting: Setting) -> None:
-    """What one sets is there after ``reset_state``, and another knows nothing of it."""
+    """Adapters of one request outlast ``reset_state``, and do not affect another request."""
     compiled = setting.compiled("DYNAMIC")
     one, two = compiled.create_infer_request(), compiled.create_infer_request()
     AdapterStates(one.query_state()).set(setting.added(1))
@@ -133,7 +133,7 @@ def check_adapters_are_of_one_request_and_outlast_conversations(setting: Setting
 
 
 def check_alphas_scale_what_is_added(setting: Setting) -> None:
-    """Alphas of 0 add nothing."""
+    """Adapters with alphas of 0 add nothing."""
     request = setting.compiled("DYNAMIC").create_infer_request()
     states, added = AdapterStates(request.query_state()), setting.added(1)
     states.set(added)
@@ -143,7 +143,7 @@ def check_alphas_scale_what_is_added(setting: Setting) -> None:
 
 
 def check_all_modes_add_the_same(setting: Setting) -> None:
-    """States, constants, and weights that they were added to."""
+    """States, constants and fused weights result in equal logits."""
     request = setting.compiled("DYNAMIC", 2).create_infer_request()
     AdapterStates(request.query_state()).set(setting.added(2))
     expected = setting.logits(request)
@@ -169,4 +169,4 @@ CHECKS = (
     check_alphas_scale_what_is_added,
     check_all_modes_add_the_same,
 )
-"""All checks; each takes a setting."""
+"""All checks; each accepts a setting."""

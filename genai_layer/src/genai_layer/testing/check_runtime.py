@@ -1,6 +1,6 @@
-"""Puts any runtime through what a pipeline relies on; needs no test framework.
+"""Checks of any runtime; no test framework is needed.
 
-``check_runtime(request_maker)`` raises AssertionError with what is wrong.
+``check_runtime(make, tokens)`` raises AssertionError with a description of the failure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from genai_layer.npu import OnFull, lengths_of, on_full_of
 from genai_layer.runtime import Array, CompiledModel, InferRequest, last_logits
 
 TOLERANCE = 1e-3
-"""How far logits may differ, relative to the largest, when the same tokens come differently."""
+"""Largest relative difference of logits when the same tokens are run in other chunks."""
 
 
 def check_runtime(
@@ -22,21 +22,21 @@ def check_runtime(
     """Run all checks.
 
     Args:
-        make: gives a compiled model.
+        make: returns a compiled model.
         tokens: at least six token ids of the model.
-        tolerance: for comparing logits, relative.
+        tolerance: relative tolerance of logits.
 
     Raises:
-        AssertionError: the runtime does not do what ``genai_layer.runtime`` says.
+        AssertionError: the runtime violates ``genai_layer.runtime``.
     """
-    assert len(tokens) >= 6, "six tokens are needed"
+    assert len(tokens) >= 6, "at least six tokens are needed"
     compiled = make()
     for check in CHECKS:
         check(compiled, list(tokens), tolerance)
 
 
 def inputs_for(tokens: Sequence[int], past: int = 0) -> dict[str, Array]:
-    """Give the inputs of an inference of ``tokens`` after ``past`` others."""
+    """Return the inputs of an inference on ``tokens`` after ``past`` other tokens."""
     count = len(tokens)
     return {
         "input_ids": np.array([tokens], np.int64),
@@ -59,7 +59,7 @@ def _assert_close(found: Array, expected: Array, tolerance: float, what: str) ->
 def check_logits_are_a_row_of_the_vocabulary(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """The last row belongs to the last token, and is finite."""
+    """Logits have the documented shape, and are finite."""
     request = compiled.create_infer_request()
     request.infer(inputs_for(tokens))
     logits = request.get_tensor("logits").data
@@ -73,7 +73,7 @@ def check_logits_are_a_row_of_the_vocabulary(
 def check_tokens_at_once_equal_tokens_one_by_one(
     compiled: CompiledModel, tokens: list[int], tolerance: float
 ) -> None:
-    """The state remembers what was said."""
+    """Logits do not depend on the chunks in which tokens are run."""
     whole = _logits(compiled.create_infer_request(), tokens)
     request = compiled.create_infer_request()
     last = _logits(request, tokens[:3])
@@ -85,7 +85,7 @@ def check_tokens_at_once_equal_tokens_one_by_one(
 def check_reset_begins_a_new_conversation(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """After ``reset_state`` nothing is left, and the results are the very same."""
+    """``reset_state`` clears the state: logits are bitwise equal to the first ones."""
     request = compiled.create_infer_request()
     first = _logits(request, tokens)
     _logits(request, tokens[:1], len(tokens))
@@ -97,7 +97,7 @@ def check_reset_begins_a_new_conversation(
 def check_requests_are_independent(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Two conversations do not disturb each other."""
+    """Two requests do not affect each other."""
     one, two = compiled.create_infer_request(), compiled.create_infer_request()
     alone = compiled.create_infer_request()
     _logits(alone, tokens[:4])
@@ -105,24 +105,24 @@ def check_requests_are_independent(
     _logits(one, tokens[:4])
     _logits(two, tokens[2:])
     found = _logits(one, tokens[4:5], 4)
-    assert np.array_equal(found, expected), "a request sees what another one was told"
+    assert np.array_equal(found, expected), "a request depends on the tokens of another one"
 
 
 def check_start_async_and_wait_equal_infer(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Both ways to run give the same."""
+    """Asynchronous and synchronous inferences result in equal logits."""
     expected = _logits(compiled.create_infer_request(), tokens)
     request = compiled.create_infer_request()
     request.start_async(inputs_for(tokens))
     request.wait()
-    assert np.array_equal(last_logits(request), expected), "start_async gives something else"
+    assert np.array_equal(last_logits(request), expected), "start_async returns other logits"
 
 
 def check_variables_have_names_and_reset(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Resetting every variable is resetting the state."""
+    """Resetting every variable resets the state."""
     request = compiled.create_infer_request()
     first = _logits(request, tokens)
     variables = request.query_state()
@@ -131,13 +131,13 @@ def check_variables_have_names_and_reset(
     assert len(set(names)) == len(names), f"variables share a name: {names}"
     for variable in variables:
         variable.reset()
-    assert np.array_equal(_logits(request, tokens), first), "variables keep something"
+    assert np.array_equal(_logits(request, tokens), first), "logits after variable resets differ"
 
 
 def check_wrong_inputs_raise_and_the_request_survives(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Bad inputs are refused by RuntimeError, and a reset makes all well."""
+    """Invalid inputs raise RuntimeError, and ``reset_state`` makes the request usable again."""
     request = compiled.create_infer_request()
     expected = _logits(request, tokens)
     request.reset_state()
@@ -149,15 +149,15 @@ def check_wrong_inputs_raise_and_the_request_survives(
     else:
         raise AssertionError("an attention mask of three dimensions was accepted")
     request.reset_state()
-    assert np.array_equal(_logits(request, tokens), expected), "the request is damaged"
+    assert np.array_equal(_logits(request, tokens), expected), "a rejected input changes logits"
 
 
 def check_forgotten_tokens_still_count(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
-    """Where NPUW_LLM_ON_FULL says so, there is always room, and positions go on as if all stayed.
+    """Unless NPUW_LLM_ON_FULL is ERROR, a full cache accepts tokens at increasing positions.
 
-    A runtime without that option, or with ERROR, passes.
+    A runtime without this option, or with ERROR, passes.
     """
     on_full, request = on_full_of(compiled), compiled.create_infer_request()
     if on_full is OnFull.ERROR:
@@ -183,4 +183,4 @@ CHECKS = (
     check_wrong_inputs_raise_and_the_request_survives,
     check_forgotten_tokens_still_count,
 )
-"""All checks; each takes a compiled model, tokens and a tolerance."""
+"""All checks; each accepts a compiled model, tokens and a tolerance."""

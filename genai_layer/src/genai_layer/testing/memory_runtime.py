@@ -1,9 +1,9 @@
-"""The smallest complete runtime: a toy language model in numpy, with a state that really grows.
+"""The smallest complete runtime: a toy language model in numpy, with a growing state.
 
-The next token depends on the last one through a table, and a little on all before it, so that a
-pipeline that forgets or repeats something is found out. When it is full it does what
-NPUW_LLM_ON_FULL says, without sinks. Used by genai's own tests, and good for trying the pipeline
-without any model or device.
+The next token depends on the last one through a table, and slightly on all earlier ones, so a
+pipeline that loses or repeats a token changes the result. A full cache follows NPUW_LLM_ON_FULL,
+without attention sinks. genai's own tests use the runtime, and it runs the pipeline without a model
+or a device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HISTORY_WEIGHT = 1e-3
 
 
 def chain(tokens: Sequence[int], vocabulary: int) -> Table:
-    """Make a table that says these tokens one after the other, f32 [vocabulary, vocabulary]."""
+    """Return a table that generates these tokens in order, f32 [vocabulary, vocabulary]."""
     table = np.zeros((vocabulary, vocabulary), np.float32)
     for current, following in pairwise(tokens):
         table[current, following] = 10.0
@@ -35,41 +35,41 @@ def chain(tokens: Sequence[int], vocabulary: int) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTensor:
-    """A tensor; satisfies ``runtime.Tensor``."""
+    """Tensor; satisfies ``runtime.Tensor``."""
 
     data: Array
 
 
 class MemoryState:
-    """The tokens seen so far; satisfies ``runtime.VariableState``."""
+    """Stored tokens; satisfies ``runtime.VariableState``."""
 
     name = "history"
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
         self.forgotten = 0
-        """How many were seen before these, and had to go."""
+        """Number of tokens before the stored ones, which were forgotten."""
 
     def append(self, tokens: Sequence[int], capacity: int) -> None:
-        """See more; the oldest go where they are more than there is room for."""
+        """Store further tokens; beyond the capacity the oldest ones are forgotten."""
         self.tokens.extend(tokens)
         surplus = max(len(self.tokens) - capacity, 0)
         del self.tokens[:surplus]
         self.forgotten += surplus
 
     def reset(self) -> None:
-        """Forget them."""
+        """Forget all tokens."""
         self.tokens = []
         self.forgotten = 0
 
 
 class MemoryRequest:
-    """A conversation with the toy; satisfies ``runtime.InferRequest``.
+    """Conversation with the toy; satisfies ``runtime.InferRequest``.
 
     Args:
         table: logits by the last token.
-        capacity: the most tokens that it can store.
-        on_full: what becomes of more.
+        capacity: maximum number of stored tokens.
+        on_full: behaviour beyond the capacity.
     """
 
     def __init__(self, table: Table, capacity: int, on_full: OnFull = OnFull.ERROR) -> None:
@@ -91,23 +91,23 @@ class MemoryRequest:
         return None
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
-        """Begin an inference; it is done in ``wait``."""
+        """Store the inputs; ``wait`` runs the inference."""
         self._begun = inputs
 
     def wait(self) -> None:
-        """Do what ``start_async`` began."""
+        """Run the inference of ``start_async``."""
         begun, self._begun = self._begun, None
         if begun is not None:
             self.infer(begun)
 
     def get_tensor(self, name: str, /) -> MemoryTensor:
-        """Give a tensor of the last inference."""
+        """Return a tensor of the last inference."""
         if name not in self._tensors:
             raise RuntimeError(f"no tensor {name!r}")
         return self._tensors[name]
 
     def query_state(self) -> Sequence[MemoryState]:
-        """The one variable."""
+        """Return the only variable."""
         return [self._state]
 
     def reset_state(self) -> None:
@@ -133,7 +133,7 @@ class MemoryRequest:
 
 
 class MemoryCompiledModel:
-    """Satisfies ``runtime.CompiledModel``."""
+    """Compiled toy; satisfies ``runtime.CompiledModel``."""
 
     def __init__(
         self, table: Table, capacity: int, properties: Mapping[str, Any] | None = None
@@ -143,15 +143,15 @@ class MemoryCompiledModel:
         self._properties = dict(properties or {})
 
     def create_infer_request(self) -> MemoryRequest:
-        """Make an independent request."""
+        """Create an independent request."""
         on_full = OnFull(self._properties.get("NPUW_LLM_ON_FULL", OnFull.ERROR))
         return MemoryRequest(self._table, self._capacity, on_full)
 
     def get_property(self, name: str, /) -> Any:
-        """Give what it was compiled with.
+        """Return an option that the model was compiled with.
 
         Raises:
-            RuntimeError: there is no such option.
+            RuntimeError: the model has no such option.
         """
         if name not in self._properties:
             raise RuntimeError(f"unknown option {name!r}")
@@ -159,25 +159,25 @@ class MemoryCompiledModel:
 
 
 class MemoryCore:
-    """Satisfies ``runtime.Core``; every model is the toy.
+    """Runtime whose every model is the toy; satisfies ``runtime.Core``.
 
     Args:
         table: logits f32 [vocabulary, vocabulary] by the last token, e.g. from ``chain``.
-        capacity: the most tokens that a conversation can have.
+        capacity: maximum number of tokens in a conversation.
     """
 
     def __init__(self, table: Table, capacity: int = 1 << 16) -> None:
         self._table = table
         self._capacity = capacity
         self.config: dict[str, Any] = {}
-        """What the pipeline passed, for tests to look at."""
+        """Options that the pipeline passed, for tests to read."""
         self.blob: dict[str, Any] = {}
-        """What the model's blob says, for tests to set."""
+        """Options of the model's blob, for tests to set."""
 
     def compile_model(
         self, model: str | Path, device_name: str, config: Mapping[str, Any], /
     ) -> MemoryCompiledModel:
-        """Take note of the configuration."""
+        """Return the toy; store the options."""
         del model, device_name
         self.config = dict(config)
         return MemoryCompiledModel(self._table, self._capacity, self.blob | self.config)

@@ -1,6 +1,6 @@
 """A toy model folder: a real tokenizer and chat template, and no model.
 
-With ``memory_runtime`` it makes a pipeline that needs nothing else: see ``toy_pipeline``.
+With ``memory_runtime`` it forms a complete pipeline: see ``toy_pipeline``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 LONGER = ("he", "ll", "lo", " w", "or", "ld", "mach", "ines", " machine", "ch")
-"""Tokens of several letters, so that one text can be said in several ways."""
+"""Tokens of several letters, so that a text has several tokenisations."""
 
 
 def make_tokenizer() -> Tokenizer:
-    """Make a byte-level tokenizer; it encodes letter by letter, and decodes the longer tokens."""
+    """Create a byte-level tokenizer; it encodes letter by letter, and decodes the longer tokens."""
     letters = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     words = [word.replace(" ", "Ġ") for word in LONGER]
     vocabulary = {token: index for index, token in enumerate([*letters, *words])}
@@ -39,26 +39,26 @@ def make_tokenizer() -> Tokenizer:
 
 
 def is_plain(text: str) -> bool:
-    """Whether no part of a text is a special token, which has no text."""
+    """Return whether a text contains no special token."""
     return not any(special in text for special in SPECIAL)
 
 
 def ids_of(text: str) -> list[int]:
-    """Give a token for each byte of a text."""
+    """Return a token for each byte of a text."""
     return make_tokenizer().encode(text, add_special_tokens=False).ids
 
 
 def word_id(word: str) -> int:
-    """Give the id of one of the longer tokens."""
+    """Return the id of one of the longer tokens."""
     return make_tokenizer().get_vocab()[word.replace(" ", "Ġ")]
 
 
 def write_toy_folder(folder: Path, **settings: Any) -> Path:
-    """Write tokenizer and configurations.
+    """Write the tokenizer and configurations.
 
     Args:
-        folder: must exist.
-        settings: of tokenizer_config.json, e.g. another ``chat_template``.
+        folder: an existing folder.
+        settings: entries of tokenizer_config.json, e.g. another ``chat_template``.
     """
     make_tokenizer().save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps({"eos_token_id": EOS}))
@@ -69,15 +69,15 @@ def write_toy_folder(folder: Path, **settings: Any) -> Path:
 
 
 def answering_core(answer: str | Sequence[int], capacity: int = 1 << 16) -> MemoryCore:
-    """Make a runtime that says one thing after ``<|assistant|>``, then ends.
+    """Create a runtime that generates one answer after ``<|assistant|>``, then ends.
 
     Args:
-        answer: a text, or token ids; no token may come twice.
-        capacity: the most tokens that a conversation can store.
+        answer: a text, or token ids; no token may occur twice.
+        capacity: maximum number of tokens in a conversation.
     """
     tokens = ids_of(answer) if isinstance(answer, str) else list(answer)
     if len(set(tokens)) != len(tokens):
-        raise ValueError("the toy goes by the last token alone: each may come once")
+        raise ValueError("the answer repeats a token; the toy depends on the last token")
     size = make_tokenizer().get_vocab_size()
     return MemoryCore(chain([ASSISTANT, *tokens, EOS], size), capacity)
 
@@ -85,11 +85,11 @@ def answering_core(answer: str | Sequence[int], capacity: int = 1 << 16) -> Memo
 def toy_pipeline(
     folder: Path, answer: str | Sequence[int], device: str = "CPU", **properties: Any
 ) -> LLMPipeline:
-    """Make a pipeline that answers everything with the same.
+    """Create a pipeline with the same answer to every prompt.
 
     Args:
         folder: an existing folder, to be written to.
-        answer: as for ``answering_core``.
+        answer: see ``answering_core``.
         device: "NPU" adds its limits.
         properties: of the pipeline.
     """

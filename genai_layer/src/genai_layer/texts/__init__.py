@@ -1,1 +1,1 @@
-"""Pipelines that read texts: for embeddings, and for ranking documents."""
+"""Pipelines for embeddings of texts, and for ranking documents."""

@@ -1,4 +1,4 @@
-"""A model that reads texts, from its folder to a request that is ready."""
+"""Compiled model of texts, with one request."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from genai_layer.runtimes import load_core
 from genai_layer.texts.encoding import EncodedTexts
 
 _DEFAULT_LENGTH = 1024
-"""Tokens of the longest text on an NPU if nothing is said, as in openvino_genai."""
+"""Default maximum number of tokens in a text on an NPU, as in openvino_genai."""
 
 _GRAIN = 64
-"""Lengths on an NPU are multiples of it."""
+"""Step of text lengths on an NPU."""
 
 
 class TextModel:
-    """A compiled model with one request, which reads a batch at a time.
+    """Compiled model with one request, which reads a batch per inference.
 
     Args:
-        folder: the model's.
+        folder: the model's folder.
         device: "NPU", "CPU" …
         properties: of the runtime, under OpenVINO's names; on NPU also MAX_PROMPT_LEN.
-        kind: the option of NPUW that says what is wanted of the model.
-        max_length: tokens of the longest text, if that is known.
-        core: a runtime, instead of the one that the device names.
+        kind: NPUW's option for the kind of model.
+        max_length: maximum number of tokens in a text, if it is known.
+        core: a runtime, instead of the device's.
 
     Raises:
         ModelError: the folder has no model, or a broken config.json.
@@ -68,10 +68,10 @@ class TextModel:
         self._inputs = _names(compiled)
 
     def start(self, texts: EncodedTexts) -> None:
-        """Begin to read a batch; ``wait`` ends it.
+        """Begin to read a batch; ``wait`` returns its output.
 
         Raises:
-            RuntimeFailure: the runtime does not take it.
+            RuntimeFailure: the runtime rejects the batch.
         """
         given = {
             "input_ids": texts.ids,
@@ -88,10 +88,10 @@ class TextModel:
             raise RuntimeFailure(str(error)) from error
 
     def wait(self, output: str) -> Array:
-        """Give an output of the batch, as a copy.
+        """Return a copy of an output of the batch.
 
         Raises:
-            RuntimeFailure: reading failed.
+            RuntimeFailure: the inference failed.
         """
         try:
             self._request.wait()
@@ -101,14 +101,14 @@ class TextModel:
 
 
 def _names(compiled: object) -> set[str]:
-    """The inputs of a compiled model."""
+    """Return the input names of a compiled model."""
     if not isinstance(compiled, ShowsInputs):
-        raise RuntimeFailure("the runtime does not say which inputs the model has")
+        raise RuntimeFailure("the runtime does not list the model's inputs (ShowsInputs)")
     return {name for port in compiled.inputs for name in port.get_names()}
 
 
 def _most_tokens(config: Mapping[str, Any]) -> int:
-    """As many as the default is, and the model has positions for."""
+    """Return the default number of tokens, limited to the model's positions."""
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or positions < _GRAIN:
         return _DEFAULT_LENGTH

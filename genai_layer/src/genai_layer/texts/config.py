@@ -1,4 +1,4 @@
-"""What the pipelines of texts may be told, with openvino_genai's names and defaults.
+"""Parameters of the pipelines of texts, with openvino_genai's names and defaults.
 
 Source: openvino_genai.TextEmbeddingPipeline.Config, TextRerankPipeline.Config.
 """
@@ -19,14 +19,14 @@ _Count = Annotated[int, Field(ge=1, strict=True)]
 
 
 class PoolingType(Enum):
-    """What of a text's hidden states becomes its embedding."""
+    """Reduction of a text's hidden states to its embedding."""
 
     CLS = 0
-    """That of the first token."""
+    """Hidden state of the first token."""
     MEAN = 1
-    """The mean over its tokens."""
+    """Mean over the text's tokens."""
     LAST_TOKEN = 2
-    """That of the last token."""
+    """Hidden state of the last token."""
 
 
 class _Config(BaseModel):
@@ -46,40 +46,40 @@ class _Config(BaseModel):
 
 
 class TextConfig(_Config):
-    """How texts become tokens.
+    """Parameters of tokenisation.
 
     Raises:
         ConfigError: a parameter is unknown, or has a wrong value.
     """
 
     max_length: _Count | None = None
-    """Tokens that are left of a longer text, special ones among them."""
+    """Maximum number of tokens, special ones included; longer texts are truncated."""
     pad_to_max_length: bool | None = None
-    """Whether shorter texts are padded to max_length, and not to the longest of a batch."""
+    """True to pad shorter texts to max_length, else to the longest of a batch."""
     padding_side: PaddingSide | None = None
-    """Where padding goes; the tokenizer's own side if nothing is said."""
+    """Padding side; the default is the tokenizer's."""
 
 
 class EmbeddingConfig(TextConfig):
     """Parameters of an embedding pipeline."""
 
     batch_size: _Count | None = None
-    """How many texts each call has; any if nothing is said."""
+    """Required number of texts per call; by default any."""
     pooling_type: PoolingType = PoolingType.CLS
-    """What of a text's hidden states becomes its embedding."""
+    """Reduction of a text's hidden states to its embedding."""
     normalize: bool = True
-    """Whether embeddings get the length 1."""
+    """True to scale embeddings to length 1."""
     query_instruction: str | None = None
-    """What is put before queries."""
+    """Prefix of queries."""
     embed_instruction: str | None = None
-    """What is put before documents."""
+    """Prefix of documents."""
 
 
 class RerankConfig(TextConfig):
     """Parameters of a reranking pipeline."""
 
     top_n: Annotated[int, Field(ge=0, strict=True)] = 3
-    """How many documents are given back, the best first."""
+    """Number of returned documents, the best first."""
 
 
 Config = TypeVar("Config", bound=TextConfig)
@@ -88,19 +88,19 @@ Config = TypeVar("Config", bound=TextConfig)
 def settle(
     kind: type[Config], config: Config | None, properties: Mapping[str, Any]
 ) -> tuple[Config, dict[str, Any]]:
-    """Give a pipeline's parameters, and what is left: properties of the runtime, upper case.
+    """Split properties into a pipeline's parameters, and properties of the runtime (upper case).
 
     Args:
-        kind: of the parameters.
+        kind: class of the parameters.
         config: the parameters, if they are not among the properties.
-        properties: as the caller gives them.
+        properties: the caller's keyword arguments.
 
     Raises:
-        ConfigError: a parameter is wrong, or given twice.
+        ConfigError: a parameter is invalid, or given twice.
     """
     own = {name: value for name, value in properties.items() if name in kind.model_fields}
     if config is not None and own:
-        raise ConfigError(f"{', '.join(own)}: parameters are in the config; leave one out")
+        raise ConfigError(f"{', '.join(own)}: given in addition to a config; pass one of both")
     rest = {name: value for name, value in properties.items() if name not in own}
     return kind(**own) if config is None else config.model_copy(), rest
 

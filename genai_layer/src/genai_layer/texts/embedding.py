@@ -1,4 +1,4 @@
-"""Texts in, embeddings out.
+"""Text embedding pipeline.
 
 Source: openvino_genai.TextEmbeddingPipeline.
 """
@@ -20,19 +20,19 @@ from genai_layer.texts.pooling import normalized, pool
 
 
 class TextEmbeddingPipeline(Exclusive):
-    """Makes vectors of texts.
+    """Pipeline that computes embeddings of texts.
 
     Args:
         models_path: a folder with ``openvino_model.xml`` and ``tokenizer.json``.
         device: "NPU", "CPU" …
-        config: the parameters; or give them by keyword.
-        core: a runtime, instead of the one that the device names.
-        properties: parameters, and, upper case, properties of the runtime. On NPU a text has
-            max_length tokens at most, or MAX_PROMPT_LEN.
+        config: the parameters; or pass them by keyword.
+        core: a runtime, instead of the device's.
+        properties: parameters and, in upper case, properties of the runtime. On NPU, texts have at
+            most max_length or MAX_PROMPT_LEN tokens.
 
     Raises:
-        ConfigError: a parameter is wrong, or given twice.
-        ModelError, PropertyError, RuntimeFailure: as ``LLMPipeline``.
+        ConfigError: a parameter is invalid, or given twice.
+        ModelError, PropertyError, RuntimeFailure: see ``LLMPipeline``.
     """
 
     Config = configs.EmbeddingConfig
@@ -55,48 +55,48 @@ class TextEmbeddingPipeline(Exclusive):
         self._running: EncodedTexts | None = None
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """Give the vector of each text; embed_instruction is put before it.
+        """Return the embedding of each text, prefixed with embed_instruction.
 
         Raises:
-            PromptError: there is no text, one without tokens, or not batch_size of them.
-            RuntimeFailure: the runtime cannot read them; on NPU one may be too long.
+            PromptError: the list is empty, a text has no tokens, or the count is not batch_size.
+            RuntimeFailure: the runtime cannot read the texts, e.g. because one is too long on NPU.
         """
         self.start_embed_documents_async(texts)
         return self.wait_embed_documents()
 
     def embed_query(self, text: str) -> list[float]:
-        """Give the vector of a query; query_instruction is put before it. It raises the same."""
+        """Return the embedding of a query, prefixed with query_instruction; errors as above."""
         self.start_embed_query_async(text)
         return self.wait_embed_query()
 
     def start_embed_documents_async(self, texts: Sequence[str]) -> None:
-        """Begin what ``wait_embed_documents`` ends."""
+        """Begin to embed documents; ``wait_embed_documents`` returns the embeddings."""
         before = self._config.embed_instruction or ""
         self._start([before + text for text in texts])
 
     def wait_embed_documents(self) -> list[list[float]]:
-        """Give the vectors of what was begun."""
+        """Return the embeddings of the documents that were started."""
         return self._wait().tolist()
 
     def start_embed_query_async(self, text: str) -> None:
-        """Begin what ``wait_embed_query`` ends."""
+        """Begin to embed a query; ``wait_embed_query`` returns the embedding."""
         self._start([(self._config.query_instruction or "") + text])
 
     def wait_embed_query(self) -> list[float]:
-        """Give the vector of what was begun."""
+        """Return the embedding of the query that was started."""
         return self._wait()[0].tolist()
 
     def _start(self, texts: Sequence[str]) -> None:
         wanted = self._config.batch_size
         if wanted is not None and len(texts) != wanted:
-            raise PromptError(f"{len(texts)} texts; batch_size is {wanted}")
+            raise PromptError(f"batch_size = {wanted}: the call has {len(texts)} texts")
         encoded = self._encoder.encode(texts)
         self._model.start(encoded)
         self._running = encoded
 
     def _wait(self) -> Array:
         if self._running is None:
-            raise PromptError("nothing was begun")
+            raise PromptError("nothing to wait for; call a start_embed_… method first")
         hidden = self._model.wait("last_hidden_state")
         vectors = pool(hidden, self._running.mask, self._config.pooling_type, self._encoder.left)
         return normalized(vectors) if self._config.normalize else vectors

@@ -1,4 +1,4 @@
-"""Texts, and pairs of them, as a batch of tokens."""
+"""Tokenisation of texts, or pairs of texts, into a batch."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from genai_layer.texts.config import TextConfig
 from genai_layer.tokenizer import Tokenizer
 
 Text = str | tuple[str, str]
-"""A text, or two that the tokenizer puts together."""
+"""A text, or a pair that the tokenizer joins."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """A batch: i64 [texts, tokens] each."""
+    """Batch of tokens: arrays i64 [texts, tokens]."""
 
     ids: Array
     mask: Array
     types: Array
-    """Which text of a pair a token is of."""
+    """Index, in its pair, of the text that a token belongs to."""
 
 
 class TextEncoder:
-    """Encodes batches as a configuration says.
+    """Encoder of batches according to a configuration.
 
     Args:
         tokenizer: the model's; it is not changed.
-        config: how long texts are, and where padding goes.
-        limit: tokens that are left where the configuration does not say; None leaves all.
+        config: lengths of texts, and the padding side.
+        limit: default maximum number of tokens; None for no limit.
     """
 
     def __init__(self, tokenizer: Tokenizer, config: TextConfig, limit: int | None = None) -> None:
@@ -42,21 +42,21 @@ class TextEncoder:
         self._tokenizer = _cutting(tokenizer, length)
         self._padding = max(tokenizer.get_pad_token_id(), 0)
         self.left = (config.padding_side or tokenizer.padding_side) == "left"
-        """Whether padding is before the texts."""
+        """True if padding precedes the texts."""
         self._width = 0
         if config.pad_to_max_length:
             if config.max_length is None:
-                raise ConfigError("pad_to_max_length: there is no max_length")
+                raise ConfigError("pad_to_max_length: max_length is not set; set it")
             self._width = config.max_length
 
     def encode(self, texts: Sequence[Text]) -> EncodedTexts:
         """Encode a batch.
 
         Raises:
-            PromptError: there is no text, or one without tokens.
+            PromptError: the batch is empty, or a text has no tokens.
         """
         if not texts:
-            raise PromptError("there are no texts")
+            raise PromptError("the list of texts is empty")
         try:
             encoded = self._tokenizer.encode_batch(list(texts))
         except Exception as error:  # the library raises plain Exception
@@ -75,7 +75,7 @@ class TextEncoder:
 
 
 def _cutting(tokenizer: Tokenizer, length: int | None) -> tokenizers.Tokenizer:
-    """A tokenizer that pads nothing, and leaves so many tokens of a text, special ones as well."""
+    """Return a tokenizer without padding that truncates texts, special tokens included."""
     settings = json.loads(tokenizer.to_json())
     cut = {"max_length": length, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
     settings |= {"padding": None, "truncation": None if length is None else cut}

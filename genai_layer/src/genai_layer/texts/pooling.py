@@ -1,4 +1,4 @@
-"""From hidden states of tokens to an embedding of a text.
+"""Pooling of the tokens' hidden states to an embedding of a text.
 
 Source: openvino_genai's postprocessing of embedding models (``text_embedding_utils``).
 """
@@ -11,17 +11,17 @@ from genai_layer.runtime import Array
 from genai_layer.texts.config import PoolingType
 
 _LEAST = 1e-12
-"""What nothing is divided by less than."""
+"""Smallest divisor."""
 
 
 def pool(hidden: Array, mask: Array, kind: PoolingType, left: bool) -> Array:
-    """Make one vector of each text's hidden states.
+    """Reduce each text's hidden states to one vector.
 
     Args:
         hidden: f32 [texts, tokens, channels].
-        mask: i64 [texts, tokens]; 1 where a token is of the text.
-        kind: which of them count.
-        left: whether padding is before the texts: then the last token of all is that of each.
+        mask: i64 [texts, tokens]; 1 at tokens of the text.
+        kind: the reduction.
+        left: True if padding precedes the texts: the last token of each is then the row's last.
 
     Returns:
         f32 [texts, channels].
@@ -37,6 +37,6 @@ def pool(hidden: Array, mask: Array, kind: PoolingType, left: bool) -> Array:
 
 
 def normalized(vectors: Array) -> Array:
-    """Give vectors [texts, channels] the length 1; what is 0 stays so."""
+    """Scale vectors [texts, channels] to length 1; zero vectors are unchanged."""
     squares = (vectors * vectors).sum(1, keepdims=True)
     return (vectors / np.sqrt(np.maximum(squares, _LEAST))).astype(vectors.dtype)

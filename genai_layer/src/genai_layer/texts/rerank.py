@@ -1,4 +1,4 @@
-"""A query and documents in, the documents that fit best out.
+"""Text reranking pipeline.
 
 Source: openvino_genai.TextRerankPipeline.
 """
@@ -22,26 +22,26 @@ from genai_layer.texts.encoding import Text, TextEncoder
 from genai_layer.tokenizer import Tokenizer
 
 _DECODER = "qwen3"
-"""The model_type whose queries and documents are joined as text, and that may say yes or no."""
+"""The model_type that reads query and document as one text, and whose logits rate yes and no."""
 
 _ANSWERS = ("no", "yes")
 
 
 class TextRerankPipeline(Exclusive):
-    """Ranks documents by how well they fit a query.
+    """Pipeline that ranks documents by their relevance to a query.
 
     Args:
         models_path: a folder with ``openvino_model.xml`` and ``tokenizer.json``: a cross-encoder,
-            or a Qwen3 reranker, whose query and documents must be written as it wants them.
+            or a Qwen3 reranker, whose query and documents the caller writes in its format.
         device: "NPU", "CPU" …
-        config: the parameters; or give them by keyword.
-        core: a runtime, instead of the one that the device names.
-        properties: parameters, and, upper case, properties of the runtime. On NPU a text has
-            max_length tokens at most, or MAX_PROMPT_LEN.
+        config: the parameters; or pass them by keyword.
+        core: a runtime, instead of the device's.
+        properties: parameters and, in upper case, properties of the runtime. On NPU, texts have at
+            most max_length or MAX_PROMPT_LEN tokens.
 
     Raises:
-        ConfigError: a parameter is wrong, or given twice.
-        ModelError, PropertyError, RuntimeFailure: as ``LLMPipeline``.
+        ConfigError: a parameter is invalid, or given twice.
+        ModelError, PropertyError, RuntimeFailure: see ``LLMPipeline``.
     """
 
     Config = configs.RerankConfig
@@ -66,17 +66,17 @@ class TextRerankPipeline(Exclusive):
         self._running = False
 
     def rerank(self, query: str, documents: Sequence[str]) -> list[tuple[int, float]]:
-        """Give the numbers and scores of the top_n best documents, the best first.
+        """Return the indices and scores of the top_n best documents, the best first.
 
         Raises:
-            PromptError: there is no document.
-            RuntimeFailure: the runtime cannot read them; on NPU one may be too long.
+            PromptError: the list of documents is empty.
+            RuntimeFailure: the runtime cannot read the texts, e.g. because one is too long on NPU.
         """
         self.start_rerank_async(query, documents)
         return self.wait_rerank()
 
     def start_rerank_async(self, query: str, documents: Sequence[str]) -> None:
-        """Begin what ``wait_rerank`` ends."""
+        """Begin to rank documents; ``wait_rerank`` returns the ranks."""
         texts: list[Text] = [
             query + document if self._joins else (query, document) for document in documents
         ]
@@ -84,29 +84,29 @@ class TextRerankPipeline(Exclusive):
         self._running = True
 
     def wait_rerank(self) -> list[tuple[int, float]]:
-        """Give the ranks of what was begun."""
+        """Return the ranks of the documents that were started."""
         if not self._running:
-            raise PromptError("nothing was begun")
+            raise PromptError("nothing to wait for; call start_rerank_async first")
         scores = self._scores(self._model.wait("logits"))
-        # Of equal scores the first document comes first.
+        # Documents of equal score keep their order.
         best = np.argsort(-scores, kind="stable")[: self._config.top_n]
         return [(int(number), float(scores[number])) for number in best]
 
     def _scores(self, logits: Array) -> Array:
-        """From 0 to 1, f32 [texts].
+        """Convert logits to scores from 0 to 1, f32 [texts].
 
         Raises:
-            ModelError: the model gives something else than scores.
+            ModelError: the output has no shape of scores.
         """
-        if logits.ndim == 3:  # a language model: of the last token
+        if logits.ndim == 3:  # a language model: use the last token
             if not self._answers:
-                raise ModelError("a language model that ranks must be Qwen3 (config.json)")
+                raise ModelError("config.json: a language model that ranks must be Qwen3")
             return _softmax(logits[:, -1, self._answers])[:, 1]
         if logits.ndim == 2 and logits.shape[1] == 1:
             return 1 / (1 + np.exp(-logits[:, 0]))
         if logits.ndim == 2:
             return _softmax(logits)[:, 1]
-        raise ModelError(f"logits {list(logits.shape)} are no scores of texts")
+        raise ModelError(f"logits {list(logits.shape)} are not scores [texts, 1] or [texts, 2]")
 
 
 def _softmax(values: Array) -> Array:
@@ -115,13 +115,13 @@ def _softmax(values: Array) -> Array:
 
 
 def _answers(tokenizer: Tokenizer) -> list[int]:
-    """The tokens whose logits count.
+    """Return the tokens whose logits are the scores.
 
     Raises:
-        ModelError: there are none.
+        ModelError: the tokenizer lacks one of them.
     """
     known = tokenizer.get_vocab()
     missing = [word for word in _ANSWERS if word not in known]
     if missing:
-        raise ModelError(f"the tokenizer has no token {' or '.join(missing)}, which Qwen3 says")
+        raise ModelError(f"the tokenizer lacks {' and '.join(missing)}, which Qwen3 rerankers need")
     return [known[word] for word in _ANSWERS]

@@ -1,17 +1,17 @@
-"""npu-chat: talk to a language model in the terminal.
+"""npu-chat: chat with a language model in the terminal.
 
 MODEL is a folder with an OpenVINO IR or a Hugging Face model.
 
 Examples:
-    npu-chat models/demo                                    chat; /help shows the commands
+    npu-chat models/demo                                    chat; /help lists the commands
     npu-chat models/demo --prompt "What is an NPU?"         one answer
-    npu-chat models/demo --prompt "…" --stats               and how fast it was
+    npu-chat models/demo --prompt "…" --stats               one answer, and its statistics
     npu-chat models/demo -c MAX_PROMPT_LEN=256 -c CACHE_DIR=cache
-                                                            options of the pipeline and below
+                                                            properties of pipeline and runtime
     npu-chat models/demo --adapter mine.safetensors --adapter other.safetensors=0.5
-                                                            with LoRA adapters, at alphas
+                                                            LoRA adapters with alphas
     npu-chat models/demo --device CPU                       the real OpenVINO, if installed
-    echo "What is a blob?" | npu-chat models/demo           questions from a pipe, one a line
+    echo "What is a blob?" | npu-chat models/demo           questions from a pipe, one per line
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from genai_layer.results import DecodedResults
 from genai_layer.tools.terminal import Command, progress, run, set_up_log, utf8
 
 HELP = """\
-/help   this text
+/help   show this text
 /reset  forget the conversation
-/stats  how fast the last answer was
-/quit   leave (Ctrl+D does, too); Ctrl+C ends an answer
+/stats  show statistics of the last answer
+/quit   leave (also Ctrl+D); Ctrl+C ends an answer
 """
 
 
@@ -46,13 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool.
 
     Returns:
-        0; 2 if the request cannot be served; 130 if a single answer was interrupted.
+        0; 2 after an error; 130 if a single answer was interrupted.
     """
     return run(_chat, argv, GenAIError)
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Read KEY=VALUE; whole numbers and YES/NO-like words become what they mean."""
+    """Read KEY=VALUE; the value is an integer, true or false, or a string."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise click.BadParameter(f"{text!r} is not KEY=VALUE")
@@ -77,15 +77,15 @@ def _adapter(text: str) -> tuple[str, float]:
 @click.command("npu-chat", cls=Command, help=__doc__)
 @click.argument("model")
 @click.option("--device", default="NPU", help="device (default NPU)")
-@click.option("--prompt", type=utf8, metavar="TEXT", help="answer this and end")
-@click.option(
-    "--system", type=utf8, metavar="TEXT", default="", help="instructions that come first"
-)
-@click.option("--stats", is_flag=True, help="show a table after the answer")
-@click.option("--max-new-tokens", type=int, help="end an answer after so many tokens")
-@click.option("--temperature", type=float, help="sample; below 1 is more certain")
+@click.option("--prompt", type=utf8, metavar="TEXT", help="answer one prompt and exit")
+@click.option("--system", type=utf8, metavar="TEXT", default="", help="system message")
+@click.option("--stats", is_flag=True, help="show statistics after the answer")
+@click.option("--max-new-tokens", type=int, help="maximum number of tokens in an answer")
+@click.option("--temperature", type=float, help="sample; values below 1 sharpen the distribution")
 @click.option("--top-k", type=int, help="sample among the k likeliest tokens")
-@click.option("--top-p", type=float, help="sample among the likeliest of this sum")
+@click.option(
+    "--top-p", type=float, help="sample among the likeliest tokens up to this probability"
+)
 @click.option("--seed", "rng_seed", type=int, help="sample with this seed")
 @click.option(
     "--adapter",
@@ -93,7 +93,7 @@ def _adapter(text: str) -> tuple[str, float]:
     metavar="FILE[=ALPHA]",
     type=_adapter,
     multiple=True,
-    help="a LoRA adapter, a safetensors file; repeatable",
+    help="LoRA adapter (safetensors file); repeatable",
 )
 @click.option(
     "-c",
@@ -101,7 +101,7 @@ def _adapter(text: str) -> tuple[str, float]:
     metavar="KEY=VALUE",
     type=_setting,
     multiple=True,
-    help="a property, e.g. MAX_PROMPT_LEN=256 or INFERENCE_PRECISION_HINT=f32; repeatable",
+    help="property, e.g. MAX_PROMPT_LEN=256 or INFERENCE_PRECISION_HINT=f32; repeatable",
 )
 def _chat(
     model: str,
@@ -129,12 +129,12 @@ def _chat(
 
 
 class Chat:
-    """A conversation in the terminal.
+    """Conversation in the terminal.
 
     Args:
-        pipe: answers.
-        config: how it generates.
-        system: instructions that come first.
+        pipe: the pipeline.
+        config: generation parameters.
+        system: system message; may be empty.
     """
 
     def __init__(self, pipe: LLMPipeline, config: GenerationConfig, system: str) -> None:
@@ -144,11 +144,11 @@ class Chat:
         self._history = self._new_history()
 
     def converse(self) -> None:
-        """Answer questions until there are no more."""
+        """Answer questions until the input ends."""
         interactive = sys.stdin.isatty()
         if interactive:
             _enable_line_editing()
-            sys.stdout.write("Ask something; /help shows the commands.\n")
+            sys.stdout.write("Ask a question; /help lists the commands.\n")
         while True:
             try:
                 line = input("> " if interactive else "").strip()
@@ -161,10 +161,10 @@ class Chat:
                 self._obey(line, interactive)
 
     def answer(self, question: str) -> None:
-        """Answer a question, the words streaming as they come.
+        """Answer a question; the text is streamed to the terminal.
 
         Raises:
-            GenAIError: it cannot be answered; the conversation stays as it was.
+            GenAIError: the generation failed; the conversation is unchanged.
         """
         turn = {"role": "user", "content": question}
         asked = ChatHistory([*self._history.get_messages(), turn])
@@ -178,7 +178,7 @@ class Chat:
     def stats(self) -> str:
         """Describe the last answer as a table."""
         if self._results is None:
-            return "nothing was answered yet\n"
+            return "no answer yet\n"
         return _table(self._results, self._pipe.execution_report())
 
     def _obey(self, line: str, interactive: bool) -> None:
@@ -189,12 +189,12 @@ class Chat:
         elif line == "/stats":
             sys.stdout.write(self.stats())
         elif line.startswith("/"):
-            sys.stdout.write(f"unknown command {line}; /help shows the commands\n")
+            sys.stdout.write(f"unknown command {line}; /help lists the commands\n")
         else:
             self._answer_line(line, interactive)
 
     def _answer_line(self, line: str, interactive: bool) -> None:
-        """In a terminal neither Ctrl+C nor a question too long ends the conversation."""
+        """Answer a question; in a terminal, Ctrl+C or an error does not end the conversation."""
         try:
             self.answer(line)
         except KeyboardInterrupt:
@@ -217,15 +217,15 @@ def _show(text: str) -> None:
 
 
 def _properties(settings: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Collect the properties that -c gives.
+    """Collect the properties of -c.
 
     Raises:
-        PropertyError: one is given twice.
+        PropertyError: a property is given twice.
     """
     properties: dict[str, Any] = {}
     for name, value in settings:
         if name in properties:
-            raise PropertyError(f"-c {name} is given twice; leave one out")
+            raise PropertyError(f"-c {name}: given twice; leave one out")
         properties[name] = value
     return properties
 
@@ -242,7 +242,7 @@ def _generation_config(
 
 
 def _enable_line_editing() -> None:
-    """Let the cursor keys work, where Python has readline."""
+    """Enable the cursor keys, if Python has readline."""
     try:
         import readline  # noqa: F401  # pyright: ignore[reportUnusedImport] (it changes input())
     except ImportError:
@@ -250,7 +250,7 @@ def _enable_line_editing() -> None:
 
 
 def _table(results: DecodedResults, report: Mapping[str, str]) -> str:
-    """Describe a generation of one text; the report has the runtime's own facts, shown first."""
+    """Return statistics of a generation of one text as a table; the runtime's facts come first."""
     metrics = results.perf_metrics
     rows = {
         **report,

@@ -1,7 +1,7 @@
-"""A command in the terminal: click, streams that may be closed or full, progress, and the log.
+"""Terminal commands: click, closed or full streams, progress, and the log.
 
-The layers below have the same for their commands (``driver_layer.support.command``); nothing of
-them is imported here.
+The other layers have an equivalent module, ``driver_layer.support.command``, which this layer does
+not import.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _PATIENCE = 1.0
 """Seconds before progress is shown."""
 
 VARIABLE = "NPU_LOG"
-"""Chooses what is logged to stderr: a level, or layers with levels (compiler:debug,npuw:info)."""
+"""Sets the log on stderr: a level, or layers with levels (compiler:debug,npuw:info)."""
 
 
 class Command(click.Command):
-    """A command whose help and epilog (examples) are shown as they are written."""
+    """Command whose help and epilog (examples) are printed unchanged."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
@@ -39,11 +39,11 @@ class Command(click.Command):
         formatter.write(f"\n{self.epilog}" if self.epilog else "")
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """Name the options that show the help."""
+        """Return the names of the help option."""
         return ["-h", "--help"]
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Print the help as output: click would write UTF-8 to streams of other encodings."""
+        """Return the help option; it prints to sys.stdout, as click would always write UTF-8."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _print_help
@@ -57,16 +57,16 @@ def run(
 ) -> int:
     """Run a command; return its exit code.
 
-    That is 2 if its output could not be written, 130 if it was interrupted, and 0 if its reader,
-    such as head, has seen enough.
+    The code is 2 if the output could not be written, 130 after an interrupt, and 0 if the reader of
+    the output, such as head, closed the pipe.
 
     Args:
-        command: with its name.
-        argv: arguments; those of the process if not given.
-        expected: errors of input, told in a line, with exit code 2.
+        command: the command; errors are printed under its name.
+        argv: arguments; by default those of the process.
+        expected: input errors, printed in one line, with exit code 2.
 
     Raises:
-        SystemExit: the command line is wrong, or asks for help.
+        SystemExit: the command line is invalid, or requests help.
     """
     name = command.name or ""
     with _usable_streams():
@@ -97,10 +97,10 @@ def run(
 
 
 def utf8(argument: str) -> str:
-    """Return an argument of the command line as UTF-8, whatever the locale takes it for.
+    """Return an argument of the command line decoded as UTF-8, independent of the locale.
 
-    In a C locale Python keeps each byte above 127 as a lone surrogate. An argument that is no UTF-8
-    is returned as it is.
+    In a C locale Python keeps each byte above 127 as a lone surrogate. An argument that is not
+    UTF-8 is returned unchanged.
     """
     try:
         return os.fsencode(argument).decode("utf-8")
@@ -110,11 +110,11 @@ def utf8(argument: str) -> str:
 
 @contextlib.contextmanager
 def progress(what: str) -> Generator[None]:
-    """Show a line with the elapsed time on a terminal's stderr, from the second second on."""
+    """Show a line with the elapsed time on a terminal's stderr, after the first second."""
     if not sys.stderr.isatty():
         yield
         return
-    # Imported here: no other use of a command needs rich.
+    # Imported here: nothing else in a command needs rich.
     from rich.console import Console
     from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
@@ -132,13 +132,13 @@ def progress(what: str) -> Generator[None]:
 
 
 def set_up_log(chosen: str | None = None) -> None:
-    """Log what NPU_LOG says, or ``chosen``; words that say nothing are reported and left out."""
+    """Set up the log of NPU_LOG, or of ``chosen``; invalid entries are reported and skipped."""
     words = (os.environ.get(VARIABLE, "") if chosen is None else chosen).split(",")
     levels = logging.getLevelNamesMapping()
     for word in filter(None, (word.strip() for word in words)):
         layer, _, level = word.rpartition(":")
         if level.upper() not in levels:
-            sys.stderr.write(f"{VARIABLE}: {word!r} is no level like info, nor layer:level\n")
+            sys.stderr.write(f"{VARIABLE}: {word!r} is neither a level like info nor layer:level\n")
             continue
         logging.basicConfig(format="%(name)s: %(message)s")
         name = layer if not layer or layer.endswith("_layer") else f"{layer}_layer"
@@ -146,7 +146,7 @@ def set_up_log(chosen: str | None = None) -> None:
 
 
 def complain(name: str, message: str) -> int:
-    """Write a line to stderr, if anybody reads it, under a command's name; return exit code 2."""
+    """Write a line to stderr under a command's name, if possible; return exit code 2."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{name}: {message}\n")
     return 2
@@ -167,17 +167,17 @@ def _show_usage(error: click.UsageError) -> NoReturn:
 
 
 def _discard_output() -> None:
-    """Drop output that could not be written: the end of the process would try again."""
+    """Drop output that could not be written; Python would write it again at exit."""
     with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @contextlib.contextmanager
 def _usable_streams() -> Generator[None]:
-    """Replace streams that are closed; let output have characters that its encoding has not."""
+    """Replace closed streams; escape output characters that the encoding lacks."""
     kept = sys.stdin, sys.stdout, sys.stderr
     with contextlib.ExitStack() as opened:
-        # A closed one is None; the next file to be opened would get its number.
+        # A closed stream is None; the next opened file would get its descriptor.
         sys.stdin, output, sys.stderr = (
             cast(TextIO, opened.enter_context(open(os.devnull, mode))) if stream is None else stream
             for stream, mode in zip(kept, "rww", strict=True)
@@ -189,7 +189,7 @@ def _usable_streams() -> Generator[None]:
             ascii_only = codecs.lookup(given.encoding).name == "ascii"
             given.reconfigure(encoding="utf-8" if ascii_only else None, errors="replace")
         if isinstance(output, io.TextIOWrapper):
-            # In UTF-8 surrogates stand for bytes of a file's name, and are written as these.
+            # In UTF-8, surrogates stand for bytes of a file name and are written as those bytes.
             utf8 = output.encoding.lower().startswith("utf")
             if output.errors == "strict" or (output.errors == "surrogateescape" and not utf8):
                 output.reconfigure(errors="backslashreplace")

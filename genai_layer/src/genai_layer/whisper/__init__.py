@@ -2,12 +2,12 @@
 
     features            audio to a spectrogram
     generation_config   parameters: language, task, timestamps
-    timestamps          which tokens are times, where they may be, what they cut a text into
+    timestamps          timestamp tokens: constraints on logits, and segments of a text
     decoder             one window of audio to tokens
-    folder              what a model's folder says
-    properties          what is special about the device NPU
-    pipeline            windows one after the other, and the text of all
-    results             what comes of it
+    folder              files of a model folder
+    properties          properties of the encoder and the decoder on device NPU
+    pipeline            transcription of all windows in order
+    results             results of a transcription
 
 Source: openvino_genai.WhisperPipeline.
 """

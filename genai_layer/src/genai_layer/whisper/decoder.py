@@ -1,4 +1,4 @@
-"""One window of audio to tokens."""
+"""Decoder: one window of audio to tokens."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from genai_layer.whisper.timestamps import constrain_timestamps
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a window's text is, the token that ends it included."""
+    """Tokens of a window, including the end-of-text token."""
 
     tokens: list[int]
     status: StreamingStatus
 
 
 class Decoder:
-    """Writes down what is in windows of audio.
+    """Decoder of audio windows.
 
     Args:
-        request: of the decoder's model.
-        positions: tokens that a prompt and its text have together.
-        raw: takes the measurements.
+        request: request of the decoder model.
+        positions: maximum number of tokens in prompt and text together.
+        raw: collects the measurements.
     """
 
     def __init__(self, request: InferRequest, positions: int, raw: RawPerfMetrics) -> None:
@@ -42,7 +42,7 @@ class Decoder:
         self._raw = raw
 
     def detect_language(self, states: Array, config: WhisperGenerationConfig) -> str:
-        """Give the language that is likeliest, as ``lang_to_id`` calls it.
+        """Return the likeliest language, as a key of ``lang_to_id``.
 
         Raises:
             RuntimeFailure: the runtime failed.
@@ -59,14 +59,14 @@ class Decoder:
         timestamps: bool,
         sink: Callable[[int], StreamingStatus],
     ) -> Decoded:
-        """Write down one window.
+        """Decode one window.
 
         Args:
-            states: what the encoder made of it.
-            prompt: language, task and what was before.
-            config: validated.
-            timestamps: whether times are tokens of the text.
-            sink: gets each token; what it says may end the text.
+            states: hidden states of the encoder.
+            prompt: language, task and context tokens.
+            config: validated parameters.
+            timestamps: True if the text contains timestamp tokens.
+            sink: receives each token; its status may end the text.
 
         Raises:
             RuntimeFailure: the runtime failed.
@@ -89,7 +89,7 @@ class Decoder:
             logits = self._infer([token], states)
 
     def reset(self) -> None:
-        """Forget the window before.
+        """Reset the state.
 
         Raises:
             RuntimeFailure: the runtime failed.
@@ -116,11 +116,11 @@ class Decoder:
 
 
 class TokenText:
-    """Hands tokens on as text, as it becomes complete.
+    """Adapter that decodes tokens and passes complete text to a sink.
 
     Args:
-        decode: ids to text.
-        sink: gets both.
+        decode: returns the text of ids.
+        sink: receives tokens and text.
     """
 
     def __init__(self, decode: Callable[[list[int]], str], sink: Sink) -> None:
@@ -128,16 +128,16 @@ class TokenText:
         self._sink = sink
 
     def __call__(self, token: int) -> StreamingStatus:
-        """Take a token; what the caller's streamer says of it."""
+        """Receive a token; return the status of the caller's streamer."""
         return self._sink.write(token, self._detokenizer.add(token))
 
     def end(self) -> None:
-        """There are no more."""
+        """Pass on the remaining text."""
         self._sink.end(self._detokenizer.flush())
 
 
 def _suppressed(logits: Logits, history: TokenHistory, config: WhisperGenerationConfig) -> Logits:
-    """Forbid what no text has, or none begins with."""
+    """Forbid suppressed tokens, and at the beginning those that no text begins with."""
     first = () if history.generated else config.begin_suppress_tokens
     forbidden = [*config.suppress_tokens, *first]
     allowed = logits.copy()

@@ -1,4 +1,4 @@
-"""Audio to a spectrogram on the scale that people hear by (log-mel), as Whisper wants it.
+"""Log-mel spectrogram of audio, Whisper's input.
 
 Source: openvino_genai's WhisperFeatureExtractor; Slaney's mel scale, with filters of equal area.
 """
@@ -19,54 +19,54 @@ Audio = npt.NDArray[np.float32]
 """Samples from -1 to 1."""
 
 _HIGHEST = 8000.0
-"""Hertz, up to which filters reach."""
+"""Upper frequency limit of the filters in hertz."""
 
 _LINEAR_HERTZ, _LINEAR_MEL = 1000.0, 15.0
-"""Where the scale goes from linear to logarithmic."""
+"""Frequency at which the scale changes from linear to logarithmic."""
 
 _STEP = np.log(6.4) / 27.0
 _SILENCE = 1e-10
 _RANGE = 8.0
-"""Powers of ten below the loudest that are told apart."""
+"""Dynamic range in powers of ten below the loudest value."""
 
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """How audio becomes a spectrogram: a folder's ``preprocessor_config.json``."""
+    """Parameters of the spectrogram, from a folder's ``preprocessor_config.json``."""
 
     feature_size: int = 80
-    """Rows: filters."""
+    """Number of filters, the rows of the spectrogram."""
     sampling_rate: int = 16000
     hop_length: int = 160
-    """Samples from a frame to the next."""
+    """Samples from one frame to the next."""
     n_fft: int = 400
-    """Samples of a frame."""
+    """Samples per frame."""
     chunk_length: int = 30
-    """Seconds that the encoder hears at once."""
+    """Seconds of audio per window of the encoder."""
     n_samples: int = 480000
     nb_max_frames: int = 3000
 
     @staticmethod
     def from_file(path: Path) -> FeatureExtractor:
-        """Read the file; what it does not say is Whisper's.
+        """Read the file; missing entries have Whisper's values.
 
         Raises:
-            ModelError: it is no JSON object, or a number is none.
+            ModelError: the file is not a JSON object, or a value is not a positive integer.
         """
         defaults = {each.name: int(str(each.default)) for each in fields(FeatureExtractor)}
         return FeatureExtractor(**read_counts(path, defaults))
 
     def extract(self, audio: Audio) -> npt.NDArray[np.float32]:
-        """Make the spectrogram, f32 [feature_size, frames]; at least one window's.
+        """Compute the spectrogram, f32 [feature_size, frames], of at least one window.
 
         Raises:
-            PromptError: there is too little audio for a frame.
+            PromptError: the audio is too short for a frame.
         """
         edge = self.n_fft // 2
         if audio.ndim != 1 or len(audio) <= edge:
             raise PromptError(
-                f"raw_speech has the shape {list(audio.shape)}; give more than {edge} samples of "
-                f"{self.sampling_rate} Hz, one after the other"
+                f"raw_speech has the shape {list(audio.shape)}; pass more than {edge} samples of "
+                f"{self.sampling_rate} Hz in one dimension"
             )
         frames = max(len(audio), self.n_samples) // self.hop_length
         padded = np.zeros((frames - 1) * self.hop_length + self.n_fft + edge, np.float32)
@@ -86,7 +86,7 @@ class FeatureExtractor:
 
     @cached_property
     def _filters(self) -> npt.NDArray[np.float64]:
-        """Triangles over the frequencies of a frame, [feature_size, n_fft / 2 + 1]."""
+        """Triangular filters over a frame's frequencies, [feature_size, n_fft / 2 + 1]."""
         frequencies = np.linspace(0, self.sampling_rate // 2, 1 + self.n_fft // 2)
         corners = _hertz(np.linspace(0, _mel(_HIGHEST), self.feature_size + 2))[:, None]
         left, middle, right = corners[:-2], corners[1:-1], corners[2:]
@@ -96,7 +96,7 @@ class FeatureExtractor:
 
 
 def window(features: npt.NDArray[np.float32], begin: int, frames: int) -> Audio:
-    """Cut what the encoder hears at once, f32 [1, feature_size, frames], zeros behind the end."""
+    """Return one window of the encoder, f32 [1, feature_size, frames], padded with zeros."""
     cut = features[:, begin : begin + frames]
     return np.pad(cut, [(0, 0), (0, frames - cut.shape[1])])[None]
 

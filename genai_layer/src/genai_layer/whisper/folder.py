@@ -1,4 +1,4 @@
-"""What the folder of an exported Whisper says."""
+"""Files of an exported Whisper's folder."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from genai_layer.whisper.generation_config import WhisperGenerationConfig
 
 @dataclass(frozen=True, slots=True)
 class WhisperFolder:
-    """A model's files, read."""
+    """Paths and parameters from a model folder."""
 
     encoder: Path
     decoder: Path
     features: FeatureExtractor
     config: WhisperGenerationConfig
     source_positions: int
-    """Frames that the encoder gives for a window."""
+    """Number of frames that the encoder returns for a window."""
     target_positions: int
-    """Tokens that a prompt and its text have together."""
+    """Maximum number of tokens in prompt and text together."""
 
     @staticmethod
     def read(folder: Path, tokenizer: Tokenizer) -> WhisperFolder:
         """Read a folder; the tokenizer may add the end-of-text id.
 
         Raises:
-            ModelError: something is missing or broken.
+            ModelError: a file is missing or broken.
         """
         parts = [folder / f"openvino_{part}_model.xml" for part in ("encoder", "decoder")]
         for part in parts:

@@ -1,6 +1,6 @@
-"""Parameters of speech recognition, beside those of any generation.
+"""Parameters of speech recognition, in addition to those of any generation.
 
-Source: openvino_genai.WhisperGenerationConfig. Timestamps of words are not supported yet.
+Source: openvino_genai.WhisperGenerationConfig. Word timestamps are not supported yet.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ Token = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
 class WhisperGenerationConfig(GenerationConfig):
-    """How to write down what is said."""
+    """Parameters of a transcription."""
 
     decoder_start_token_id: Token = 50258
     pad_token_id: Token = 50257
     translate_token_id: Token = 50358
     transcribe_token_id: Token = 50359
     prev_sot_token_id: Token = 50361
-    """Before what was said before."""
+    """Token before the context (previous text)."""
     no_timestamps_token_id: Token = 50363
-    """The token before the first time."""
+    """Token for "no timestamps"; timestamp tokens follow it in the vocabulary."""
     max_initial_timestamp_index: Annotated[int, Field(ge=0)] = 50
-    """The latest time, in steps, at which a text may begin."""
+    """Latest timestamp, in steps, at which a text may begin."""
     is_multilingual: bool = True
     language: str | None = None
-    """"en" or "<|en|>"; None is heard from the audio."""
+    """"en" or "<|en|>"; None detects the language from the audio."""
     lang_to_id: dict[str, Token] = Field(default_factory=dict[str, int])
-    """Tokens by what they are called: "<|en|>"."""
+    """Language tokens by name, e.g. "<|en|>"."""
     task: Literal["transcribe", "translate"] | None = None
     return_timestamps: bool = False
     word_timestamps: Literal[False] = False
     initial_prompt: str | None = None
-    """What the first window's text goes on from, e.g. names as they are to be spelt."""
+    """Context of the first window's text, e.g. names and their spelling."""
     hotwords: str | None = None
-    """The same for every window."""
+    """Context of every window's text."""
     begin_suppress_tokens: list[Token] = Field(default_factory=list[int])
-    """Tokens that no text begins with."""
+    """Tokens that are forbidden at the beginning of a text."""
     suppress_tokens: list[Token] = Field(default_factory=list[int])
-    """Tokens that no text has."""
+    """Tokens that are forbidden everywhere."""
     apply_chat_template: bool = False
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
-        """Read a Hugging Face ``generation_config.json``; what is not of ours is left out.
+        """Read a Hugging Face ``generation_config.json``; unknown entries are ignored.
 
         Raises:
-            ModelError: it is no JSON object, or a value has a wrong type.
+            ModelError: the file is not a JSON object, or a value has a wrong type.
         """
         config = super().from_file(path)
         tasks: object = read_object(path).get("task_to_id")
@@ -68,24 +68,24 @@ class WhisperGenerationConfig(GenerationConfig):
 
     @property
     def first_timestamp(self) -> int:
-        """The token of the time 0."""
+        """Token of the timestamp 0."""
         return self.no_timestamps_token_id + 1
 
     @property
     def task_token_id(self) -> int:
-        """The token of what is to be done."""
+        """Token of the task."""
         return self.translate_token_id if self.task == "translate" else self.transcribe_token_id
 
     def language_token_id(self, language: str) -> int:
-        """Give a language's token.
+        """Return a language's token.
 
         Raises:
-            ConfigError: the model has no such language.
+            ConfigError: the model does not support the language.
         """
         name = language if language.startswith("<|") else f"<|{language}|>"
         if name not in self.lang_to_id:
             known = ", ".join(sorted(each.strip("<|>") for each in self.lang_to_id))
-            raise ConfigError(f"language = {language!r}: the model knows {known or 'none'}")
+            raise ConfigError(f"language = {language!r}: the model supports {known or 'none'}")
         return self.lang_to_id[name]
 
     def _problems(self) -> list[tuple[bool, str]]:
@@ -96,7 +96,7 @@ class WhisperGenerationConfig(GenerationConfig):
             *super()._problems(),
             (
                 self.is_multilingual and not self.lang_to_id,
-                "lang_to_id is empty: begin with the pipeline's get_generation_config()",
+                "lang_to_id is empty; start from the pipeline's get_generation_config()",
             ),
             (
                 not self.is_multilingual and named,

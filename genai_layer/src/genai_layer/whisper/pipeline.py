@@ -1,7 +1,7 @@
-"""The pipeline: audio in, text out.
+"""Speech recognition pipeline.
 
-How it works. The spectrogram is heard window by window (30 seconds). Where there are several, times
-are always asked for: the next window begins where the last whole part of a text ended.
+How it works. The spectrogram is read window by window (30 seconds). Long audio always generates
+timestamps, as the next window begins at the end of the last complete segment.
 
 Source: openvino_genai.WhisperPipeline.
 """
@@ -35,22 +35,22 @@ from genai_layer.whisper.results import WhisperDecodedResultChunk, WhisperDecode
 from genai_layer.whisper.timestamps import Segment, cut_segments
 
 RawSpeech = Sequence[float] | npt.NDArray[np.floating[Any]]
-"""Samples from -1 to 1, at the rate that the model hears (16 kHz)."""
+"""Samples from -1 to 1, at the model's sampling rate (16 kHz)."""
 
 
 class WhisperPipeline(Exclusive):
-    """Writes down what is said.
+    """Transcription of speech.
 
     Args:
         models_path: a folder with ``openvino_encoder_model.xml``, ``openvino_decoder_model.xml``
             and ``tokenizer.json``.
         device: e.g. "NPU" or "CPU".
-        core: a runtime, instead of the one that the device names.
-        properties: for the runtime, under OpenVINO's names. On NPU, MAX_PROMPT_LEN (4) is what
-            initial_prompt and hotwords have to fit, with up to four tokens more.
+        core: a runtime, instead of the device's.
+        properties: of the runtime, under OpenVINO's names. On NPU, MAX_PROMPT_LEN (4) limits the
+            prompt: initial_prompt, hotwords, and up to four further tokens.
 
     Raises:
-        ModelError: the folder lacks something, or something in it is broken.
+        ModelError: the folder lacks a file, or one of its files is broken.
         PropertyError: a property or the device is unknown.
         RuntimeFailure: the runtime cannot compile the model.
     """
@@ -84,18 +84,18 @@ class WhisperPipeline(Exclusive):
         self._load_time = watch.microseconds() / 1000
 
     def get_tokenizer(self) -> Tokenizer:
-        """Give the tokenizer."""
+        """Return the tokenizer."""
         return self._tokenizer
 
     def get_generation_config(self) -> WhisperGenerationConfig:
-        """Give a copy of the default parameters."""
+        """Return a copy of the default parameters."""
         return self._config.model_copy(deep=True)
 
     def set_generation_config(self, config: WhisperGenerationConfig) -> None:
-        """Set the default parameters; an end-of-text id and languages that they lack are kept.
+        """Set the default parameters; missing stop tokens and languages are the previous ones.
 
         Raises:
-            ConfigError: they contradict one another; the old ones stay.
+            ConfigError: the parameters contradict each other; the previous ones stay.
         """
         self._config = self._effective(config, {})
 
@@ -107,18 +107,18 @@ class WhisperPipeline(Exclusive):
         streamer: Streamer = None,
         **kwargs: Any,
     ) -> WhisperDecodedResults:
-        """Write down what is said.
+        """Transcribe speech.
 
         Args:
             raw_speech_input: the audio.
             generation_config: parameters, instead of the pipeline's.
-            streamer: gets the text as it comes; with timestamps, a window's at once.
-            kwargs: single parameters; they win.
+            streamer: receives the text as it is generated; with timestamps, window by window.
+            kwargs: single parameters, which override the others.
 
         Raises:
-            BusyError: the pipeline is generating, for another thread or for the streamer's caller.
-            ConfigError: parameters are unknown or contradict one another.
-            PromptError: the audio is too short, or what the text is to go on from too long.
+            BusyError: the pipeline is generating, in another thread or outside a callback.
+            ConfigError: parameters are unknown or contradict each other.
+            PromptError: the audio is too short, or the context is too long.
             RuntimeFailure: the runtime failed.
         """
         began = Stopwatch()
@@ -149,10 +149,10 @@ class WhisperPipeline(Exclusive):
     def _effective(
         self, config: WhisperGenerationConfig, changes: dict[str, Any]
     ) -> WhisperGenerationConfig:
-        """Parameters of one call.
+        """Return the parameters of one call.
 
         Raises:
-            ConfigError: they are unknown or contradict one another.
+            ConfigError: parameters are unknown or contradict each other.
         """
         found = config.updated(changes).with_stops_of(self._config)
         if not found.lang_to_id:
@@ -161,7 +161,7 @@ class WhisperPipeline(Exclusive):
         return found
 
     def encode(self, features: Array) -> Array:
-        """Hear one window, f32 [1, filters, frames]; a copy of what the encoder gives.
+        """Encode one window, f32 [1, filters, frames]; return a copy of the hidden states.
 
         Raises:
             RuntimeFailure: the runtime failed.
@@ -173,17 +173,17 @@ class WhisperPipeline(Exclusive):
             raise RuntimeFailure(str(error)) from error
 
     def decoder(self, metrics: PerfMetrics) -> Decoder:
-        """Give what writes windows down."""
+        """Return the decoder of windows."""
         return Decoder(self._decoder, self._model.target_positions, metrics.raw_metrics)
 
     @property
     def model(self) -> WhisperFolder:
-        """What the folder says."""
+        """Files of the model folder."""
         return self._model
 
 
 class _Transcription:
-    """One audio, window by window."""
+    """Transcription of one audio, window by window."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class _Transcription:
         self.segments: list[Segment] = []
 
     def run(self, features: Array) -> None:
-        """Write it all down."""
+        """Transcribe all windows."""
         config, extractor = self._config, self._pipeline.model.features
         length, frames = features.shape[1], extractor.nb_max_frames
         timestamps = config.return_timestamps or length > frames
@@ -227,10 +227,10 @@ class _Transcription:
         self._text.end()
 
     def _prompt(self, states: Array, frame: int, timestamps: bool) -> list[int]:
-        """What a window's text goes on from.
+        """Return the prompt of a window.
 
         Raises:
-            PromptError: it leaves no position for an answer.
+            PromptError: the prompt leaves no position for a token.
         """
         config = self._config
         self._begin = self._begin or self._beginning(states)
@@ -242,13 +242,13 @@ class _Transcription:
         positions = self._pipeline.model.target_positions
         if len(prompt) >= positions:
             raise PromptError(
-                f"the prompt has {len(prompt)} tokens of {positions}; shorten initial_prompt or "
-                "hotwords"
+                f"the prompt fills {len(prompt)} of {positions} positions; shorten "
+                "initial_prompt or hotwords"
             )
         return prompt
 
     def _beginning(self, states: Array) -> list[int]:
-        """Language and task; the language is heard if nobody says it."""
+        """Return start, language and task tokens; the language is detected if it is not set."""
         config = self._config
         if not config.is_multilingual:
             return [config.decoder_start_token_id]

@@ -1,7 +1,7 @@
-"""What is special about the device NPU: an encoder runs as it is, a decoder through NPUW.
+"""Properties on device NPU: the encoder is compiled as a static model, the decoder by NPUW.
 
-Source: openvino_genai (StatefulImpl for NPU); ours: the decoder is told how many frames there are,
-where openvino_genai reshapes its model.
+Source: openvino_genai (StatefulImpl for NPU); ours: a property passes the number of frames to the
+decoder, where openvino_genai reshapes its model.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _RENAMED = {
     "MIN_RESPONSE_LEN": "NPUW_LLM_MIN_RESPONSE_LEN",
 }
 _DECODERS = ("NPUW_", "++NPUW_", "KV_CACHE_PRECISION")
-"""Begin the names of what is for decoders alone."""
+"""Prefixes of properties that are for the decoder alone."""
 _UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB", "STATIC_PIPELINE")
 
 
 def split_properties(
     properties: Mapping[str, Any], eos_token_id: int, frames: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the properties of the encoder, and of the decoder.
+    """Return the encoder's properties, and the decoder's.
 
     Raises:
-        PropertyError: one is not supported, or is given under two names.
+        PropertyError: a property is not supported, or is given under two names.
     """
     given: dict[str, Any] = {}
     for name, value in properties.items():
@@ -34,7 +34,7 @@ def split_properties(
         if name in _UNSUPPORTED:
             raise PropertyError(f"{name} is not supported by WhisperPipeline; use CACHE_DIR")
         if new in given:
-            raise PropertyError(f"{name} is given twice, once as {new}; leave one out")
+            raise PropertyError(f"{name}: given twice, also as {new}; leave one out")
         given[new] = value
     encoder = {name: value for name, value in given.items() if not name.startswith(_DECODERS)}
     decoder = {

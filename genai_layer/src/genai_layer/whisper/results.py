@@ -1,4 +1,4 @@
-"""What ``WhisperPipeline.generate`` gives.
+"""Results of ``WhisperPipeline.generate``.
 
 Source: openvino_genai.WhisperDecodedResults.
 """
@@ -12,24 +12,24 @@ from genai_layer.perf_metrics import PerfMetrics
 
 @dataclass(frozen=True, slots=True)
 class WhisperDecodedResultChunk:
-    """A part of a text, and when it was spoken, in seconds."""
+    """Segment of a text, with its times in seconds."""
 
     start_ts: float
     end_ts: float
-    """-1 if the audio ends in the middle of it."""
+    """End, or -1 if the audio ends within the segment."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class WhisperDecodedResults:
-    """The text of some audio."""
+    """Text of an audio."""
 
     texts: list[str]
     scores: list[float]
     language: str
-    """As it was said, or was heard: "en"."""
+    """Given or detected language, e.g. "en"."""
     chunks: list[WhisperDecodedResultChunk] | None = None
-    """With return_timestamps alone."""
+    """Segments; None without return_timestamps."""
     perf_metrics: PerfMetrics = field(default_factory=PerfMetrics, repr=False)
 
     def __str__(self) -> str:

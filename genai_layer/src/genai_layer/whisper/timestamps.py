@@ -1,4 +1,4 @@
-"""Times are tokens: where they may stand, and the parts that they cut a text into.
+"""Timestamp tokens: constraints on logits, and the segments that they divide a text into.
 
 Source: the rules of openai/whisper, as openvino_genai has them.
 """
@@ -14,15 +14,15 @@ from genai_layer.sampling.processors import Logits
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
 
 _FRAMES_OF_A_STEP = 2
-"""A time is told to two frames of the spectrogram."""
+"""Frames of the spectrogram per timestamp step."""
 
 OPEN_END = -1.0
-"""The end of a part that the audio does not have."""
+"""End of a segment that continues beyond the audio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a text between two times, in seconds."""
+    """Segment of a text between two timestamps, in seconds."""
 
     tokens: list[int]
     start: float
@@ -31,25 +31,25 @@ class Segment:
 
 @dataclass(slots=True)
 class Segments:
-    """What a window's text is cut into."""
+    """Segments of a window's text."""
 
     parts: list[Segment] = field(default_factory=list[Segment])
     frames: int = 0
-    """Where the next window begins, from this one's beginning."""
+    """Frames from the window's beginning to the next window's."""
 
     @property
     def tokens(self) -> list[int]:
-        """The text of all of it, without times."""
+        """Tokens of all segments, without timestamps."""
         return [token for part in self.parts for token in part.tokens]
 
 
 def constrain_timestamps(
     logits: Logits, generated: Sequence[int], config: WhisperGenerationConfig
 ) -> Logits:
-    """Forbid tokens that would put a time where none may be.
+    """Forbid tokens that would violate the rules for timestamps.
 
-    Times come in pairs, but for the last one; they do not go back; a text begins with one; and
-    where times together are likelier than any other token, one is to come.
+    Timestamps come in pairs, except at the end, and never decrease. A text begins with one. If all
+    timestamps together are likelier than any other token, only timestamps are allowed.
     """
     first, allowed = config.first_timestamp, logits.copy()
     allowed[config.no_timestamps_token_id] = -np.inf
@@ -71,7 +71,7 @@ def constrain_timestamps(
 
 
 def _log_sum(logits: Logits) -> float:
-    """The logarithm of the sum of what the logits stand for."""
+    """Return the logarithm of the sum of the logits' exponentials."""
     highest = float(logits.max(initial=-np.inf))
     if not np.isfinite(highest):
         return highest
@@ -81,14 +81,14 @@ def _log_sum(logits: Logits) -> float:
 def cut_segments(
     tokens: Sequence[int], first: int, frames: int, step: float, offset: float
 ) -> Segments:
-    """Cut a window's text at its times.
+    """Divide a window's text at its timestamps.
 
     Args:
-        tokens: what was generated.
-        first: the token of the time 0.
-        frames: of the window.
-        step: seconds from a time to the next.
-        offset: when the window begins, in seconds.
+        tokens: the generated tokens.
+        first: the token of the timestamp 0.
+        frames: number of frames in the window.
+        step: seconds per timestamp step.
+        offset: beginning of the window in seconds.
     """
     found = Segments()
     begin: int | None = None
@@ -97,7 +97,7 @@ def cut_segments(
             continue
         if begin is None:
             begin = index
-        elif tokens[begin] != token:  # a time that is told twice is told once
+        elif tokens[begin] != token:  # a repeated timestamp counts once
             start, end = ((each - first) * step + offset for each in (tokens[begin], token))
             found.parts.append(Segment([*tokens[begin + 1 : index]], start, end))
             found.frames = (token - first) * _FRAMES_OF_A_STEP
@@ -108,6 +108,6 @@ def cut_segments(
         start = (tokens[begin] - first) * step + offset
         found.parts.append(Segment([*tokens[begin + 1 :]], start, OPEN_END))
         found.frames = frames
-    # What says nothing more is not heard again.
+    # A window without further segments is not read again.
     found.frames = found.frames or frames
     return found

@@ -1,8 +1,8 @@
-"""What the language parts of models that see are told: embeddings and positions of random tokens.
+"""Inputs for the language parts of vision models: embeddings and positions of random tokens.
 
-Tokens 10 to 33 are an image of 4 by 6 patches. What else a model takes of each token is drawn
-beside, and features of those of images (``visual_pos_masks``) alone. Drawn from a seed, so that
-goldens, which hold what OpenVINO says of them, need not hold them, too.
+Tokens 10 to 33 are an image of 4 by 6 patches. Further inputs of each token are drawn in addition;
+image features only for the tokens of images (``visual_pos_masks``). Everything is drawn from a
+seed, so the golden files contain only OpenVINO's results.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ WIDTH = 96
 MOST = 160
 IMAGE, ROWS, COLUMNS = slice(10, 34), 4, 6
 LEVELS = 3
-"""Layers that take features of images."""
+"""Number of layers that take image features."""
 LAYERS, LAYER_WIDTH = 4, 16
-"""Of what each layer takes of a token."""
+"""Width of a token's input to each layer."""
 
 
 class Drawn:
-    """The inputs of ``MOST`` tokens.
+    """Inputs of ``MOST`` tokens.
 
     Args:
-        position_axes: 0 if positions count tokens; else of how many axes (M-RoPE) they are.
-        seed: of the embeddings.
-        beside: what else the model takes, by name.
+        position_axes: 0 if positions count tokens; else the number of axes (M-RoPE).
+        seed: seed of the embeddings.
+        beside: names of further inputs.
     """
 
     def __init__(self, position_axes: int = 0, seed: int = 3, beside: Sequence[str] = ()) -> None:
@@ -39,17 +39,17 @@ class Drawn:
             self.positions = _of_several_axes(position_axes)[:, None]
         self.marks = self.types == 1
         self.features = (draw.standard_normal((LEVELS, MOST, WIDTH)) * 0.5).astype(np.float32)
-        """Of every token, should it be one of an image."""
+        """Features of every token, for the case that it belongs to an image."""
         self.layers = draw.standard_normal((1, MOST, LAYERS, LAYER_WIDTH)).astype(np.float32)
         self._beside = beside
 
     def inputs(self, begin: int, end: int, stored: int | None = None) -> Mapping[str, np.ndarray]:
-        """Those of some tokens.
+        """Return the inputs of some tokens.
 
         Args:
-            begin: the first one.
-            end: the one behind the last.
-            stored: tokens before them; ``begin`` if not given.
+            begin: index of the first token.
+            end: index after the last token.
+            stored: number of stored tokens before them; by default ``begin``.
         """
         beside = {
             "visual_pos_masks": self.marks[:, begin:end],
@@ -67,13 +67,13 @@ class Drawn:
         }
 
     def _features(self, begin: int, end: int) -> np.ndarray:
-        """Those of the tokens of images; without one a row of zeros, as openvino_genai gives it."""
+        """Return features of image tokens; without any, a row of zeros, like openvino_genai."""
         found = self.features[:, begin:end][:, self.marks[0, begin:end]]
         return found if found.size else np.zeros((LEVELS, 1, WIDTH), np.float32)
 
 
 def _of_several_axes(axes: int) -> np.ndarray:
-    """Time, height and width, as Qwen 2 VL counts them: text goes on behind the longest side."""
+    """Count time, height and width as Qwen 2 VL does: text continues after the longest side."""
     first, patches = IMAGE.start, np.arange(ROWS * COLUMNS)
     positions = np.tile(np.arange(MOST, dtype=np.int64), (axes, 1))
     positions[-3:, IMAGE] = np.stack([0 * patches, patches // COLUMNS, patches % COLUMNS]) + first
