@@ -181,7 +181,7 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
                 layer(1, "Softmax".replace("m", "M"), 'axis="5"', inputs=1),
                 edge(0, 0, 1),
             ),
-            "axis 5 of 2 dimensions",
+            "axis 5 is out of range for 2 dimensions",
         ),
         (
             (

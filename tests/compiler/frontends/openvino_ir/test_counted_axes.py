@@ -63,5 +63,5 @@ def test_one_that_ends_where_an_input_says_tells_none(tmp_path: Path) -> None:
 
 
 def test_one_of_very_many_is_not_written_out(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match=r"ReduceMean5.*the axes are no constant"):
+    with pytest.raises(BadModel, match=r"ReduceMean5.*the axes are not a constant"):
         read_ir(written(tmp_path, (0, 1 << 20, 1)))
