@@ -210,7 +210,7 @@ def test_what_cannot_be_a_path_is_refused(npuc: Npuc, demo: Path) -> None:
     [
         ("explain", "x.blob", "no regular file"),
         ("print", "x.mlir", "no regular file"),
-        ("print", "x.xml", "is no file"),
+        ("print", "x.xml", "is not a file"),
     ],
 )
 def test_a_pipe_is_not_waited_for(
