@@ -140,7 +140,7 @@ def test_export_says_which_weights_fall_back(npuc: Npuc, demo: Path, tmp_path: P
     options = ["--weight-format", "int4", "--group-size", "60"]
     code, _, said = npuc("export", demo, tmp_path / "out", *options)
     assert code == 0
-    assert "256 is no multiple of 60" in said
+    assert "256 is not a multiple of 60" in said
 
 
 def test_export_leaves_a_folder_that_has_something_alone(

@@ -1,4 +1,4 @@
-"""Removal of ops whose results nobody uses."""
+"""Removal of ops whose results are unused."""
 
 from __future__ import annotations
 
