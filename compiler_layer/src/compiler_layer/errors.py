@@ -1,4 +1,4 @@
-"""The compiler's errors.
+"""Errors of the compiler.
 
 CompilerError
 ├── CompilerUsageError       incorrect call: an unknown option, a missing shape

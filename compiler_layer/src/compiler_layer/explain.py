@@ -132,8 +132,6 @@ def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
 
 
 class _Sum:
-    """Accumulator of the tasks of one operation."""
-
     def __init__(self) -> None:
         self._tasks: list[TaskTime] = []
 

@@ -28,7 +28,7 @@ PORT_NAME = "ov.names"
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a model."""
+    """Input or output of a model."""
 
     name: str
     value: SSAValue

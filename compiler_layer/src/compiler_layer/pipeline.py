@@ -1,4 +1,4 @@
-"""The compiler's passes in order; each pass is a file of ``compiler_layer.passes``.
+"""Passes of the compiler in order; each pass is a file of ``compiler_layer.passes``.
 
 ``compiler_layer.compile`` continues from the lowered model to a blob.
 """
@@ -166,9 +166,7 @@ def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass
     if after.data == FoldBlocks.name:
         return wanted[1:] if FoldBlocks.name in names else wanted
     if after.data not in names:
-        raise CompilerUsageError(
-            f"printed after {after.data!r}, which is not a pass with these options"
-        )
+        raise CompilerUsageError(f"printed after {after.data!r}, not a pass with these options")
     return wanted[names.index(after.data) + 1 :]
 
 

@@ -158,7 +158,7 @@ def test_a_conversion_stays_with_the_op_that_uses_it() -> None:
 
 @given(data=st.data())
 def test_parts_with_their_enclosed_ops_can_be_cut_out(tmp_path_factory, data) -> None:
-    """For any chosen ops of a range, exactly the ops between them are added."""
+    """Exactly the ops between the chosen ops of a range are added, for any choice."""
     model = layered(tmp_path_factory.mktemp("enclosed"))
     stretches = even_parts(model, "some", data.draw(st.integers(1, 6)))
     named = [

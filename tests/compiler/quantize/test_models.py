@@ -211,7 +211,7 @@ def test_a_weight_that_is_not_finite_is_named(tmp_path: Path, value: float) -> N
 def test_a_quantized_model_is_refused(tmp_path: Path) -> None:
     model = small(tmp_path / "w", normal(16, 24))
     quantized(model, INT8, tmp_path)
-    with pytest.raises(CompilerUsageError, match="it may be quantized already"):
+    with pytest.raises(CompilerUsageError, match="the model may be quantized already"):
         measure_weights(model, INT8, ignore)
 
 

@@ -37,7 +37,7 @@ OUTPUT = "output"
 
 @dataclass(frozen=True, slots=True)
 class CompiledFunction:
-    """A blob that several calls share, and its weights in each call.
+    """Blob that several calls share, and its weights in each call.
 
     Attributes:
         blob: without weights.

@@ -78,14 +78,10 @@ def _check_disjoint(chosen: Sequence[PartOps]) -> None:
         for op in part.ops:
             other = owner.setdefault(op, part)
             if other is not part:
-                raise CompilerUsageError(
-                    f"{op.name} is in two parts, {other.tag!r} and {part.tag!r}"
-                )
+                raise CompilerUsageError(f"{op.name} is in parts {other.tag!r} and {part.tag!r}")
 
 
 class _Cutter:
-    """Cutter of one model."""
-
     def __init__(self, model: Model, chosen: Sequence[PartOps]) -> None:
         self._model = model
         self._chosen = chosen

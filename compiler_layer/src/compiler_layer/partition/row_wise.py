@@ -121,7 +121,7 @@ def _is_common(value: SSAValue) -> bool:
 
 
 def _product(op: MatMul, fixed: Fixed) -> Sequence[SSAValue] | None:
-    """Return rows that are multiplied by a matrix, which must not be computed from rows."""
+    """Return the left operand of a matmul with a matrix that is constant or an input."""
     known = op.b.owner in fixed or isinstance(op.b, BlockArgument)
     return [op.a] if known and not int_value(op.transpose_a) else None
 

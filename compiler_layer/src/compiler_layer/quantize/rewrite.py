@@ -82,7 +82,7 @@ def quantize_weights(
 def quantize_shapes(
     model: Model, wanted: Format, place: Callable[[str, Shape], FileView]
 ) -> list[tuple[Weight, Scheme]]:
-    """Give a model's weights the types and shapes of quantized ones, without reading values.
+    """Set the types and shapes of a model's weights to quantized ones, without reading values.
 
     Args:
         model: its weights become views created by ``place``, which are never read.
@@ -121,9 +121,7 @@ def _before(model: Model, weight: Weight, places: dict[Operation, int]) -> Graph
 def _weights_of(model: Model) -> list[Weight]:
     weights = find_weights(model)
     if not weights:
-        raise CompilerUsageError(
-            "the model has no float weights to quantize; it may be quantized already"
-        )
+        raise CompilerUsageError("no float weights to quantize; the model may be quantized already")
     return weights
 
 

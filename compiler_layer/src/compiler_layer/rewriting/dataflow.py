@@ -106,7 +106,7 @@ def _enter(
 
 
 def crossings(order: Sequence[Operation], length: int, cuts: Sequence[int]) -> list[int]:
-    """Return, for each cut, the number of values of the ``length`` ops before it used after it."""
+    """Count, for each cut, the values of the ``length`` ops before it that are used after it."""
     at = {op: number for number, op in enumerate(order)}
     last_uses = [
         [max((at.get(use.operation, 0) for use in result.uses), default=0) for result in op.results]

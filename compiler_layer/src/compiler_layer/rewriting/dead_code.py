@@ -1,4 +1,4 @@
-"""Removal of ops whose results are unused."""
+"""Dead code elimination: removal of ops without used results."""
 
 from __future__ import annotations
 

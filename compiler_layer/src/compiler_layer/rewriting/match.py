@@ -52,7 +52,7 @@ def stored_constant(value: SSAValue) -> Constant | None:
 
 
 def _only_widens(convert: Convert) -> bool:
-    """Return whether a conversion is between floats, and loses no more than computing does."""
+    """Return whether a conversion is between floats, and not to an 8-bit float."""
     return element_of(convert.x) in FLOATS and element_of(convert.output) not in FLOAT8
 
 

@@ -1,4 +1,4 @@
-"""Lambda lifting: variables of a model become arguments and results of a pure function."""
+"""Lambda lifting: conversion of a model's variables to arguments and results of a pure function."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file completely or not at all; follow links, and keep an existing file's mode.
 
     Raises:
-        CompilerUsageError: the file cannot be written, or is not a regular file (a device, say).
+        CompilerUsageError: the file cannot be written, or is not a regular file (e.g. a device).
     """
     with writing(path):
         place, replaced = place_of(path)

@@ -90,7 +90,7 @@ class Abs(Unary):
 
 @irdl_op_definition
 class Floor(Unary):
-    """The largest integer not above x."""
+    """Largest integer not above x."""
 
     name = "ov.Floor"
 
@@ -132,14 +132,14 @@ class Power(Binary):
 
 @irdl_op_definition
 class Minimum(Binary):
-    """The smaller of a and b."""
+    """Smaller of a and b."""
 
     name = "ov.Minimum"
 
 
 @irdl_op_definition
 class Maximum(Binary):
-    """The larger of a and b."""
+    """Larger of a and b."""
 
     name = "ov.Maximum"
 
@@ -189,7 +189,7 @@ class Log(Unary):
 
 @irdl_op_definition
 class Ceiling(Unary):
-    """The smallest integer not below x."""
+    """Smallest integer not below x."""
 
     name = "ov.Ceiling"
 
@@ -203,7 +203,7 @@ class Sign(Unary):
 
 @irdl_op_definition
 class Round(Unary):
-    """The nearest integer; a tie rounds to even, or away from zero (opset5)."""
+    """Nearest integer; a tie rounds to even, or away from zero (opset5)."""
 
     name = "ov.Round"
     mode = prop_def(StringAttr)

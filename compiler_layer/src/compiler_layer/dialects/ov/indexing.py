@@ -12,7 +12,7 @@ from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, sha
 
 @irdl_op_definition
 class TopK(OvOp):
-    """The k largest or smallest elements along an axis, and their indices (opset11).
+    """Largest or smallest k elements along an axis, and their indices (opset11).
 
     ``mode`` is "max" or "min"; ``sort`` orders by "value", by "index", or not at all ("none").
     """
@@ -42,7 +42,7 @@ class TopK(OvOp):
 
 @irdl_op_definition
 class NonZero(OvOp):
-    """The indices of elements that are not zero: [rank, count] (opset3)."""
+    """Indices of non-zero elements: [rank, count] (opset3)."""
 
     name = "ov.NonZero"
     x = operand_def(Tensor)

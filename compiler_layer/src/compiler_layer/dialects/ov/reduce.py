@@ -166,7 +166,7 @@ class CumSum(OvOp):
 
 @irdl_op_definition
 class MVN(OvOp):
-    """(x - mean) / sqrt(variance + eps) over axes: layer normalisation (opset6).
+    """(x - mean) / sqrt(variance + eps) over axes: layer normalization (opset6).
 
     ``eps_mode`` states whether eps is inside or outside of the root; without
     ``normalize_variance`` only the mean is subtracted.

@@ -34,7 +34,7 @@ from compiler_layer.elements import RAW_FLOATS, convert_values
 
 @irdl_op_definition
 class ShapeOf(OvOp):
-    """The operand's shape, a vector of i64 or i32 (opset3)."""
+    """Shape of the operand, a vector of i64 or i32 (opset3)."""
 
     name = "ov.ShapeOf"
     x = operand_def(Tensor)

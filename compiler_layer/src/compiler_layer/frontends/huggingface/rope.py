@@ -23,8 +23,6 @@ _MAX_WIDTH = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """Inputs of the frequencies."""
-
     config: Config
     scaling: Config
     """JSON object with the scaling."""

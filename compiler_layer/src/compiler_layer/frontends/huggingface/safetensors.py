@@ -111,7 +111,6 @@ def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def _check_apart(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """Check that no two tensors share bytes."""
     filled = [(name, each.view) for name, each in tensors.items() if each.view.size]
     filled.sort(key=lambda item: item[1].offset)
     for (_, before), (name, view) in pairwise(filled):

@@ -97,7 +97,7 @@ class Sample:
 
 
 def read_sample(config: Path) -> Sample:
-    """Make the sample of a model.
+    """Build the sample of a model.
 
     Args:
         config: a ``config.json``.

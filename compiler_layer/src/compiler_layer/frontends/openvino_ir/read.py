@@ -68,8 +68,6 @@ def read_ir(path: str | Path) -> Model:
 
 
 class _Reader:
-    """Builder of one model."""
-
     def __init__(self, path: Path, network: Network) -> None:
         self._path = path
         self._network = network

@@ -62,8 +62,6 @@ class Network:
 
 
 class _Target:
-    """Collector of layers and edges during parsing."""
-
     def __init__(self) -> None:
         self.layers: dict[str, Layer] = {}
         self.edges: list[tuple[PortKey, PortKey]] = []

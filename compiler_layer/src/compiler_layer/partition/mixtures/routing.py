@@ -42,17 +42,17 @@ class Routing:
     """Pairs of tokens and slots that chose one expert."""
 
     ids: SSAValue
-    """The chosen experts, [T, K]."""
+    """Chosen experts, [T, K]."""
     hits: SSAValue
-    """The pairs in which this expert is chosen, boolean [T, K]."""
+    """Pairs that chose this expert, boolean [T, K]."""
     routed: SSAValue
-    """The tokens that are routed to this expert, boolean [T, 1]."""
+    """Tokens routed to this expert, boolean [T, 1]."""
     listed: Array
-    """The result of NonZero if all pairs are listed, [2, P]."""
+    """Result of NonZero if all pairs are listed, [2, P]."""
     tokens: Array
-    """The token of each listed pair, [P]."""
+    """Token of each listed pair, [P]."""
     slots: Array
-    """The slot of each listed pair, [P]."""
+    """Slot of each listed pair, [P]."""
 
     @property
     def token_count(self) -> int:

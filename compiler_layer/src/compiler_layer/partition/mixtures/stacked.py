@@ -105,7 +105,7 @@ def _column(scores: ScatterElementsUpdate) -> tuple[SSAValue | None, list[OvOp]]
 
 
 def _sum(product: Multiply, leading: Shape) -> tuple[ReduceSum | None, list[OvOp]]:
-    """Return the sum over experts of a product, and the reshapes before the sum."""
+    """Return the sum over experts of the weighted rows, and the reshapes before the sum."""
     between: list[OvOp] = []
     last = _only_user(product.output)
     while isinstance(last, RESHAPES) and shape_of(last.output)[:2] == leading:

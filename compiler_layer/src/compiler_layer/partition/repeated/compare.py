@@ -138,7 +138,7 @@ def _are_variables(a: SSAValue, b: SSAValue) -> bool:
 
 
 def same_constants(one: Operation, other: Operation) -> bool:
-    """Return whether two ops of one signature are not constants, equal constants, or weights."""
+    """Return whether two ops of equal signature are not constants, or interchangeable ones."""
     if not isinstance(one, Constant) or not isinstance(other, Constant):
         return True
     if one.value == other.value:

@@ -45,8 +45,8 @@ def cut_at_block(model: Model) -> Parts:
         model: its variables are inputs and outputs (``lift-state``); not changed.
 
     Raises:
-        NotPeriodic: the model is not folded so, its repetitions differ, or an op outside of the
-            next repetition uses a value inside of a repetition.
+        NotPeriodic: the model is not folded in this way, its repetitions differ, or an op that is
+            not in the next repetition uses an inner value of a repetition.
     """
     kept = kept_repetitions(model)
     if kept is None:
@@ -59,8 +59,6 @@ def cut_at_block(model: Model) -> Parts:
 
 
 class _Cutter:
-    """Cutter of one model."""
-
     def __init__(self, model: Model, order: Sequence[Operation], found: Repetitions) -> None:
         self._model = model
         self._at = {op: number for number, op in enumerate(order)}

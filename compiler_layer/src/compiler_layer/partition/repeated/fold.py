@@ -37,7 +37,7 @@ def folded(model: Model, both_first: bool = False) -> Model | None:
 
 
 class _CannotFold(Exception):
-    """An op outside of a repetition and its neighbours uses a value of the repetition."""
+    """Use of a repetition's value by an op outside of the repetition and its neighbours."""
 
 
 class _Folder:

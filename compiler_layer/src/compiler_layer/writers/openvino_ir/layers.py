@@ -176,7 +176,6 @@ class LayerList:
         }
 
     def _unnamed(self, kind: str) -> str:
-        """Generate a name for an op without one."""
         number = len(self.layers)
         while f"{kind}_{number}" in self._taken:
             number += 1

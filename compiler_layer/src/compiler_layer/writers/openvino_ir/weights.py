@@ -81,7 +81,7 @@ class WeightsWriter:
 
 
 def _identity(constant: Constant) -> tuple[FileView, str] | bytes:
-    """Return a key for the bytes of a constant, as far as they are known without reading."""
+    """Return a key that only equal bytes share, without reading the constant's file."""
     element = element_of(constant.output)
     held = constant.held
     return to_bytes(constant.load(), element) if isinstance(held, Inline) else (held, element)

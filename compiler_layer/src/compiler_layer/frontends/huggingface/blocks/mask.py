@@ -12,7 +12,7 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
 
 MASKED = -65504.0
-"""The exporter's addend for the score of a masked position: the lowest f16."""
+"""Addend of the exporter for the score of a masked position: the lowest f16."""
 
 
 def masks(
