@@ -206,7 +206,7 @@ def test_weights_common_to_all_calls_stay_in_the_function(tmp_path):
 
 
 def test_a_weight_used_twice_differs_from_two_weights():
-    """An input that is one in the first call must be one in all calls."""
+    """Two uses that share one input in the first call must share one in all calls."""
 
     def product(a: float, b: float) -> Part:
         model, (x,) = Model.build([("x", tensor("f32", (1, 2)))])

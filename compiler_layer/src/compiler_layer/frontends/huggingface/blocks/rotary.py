@@ -27,7 +27,7 @@ class Angles:
 
 
 def angles(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> Angles:
-    """Return the tables of each position: frequencies × positions, equal for a head's halves."""
+    """Return cos and sin of frequencies × positions; both halves of a head have equal tables."""
     positions = g.convert(g.unsqueeze(position_ids, 1), "f32")
     product = g.matmul(_frequencies(g, rotary, position_ids), positions, transpose_b=False)
     half = g.transpose(product, 0, 2, 1)
