@@ -99,14 +99,8 @@ def graph(shapes: Any, others: list[np.ndarray], **properties: Any) -> Model:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no key heads": (
-        {"kv_num_heads": int_attr(0)},
-        "2 query heads are not a multiple of 0 key heads",
-    ),
-    "heads that are no groups": (
-        {"num_heads": int_attr(3)},
-        "3 query heads are not a multiple of 2 key heads",
-    ),
+    "no key heads": ({"kv_num_heads": int_attr(0)}, "2 query heads cannot share 0 key heads"),
+    "uneven groups": ({"num_heads": int_attr(3)}, "3 query heads cannot share 2 key heads"),
     "other heads": ({"num_heads": int_attr(4)}, r"an operand is \[1, 2, 1, 4\], not 4 heads of 4"),
     "too many angles": (
         {"tables": 3},

@@ -54,7 +54,7 @@ class ScaledDotProductAttention(OvOp):
         if self.mask is not None and not int_value(self.causal):
             _check_mask((*outer, k[-2]), shape_of(self.mask))
         if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
-            raise ValueError(f"{q[-3]} query heads are not a multiple of {k[-3]} key heads")
+            raise ValueError(f"{q[-3]} query heads cannot share {k[-3]} key heads")
         return [tensor(element_of(self.q), (*outer, v[-1]))]
 
 

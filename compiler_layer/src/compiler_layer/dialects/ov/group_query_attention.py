@@ -107,7 +107,7 @@ class GroupQueryAttention(OvOp):
             raise ValueError(f"operand shapes {[*map(list, shapes)]} are not all of rank 4")
         heads, shared = int_value(self.num_heads), int_value(self.kv_num_heads)
         if min(heads, shared) <= 0 or heads % shared:
-            raise ValueError(f"{heads} query heads are not a multiple of {shared} key heads")
+            raise ValueError(f"{heads} query heads cannot share {shared} key heads")
         for shape, own in zip(shapes, (heads, *[shared] * 4), strict=True):
             if shape[1] not in (own, -1) or shape[3] not in (self.width, -1):
                 raise ValueError(f"an operand is {list(shape)}, not {own} heads of {self.width}")
