@@ -118,7 +118,7 @@ DAMAGE = {
 @pytest.mark.matrix
 @pytest.mark.parametrize(
     ("kept", "said"),
-    [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "of 9 bytes")],
+    [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "but the file has 9")],
 )
 def test_weights_that_are_gone_are_missed_in_one_line(
     demo: Path,

@@ -333,7 +333,7 @@ def test_a_value_that_cannot_be_computed_names_the_op() -> None:
 
 def test_an_invalid_shape_is_refused() -> None:
     for shape in ("-2", "1000000x1000000x1000000", "x".join(["1"] * 40)):
-        with pytest.raises(CompilerUsageError, match="is no shape"):
+        with pytest.raises(CompilerUsageError, match="is not a shape"):
             lower_graph(folded(FOLDED["Tile"]), Options(shapes=f"a={shape}"))
 
 
