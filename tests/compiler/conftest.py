@@ -1,4 +1,4 @@
-"""What several tests of the compiler use."""
+"""Fixtures shared by tests of the compiler."""
 
 from __future__ import annotations
 

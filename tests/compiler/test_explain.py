@@ -1,4 +1,4 @@
-"""What a blob says of itself: its tasks by operation, what they move, how long it takes."""
+"""Costs read from a blob: its tasks by operation, the bytes they move, their durations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_multiplication_of_the_model_is_counted(
     assert "lm_head" in names
 
 
-def test_a_blob_says_what_each_operation_computes(blob: bytes) -> None:
+def test_a_blob_names_the_kind_of_each_operation(blob: bytes) -> None:
     (section,) = (each for each in read_blob(blob).sections if each.name == SECTION_NAME)
     kinds = {layer.name: layer.kind for layer in decode_layer_map(section.data).layers}
     assert all(kinds.values())
@@ -79,14 +79,14 @@ def test_weights_are_read_once(explanation: Explanation, demo: Path) -> None:
     assert 0.5 * weights < moved < 2 * weights
 
 
-def test_time_lies_between_the_busiest_queue_and_the_sum(explanation: Explanation) -> None:
+def test_total_time_is_between_the_busiest_queue_and_the_sum(explanation: Explanation) -> None:
     assert max(explanation.busy.values()) <= 1
     busy = sum(layer.busy_ns for layer in explanation.layers)
     assert 0 < explanation.total_ns <= busy
     assert all(layer.span_ns <= explanation.total_ns for layer in explanation.layers)
 
 
-def test_nothing_holds_more_than_the_workspace(explanation: Explanation) -> None:
+def test_no_operation_holds_more_than_the_workspace(explanation: Explanation) -> None:
     assert 0 < max(layer.cmx_bytes for layer in explanation.layers) <= 1439 << 10
 
 
@@ -98,7 +98,7 @@ def test_equal_operations_of_all_layers_are_one_group(explanation: Explanation) 
     assert down.macs == sum(one.macs for one in ones)
 
 
-def test_what_is_no_blob_is_refused(blob: bytes) -> None:
+def test_data_that_is_not_a_blob_is_refused(blob: bytes) -> None:
     with pytest.raises(BadModel, match="other"):
         explain(b"no blob", "other")
     with pytest.raises(BadModel):

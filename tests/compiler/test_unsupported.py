@@ -1,4 +1,4 @@
-"""What cannot be run is said at once, all of it, before any work is done."""
+"""Unsupported operations are all reported together, before any work is done."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEED = Path(__file__).parent / "frontends" / "corpus" / "seed.xml"
 
 @pytest.fixture
 def xml(tmp_path: Path) -> Path:
-    """An IR to be changed; its weights are a link."""
+    """Copy of an IR to be changed; its weights are a link."""
     copy = tmp_path / "model.xml"
     copy.write_bytes(SEED.read_bytes())
     copy.with_suffix(".bin").symlink_to(SEED.with_suffix(".bin"))
@@ -58,11 +58,11 @@ def refused(xml: Path, *changes: tuple[str, str]) -> UnsupportedOps:
         ('variable_type="f32"', 'variable_type="string"', "ReadValue-6 of string"),
     ],
 )
-def test_a_value_that_is_not_understood_is_named(xml: Path, old: str, new: str, says: str) -> None:
+def test_an_unsupported_value_is_named(xml: Path, old: str, new: str, says: str) -> None:
     assert says in str(refused(xml, (old, new)))
 
 
-def test_all_that_is_not_understood_is_listed_at_once(xml: Path) -> None:
+def test_all_unsupported_features_are_listed_together(xml: Path) -> None:
     error = refused(
         xml,
         ('type="Sqrt"', 'type="Lgamma"'),
@@ -75,11 +75,11 @@ def test_all_that_is_not_understood_is_listed_at_once(xml: Path) -> None:
     assert str(xml) in str(error)
 
 
-def test_a_quotient_of_integers_is_rounded_down(xml: Path) -> None:
+def test_an_integer_quotient_must_be_rounded_down(xml: Path) -> None:
     text = xml.read_text()
     assert 'm_pythondiv="true"' in text
     xml.write_text(text.replace('m_pythondiv="true"', 'm_pythondiv="false"'))
-    assert read_ir(xml).outputs, "it says nothing about floats"
+    assert read_ir(xml).outputs, "the attribute has no effect on floats"
     divide = re.search('type="Divide".*?</layer>', xml.read_text(), re.S)
     assert divide is not None
     xml.write_text(xml.read_text().replace(divide[0], divide[0].replace("FP32", "I32")))
@@ -94,10 +94,10 @@ def test_an_axis_must_be_a_constant(xml: Path) -> None:
     edge = next(line for line in text.splitlines() if f'to-layer="{number}" to-port="2"' in line)
     other = f'<edge from-layer="0" from-port="0" to-layer="{number}" to-port="2" />'
     error = refused(xml, (edge.strip(), other))
-    assert error.ops == (("Gather-8 whose input 2 is no constant", "embed"),)
+    assert error.ops == (("Gather-8 whose input 2 is not a constant", "embed"),)
 
 
-def test_attention_sinks_are_named_with_what_runs_them(xml: Path) -> None:
+def test_attention_sinks_are_named_with_a_remedy(xml: Path) -> None:
     """gpt-oss: ScaledDotProductAttention with a scale and a sink for each head."""
     attention = xml.read_text().index('type="ScaledDotProductAttention"')
     inputs = xml.read_text()[attention:].partition("</input>")[0]
@@ -110,7 +110,7 @@ def test_attention_sinks_are_named_with_what_runs_them(xml: Path) -> None:
     assert str(error).endswith("; run the model with OpenVINO on the CPU (npu-chat --device CPU)")
 
 
-def test_a_message_names_five_of_a_kind_and_the_error_all() -> None:
+def test_a_message_names_five_ops_of_a_kind_and_the_error_lists_all() -> None:
     error = UnsupportedOps("model.xml", [("Sin-1", f"sin_{i}") for i in range(30)])
     assert "Sin-1 (30: 'sin_0', 'sin_1', 'sin_2', 'sin_3', 'sin_4' and 25 more)" in str(error)
     assert len(error.ops) == 30
@@ -158,7 +158,7 @@ CANNOT = {
 
 
 def model_of(*lines: str) -> Model:
-    """A model of some ops; each gives a result ``%y``."""
+    """Return a model of some ops; each has a result ``%y``."""
     body, results, types = [], [], []
     for number, line in enumerate(lines):
         body.append(line.replace("%y", f"%y{number}").replace("%c", f"%c{number}"))
@@ -193,7 +193,7 @@ def test_all_ops_that_the_device_cannot_run_are_named_before_any_is_lowered() ->
 
 
 def codebook_model(folder: Path) -> Model:
-    """A head whose weights are numbers of 16 values, as NNCF's CB4 has it, and shared with ids."""
+    """Build an LM head with codebook weights, as in NNCF's CB4, shared with the embedding."""
     stored = folder / "model.bin"
     stored.write_bytes(bytes(16) + bytes(256 * 64 // 2))
     values = FileView(str(stored), 0, 16, "f8e4m3")
@@ -210,7 +210,7 @@ def codebook_model(folder: Path) -> Model:
     return model
 
 
-def test_codebooks_are_named_alone_with_what_to_export(tmp_path: Path) -> None:
+def test_codebooks_are_named_alone_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOps) as raised:
         compile_model(codebook_model(tmp_path), Options())
     kind = (
@@ -232,7 +232,7 @@ def test_an_op_without_elements_is_named(dims: str) -> None:
     assert raised.value.ops == (("Exp-1 of an empty tensor", "e"),)
 
 
-def test_ports_of_too_many_dimensions_are_named_with_the_rest() -> None:
+def test_ports_of_too_many_dimensions_are_all_named() -> None:
     kind = "tensor<1x1x1x1x1x1x1x4xf32>"
     text = _UNARY.format(name="Exp").replace("KIND", kind)
     with pytest.raises(UnsupportedOps) as raised:
@@ -243,8 +243,8 @@ def test_ports_of_too_many_dimensions_are_named_with_the_rest() -> None:
     )
 
 
-def test_nothing_is_refused_that_was_to_be_lowered() -> None:
-    """The check agrees with the lowerings: each op it lets pass compiles."""
+def test_the_check_refuses_no_op_that_has_a_lowering() -> None:
+    """Every supported unary op passes the check and compiles."""
     for name in RULES:
         text = _UNARY.format(name=_SPELLED.get(name, name))
         if RULES[name].inputs != (1, 1) or RULES[name].properties or name in _ELSEWHERE:
@@ -257,8 +257,8 @@ def test_nothing_is_refused_that_was_to_be_lowered() -> None:
 
 
 _ELSEWHERE = ("Atan", "ErfInv")
-"""What the device has no instruction for: exporters write ErfInv of constants alone, so that it is
-computed in advance, or refused; Atan, of phases, is for other devices."""
+"""Ops without an instruction of the device: exporters apply ErfInv to constants only, so it is
+folded or refused; Atan, for phases, runs on other devices."""
 
 _SPELLED = {"SoftMax": "Softmax", "SoftPlus": "Softplus", "ReLU": "Relu"}
 

@@ -1,4 +1,4 @@
-"""Weights outside of a blob: their names say where they are, and a damaged name is refused."""
+"""Weights outside of a blob: names encode their location, and a damaged name is refused."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ def ref(tmp_path: Path) -> WeightRef:
     return WeightRef.of(FileView(str(file), 4, VALUES.nbytes, "f32"), "f16")
 
 
-def test_a_name_leads_back_to_the_bytes_in_the_type_that_is_read(
-    ref: WeightRef, tmp_path: Path
-) -> None:
+def test_a_name_resolves_to_the_bytes_in_the_requested_type(ref: WeightRef, tmp_path: Path) -> None:
     again = WeightRef.parse(ref.name)
     assert again == ref
     assert bytes(again.read(tmp_path, (3, 4))) == VALUES.astype(np.float16).tobytes()
@@ -40,7 +38,7 @@ def test_a_name_leads_back_to_the_bytes_in_the_type_that_is_read(
         ("_48_", f"_{'1' * 5000}_"),
     ],
 )
-def test_a_name_that_names_no_weight_of_the_folder_is_refused(
+def test_a_name_that_is_not_a_weight_of_the_folder_is_refused(
     ref: WeightRef, old: str, new: str
 ) -> None:
     with pytest.raises(CompilerUsageError):
@@ -51,15 +49,15 @@ def test_a_name_that_names_no_weight_of_the_folder_is_refused(
     ("old", "new"),
     [("@model.bin", "@other.bin"), ("_48_", "_44_"), ("vpux_ow_4_", "vpux_ow_9_")],
 )
-def test_a_weight_that_is_not_there_is_one_clear_error(
+def test_a_missing_weight_is_one_clear_error(
     ref: WeightRef, tmp_path: Path, old: str, new: str
 ) -> None:
     with pytest.raises(BadModel, match=r"\.bin"):
         WeightRef.parse(ref.name.replace(old, new)).read(tmp_path, (3, 4))
 
 
-def test_a_file_in_the_place_of_another_is_mapped_anew(tmp_path: Path) -> None:
-    """Also where it has as many bytes and the same time, as copies that keep times have."""
+def test_a_replaced_file_is_mapped_again(tmp_path: Path) -> None:
+    """The new file may have the same size and time, as copies that keep times have."""
     path, other = tmp_path / "model.bin", tmp_path / "other.bin"
     for file, byte in ((path, b"a"), (other, b"b")):
         file.write_bytes(byte * 8)

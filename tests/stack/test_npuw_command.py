@@ -140,7 +140,7 @@ def test_a_plan_is_printed_as_json_and_follows_options(command, model: Path) -> 
         (["model", "-c", "NPUW_LLM=NO"], ["a language model as NPUW splits it"]),
         (["model", "--group-size", "0"], ["a group size of 0"]),
         (["mamba.json"], ["'mamba' is not supported", "llama", "qwen3"]),
-        (["broken.json"], ["broken.json", "no JSON"]),
+        (["broken.json"], ["broken.json", "is not JSON"]),
         (["odd.json"], ["num_attention_heads must be"]),
     ],
 )

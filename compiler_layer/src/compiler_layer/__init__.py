@@ -1,7 +1,7 @@
-"""Compiles stateful OpenVINO LLM graphs into static NPU blobs; begin with ``compile`` or ``npuc``.
+"""Compiler of stateful OpenVINO LLM graphs to static NPU blobs: see ``compile`` and ``npuc``.
 
-A model goes from ``frontends`` through ``pipeline``, which lists the ``passes``, to ``schedule``
-and ``emit``; ``partition`` cuts it into parts first. ``rewriting`` is for passes of your own.
+A model passes from ``frontends`` through ``pipeline``, which lists the ``passes``, to ``schedule``
+and ``emit``; ``partition`` cuts it into parts first. ``rewriting`` helps to write passes.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Writes graphs of the ``ov`` dialect op by op, with types inferred on the way."""
+"""Builder of ``ov`` graphs, op by op, with inferred types."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from compiler_layer.files import FileView
 from compiler_layer.model import Model
 
 _END = np.iinfo(np.int64).max
-"""Where a slice stops that goes to the end."""
+"""Stop of a slice that extends to the end."""
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 
 
 class GraphBuilder:
-    """Appends ops to a model; each method gives the op's value.
+    """Appender of ops to a model; each method returns the op's value.
 
     Args:
-        model: where the ops go.
-        before: the op they are inserted before; the model's return if not given.
+        model: the model that receives the ops.
+        before: the op to insert before; by default the model's return.
     """
 
     def __init__(self, model: Model, before: Operation | None = None) -> None:
@@ -54,22 +54,22 @@ class GraphBuilder:
         return self.add(kind.make(operands, **properties), name).results[0]
 
     def constant(self, array: Array) -> SSAValue:
-        """Give a small constant; equal ones are made once."""
+        """Return a small constant; equal constants share one op."""
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._small:
             self._small[key] = self.add(Constant.inline(array)).output
         return self._small[key]
 
     def ints(self, *values: int) -> SSAValue:
-        """Give a vector of i64."""
+        """Return an i64 vector."""
         return self.constant(np.array(values, np.int64))
 
     def scalar(self, value: int) -> SSAValue:
-        """Give an i64 scalar."""
+        """Return an i64 scalar."""
         return self.constant(np.array(value, np.int64))
 
     def weight(self, view: FileView, element: str, dims: Shape, name: str) -> SSAValue:
-        """Give a weight of a file as f32; it stays in its file and in its type."""
+        """Return a weight of a file as f32; the file's bytes and element type stay as stored."""
         value = self.add(Constant.of_file(view, element, dims), f"{name}_compressed").output
         return value if element == "f32" else self.convert(value, "f32", name)
 
@@ -79,7 +79,7 @@ class GraphBuilder:
         return self.op(elementwise.Convert, value, name=name, destination_type=kind)
 
     def matmul(self, a: SSAValue, b: SSAValue, transpose_b: bool, name: str = "") -> SSAValue:
-        """Append a matrix product."""
+        """Append a matmul."""
         flags = {"transpose_a": bool_attr(False), "transpose_b": bool_attr(transpose_b)}
         return self.op(matmul.MatMul, a, b, name=name, **flags)
 
@@ -93,7 +93,7 @@ class GraphBuilder:
         return self.op(shape.Transpose, value, self.ints(*order), name=name)
 
     def unsqueeze(self, value: SSAValue, *axes: int, name: str = "") -> SSAValue:
-        """Append new dimensions of 1."""
+        """Insert dimensions of size 1."""
         return self.op(shape.Unsqueeze, value, self.ints(*axes), name=name)
 
     def gather(self, data: SSAValue, indices: SSAValue, axis: int, name: str = "") -> SSAValue:
@@ -116,17 +116,17 @@ class GraphBuilder:
         return list(self.add(slicing.VariadicSplit.make(operands)).results)
 
     def times(self, value: SSAValue, factor: float) -> SSAValue:
-        """Append a product of f32 values with a number; none for 1."""
+        """Append the multiplication of an f32 value by a number; append nothing for 1."""
         if factor == 1:
             return value
         return self.op(elementwise.Multiply, value, self.number(factor, value))
 
     def number(self, number: float, beside: SSAValue) -> SSAValue:
-        """Give an f32 of the same rank as a value that it is to be combined with."""
+        """Return an f32 constant with the rank of ``beside``, so that the two broadcast."""
         rank = len(shape_of(beside))
         return self.constant(np.full((1,) * rank, number, np.float32))
 
     def dim(self, value: SSAValue, axis: int) -> SSAValue:
-        """Give one dimension of a value's shape, an i64 vector of one."""
+        """Return one dimension of a value's shape as an i64 vector of one element."""
         whole = self.op(shape.ShapeOf, value, output_type=StringAttr("i64"))
         return self.gather(whole, self.ints(axis), 0)

@@ -1,9 +1,9 @@
-"""From a model to blobs: passes, schedule, bytes. Begin with ``compile_model``.
+"""Compilation of a model to blobs: passes, schedule, bytes. Begin with ``compile_model``.
 
-``compile_parts`` and ``compile_function`` compile what runs many times with other weights, so that
-a device holds the weights of a few repetitions only (npuw's weight offload). ``pipeline``, which
-has the passes, does not import this module: predicting a model or writing its graph needs no
-schedule.
+``compile_parts`` and ``compile_function`` compile parts that run repeatedly with other weights, so
+that a device holds the weights of a few repetitions only (NPUW's weight offload). ``pipeline``,
+which lists the passes, does not import this module: predicting a model or writing its graph needs
+no schedule.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def compile_model(
 
     Args:
         model: consumed: the passes rewrite it.
-        options: everything else that the result depends on.
-        name: stands in the blob's metadata.
-        observer: sees the model after each pass.
+        options: every other input that determines the result.
+        name: the name in the blob's metadata.
+        observer: receives the model after each pass.
 
     Raises:
-        NotPeriodic: the model was folded before, and its layers have become different.
+        NotPeriodic: the model was folded before, and its layers differ after the passes.
         CompilerError: the model is not supported, or does not fit the device.
     """
     with collected_later():
@@ -54,7 +54,7 @@ def compile_model(
 def _lower_and_schedule(
     model: Model, options: Options, observer: Observer | None
 ) -> ScheduledProgram:
-    """Lower a model as small as it can be folded, and schedule all of it."""
+    """Lower and schedule a model, with as few unfolded layers as possible."""
     machine = Tile(options.platform, options.tiles)
     platform, tiles = machine.device(), machine.used_tiles()
     in_place = options.state_in_place and stays_in_place(model)
@@ -66,16 +66,16 @@ def _lower_and_schedule(
             run_passes(smaller, wanted, options, observer)
             return schedule(smaller, platform, tiles)
         except NotPeriodic:
-            continue  # with more of the layers, or all of them
+            continue  # retry with more layers, at last with all
     run_passes(model, remaining(model, wanted), options, observer)
     return schedule(model, platform, tiles, in_place)
 
 
 def foldings(model: Model) -> Iterator[Model]:
-    """Yield a model with its first and last layer; then with its first two and its last.
+    """Yield a model reduced to its first and last layer; then to its first two and its last.
 
-    Yield nothing if the model has no three equal layers, or has been through passes already.
-    ``compile_model`` folds by itself; a caller that compiles variants may fold a model once before.
+    Yield nothing if the model has no three equal layers, or passes have already run on it.
+    ``compile_model`` folds by itself; a caller that compiles variants may fold a model before.
     """
     if kept_repetitions(model) is not None or AFTER in model.module.attributes:
         return
@@ -90,15 +90,15 @@ def compile_parts(model: Model, options: Options) -> CompiledParts:
 
     Args:
         model: folded with its first two repetitions (``folded``); consumed.
-        options: as for ``compile_model``; blobs are always weightless.
+        options: see ``compile_model``; blobs are always weightless.
 
     Raises:
-        NotPeriodic: the model repeats no block, or cannot be cut there.
+        NotPeriodic: the model has no repeated block, or cannot be cut there.
         CompilerError: the model is not supported, or does not fit the device.
     """
     options = replace(options, weightless=True, fold=False)
     wanted = passes(options)
-    # LowerAttention reads the reach of masks from the ops that make them: these are in no block.
+    # LowerAttention derives ``reach`` from the ops that compute masks, which are in no block.
     whole = 1 + [each.name for each in wanted].index(LowerAttention.name)
     with collected_later():
         run_passes(model, wanted[:whole], options)
@@ -118,12 +118,12 @@ def compile_parts(model: Model, options: Options) -> CompiledParts:
 
 
 def compile_function(model: Model, options: Options) -> CompiledFunction:
-    """Compile a part that is called several times, with other weights each time.
+    """Compile a part that is called several times, with other weights for each call.
 
     Args:
-        model: static and pure; a constant that differs between calls has a value for each call
+        model: static and pure; a constant that differs between calls holds one value per call
             (``partition.functions``); consumed.
-        options: as for ``compile_model``; the blob is always weightless.
+        options: see ``compile_model``; the blob is always weightless.
 
     Raises:
         CompilerError: the part is not supported, or does not fit the device.
@@ -148,7 +148,7 @@ def _in_each_repetition(block: Model, prefixes: Sequence[str]) -> dict[str, tupl
 
 
 def _separate_literals(block: Model) -> dict[str, tuple[bytes, ...]]:
-    """Make inputs of repeated constants that are in no file, such as small weights."""
+    """Turn repeated constants without a file (small weights) into inputs; return the values."""
     literals: dict[str, tuple[bytes, ...]] = {}
     names = [port.name for port in block.inputs]
     for op in [each for each in block.body.ops if isinstance(each, Constant) and each.is_repeated]:

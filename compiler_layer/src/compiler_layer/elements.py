@@ -1,6 +1,6 @@
-"""Element types by OpenVINO's names: how numpy, memory and files hold values of them.
+"""Element types by OpenVINO's names, and their representation in numpy, memory and files.
 
-Nothing here knows graphs: who runs a program converts weights without loading the compiler.
+This module does not depend on graphs: a runtime converts weights without loading the compiler.
 """
 
 from __future__ import annotations
@@ -34,17 +34,16 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "u4": np.dtype("u1"),
     "boolean": np.dtype("?"),
 }
-"""How values of a type are held by numpy: bf16 and f8 as raw bits, 4-bit integers in a byte
-each."""
+"""Representation of each type in numpy: bf16 and f8 as raw bits, one 4-bit integer per byte."""
 
 FOUR_BIT = frozenset({"i4", "u4"})
-"""Types of which memory and files hold two elements in a byte, the first in the lower half."""
+"""Types stored in memory and files as two elements per byte, the first in the lower half."""
 
 FLOAT8 = frozenset(FORMATS)
-"""Floats of 8 bits."""
+"""8-bit float types."""
 
 RAW_FLOATS = frozenset({"bf16", *FLOAT8})
-"""Floats that numpy does not know, and holds as raw bits."""
+"""Floats without a numpy type, held as raw bits."""
 
 _FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in RAW_FLOATS | FOUR_BIT}
 
@@ -54,17 +53,17 @@ INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean"}
 
 
 def stored_bytes(element: str, count: int) -> int:
-    """How many bytes of memory or of a file elements of a type take."""
+    """Return the number of bytes that ``count`` elements occupy in memory or a file."""
     return (count + 1) // 2 if element in FOUR_BIT else count * NUMPY[element].itemsize
 
 
 def numpy_element(array_type: np.dtype[Any]) -> str:
-    """Give the name of the element type that a numpy type holds."""
+    """Return the name of the element type that a numpy type represents."""
     return _FROM_NUMPY[array_type]
 
 
 def convert_values(x: Array, source: str, target: str) -> Array:
-    """Convert; bf16 and f8 are held as raw bits, floats lose their fraction towards zero."""
+    """Convert values between element types; floats are truncated towards zero for integers."""
     if source == target:
         return x
     with np.errstate(over="ignore", invalid="ignore"):
@@ -86,13 +85,13 @@ def _converted(x: Array, source: str, target: str) -> Array:
 
 
 def _wrapped(x: npt.NDArray[np.int64], signed: bool) -> Array:
-    """The lower four bits, as numpy holds them."""
+    """Return the lower four bits, in numpy's representation."""
     low = x & 15
     return np.where(low > 7, low - 16, low).astype(np.int8) if signed else low.astype(np.uint8)
 
 
 def from_bytes(data: memoryview | bytes, element: str, count: int) -> Array:
-    """Read ``count`` elements as memory holds them; 4-bit ones are unpacked."""
+    """Read ``count`` elements from their memory representation; 4-bit elements are unpacked."""
     if element in FOUR_BIT:
         packed = np.frombuffer(data, np.uint8)
         return unpack_4bit(packed, signed=element == "i4")[:count]
@@ -100,7 +99,7 @@ def from_bytes(data: memoryview | bytes, element: str, count: int) -> Array:
 
 
 def to_bytes(x: Array, element: str) -> bytes:
-    """Give the elements as memory holds them, row-major."""
+    """Return the elements in their memory representation, row-major."""
     if element in FOUR_BIT:
         return pack_4bit(x.reshape(-1)).tobytes()
     return np.ascontiguousarray(x, NUMPY[element]).tobytes()

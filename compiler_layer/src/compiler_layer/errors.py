@@ -1,14 +1,14 @@
-"""The compiler's errors.
+"""Errors of the compiler.
 
 CompilerError
-├── CompilerUsageError       you called it wrongly: an unknown option, a missing shape
-├── CompilerInputError       the model is bad or not supported
-│   ├── BadModel             a file is broken or inconsistent; names file and place
-│   ├── UnsupportedOps       operations that this compiler does not know, all of them at once
-│   └── UnsupportedModel     an architecture, type or shape that it does not know
-└── CompilerFault            a limit of the device cannot be met
+├── CompilerUsageError       incorrect call: an unknown option, a missing shape
+├── CompilerInputError       the model is invalid or not supported
+│   ├── BadModel             a file is damaged or inconsistent; names file and place
+│   ├── UnsupportedOps       all operations of the model that this compiler does not support
+│   └── UnsupportedModel     an architecture, type or shape that is not supported
+└── CompilerFault            the model exceeds a limit of the device
     ├── NotPeriodic          the layers of a folded model cannot be compiled as one
-    └── DoesNotFit           a tensor or tile needs more memory than there is
+    └── DoesNotFit           a tensor or tile needs more memory than the device has
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 _LONGEST = 2000
-"""Characters of a message: names and values of a bad file may be of any length."""
+"""Maximum characters of a message: names and values of a bad file may be of any length."""
 
 RUN_ON_CPU = "run the model with OpenVINO on the CPU (npu-chat --device CPU)"
-"""The remedy for models that OpenVINO computes and this compiler does not."""
+"""Remedy for models that OpenVINO computes and this compiler does not."""
 
 _LISTED_NAMES = 5
-"""How many ops of a kind a message names; the error's ``ops`` has all."""
+"""Maximum ops per kind that a message names; the error's ``ops`` lists all."""
 
 
 def _clipped(text: str) -> str:
@@ -31,10 +31,10 @@ def _clipped(text: str) -> str:
 
 
 class CompilerError(Exception):
-    """Anything that goes wrong in the compiler.
+    """Base of all errors of the compiler.
 
     Args:
-        message: its middle is cut out where it is too long to be read.
+        message: the text; the middle of a long text is cut out.
     """
 
     def __init__(self, message: str) -> None:
@@ -42,28 +42,28 @@ class CompilerError(Exception):
 
 
 class CompilerUsageError(CompilerError):
-    """The caller broke a rule of the interface."""
+    """Violation of a rule of the interface by the caller."""
 
 
 class CompilerInputError(CompilerError):
-    """The model is bad or not supported."""
+    """Invalid or unsupported model."""
 
 
 class CompilerFault(CompilerError):
-    """The model cannot be laid out on the device."""
+    """Model that cannot be laid out on the device."""
 
 
 class NotPeriodic(CompilerFault):
-    """The layers of a folded model have become different: they cannot be compiled as one."""
+    """Layers of a folded model that differ after the passes, and cannot be compiled as one."""
 
 
 class BadModel(CompilerInputError):
-    """A model file is broken or inconsistent.
+    """Damaged or inconsistent model file.
 
     Args:
         path: the file or folder.
-        message: what is wrong.
-        place: where in it, e.g. a tensor or a layer.
+        message: the problem.
+        place: its place in the file, e.g. a tensor or a layer.
     """
 
     def __init__(self, path: object, message: str, place: str | None = None) -> None:
@@ -74,12 +74,12 @@ class BadModel(CompilerInputError):
 
 
 class UnsupportedOps(CompilerInputError):
-    """Operations that this compiler does not know, or that the device cannot run.
+    """Operations that this compiler does not support, or that the device cannot run.
 
     Args:
-        path: the model file, or what else has them.
-        ops: for each, its type with opset and what of it is not supported, and its friendly name.
-        remedies: sentences that say what to do; none if nothing is known to help.
+        path: the model file, or another source of the operations.
+        ops: for each, its type with opset and its unsupported feature, and its friendly name.
+        remedies: sentences that name a remedy; empty if none is known.
     """
 
     def __init__(
@@ -102,19 +102,19 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class UnsupportedModel(CompilerInputError):
-    """An architecture, element type or shape that this compiler does not know."""
+    """Architecture, element type or shape that this compiler does not support."""
 
 
 class DoesNotFit(CompilerFault):
-    """Something needs more memory than the device has.
+    """Need of more memory than the device has.
 
     Args:
         what: the operation or tensor.
-        need_bytes: what it needs.
-        have_bytes: what there is.
+        need_bytes: the bytes it needs.
+        have_bytes: the bytes available.
     """
 
     def __init__(self, what: str, need_bytes: int, have_bytes: int) -> None:
         self.need_bytes = need_bytes
         self.have_bytes = have_bytes
-        super().__init__(f"{what} needs {need_bytes} bytes of CMX, a tile has {have_bytes}")
+        super().__init__(f"{what} needs {need_bytes} bytes of CMX, but a tile has {have_bytes}")

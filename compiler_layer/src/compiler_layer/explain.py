@@ -1,7 +1,7 @@
-"""What a blob does, by the operations of the model: tasks, CMX, bytes, MACs, predicted time.
+"""Costs of a blob by the model's operations: tasks, CMX, bytes, MACs, predicted time.
 
-Everything is read from the blob alone: whose work each task is stands in it, what a task moves and
-computes in its descriptors, and when it runs follows from the cost model and the barriers.
+The blob is the only source: its layer map assigns tasks to operations, descriptors state the
+transfers and computations, and the cost model with the barriers determines the times.
 """
 
 from __future__ import annotations
@@ -21,53 +21,52 @@ from driver_layer.npu.timeline import Engine, TaskTime, predict
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """What one operation, or several alike, became."""
+    """Cost of the tasks that one operation, or a group of equal ones, was compiled to."""
 
     name: str
     count: int
-    """Operations."""
+    """Number of operations."""
     transfers: int
     products: int
     invocations: int
-    """Tasks of DMA, DPU and SHAVE."""
+    """Number of DMA, DPU and SHAVE tasks (``transfers``, ``products``, ``invocations``)."""
     cmx_bytes: int
-    """The most that one of them holds on a tile."""
+    """Maximum that one of the operations holds on a tile."""
     ddr_bytes: int
-    """Read from and written to DDR."""
+    """Bytes read from and written to DDR."""
     macs: int
     busy_ns: float
-    """Sum of what the tasks take by themselves; engines work at the same time."""
+    """Sum of the durations of the tasks, each running alone; engines run concurrently."""
     span_ns: float
-    """From the first task's begin to the last one's end; operations overlap."""
+    """Time from the begin of the first task to the end of the last; operations overlap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a blob does."""
+    """Costs of a blob, by operation and by queue."""
 
     layers: tuple[LayerCost, ...]
-    """In the order of the program."""
+    """Costs in program order."""
     total_ns: float
     """Predicted time of one inference."""
     busy: dict[str, float]
-    """Share of the time that each queue works."""
+    """Share of the time that each queue is busy."""
 
 
 def explain(
     data: bytes | memoryview, name: str = "blob", platform: str | None = None
 ) -> Explanation:
-    """Read what a blob does.
+    """Read the costs of a blob.
 
     Args:
         data: the blob.
-        name: stands in errors.
-        platform: the device that times are predicted for, or the path of its file; if not given,
+        name: the blob's name in errors.
+        platform: the device that times are predicted for, or the path of its file; by default
             that of the blob's architecture.
 
     Raises:
-        BadModel: it is no blob, or does not say whose its tasks are; or it is for another
-            architecture.
-        CompilerUsageError: there is no such platform.
+        BadModel: the data is not a blob, has no layer map, or is for another architecture.
+        CompilerUsageError: the platform does not exist.
     """
     try:
         blob = read_blob(data)
@@ -91,7 +90,7 @@ def explain(
 
 
 def grouped(layers: Iterable[LayerCost]) -> list[LayerCost]:
-    """Join operations whose names differ in numbers alone: the same one of each decoder layer."""
+    """Merge operations whose names differ only in numbers: one op of all decoder layers."""
     groups: dict[str, LayerCost] = {}
     for layer in layers:
         name = re.sub(r"(?<=[._])\d+(?=[._/]|$)", "*", layer.name)
@@ -122,7 +121,7 @@ def _layer_map(blob: Blob, name: str) -> LayerMap:
                 return decode_layer_map(section.data)
             except LayerMapError as error:
                 raise BadModel(name, str(error), f"section {SECTION_NAME}") from None
-    raise BadModel(name, f"it has no section {SECTION_NAME}: compile it with npuc")
+    raise BadModel(name, f"the blob has no section {SECTION_NAME}; compile it with npuc")
 
 
 def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
@@ -133,8 +132,6 @@ def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
 
 
 class _Sum:
-    """Collects the tasks of one operation."""
-
     def __init__(self) -> None:
         self._tasks: list[TaskTime] = []
 

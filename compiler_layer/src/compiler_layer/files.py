@@ -1,6 +1,6 @@
-"""Values that stay in a model's files, which are mapped and never copied.
+"""Values that stay in a model's files, which are memory-mapped and never copied.
 
-Nothing here knows graphs: who runs a program reads weights without loading the compiler.
+This module does not depend on graphs: a runtime reads weights without loading the compiler.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from driver_layer.support.files import open_regular
 from driver_layer.support.mapped_file import MappedFile
 
 _HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
-"""Asks for large pages, which Linux has for files too where these are read for the first time.
-Weights are read from end to end for each token: from large pages that is a tenth faster."""
+"""Advice to use large pages, which Linux supports for files read for the first time. Each token
+reads all weights sequentially; large pages make that a tenth faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """Bytes ``offset`` to ``offset + size`` of a file, holding elements of a type.
+    """Bytes ``offset`` to ``offset + size`` of a file, with elements of a type.
 
-    Who reads it may want another type: then its values are converted.
+    A reader may request another type; the values are then converted.
     """
 
     path: str
@@ -36,7 +36,7 @@ class FileView:
 
     @property
     def raw(self) -> memoryview:
-        """The bytes, in the mapped file.
+        """Bytes of the view, in the mapped file.
 
         Raises:
             BadModel: as ``check``.
@@ -45,32 +45,32 @@ class FileView:
         return mapped_file(self.path)[self.offset : self.offset + self.size]
 
     def check(self) -> None:
-        """See that the file has the bytes.
+        """Check that the file contains the bytes.
 
         Raises:
-            BadModel: it cannot be read, or is too short.
+            BadModel: the file cannot be read, or is too short.
         """
         length, end = len(mapped_file(self.path)), self.offset + self.size
         if not 0 <= self.offset <= end <= length:
-            raise BadModel(self.path, f"a weight ends at {end} of {length} bytes")
+            raise BadModel(self.path, f"a weight ends at byte {end}, but the file has {length}")
 
     def load(self, element: str, shape: tuple[int, ...]) -> Array:
-        """Give the values in a type, read-only; only what is touched is read."""
+        """Return the values in a type, read-only; only accessed pages are read."""
         held = from_bytes(self.raw, self.element, math.prod(shape)).reshape(shape)
         return convert_values(held, self.element, element)
 
     def stored(self, element: str, shape: tuple[int, ...]) -> memoryview | bytes:
-        """Give the bytes as memory holds them in a type: the file's own, where it has that type."""
+        """Return the memory representation in a type; no copy if the file has that type."""
         if element == self.element:
             return self.raw
         return to_bytes(self.load(element, shape), element)
 
 
 def mapped_file(path: str) -> memoryview:
-    """Map a file read-only; a file that has changed since is mapped anew.
+    """Map a file read-only; a file that has changed in the meantime is mapped again.
 
     Raises:
-        BadModel: it cannot be read.
+        BadModel: the file cannot be read.
     """
     try:
         status = Path(path).stat()
@@ -82,10 +82,10 @@ def mapped_file(path: str) -> memoryview:
 
 @lru_cache(maxsize=64)
 def _map(path: str, *status: object) -> memoryview:
-    del status  # It only tells files of one name apart.
+    del status  # It only distinguishes versions of a file.
     with open_regular(path) as file:
         whole = MappedFile.of(file)
     if _HUGE_PAGES is not None:
-        with contextlib.suppress(OSError):  # the system may be built without them
+        with contextlib.suppress(OSError):  # the kernel may be built without huge pages
             whole.madvise(_HUGE_PAGES)
     return memoryview(whole)

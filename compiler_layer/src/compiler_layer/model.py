@@ -1,6 +1,6 @@
-"""A model: one graph of the ``ov`` dialect with named inputs, outputs and variables.
+"""Model: one graph of the ``ov`` dialect with named inputs, outputs and variables.
 
-This is the graph language that frontends write, npuw splits and the compiler takes.
+Frontends write this representation, npuw splits it, and the compiler reads it.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, tensor, 
 from compiler_layer.errors import CompilerUsageError
 
 PORT_NAME = "ov.names"
-"""The attribute of arguments and results that carries their tensor name."""
+"""Attribute of arguments and results that holds their tensor name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a model."""
+    """Input or output of a model."""
 
     name: str
     value: SSAValue
 
     @property
     def type(self) -> Tensor:
-        """Its tensor type."""
+        """Tensor type of the value."""
         return tensor_type(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a stateful model: where it is read and where it is assigned."""
+    """Variable of a stateful model, with the op that reads it and the op that assigns it."""
 
     name: str
     read: ReadValue | None
@@ -49,13 +49,13 @@ class Variable:
 
 
 class Model:
-    """A module with one function ``main``.
+    """Module with one function ``main``.
 
     Args:
-        module: taken over, not copied.
+        module: adopted, not copied.
 
     Raises:
-        CompilerUsageError: it has no function ``main`` with a return.
+        CompilerUsageError: the module has no function ``main`` with a return.
     """
 
     def __init__(self, module: ModuleOp) -> None:
@@ -63,14 +63,14 @@ class Model:
         functions = [op for op in module.ops if isinstance(op, FuncOp)]
         mains = [function for function in functions if function.sym_name.data == "main"]
         if len(mains) != 1 or not isinstance(mains[0].body.block.last_op, ReturnOp):
-            raise CompilerUsageError("a model needs one function 'main' that returns")
+            raise CompilerUsageError("a model needs exactly one function 'main' with a return")
         self.main = mains[0]
 
     @staticmethod
     def build(
         inputs: Sequence[tuple[str, Tensor]],
     ) -> tuple[Model, Sequence[SSAValue]]:
-        """Begin a model without ops and outputs; give it and its arguments."""
+        """Create a model without ops and outputs; return it and its arguments."""
         function = FuncOp("main", ([kind for _, kind in inputs], []))
         function.arg_attrs = _port_attributes([name for name, _ in inputs])
         function.body.block.add_op(ReturnOp())
@@ -78,14 +78,14 @@ class Model:
 
     @property
     def body(self) -> Block:
-        """The ops, in an order in which they can run."""
+        """Block of ops, in an executable order."""
         return self.main.body.block
 
     @property
     def ops(self) -> list[Operation]:
-        """The ops as they are now: whoever goes through this list may change the graph meanwhile.
+        """Snapshot of the ops; the graph may change during iteration over it.
 
-        Made by hand, as ``list`` asks xDSL's ops for their length first, and so meets each twice.
+        ``list(body.ops)`` asks xDSL for the length first, and so visits each op twice.
         """
         ops: list[Operation] = []
         op = self.body.first_op
@@ -96,29 +96,29 @@ class Model:
 
     @property
     def terminator(self) -> ReturnOp:
-        """The return."""
+        """Return op of ``main``."""
         last = self.body.last_op
         assert isinstance(last, ReturnOp)
         return last
 
     @property
     def inputs(self) -> list[Port]:
-        """The arguments, in order."""
+        """Arguments, in order."""
         names = _port_names(self.main.arg_attrs, len(self.body.args))
         return [Port(name, value) for name, value in zip(names, self.body.args, strict=True)]
 
     @property
     def outputs(self) -> list[Port]:
-        """The results, in order."""
+        """Results, in order."""
         values = self.terminator.operands
         names = _port_names(self.main.res_attrs, len(values))
         return [Port(name, value) for name, value in zip(names, values, strict=True)]
 
     def variables(self) -> list[Variable]:
-        """The variables, in the order of their first appearance.
+        """Return the variables, in the order of their first appearance.
 
         Raises:
-            CompilerUsageError: one is read or assigned twice.
+            CompilerUsageError: a variable is read or assigned twice.
         """
         reads: dict[str, ReadValue] = {}
         assigns: dict[str, Assign] = {}
@@ -128,7 +128,7 @@ class Model:
             found = (reads, op) if isinstance(op, ReadValue) else (assigns, op)
             name = op.variable_id.data
             if name in found[0]:
-                raise CompilerUsageError(f"variable {name!r} has two ops {op.name}")
+                raise CompilerUsageError(f"variable {name!r} has two {op.name} ops instead of one")
             found[0][name] = op  # pyright: ignore[reportArgumentType]  # the table matches the op
         names = dict.fromkeys([*reads, *assigns])
         return [Variable(name, reads.get(name), assigns.get(name)) for name in names]
@@ -140,12 +140,12 @@ class Model:
         self.refresh_signature()
 
     def set_inputs(self, names: Sequence[str]) -> None:
-        """Name the arguments anew, after some were added or removed."""
+        """Rename the arguments, after some were added or removed."""
         self.main.arg_attrs = _port_attributes(names)
         self.refresh_signature()
 
     def find_input(self, name: str) -> SSAValue | None:
-        """Return the argument of a name; None if there is none."""
+        """Return the argument of a name, or None."""
         return next((port.value for port in self.inputs if port.name == name), None)
 
     def add_input(self, name: str, kind: Tensor) -> SSAValue:
@@ -156,19 +156,19 @@ class Model:
         return added
 
     def remove_input(self, name: str) -> None:
-        """Remove an argument that nobody uses."""
+        """Remove an argument without uses."""
         names = [port.name for port in self.inputs]
         self.body.erase_arg(self.body.args[names.index(name)])
         names.remove(name)
         self.set_inputs(names)
 
     def set_input_shapes(self, shapes: Mapping[str, Shape]) -> None:
-        """Give parameters and variables (by id) other shapes, without carrying them through.
+        """Set the shapes of parameters and variables (by id), without propagating them.
 
-        The initial value of such a variable is dropped: whoever runs the model supplies it.
+        The initial value of such a variable is dropped: the runtime supplies it.
 
         Raises:
-            CompilerUsageError: there is no such parameter or variable, or the rank differs.
+            CompilerUsageError: the parameter or variable does not exist, or the rank differs.
         """
         values: dict[str, SSAValue] = {port.name: port.value for port in self.inputs}
         reads = {v.name: v.read for v in self.variables() if v.read is not None}
@@ -179,25 +179,25 @@ class Model:
             value = values.get(name)
             if value is None:
                 known = ", ".join(sorted(values))
-                raise CompilerUsageError(f"no input or variable {name!r}; there are {known}")
+                raise CompilerUsageError(f"no input or variable {name!r}; the model has {known}")
             if len(shape) != len(tensor_type(value).get_shape()):
-                raise CompilerUsageError(f"{name!r} has another rank than {list(shape)}")
+                raise CompilerUsageError(f"{name!r}: its rank differs from that of {list(shape)}")
             Rewriter.replace_value_with_new_type(value, tensor(element_of(value), shape))
         self.refresh_signature()
 
     def refresh_signature(self) -> None:
-        """Make the function's type agree with its body."""
+        """Update the function's type from its body."""
         self.main.update_function_type()
 
     def clone(self) -> Model:
-        """Copy the graph; constants stay shared, as they are views."""
+        """Copy the graph; constants are shared, because they are views."""
         return Model(self.module.clone())
 
     def verify(self) -> None:
-        """Check every op.
+        """Verify every op.
 
         Raises:
-            CompilerUsageError: with xDSL's message, which shows the op.
+            CompilerUsageError: the graph is not valid; xDSL's message shows the op.
         """
         try:
             self.module.verify()
@@ -205,7 +205,7 @@ class Model:
             raise CompilerUsageError(f"the graph is not valid: {error}") from None
 
     def text(self) -> str:
-        """The model as text; ``parse`` reads it back."""
+        """Return the model as text; ``parse`` reads it."""
         return str(self.module) + "\n"
 
     @staticmethod
@@ -213,7 +213,7 @@ class Model:
         """Read a model from text.
 
         Raises:
-            CompilerUsageError: the text is no model; the message points at the place.
+            CompilerUsageError: the text is not a model; the message shows the place.
         """
         try:
             return Model(Parser(context(), text, name).parse_module())
@@ -222,7 +222,7 @@ class Model:
 
 
 def context() -> Context:
-    """Make an xDSL context with all dialects of this compiler."""
+    """Create an xDSL context with all dialects of this compiler."""
     made = Context()
     for dialect in (Builtin, Func, OV, NPU):
         made.load_dialect(dialect)

@@ -1,7 +1,6 @@
-"""The compiler's passes in order.
+"""Passes of the compiler in order; each pass is a file of ``compiler_layer.passes``.
 
-This list is the compiler's table of contents; each pass is a file of ``compiler_layer.passes``.
-``compiler_layer.compile`` goes on from there to a blob.
+``compiler_layer.compile`` continues from the lowered model to a blob.
 """
 
 from __future__ import annotations
@@ -54,42 +53,42 @@ from compiler_layer.passes.widen_nibbles import WidenNibbles
 from driver_layer.abi.platforms import DEFAULT_PLATFORM
 
 Observer = Callable[[str, Model], None]
-"""Called after each pass with its name and the model."""
+"""Callback after each pass, with the pass's name and the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a compilation depends on besides the model.
+    """Inputs of a compilation besides the model.
 
-    Names are OpenVINO's where it has one: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    DYNAMIC_QUANTIZATION_GROUP_SIZE (any but 0), ENABLE_WEIGHTLESS, NPUW_FOLD.
+    The corresponding OpenVINO options are INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS and NPUW_FOLD.
     """
 
     precision: str = "f16"
     """f32, f16 or bf16."""
     platform: str = DEFAULT_PLATFORM
-    """3720, 4000 or 5010; or the path of a file (.toml) of your own."""
+    """3720, 4000 or 5010; or the path of a platform file (.toml)."""
     tiles: int = 0
-    """NCE tiles to use; 0 leaves it to the compiler."""
+    """NCE tiles to use; 0: the compiler chooses."""
     integer_activations: bool = False
-    """Whether products with 8-bit weights are computed in integers, with a scale per token."""
+    """True to compute matmuls with 8-bit weights in integers, with one scale per token."""
     weightless: bool = False
-    """Whether weights are inputs, in one copy for all blobs, and not in the blob."""
+    """True to make weights inputs, which all blobs share, instead of storing them in the blob."""
     shapes: str = ""
-    """Shapes of inputs and variables to set first, as ``name=1x128,…``."""
+    """Shapes of inputs and variables that are set first, as ``name=1x128,…``."""
     verify_each: bool = False
     """Verify the graph after each pass."""
     fold: bool = True
-    """Whether repeated layers are compiled once (NPUW_FOLD)."""
+    """True to compile repeated layers once (NPUW_FOLD)."""
     device_routed: bool = False
-    """Whether the device takes the weights of chosen experts alone (DEVICE_ROUTED)."""
+    """True if the device fetches the weights of the chosen experts only (DEVICE_ROUTED)."""
     state_in_place: bool = False
-    """Whether a variable's input and output may be the same memory when the program runs. A model
-    with variables is not folded then."""
+    """True if a variable's input and output may share memory at run time. A model with variables
+    is not folded then."""
 
 
 def graph_passes(options: Options) -> Sequence[ModulePass]:
-    """The passes that keep the model's own ops: static, without detours, and pure."""
+    """Return the passes that keep the model's own ops, and make it static, simple and pure."""
     return (
         FuseDequantize(),
         SpecializeShapes(options.shapes),
@@ -111,14 +110,14 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
 
 
 def opset_passes(options: Options) -> Sequence[ModulePass]:
-    """The passes for a graph that OpenVINO runs: all its ops are in OpenVINO's opsets."""
+    """Return the passes for a graph that OpenVINO runs: all ops are in OpenVINO's opsets."""
     forming = (FuseRMS, FuseRoPE, FuseSDPA)
     kept = [each for each in graph_passes(options) if not isinstance(each, forming)]
     return (*kept, ToOpset(), *_last_passes(options))
 
 
 def hardware_passes(options: Options) -> Sequence[ModulePass]:
-    """The passes that give each op to the hardware."""
+    """Return the passes that lower each op to the hardware."""
     return (
         CheckSupported(),
         SplitExperts(),
@@ -141,7 +140,7 @@ def hardware_passes(options: Options) -> Sequence[ModulePass]:
 
 
 def passes(options: Options) -> Sequence[ModulePass]:
-    """All passes in order."""
+    """Return all passes in order."""
     first = (FoldBlocks(),) if options.fold else ()
     return (*first, *graph_passes(options), *hardware_passes(options), *_last_passes(options))
 
@@ -151,14 +150,14 @@ def _last_passes(options: Options) -> Sequence[ModulePass]:
 
 
 AFTER = "npuc.after"
-"""The attribute that says after which pass a module was printed: it is compiled on from there."""
+"""Attribute with the pass after which a module was printed; compilation continues from there."""
 
 
 def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass]:
-    """The passes that a model has not been through, if it comes from a text that says so.
+    """Return the passes that have not run on a model, according to its ``AFTER`` attribute.
 
     Raises:
-        CompilerUsageError: the pass that it says is none of these.
+        CompilerUsageError: the attribute names a pass that is not in ``wanted``.
     """
     after = model.module.attributes.get(AFTER)
     if not isinstance(after, StringAttr):
@@ -167,19 +166,19 @@ def remaining(model: Model, wanted: Sequence[ModulePass]) -> Sequence[ModulePass
     if after.data == FoldBlocks.name:
         return wanted[1:] if FoldBlocks.name in names else wanted
     if after.data not in names:
-        raise CompilerUsageError(f"printed after {after.data!r}, no pass with these options")
+        raise CompilerUsageError(f"printed after {after.data!r}, not a pass with these options")
     return wanted[names.index(after.data) + 1 :]
 
 
 def available_passes() -> dict[str, type[ModulePass]]:
-    """All passes by name."""
+    """Return all passes by name."""
     everything = Options(integer_activations=True, weightless=True, device_routed=True)
     everyone = (*(type(each) for each in passes(everything)), RemoveDeadCode, ToOpset)
     return {each.name: each for each in everyone}
 
 
 def lower_graph(model: Model, options: Options) -> None:
-    """Make a model static and pure, in place; its ops are still OpenVINO's.
+    """Make a model static and pure, in place; its ops stay OpenVINO's.
 
     Raises:
         CompilerError: see each pass.
@@ -197,10 +196,10 @@ def lower(model: Model, options: Options, observer: Observer | None = None) -> N
 
 
 def in_opset(model: Model) -> Model:
-    """Give a copy whose ops are all in OpenVINO's opsets, as far as those of the model can be.
+    """Return a copy with all ops in OpenVINO's opsets, as far as the ops have an equivalent.
 
     Raises:
-        CompilerError: see ``specialize-shapes``: shapes say how often K and V are to be repeated.
+        CompilerError: see ``specialize-shapes``: repeating K and V needs known shapes.
     """
     copy = model.clone()
     run_passes(copy, (SpecializeShapes(), ToOpset()), Options())
@@ -219,7 +218,7 @@ def run_passes(
         try:
             each.apply(ctx, model.module)
         except RecursionError:
-            raise UnsupportedModel(f"{each.name}: ops are nested too deeply") from None
+            raise UnsupportedModel(f"{each.name}: the ops are nested too deeply") from None
         if options.verify_each:
             model.verify()
         if observer is not None:

@@ -1,10 +1,10 @@
-"""Fuzzes both frontends and the compiler behind them; what breaks them is kept in corpus/.
+"""Fuzzer of both frontends and the compiler behind them; findings are stored in corpus/.
 
     python tests/compiler/frontends/fuzz_frontends.py --minutes 10 --seed 1
 
-A finding is kept once for each place that fails, with as few changes of the undamaged files as
-suffice. Put the fix and the kept file into one commit: test_bad_ir.py and test_bad_folders.py
-replay the corpus.
+A finding is stored once per failing place, with the smallest sufficient change of the undamaged
+files. Commit the fix together with the stored file: test_bad_ir.py and test_bad_folders.py replay
+the corpus.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHARDED = ("mistral", "qwen2")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is damaged: undamaged files, how to damage them, and how to see what becomes of them."""
+    """Undamaged files, the function that damages them, and the one that reads the result."""
 
     name: str
     files: Files
@@ -44,7 +44,7 @@ class Subject:
 
 
 def subjects() -> list[Subject]:
-    """The IR of the corpus, and a folder of every family."""
+    """Return the IR of the corpus, and a folder of every family."""
     ir = Subject("ir", mutations.seed_ir(), mutations.mutate_ir, mutations.outcome_of_ir)
     folders: list[Subject] = []
     for name, description in families.descriptions().items():
@@ -58,7 +58,7 @@ def subjects() -> list[Subject]:
 
 
 def failure(subject: Subject, files: Files) -> str | None:
-    """Where it fails, or None."""
+    """Return the place of the failure, or None."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             subject.outcome(files, Path(folder))
@@ -69,7 +69,7 @@ def failure(subject: Subject, files: Files) -> str | None:
 
 
 def minimised(subject: Subject, files: Files, place: str) -> Files:
-    """The files with every change taken back without which they fail at the same place."""
+    """Return the files with all changes reverted that the failure does not need."""
     for name in files:
         undamaged = subject.files.get(name)
         if undamaged is None:
@@ -82,7 +82,7 @@ def minimised(subject: Subject, files: Files, place: str) -> Files:
 
 
 def _fewer_changes(subject: Subject, files: Files, name: str, place: str) -> bytes:
-    """The text with every hunk of changed lines taken back that it does not need to fail."""
+    """Return the text with all changed hunks reverted that the failure does not need."""
     old = subject.files[name].splitlines(keepends=True)
     new = files[name].splitlines(keepends=True)
     changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
@@ -127,7 +127,7 @@ def main() -> int:
 
 
 def _keep(subject: Subject, files: Files, found: dict[str, str]) -> None:
-    """Report and keep a finding, unless there was one at the same place."""
+    """Report and store a finding, unless its place was found before."""
     place = failure(subject, files)
     if place is None or place in found:
         return

@@ -1,7 +1,7 @@
-"""Damages IRs and Hugging Face folders, and says what became of them.
+"""Mutations of IRs and Hugging Face folders, and the outcome of reading them.
 
-Whatever a file holds, the compiler either compiles it or raises a CompilerError, within a limit of
-memory and time.
+For any content of a file, the compiler either compiles it or raises a CompilerError, within limits
+of memory and time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from compiler_layer.pipeline import Options
 
 CORPUS = Path(__file__).parent / "corpus"
 SEED = CORPUS / "seed.xml"
-"""An IR as OpenVINO writes it: a stateful decoder of one layer, its weights of 4 bits and of 16."""
+"""IR written by OpenVINO: a stateful decoder of one layer, with weights of 4 and of 16 bits."""
 
 SHAPES = {
     "input_ids": (1, 3),
@@ -83,7 +83,7 @@ _WORDS = (
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Raise MemoryError or TimeoutError beyond the limits, counted from what is used now."""
+    """Raise MemoryError or TimeoutError beyond the limits, on top of the current use."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
 
@@ -102,10 +102,10 @@ def limited() -> Iterator[None]:
 
 
 def outcome_of(read: Callable[[], Model]) -> str:
-    """Read and compile; give "compiled" or the name of the error.
+    """Read and compile a model; return "compiled" or the name of the error.
 
     Raises:
-        Exception: whatever is no CompilerError.
+        Exception: any error that is not a CompilerError.
     """
     try:
         with limited():
@@ -119,14 +119,14 @@ def outcome_of(read: Callable[[], Model]) -> str:
 
 
 def outcome_of_ir(files: dict[str, bytes], folder: Path) -> str:
-    """What becomes of an IR; see ``outcome_of``."""
+    """Return the outcome of reading an IR; see ``outcome_of``."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return outcome_of(lambda: read_ir(folder / "seed.xml"))
 
 
 def outcome_of_folder(files: dict[str, bytes], folder: Path) -> str:
-    """What becomes of a Hugging Face folder: "read", or the name of the error."""
+    """Return the outcome of reading a Hugging Face folder: "read", or the name of the error."""
     for old in folder.iterdir():
         old.unlink()
     for name, content in files.items():
@@ -140,24 +140,24 @@ def outcome_of_folder(files: dict[str, bytes], folder: Path) -> str:
 
 
 def packed(files: dict[str, bytes]) -> str:
-    """Files as a text that stays in the corpus."""
+    """Return files as a text for the corpus."""
     small = {name: base64.b64encode(lzma.compress(files[name])).decode() for name in files}
     return json.dumps(small, indent=1) + "\n"
 
 
 def unpacked(text: str) -> dict[str, bytes]:
-    """The files of a text of the corpus."""
+    """Return the files of a text of the corpus."""
     small = json.loads(text).items()
     return {name: lzma.decompress(base64.b64decode(content)) for name, content in small}
 
 
 def seed_ir() -> dict[str, bytes]:
-    """The files of the undamaged IR."""
+    """Return the files of the undamaged IR."""
     return {path.name: path.read_bytes() for path in (SEED, SEED.with_suffix(".bin"))}
 
 
 def mutate_ir(draw: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """Spoil an IR in one to four places, most of them with an eye to its structure."""
+    """Damage an IR in one to four places; most mutations respect its structure."""
     xml, weights = files["seed.xml"].decode(), files["seed.bin"]
     if draw.random() < 0.6:
         xml = without_declarations(xml)
@@ -182,21 +182,21 @@ def _element(draw: random.Random, xml: str, pattern: str) -> re.Match[str] | Non
 
 
 def _value(draw: random.Random, xml: str) -> str:
-    """Another value of an attribute: a word of ours, or one that stands elsewhere in the file."""
+    """Return another attribute value: a listed word, or a value from elsewhere in the file."""
     found = _element(draw, xml, r'"([^"]*)"') if draw.random() < 0.5 else None
     return draw.choice(_WORDS) if found is None else found[1]
 
 
 def change_attribute(draw: random.Random, xml: str) -> str:
-    """Give an attribute another value."""
-    # Attributes of layers and their data decide more than names of ports do.
+    """Replace the value of an attribute."""
+    # Attributes of layers and of their data matter more than names of ports.
     where = draw.choice((r'="([^"]*)"', r'<(?:data|layer) [^>]*?="([^"]*)"'))
     found = _element(draw, xml, where)
     return xml if found is None else xml[: found.start(1)] + _value(draw, xml) + xml[found.end(1) :]
 
 
 def drop_attribute(draw: random.Random, xml: str) -> str:
-    """Take an attribute away."""
+    """Remove an attribute."""
     found = _element(draw, xml, r' [\w-]+="[^"]*"')
     return xml if found is None else xml[: found.start()] + xml[found.end() :]
 
@@ -212,19 +212,19 @@ _ELEMENTS = (
 
 
 def drop_element(draw: random.Random, xml: str) -> str:
-    """Take an element away."""
+    """Remove an element."""
     found = _element(draw, xml, draw.choice(_ELEMENTS))
     return xml if found is None else xml[: found.start()] + xml[found.end() :]
 
 
 def repeat_element(draw: random.Random, xml: str) -> str:
-    """Write an element twice."""
+    """Repeat an element."""
     found = _element(draw, xml, draw.choice(_ELEMENTS))
     return xml if found is None else xml[: found.end()] + found[0] + xml[found.end() :]
 
 
 def swap_elements(draw: random.Random, xml: str) -> str:
-    """Exchange two elements of a kind."""
+    """Swap two elements of a kind."""
     kind = draw.choice(_ELEMENTS)
     pair = [found for found in (_element(draw, xml, kind), _element(draw, xml, kind)) if found]
     pair.sort(key=lambda found: found.start())
@@ -235,7 +235,7 @@ def swap_elements(draw: random.Random, xml: str) -> str:
 
 
 def change_edge(draw: random.Random, xml: str) -> str:
-    """Let an edge begin or end elsewhere."""
+    """Move one end of an edge."""
     one = _element(draw, xml, r'(?:from|to)-(?:layer|port)="(\d+)"')
     two = _element(draw, xml, r'(?:from|to)-(?:layer|port)="(\d+)"')
     if one is None or two is None:
@@ -244,13 +244,13 @@ def change_edge(draw: random.Random, xml: str) -> str:
 
 
 def change_text(draw: random.Random, xml: str) -> str:
-    """Give a declared dimension another value."""
+    """Replace a declared dimension."""
     found = _element(draw, xml, r"<dim>([^<]*)</dim>")
     return xml if found is None else xml[: found.start(1)] + _value(draw, xml) + xml[found.end(1) :]
 
 
 def without_declarations(xml: str) -> str:
-    """Let no port say what it gives, so that nothing is refused for contradicting it."""
+    """Remove the declared types of all ports, so that none contradicts an inferred type."""
     return re.sub(r' precision="[^"]*"', "", xml)
 
 
@@ -307,7 +307,7 @@ _JSON_VALUES = (
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files of a Hugging Face folder that the frontend reads; of a sharded one the shards."""
+    """Return the files of a Hugging Face folder that the frontend reads; shards if it has any."""
     names = [path.name for path in folder.iterdir() if path.suffix in (".json", ".safetensors")]
     if "model.safetensors.index.json" in names and "model.safetensors" in names:
         names.remove("model.safetensors")
@@ -315,7 +315,7 @@ def folder_files(folder: Path) -> dict[str, bytes]:
 
 
 def mutate_folder(draw: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """Spoil one to three places of a folder's config, index and headers."""
+    """Damage one to three places of a folder's config, index and headers."""
     spoilt = dict(files)
     for _ in range(draw.choice((1, 1, 2, 3))):
         name = draw.choice(sorted(spoilt))
@@ -339,7 +339,7 @@ def _mutated_json(draw: random.Random, content: bytes) -> bytes:
 
 
 def _mutated_tree(draw: random.Random, tree: object) -> object:
-    """Another value somewhere in a JSON tree, or a key or an item more or less."""
+    """Change a value in a JSON tree, or add or remove a key or an item."""
     if isinstance(tree, dict) and tree and draw.random() < 0.95:
         key, other = draw.choice(list(tree)), draw.choice(list(tree))
         match draw.randrange(8):

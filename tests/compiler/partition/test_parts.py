@@ -1,4 +1,4 @@
-"""A model in parts: they compute what the whole does, and equal ones are found."""
+"""A model in parts: they compute the model's results, and equal parts are one function."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ X = np.random.default_rng(3).random((2, WIDTH), np.float32)
 
 
 def layered(folder: Path, same_bias: bool = False, outputs: bool = False) -> Model:
-    """x = sin(x · w) + x · w + bias, again and again, each with weights of its own in a file.
+    """Build LAYERS times x = sin(x · w) + x · w + bias, with separate weights in a file.
 
     Args:
-        folder: gets the weights.
-        same_bias: whether all layers have the same bias.
-        outputs: whether sin(x · w) of each layer is an output, too, and x itself is none.
+        folder: the folder of the weights.
+        same_bias: True if all layers have the same bias.
+        outputs: True to output sin(x · w) of each layer in addition to y, instead of the input x.
     """
     values = np.random.default_rng(7).random((LAYERS, WIDTH, WIDTH)).astype(np.float32)
     (folder / "weights").write_bytes(values.tobytes())
@@ -57,7 +57,7 @@ def layered(folder: Path, same_bias: bool = False, outputs: bool = False) -> Mod
 
 
 def run_parts(parts: list[Part], given: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """One after the other, each with what those before gave."""
+    """Run parts one after the other, each with the results of those before."""
     known = dict(given)
     made: dict[str, np.ndarray] = {}
     for part in parts:
@@ -74,19 +74,19 @@ def groups_of(model: Model, kind: type) -> list[PartOps]:
     ]
 
 
-def test_parts_alternate_with_groups_and_links_join_them(tmp_path):
+def test_chosen_parts_alternate_with_others_and_links_join_them(tmp_path):
     model = layered(tmp_path)
     parts = cut_parts(model, groups_of(model, elementwise.Sin))
     assert [part.tag for part in parts] == ["", "Sin"] * LAYERS + [""]
     found = run_parts(parts, {"x": X})
     assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
-    assert np.array_equal(found["x"], X), "an output that no op makes"
+    assert np.array_equal(found["x"], X), "an output that no op defines"
     middle = parts[2].model
-    assert [port.name for port in middle.inputs] == ["link_1", "link_0"], "as its ops use them"
+    assert [port.name for port in middle.inputs] == ["link_1", "link_0"], "in the order of use"
 
 
 @given(st.data())
-def test_whatever_is_isolated_the_parts_compute_what_the_whole_does(tmp_path_factory, data):
+def test_any_isolated_ops_compute_the_models_results(tmp_path_factory, data):
     model = layered(tmp_path_factory.mktemp("layers"))
     ops = [op for op in model.body.ops if op is not model.terminator]
     tags = data.draw(st.lists(st.sampled_from(["", "", "A", "B"]), min_size=len(ops)))
@@ -99,15 +99,15 @@ def test_whatever_is_isolated_the_parts_compute_what_the_whole_does(tmp_path_fac
     assert sum(bool(part.tag) for part in parts) == len(moved), "constants go with their users"
 
 
-def test_a_group_that_needs_what_follows_from_it_is_refused(tmp_path):
+def test_a_part_that_depends_on_its_own_results_is_refused(tmp_path):
     model = layered(tmp_path)
     ends = [op for op in model.body.ops if isinstance(op, matmul.MatMul)]
-    with pytest.raises(CompilerUsageError, match="'BOTH' cannot stand alone"):
+    with pytest.raises(CompilerUsageError, match="'BOTH' cannot run as one"):
         cut_parts(model, [PartOps("BOTH", frozenset(ends[:2]))])
 
 
-def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path):
-    """A set of ops has no order; what a part gives has that of the model."""
+def test_parts_of_several_ops_are_one_function_for_any_hash_order(tmp_path):
+    """A set of ops has no order; a part's outputs have the model's order."""
     model = layered(tmp_path, outputs=True)
     groups: list[list[Operation]] = [[]]
     for op in model.body.ops:
@@ -123,7 +123,7 @@ def test_groups_of_several_ops_are_the_same_function_however_they_hash(tmp_path)
 
 
 @given(data=st.data())
-def test_stretches_are_in_a_row_and_no_more_than_asked_for(tmp_path_factory, data) -> None:
+def test_even_parts_are_consecutive_and_at_most_the_given_number(tmp_path_factory, data) -> None:
     model = layered(tmp_path_factory.mktemp("stretches"), outputs=data.draw(st.booleans()))
     most = data.draw(st.none() | st.integers(1, 20))
     groups = even_parts(model, "some", most)
@@ -138,15 +138,15 @@ def test_stretches_are_in_a_row_and_no_more_than_asked_for(tmp_path_factory, dat
     )
 
 
-def test_stretches_end_where_little_is_passed_on(tmp_path) -> None:
-    """Between two layers only x lives; within one h and sin(h) do."""
+def test_even_parts_end_where_few_values_live(tmp_path) -> None:
+    """Between two layers only x lives; within a layer h and sin(h) do."""
     model = layered(tmp_path, same_bias=True)
     parts = cut_parts(model, even_parts(model, "layer", LAYERS))
     links = [[p.name for p in part.model.inputs] for part in parts if part.tag]
     assert [len(names) for names in links] == [1] * LAYERS
 
 
-def test_what_converts_stays_with_what_it_converts_for() -> None:
+def test_a_conversion_stays_with_the_op_that_uses_it() -> None:
     model, (ids,) = Model.build([("ids", tensor("i64", (3,)))])
     g = GraphBuilder(model)
     table = g.constant(np.eye(8, dtype=np.float32))
@@ -157,8 +157,8 @@ def test_what_converts_stays_with_what_it_converts_for() -> None:
 
 
 @given(data=st.data())
-def test_groups_with_what_they_enclose_can_stand_alone(tmp_path_factory, data) -> None:
-    """Whatever ops of a stretch are named: those between them belong to it, and no others do."""
+def test_parts_with_their_enclosed_ops_can_be_cut_out(tmp_path_factory, data) -> None:
+    """Exactly the ops between the chosen ops of a range are added, for any choice."""
     model = layered(tmp_path_factory.mktemp("enclosed"))
     stretches = even_parts(model, "some", data.draw(st.integers(1, 6)))
     named = [
@@ -172,18 +172,18 @@ def test_groups_with_what_they_enclose_can_stand_alone(tmp_path_factory, data) -
     assert np.array_equal(found["y"], Interpreter(model).run({"x": X})["y"])
 
 
-def test_a_model_without_groups_is_one_part(tmp_path):
+def test_a_model_without_chosen_ops_is_one_part(tmp_path):
     model = layered(tmp_path)
     (part,) = cut_parts(model, [])
     assert part.tag == ""
     assert np.array_equal(run_parts([part], {"x": X})["y"], Interpreter(model).run({"x": X})["y"])
 
 
-def test_equal_parts_are_calls_of_one_function_with_the_weights_of_each(tmp_path):
+def test_equal_parts_are_calls_of_one_function_with_separate_weights(tmp_path):
     model = layered(tmp_path)
     parts = cut_parts(model, groups_of(model, elementwise.Sin))
     functions = find_functions(parts)
-    # The first part has no bias before it, and the last no product behind it.
+    # The first part has no bias before it, and the last one no matmul after it.
     assert [(f.tag, f.calls) for f in functions] == [
         ("", [0]),
         ("Sin", [1, 3, 5, 7]),
@@ -199,14 +199,14 @@ def test_equal_parts_are_calls_of_one_function_with_the_weights_of_each(tmp_path
     assert [np.frombuffer(each, np.float32)[0] for each in literal] == [0, 1, 2]
 
 
-def test_weights_that_are_the_same_in_all_calls_stay_in_the_function(tmp_path):
+def test_weights_common_to_all_calls_stay_in_the_function(tmp_path):
     model = layered(tmp_path, same_bias=True)
     functions = find_functions(cut_parts(model, groups_of(model, elementwise.Sin)))
     assert not compile_function(functions[2].merged(), Options(precision="f32")).literals
 
 
-def test_one_weight_used_twice_is_not_two_weights():
-    """What is one input in the first call must be one in all."""
+def test_a_weight_used_twice_differs_from_two_weights():
+    """Two uses that share one input in the first call must share one in all calls."""
 
     def product(a: float, b: float) -> Part:
         model, (x,) = Model.build([("x", tensor("f32", (1, 2)))])
@@ -222,7 +222,7 @@ def test_one_weight_used_twice_is_not_two_weights():
     assert [function.calls for function in found] == [[0, 1], [2]]
 
 
-def test_other_shapes_and_numbers_are_other_functions():
+def test_parts_with_other_shapes_or_axes_are_other_functions():
     def part(width: int, axis: int) -> Part:
         model, (x,) = Model.build([("x", tensor("f32", (2, width)))])
         g = GraphBuilder(model)

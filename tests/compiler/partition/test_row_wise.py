@@ -1,4 +1,4 @@
-"""Blocks that compute each row by itself give the same in tiles; what mixes rows is found out."""
+"""Row-wise models compute the same in tiles; ops that mix rows are detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from compiler_layer.reference.interpreter import Interpreter
 YES, NO = bool_attr(True), bool_attr(False)
 
 Step = Callable[[GraphBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
-"""Makes a value of two that are rows, [1, R, C], and a matrix [C, C]."""
+"""Computes a value from two values with rows, [1, R, C], and a matrix [C, C]."""
 
 
 def numbers(*dims: int) -> np.ndarray:
@@ -70,7 +70,7 @@ BY_ITSELF: dict[str, Step] = {
     "slice": lambda g, x, y, w: g.concat([g.slice(x, 2, 1), g.slice(y, 2, 0, 1)], -1),
     "half": lambda g, x, y, w: g.convert(g.convert(x, "f16"), "f32"),
 }
-"""What computes each row by itself."""
+"""Row-wise steps."""
 
 MIXING: dict[str, Step] = {
     "table": lambda g, x, y, w: g.op(elementwise.Add, x, g.constant(numbers(*shape_of(x)[1:]))),
@@ -104,11 +104,11 @@ MIXING: dict[str, Step] = {
     "cumulative": lambda g, x, y, w: g.op(reduce.CumSum, x, g.scalar(1), exclusive=NO, reverse=NO),
     "length": lambda g, x, y, w: g.op(elementwise.Multiply, x, length(g, y)),
 }
-"""What does not."""
+"""Steps that mix rows."""
 
 
 def block(steps: list[Step], count: int, channels: int) -> Model:
-    """Steps one after the other, each of what came before it."""
+    """Build steps one after the other, each from the values before it."""
     kinds = [("x", (1, count, channels)), ("y", (1, count, channels)), ("w", (channels, channels))]
     model, (x, y, w) = Model.build([(name, tensor("f32", dims)) for name, dims in kinds])
     g = GraphBuilder(model)
@@ -119,7 +119,7 @@ def block(steps: list[Step], count: int, channels: int) -> Model:
 
 
 def in_tiles(model: Model, rows: Rows, size: int, inputs: dict[str, np.ndarray]) -> dict:
-    """Run tiles of so many rows, the last of which may have been in the one before."""
+    """Run tiles of ``size`` rows; the last one may overlap the one before."""
     tile = tile_model(model, rows, size)
     tile.verify()
     found = {port.name: np.empty(shape_of(port.value), np.float32) for port in model.outputs}
@@ -134,8 +134,8 @@ def in_tiles(model: Model, rows: Rows, size: int, inputs: dict[str, np.ndarray])
 
 
 @given(st.data())
-def test_what_is_admitted_gives_the_same_rows_in_tiles(data: st.DataObject) -> None:
-    """The more mixing ops are drawn, the less is admitted; rows and channels may be as many."""
+def test_row_wise_models_compute_the_same_rows_in_tiles(data: st.DataObject) -> None:
+    """More mixing steps make fewer models row-wise; rows and channels may be equally many."""
     steps = data.draw(
         st.lists(st.sampled_from([*BY_ITSELF] * 3 + [*MIXING]), min_size=1, max_size=5)
     )
@@ -154,7 +154,7 @@ def test_what_is_admitted_gives_the_same_rows_in_tiles(data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("name", BY_ITSELF)
-def test_what_computes_each_row_by_itself_is_admitted(name: str) -> None:
+def test_a_row_wise_step_is_accepted(name: str) -> None:
     rows = find_rows(block([BY_ITSELF[name]], 4, 3))
     assert rows is not None
     assert rows.count == 4
@@ -162,25 +162,25 @@ def test_what_computes_each_row_by_itself_is_admitted(name: str) -> None:
 
 @pytest.mark.parametrize("name", MIXING)
 @pytest.mark.parametrize("dims", [(4, 3), (4, 4)])
-def test_what_mixes_rows_is_not(name: str, dims: tuple[int, int]) -> None:
+def test_a_step_that_mixes_rows_is_rejected(name: str, dims: tuple[int, int]) -> None:
     assert find_rows(block([BY_ITSELF["sine"], MIXING[name]], *dims)) is None
 
 
 @pytest.mark.parametrize("dims", [(2, 4, 3), (4,), (1, 2, 4, 3)])
-def test_rows_of_several_sequences_or_heads_are_no_rows(dims: tuple[int, ...]) -> None:
+def test_several_sequences_or_heads_have_no_rows(dims: tuple[int, ...]) -> None:
     model, (x,) = Model.build([("x", tensor("f32", dims))])
     model.set_outputs([("y", GraphBuilder(model).op(elementwise.Sin, x))])
     assert find_rows(model) is None
 
 
-def test_what_is_rows_and_a_matrix_at_once_is_not_admitted() -> None:
+def test_a_value_used_as_rows_and_as_a_matrix_is_rejected() -> None:
     model, (x,) = Model.build([("x", tensor("f32", (4, 4)))])
     g = GraphBuilder(model)
     model.set_outputs([("y", g.matmul(g.op(elementwise.Sin, x), x, False))])
     assert find_rows(model) is None
 
 
-def test_an_output_that_is_the_same_for_all_rows_is_not_admitted() -> None:
+def test_an_output_common_to_all_rows_is_rejected() -> None:
     model, (x,) = Model.build([("x", tensor("f32", (1, 4, 3)))])
     g = GraphBuilder(model)
     model.set_outputs([("y", g.op(elementwise.Sin, x)), ("z", g.constant(numbers(1, 4, 3)))])
@@ -188,7 +188,7 @@ def test_an_output_that_is_the_same_for_all_rows_is_not_admitted() -> None:
 
 
 @given(st.lists(st.sampled_from([*BY_ITSELF, *MIXING]), min_size=2, max_size=7), st.data())
-def test_blocks_grow_around_ops_and_can_always_be_cut_out(
+def test_row_parts_grow_around_ops_and_can_always_be_cut_out(
     names: list[str], data: st.DataObject
 ) -> None:
     model = block([(BY_ITSELF | MIXING)[name] for name in names], 4, 3)
@@ -205,8 +205,8 @@ def test_blocks_grow_around_ops_and_can_always_be_cut_out(
         assert np.array_equal(known[name], value)
 
 
-def test_a_block_ends_where_rows_meet() -> None:
-    """Around the norm lies all but attention, and what no norm is beside of."""
+def test_a_row_part_ends_where_rows_mix() -> None:
+    """The norm's part excludes attention, and all ops that are not connected to the norm."""
     names = ["product", "attention", "product", "norm", "gate", "attention", "residual"]
     model = block([(BY_ITSELF | MIXING)[name] for name in names], 4, 3)
     norms = [op for op in model.body.ops if isinstance(op, attention.RMS)]
@@ -218,7 +218,7 @@ def test_a_block_ends_where_rows_meet() -> None:
     assert all(port.name.startswith(LINK_PREFIX) for port in part.model.outputs)
 
 
-def test_ops_that_others_have_are_of_no_block() -> None:
+def test_ops_of_other_parts_are_in_no_row_part() -> None:
     model = block([BY_ITSELF[name] for name in ("product", "norm", "product")], 4, 3)
     ops = list(model.body.ops)
     (norm,) = (op for op in ops if isinstance(op, attention.RMS))

@@ -99,16 +99,16 @@ def graph(shapes: Any, others: list[np.ndarray], **properties: Any) -> Model:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no key heads": ({"kv_num_heads": int_attr(0)}, "2 query heads over 0 key heads"),
-    "heads that are no groups": ({"num_heads": int_attr(3)}, "3 query heads over 2 key heads"),
-    "other heads": ({"num_heads": int_attr(4)}, r"an operand of \[1, 2, 1, 4\], not 4 heads of 4"),
+    "no key heads": ({"kv_num_heads": int_attr(0)}, "2 query heads cannot share 0 key heads"),
+    "uneven groups": ({"num_heads": int_attr(3)}, "3 query heads cannot share 2 key heads"),
+    "other heads": ({"num_heads": int_attr(4)}, r"an operand is \[1, 2, 1, 4\], not 4 heads of 4"),
     "too many angles": (
         {"tables": 3},
-        r"tables of angles of \[\[6, 3\], \[6, 3\]\] for 4 channels",
+        r"cos and sin tables \[\[6, 3\], \[6, 3\]\] do not fit 4 channels",
     ),
-    "a sink too few": ({"sinks": 1}, r"a head_sink of \[1\] for 2 heads"),
-    "a cache of few bits": ({"kv_cache_bit_width": int_attr(4)}, "with a cache of few bits"),
-    "no causal mask": ({"causal": bool_attr(False)}, "with no causal mask"),
+    "a sink too few": ({"sinks": 1}, r"head_sink \[1\] does not fit 2 heads"),
+    "a cache of few bits": ({"kv_cache_bit_width": int_attr(4)}, "with a quantized cache"),
+    "no causal mask": ({"causal": bool_attr(False)}, "with non-causal attention"),
 }
 
 

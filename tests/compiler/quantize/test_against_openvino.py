@@ -1,4 +1,4 @@
-"""Quantised models: the real OpenVINO computes on what is written what we compute."""
+"""Quantized models: OpenVINO computes the same results of a written model as we do."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Turns = list[Mapping[str, np.ndarray]]
 
 
 def ignore(done: int) -> None:
-    """Of progress, nothing is told."""
+    """Ignore progress."""
 
 
 def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
@@ -65,14 +65,14 @@ def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
     ],
     ids=lambda f: f"{f.name}{'_sym' if f.symmetric else ''}_{f.group_size}",
 )
-def test_openvino_computes_on_a_quantised_model_what_we_compute(
+def test_openvino_computes_the_same_results_of_a_quantized_model(
     llama_8m: Path, tmp_path: Path, turns: Turns, wanted: Format
 ) -> None:
     model = read_folder(llama_8m)
     quantized(model, wanted, tmp_path)
     write_ir(model, tmp_path / "openvino_model.xml")
     compiled = ov.Core().compile_model(tmp_path / "openvino_model.xml", "CPU", EXACT)
-    # OpenVINO computes the ops that give the floats back in f32; with this pass so do we.
+    # OpenVINO computes the dequantizing ops in f32; with this pass so do we.
     run_passes(model, [FuseDequantize()], Options())
     request, interpreter = compiled.create_infer_request(), Interpreter(model)
     for turn in turns:
@@ -87,7 +87,7 @@ FAMILIES = json.loads((GOLDENS / "families.json").read_text())
 @pytest.mark.parametrize(
     ("family", "wanted"), beside_by_turns(FAMILIES, [INT8, Format("int4", 16)])
 )
-def test_families_are_quantised_and_openvino_computes_what_we_compute(
+def test_openvino_computes_the_same_results_of_quantized_families(
     load_module: Callable[[Path], Any], tmp_path: Path, family: str, wanted: Format
 ) -> None:
     module = load_module(GOLDENS / "families.py")
@@ -116,10 +116,10 @@ def test_families_are_quantised_and_openvino_computes_what_we_compute(
 @pytest.mark.parametrize(
     ("precision", "wanted"), [("int8", INT8), ("int4", Format("int4", 64, symmetric=True))]
 )
-def test_our_weights_are_no_farther_off_than_the_exporters(
+def test_our_weights_have_no_larger_errors_than_the_exporters(
     tmp_path: Path, turns: Turns, precision: str, wanted: Format
 ) -> None:
-    """Each quantised weight of llama-8m, ours and the real exporter's, against the checkpoint."""
+    """Compare each quantized weight of llama-8m, ours and the exporter's, with the checkpoint."""
     folder = Path(PEER_MODELS)
     ours, theirs = read_folder(folder / "llama-8m"), folder / f"ir/llama-8m-{precision}"
     expected = {weight.name: weight.constant.load() for weight in find_weights(ours)}
@@ -134,7 +134,7 @@ def test_our_weights_are_no_farther_off_than_the_exporters(
 
 
 def decompressed(model: Model, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The floats that quantised weights stand for, by their names in the checkpoint."""
+    """Return the values of quantized weights, by their names in the checkpoint."""
     copy = model.clone()
     found = {}
     for op in copy.body.ops:

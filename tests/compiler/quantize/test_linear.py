@@ -1,4 +1,4 @@
-"""The arithmetic of quantisation, on blocks of any numbers."""
+"""Arithmetic of quantization, on blocks of any numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def blocks(bound: float) -> st.SearchStrategy[np.ndarray]:
 
 @settings(max_examples=70, deadline=None)
 @given(element=elements, weights=st.sampled_from([2.0**-30, 1.0, 1e5]).flatmap(blocks))
-def test_no_weight_is_off_by_more_than_half_a_scale(element: str, weights: np.ndarray) -> None:
+def test_no_error_exceeds_half_a_scale(element: str, weights: np.ndarray) -> None:
     block = quantize(weights, element)
     low, high = RANGES[element]
     assert block.values.min() >= low
@@ -40,10 +40,10 @@ def test_no_weight_is_off_by_more_than_half_a_scale(element: str, weights: np.nd
     scale=st.sampled_from([2.0**-12, 0.013671875, 1.0, -0.5]),
     data=st.data(),
 )
-def test_weights_that_use_the_whole_range_are_exact(
+def test_weights_that_use_the_complete_range_are_exact(
     element: str, scale: float, data: st.DataObject
 ) -> None:
-    """What quantisation gave, it gives again."""
+    """Dequantized numbers quantize to themselves."""
     low, high = RANGES[element]
     inner = data.draw(some.arrays(np.int64, (3, 6, 2), elements=st.integers(low, high)))
     zero = data.draw(st.integers(low, high)) if element.startswith("u") else 0
@@ -55,7 +55,7 @@ def test_weights_that_use_the_whole_range_are_exact(
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
-def test_zeros_stay_zeros_and_their_scale_is_one(element: str) -> None:
+def test_zeros_stay_zeros_with_a_scale_of_one(element: str) -> None:
     weights = np.zeros((2, 4, 1), np.float32)
     weights[1] = 3
     block = quantize(weights, element)
@@ -73,7 +73,7 @@ def test_zero_is_always_exact(element: str, weights: np.ndarray) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(element=elements, weights=blocks(10.0))
-def test_each_vector_is_quantised_on_its_own(element: str, weights: np.ndarray) -> None:
+def test_each_vector_is_quantized_separately(element: str, weights: np.ndarray) -> None:
     whole = quantize(weights, element)
     for group in range(weights.shape[0]):
         for column in range(weights.shape[2]):
@@ -83,7 +83,7 @@ def test_each_vector_is_quantised_on_its_own(element: str, weights: np.ndarray) 
             np.testing.assert_array_equal(whole.scale[at], alone.scale)
 
 
-def test_signed_numbers_use_their_one_step_more_for_the_larger_side() -> None:
+def test_the_larger_side_has_the_extra_step_of_signed_numbers() -> None:
     weights = np.array([8.0, -7.0, 1.0], np.float32).reshape(1, 3, 1)
     block = quantize(weights, "i4")
     assert block.scale.item() == -1
@@ -93,9 +93,9 @@ def test_signed_numbers_use_their_one_step_more_for_the_larger_side() -> None:
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize(
     ("value", "says"),
-    [(np.nan, "no number"), (np.inf, "infinite"), (-np.inf, "infinite"), (3e38, "beyond f16")],
+    [(np.nan, "or NaN"), (np.inf, "infinite"), (-np.inf, "infinite"), (3e38, "exceeds f16")],
 )
-def test_what_no_scale_can_hold_is_refused(element: str, value: float, says: str) -> None:
+def test_a_weight_without_a_valid_scale_is_refused(element: str, value: float, says: str) -> None:
     weights = np.ones((1, 4, 1), np.float32)
     weights[0, 2] = value
     with pytest.raises(ValueError, match=says):

@@ -1,4 +1,4 @@
-"""Whole models in few bits: what is found, what it becomes, and that it computes the same."""
+"""Quantization of complete models: weights found, their schemes, and equal results."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ INT8, INT4 = Format("int8"), Format("int4", 64)
 
 
 def ignore(done: int) -> None:
-    """Of progress, nothing is told."""
+    """Ignore progress."""
 
 
 def small(path: Path, weights: np.ndarray, transposed: bool = False) -> Model:
-    """y = swish(swish(x · W) · H) with W of a file, and x = E[ids] of a table in it as well."""
+    """Build y = swish(swish(x · W) · H) with W in a file, and x = E[ids] of a table in the file."""
     random = np.random.RandomState(1)
     inner, outer = weights.shape[::-1] if transposed else weights.shape
     arrays = {
@@ -79,7 +79,7 @@ def quantized(model: Model, wanted: Format, folder: Path) -> list[LayerReport]:
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_weights_are_found_by_what_is_done_with_them(tmp_path: Path, transposed: bool) -> None:
+def test_weights_are_found_by_their_use(tmp_path: Path, transposed: bool) -> None:
     shape = (24, 16) if transposed else (16, 24)
     found = find_weights(small(tmp_path / "w", normal(*shape), transposed))
     summed = 1 if transposed else 0
@@ -116,7 +116,7 @@ def constants(model: Model) -> list[Constant]:
         (Format("int4", 16, symmetric=True), "i4"),
     ],
 )
-def test_a_quantised_model_computes_with_the_numbers_that_are_reported(
+def test_the_reported_error_is_that_of_the_weight_in_the_graph(
     tmp_path: Path, wanted: Format, stored: str, transposed: bool
 ) -> None:
     weights = normal(24, 16) if transposed else normal(16, 24)
@@ -142,10 +142,10 @@ def value_of(model: Model, value: SSAValue) -> np.ndarray:
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("element", ["u4", "i4", "u8"])
-def test_blocks_of_a_large_weight_are_what_the_whole_is_and_need_little_memory(
+def test_a_large_weight_is_quantized_in_blocks_with_little_memory(
     tmp_path: Path, element: str, transposed: bool
 ) -> None:
-    """Odd in both dimensions, so that 4-bit elements end in the middle of a byte."""
+    """Both dimensions are odd, so that 4-bit elements end in the middle of a byte."""
     shape = (2501, 1001)
     weights = normal(*shape)
     path = tmp_path / "w"
@@ -172,7 +172,7 @@ def test_blocks_of_a_large_weight_are_what_the_whole_is_and_need_little_memory(
     np.testing.assert_array_equal(found[1].reshape(whole.scale.shape), whole.scale)
 
 
-def test_measuring_says_the_same_and_leaves_the_model_alone(tmp_path: Path) -> None:
+def test_measuring_returns_the_same_reports_and_keeps_the_model(tmp_path: Path) -> None:
     model = small(tmp_path / "w", normal(16, 24))
     before = model.text()
     told: list[int] = []
@@ -182,13 +182,13 @@ def test_measuring_says_the_same_and_leaves_the_model_alone(tmp_path: Path) -> N
     assert reports == quantized(model, INT8, tmp_path)
 
 
-def test_a_width_that_is_no_multiple_of_the_group_keeps_8_bits_and_is_reported(
+def test_a_width_that_is_not_a_multiple_of_the_group_keeps_8_bits_and_is_reported(
     tmp_path: Path,
 ) -> None:
     reports = quantized(small(tmp_path / "w", normal(20, 24)), Format("int4", 16), tmp_path)
     schemes = {report.name: report.scheme for report in reports}
     assert (schemes["first"].element, schemes["first"].group_size) == ("u8", None)
-    assert schemes["first"].note == "8 bits: 20 is no multiple of 16"
+    assert schemes["first"].note == "8 bits: 20 is not a multiple of 16"
 
 
 def test_embedding_and_head_keep_8_bits(tmp_path: Path) -> None:
@@ -201,29 +201,29 @@ def test_embedding_and_head_keep_8_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_weight_that_is_no_number_is_named(tmp_path: Path, value: float) -> None:
+def test_a_weight_that_is_not_finite_is_named(tmp_path: Path, value: float) -> None:
     weights = normal(16, 24)
     weights[7, 9] = value
-    with pytest.raises(BadModel, match=r"first: a weight is infinite or no number"):
+    with pytest.raises(BadModel, match=r"first: a weight is infinite or NaN"):
         measure_weights(small(tmp_path / "w", weights), INT8, ignore)
 
 
-def test_a_model_that_is_quantised_already_is_refused(tmp_path: Path) -> None:
+def test_a_quantized_model_is_refused(tmp_path: Path) -> None:
     model = small(tmp_path / "w", normal(16, 24))
     quantized(model, INT8, tmp_path)
-    with pytest.raises(CompilerUsageError, match="already"):
+    with pytest.raises(CompilerUsageError, match="the model may be quantized already"):
         measure_weights(model, INT8, ignore)
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Format("int3"), "there are int8, int4"),
+        (lambda: Format("int3"), "choose one of int8, int4"),
         (lambda: Format("int4", 0), "group size of 0"),
         (lambda: Format("int4", -2), "group size of -2"),
     ],
 )
-def test_a_format_that_there_is_not_is_refused(make: Callable[[], Format], says: str) -> None:
+def test_an_unknown_format_is_refused(make: Callable[[], Format], says: str) -> None:
     with pytest.raises(CompilerUsageError, match=says):
         make()
 
@@ -234,12 +234,12 @@ def test_the_table_names_each_weight_and_the_worst(tmp_path: Path) -> None:
     assert len(lines) == 5
     assert lines[0].split()[:3] == ["weight", "shape", "stored"]
     assert "first   20x24" in lines[2]
-    assert lines[2].endswith("8 bits: 20 is no multiple of 16")
+    assert lines[2].endswith("8 bits: 20 is not a multiple of 16")
     worst = max(reports, key=lambda report: report.relative_error)
     assert f"824 parameters; worst: {worst.name}, {worst.snr_db:.1f} dB" in lines[4]
 
 
-def test_snr_and_relative_error_say_the_same(tmp_path: Path) -> None:
+def test_snr_agrees_with_the_relative_error(tmp_path: Path) -> None:
     reports = measure_weights(small(tmp_path / "w", normal(160, 240)), INT8, ignore)
     for report in reports:
         assert 10 ** (-report.snr_db / 20) == pytest.approx(report.relative_error)
@@ -249,7 +249,7 @@ def test_snr_and_relative_error_say_the_same(tmp_path: Path) -> None:
 
 @pytest.fixture
 def typed(tmp_path: Path) -> Callable[[str, np.ndarray], Model]:
-    """y = x · W, with W as it is in a file."""
+    """Builder of y = x · W, with W in its stored type in a file."""
 
     def build(element: str, stored: np.ndarray) -> Model:
         path = tmp_path / "typed"
@@ -268,7 +268,7 @@ def typed(tmp_path: Path) -> Callable[[str, np.ndarray], Model]:
 
 @pytest.mark.parametrize("source", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("target", ["f32", "f16", "bf16"])
-def test_floats_change_their_type_and_hardly_their_values(
+def test_a_change_of_the_float_type_hardly_changes_values(
     typed: Callable[[str, np.ndarray], Model], source: str, target: str
 ) -> None:
     w = normal(20, 30)
@@ -288,7 +288,7 @@ def test_floats_change_their_type_and_hardly_their_values(
         assert np.abs(after[name] - values).max() <= tolerance * np.abs(values).max()
 
 
-def test_weights_beyond_f16_stay_as_they_are(typed: Callable[[str, np.ndarray], Model]) -> None:
+def test_weights_beyond_f16_keep_their_type(typed: Callable[[str, np.ndarray], Model]) -> None:
     w = normal(20, 30)
     w[3, 4] = 1e5
     model = typed("f32", w)
@@ -296,8 +296,8 @@ def test_weights_beyond_f16_stay_as_they_are(typed: Callable[[str, np.ndarray], 
     assert [element_of(op.output) for op in constants(model)] == ["f32"]
 
 
-def test_a_float_that_is_no_number_is_named(typed: Callable[[str, np.ndarray], Model]) -> None:
+def test_a_float_that_is_nan_is_named(typed: Callable[[str, np.ndarray], Model]) -> None:
     w = normal(20, 30)
     w[3, 4] = np.nan
-    with pytest.raises(BadModel, match="typed: w: a weight is infinite or no number"):
+    with pytest.raises(BadModel, match="typed: w: a weight is infinite or NaN"):
         store_floats(typed("f32", w), {"f32": "f16"})

@@ -1,4 +1,4 @@
-"""Rows quantised as they pass: a kernel, and what it makes of the least of rows."""
+"""Rows quantized at run time: one kernel, and its results for the smallest rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_row_is_within_half_a_step_in_any_precision(precision: str) -> Non
     assert (found["values"][0] == 0).all()
 
 
-def test_finding_scales_and_rounding_is_one_kernel() -> None:
+def test_scales_and_rounding_are_one_kernel() -> None:
     model = quantising()
     lower(model, Options(precision="f32"))
     assert len([op for op in model.body.ops if isinstance(op, npu.Kernel)]) == 1

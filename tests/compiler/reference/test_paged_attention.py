@@ -142,12 +142,12 @@ def test_caches_are_written_in_place_if_enabled(write: bool) -> None:
 
 
 REFUSED: dict[str, Any] = {
-    "turned anew": {"others": (ABSENT, np.zeros(1, np.int32))},
+    "rotated blocks of K": {"others": (ABSENT, np.zeros(1, np.int32))},
     "xattention": {"others": (*[ABSENT] * 4, np.ones(1, np.float32))},
     "with sinks": {"others": (*[ABSENT] * 7, np.ones((1, 1, 1, 1), np.float32))},
     "adaptive R-KV": {"others": (*[ABSENT] * 9, np.ones(1, np.int32))},
-    "several types": {"others": (*[ABSENT] * 12, np.ones(1, np.int32))},
-    "queries by queries": {"others": (*[ABSENT] * 13, np.ones(1, np.uint8))},
+    "token types": {"others": (*[ABSENT] * 12, np.ones(1, np.int32))},
+    "query-to-query bias": {"others": (*[ABSENT] * 13, np.ones(1, np.uint8))},
 }
 
 
@@ -164,7 +164,7 @@ def test_scores_that_the_graph_uses_are_refused() -> None:
     model = attention((2, 2, 2))
     (op,) = (op for op in model.body.ops if isinstance(op, PagedAttentionExtension))
     model.set_outputs([("y", op.y), ("scores", op.scores)])
-    assert op.refusal() == "with scores for others"
+    assert op.refusal() == "with score outputs"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_operands_that_do_not_fit_are_refused(widths: tuple[int, int, int], cach
     arguments = [tensor("f32", (-1, width)) for width in widths]
     arguments += [tensor(cache, (-1,) * 4)] * 2
     _, values = Model.build([(str(n), each) for n, each in enumerate(arguments)])
-    with pytest.raises(ValueError, match=r"channels|a cache of"):
+    with pytest.raises(ValueError, match=r"channels do not form heads|the cache is"):
         PagedAttentionExtension.make(
             [*values, *op.operands[5:13], []], write_kv_cache=bool_attr(True)
         )

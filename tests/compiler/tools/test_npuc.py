@@ -142,7 +142,7 @@ def test_export_names_weights_that_fall_back(npuc: Npuc, demo: Path, tmp_path: P
     options = ["--weight-format", "int4", "--group-size", "60"]
     code, _, said = npuc("export", demo, tmp_path / "out", *options)
     assert code == 0
-    assert "256 is no multiple of 60" in said
+    assert "256 is not a multiple of 60" in said
 
 
 def test_export_does_not_touch_a_folder_with_files(npuc: Npuc, demo: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_failed_export_leaves_no_files(npuc: Npuc, demo: Path, tmp_path: Path)
     weights.write_bytes(data)
     for form in ("int8", "int4"):
         result = npuc("export", source, tmp_path / "out", "--weight-format", form)
-        check_refused(result, "model.layers.1.mlp.up_proj.weight", "no number")
+        check_refused(result, "model.layers.1.mlp.up_proj.weight", "infinite or NaN")
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
 
 
@@ -210,7 +210,7 @@ def test_an_invalid_path_is_refused(npuc: Npuc, demo: Path) -> None:
     [
         ("explain", "x.blob", "no regular file"),
         ("print", "x.mlir", "no regular file"),
-        ("print", "x.xml", "is no file"),
+        ("print", "x.xml", "is not a file"),
     ],
 )
 def test_a_pipe_is_refused_without_reading_it(

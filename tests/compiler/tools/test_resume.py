@@ -118,7 +118,7 @@ DAMAGE = {
 @pytest.mark.matrix
 @pytest.mark.parametrize(
     ("kept", "said"),
-    [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "of 9 bytes")],
+    [(None, "the weights cannot be read"), (0, "cannot be read"), (9, "but the file has 9")],
 )
 def test_missing_or_truncated_weights_are_reported_in_one_line(
     demo: Path,

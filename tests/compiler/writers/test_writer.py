@@ -1,4 +1,4 @@
-"""What the IR writer writes is what was read, and what the real OpenVINO loads and computes."""
+"""IR writer: a written IR equals the one read, and OpenVINO computes the same results of it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ EXPORTED = sorted(path.name.removesuffix(".xml.xz") for path in GOLDENS.glob("*.
 SHALLOW = [name for name in EXPORTED if "_deep" not in name]
 
 PEER_MODELS = os.environ.get("PEER_MODELS", "")
-"""A folder with ``ir/NAME-PRECISION/openvino_model.xml`` of the real exporter, if there is one."""
+"""Optional folder with ``ir/NAME-PRECISION/openvino_model.xml`` of the exporter."""
 
 
 def located_by_content(model: Model) -> Model:
-    """The same with each constant's file replaced by a digest of what is in it."""
+    """Replace each constant's file by a digest of its bytes."""
     for op in model.body.ops:
         if isinstance(op, Constant) and isinstance(op.value, FileAttr):
             digest = hashlib.sha256(op.stored()).digest()
@@ -96,7 +96,7 @@ def ask_openvino(xml: Path, turns: list[Mapping[str, np.ndarray]]) -> list[np.nd
     return [np.array(request.infer(turn)["logits"]) for turn in turns]
 
 
-def test_openvino_computes_on_a_written_folder_what_we_compute(
+def test_openvino_computes_the_same_results_of_a_written_folder(
     llama_8m: Path, turns: list[Mapping[str, np.ndarray]], tmp_path: Path
 ) -> None:
     model = read_folder(llama_8m)
@@ -110,7 +110,7 @@ def test_openvino_computes_on_a_written_folder_what_we_compute(
 
 
 @pytest.mark.long
-def test_openvino_computes_the_same_on_an_exported_ir_and_on_what_is_written_of_it(
+def test_openvino_computes_the_same_results_of_a_rewritten_ir(
     llama_8m_ir: Path, turns: list[Mapping[str, np.ndarray]], tmp_path: Path
 ) -> None:
     write_ir(read_ir(llama_8m_ir), tmp_path / "openvino_model.xml")
@@ -120,7 +120,7 @@ def test_openvino_computes_the_same_on_an_exported_ir_and_on_what_is_written_of_
         np.testing.assert_array_equal(found, expected)
 
 
-def test_openvino_knows_the_ports_by_their_names(llama_8m: Path, tmp_path: Path) -> None:
+def test_openvino_finds_the_ports_by_name(llama_8m: Path, tmp_path: Path) -> None:
     model = read_folder(llama_8m)
     write_ir(model, tmp_path / "m.xml")
     loaded = CORE.read_model(tmp_path / "m.xml")
@@ -131,13 +131,13 @@ def test_openvino_knows_the_ports_by_their_names(llama_8m: Path, tmp_path: Path)
 
 
 def build(*outputs: str, make: Callable[[GraphBuilder, object], list[object]]) -> Model:
-    """A model of one input ``x``, f32 [?, 4]."""
+    """Build a model of one input ``x``, f32 [?, 4]."""
     model, (x,) = Model.build([("x", tensor("f32", (-1, 4)))])
     model.set_outputs(list(zip(outputs, make(GraphBuilder(model), x), strict=True)))
     return model
 
 
-def test_names_are_made_unique_and_taken_ones_are_kept(tmp_path: Path) -> None:
+def test_generated_names_avoid_existing_ones(tmp_path: Path) -> None:
     def make(g: GraphBuilder, x: object) -> list[object]:
         unnamed = g.op(elementwise.Exp, x)
         named = g.op(elementwise.Exp, unnamed, name="Exp_1")
@@ -172,7 +172,7 @@ def test_markup_in_names_is_escaped(tmp_path: Path) -> None:
     assert op.friendly_name == name
 
 
-def test_a_name_that_xml_cannot_hold_is_refused(tmp_path: Path) -> None:
+def test_a_name_that_xml_cannot_represent_is_refused(tmp_path: Path) -> None:
     model = build("y", make=lambda g, x: [g.op(elementwise.Exp, x, name="a\0b")])
     with pytest.raises(CompilerUsageError, match="printable"):
         write_ir(model, tmp_path / "m.xml")
@@ -182,7 +182,7 @@ def test_a_name_that_xml_cannot_hold_is_refused(tmp_path: Path) -> None:
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
-    """Text, property, text: for every reader of an attribute that the table has."""
+    """Text, property, text: every parser of an attribute in the table preserves the text."""
     from compiler_layer.frontends.openvino_ir.ops import _text
 
     readers = sorted(
@@ -228,7 +228,7 @@ def test_constants_of_every_type_and_shape_keep_their_values(
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A file of 4 MiB of f32."""
+    """Write a file of 4 MiB of f32."""
     path = tmp_path / "weights"
     path.write_bytes((np.arange(1 << 20) % 60_000).astype(np.float32).tobytes())
     return path
@@ -246,7 +246,7 @@ def offsets(xml: Path) -> list[int]:
     return [int(text) for text in re.findall(r'offset="(\d+)"', xml.read_text())]
 
 
-def test_equal_views_are_written_once_and_places_are_aligned(source: Path, tmp_path: Path) -> None:
+def test_equal_views_are_written_once_and_aligned(source: Path, tmp_path: Path) -> None:
     first, second = FileView(str(source), 0, 400, "f32"), FileView(str(source), 400, 400, "f32")
     shape = (100,)
     model = with_views(
@@ -257,7 +257,7 @@ def test_equal_views_are_written_once_and_places_are_aligned(source: Path, tmp_p
     assert (tmp_path / "m.bin").stat().st_size == 896 + 200
 
 
-def test_a_view_of_another_type_is_converted_on_the_way(source: Path, tmp_path: Path) -> None:
+def test_a_view_of_another_type_is_converted_during_writing(source: Path, tmp_path: Path) -> None:
     model = with_views((FileView(str(source), 0, 1 << 22, "f32"), "bf16", (1 << 20,)))
     write_ir(model, tmp_path / "m.xml")
     (again,) = [op for op in read_ir(tmp_path / "m.xml").body.ops if isinstance(op, Constant)]
@@ -275,7 +275,7 @@ def test_progress_adds_up_to_the_bytes_of_all_constants(source: Path, tmp_path: 
 
 @pytest.fixture
 def written(tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
-    """An IR in a folder of its own, and what is in it."""
+    """IR in a separate folder, and the bytes of its files."""
     folder = tmp_path / "out"
     folder.mkdir()
     model = build("y", make=lambda g, x: [g.op(elementwise.Exp, x, name="old")])
@@ -283,13 +283,13 @@ def written(tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
     return folder / "m.xml", {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_write_that_fails_leaves_what_was_there(
+def test_a_failed_write_leaves_the_old_files(
     source: Path, written: tuple[Path, dict[str, bytes]]
 ) -> None:
     xml, before = written
     model = with_views((FileView(str(source), 0, 1 << 22, "f32"), "f32", (1 << 20,)))
     os.truncate(source, 1000)
-    with pytest.raises(BadModel, match="weights: ends before a constant"):
+    with pytest.raises(BadModel, match="weights: ends before the end of a constant"):
         write_ir(model, xml)
     assert {path.name: path.read_bytes() for path in xml.parent.iterdir()} == before
 
@@ -312,7 +312,7 @@ def test_a_model_is_not_written_over_its_own_weights(demo_ir: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("place", ["missing/m.xml", "weights/m.xml"])
-def test_a_place_that_cannot_be_written_is_named(source: Path, tmp_path: Path, place: str) -> None:
+def test_a_path_that_cannot_be_written_is_named(source: Path, tmp_path: Path, place: str) -> None:
     model = with_views((FileView(str(source), 0, 4, "f32"), "f32", (1,)))
     with pytest.raises(CompilerUsageError, match=r"m\.xml: (No such file|Not a directory)"):
         write_ir(model, tmp_path / place)
@@ -326,7 +326,7 @@ def test_ops_that_are_not_openvinos_are_listed(llama_8m: Path, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_flags_and_optional_operands_survive(tmp_path: Path) -> None:
+def test_flags_and_optional_operands_are_preserved(tmp_path: Path) -> None:
     def make(g: GraphBuilder, x: object) -> list[object]:
         mean = g.op(reduce.ReduceMean, x, g.ints(-1), keep_dims=bool_attr(True))
         beta = g.constant(np.array(0.5, np.float32))

@@ -401,7 +401,7 @@ def test_what_is_not_stored_as_was_asked_for_is_said(tmp_path: Path) -> None:
     folder = write_config(tmp_path, odd)
     options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 64})
     (note,) = plan_model(folder, options, Format("int4")).notes
-    assert "8 bits: 576 is no multiple of 128; another --group-size may divide it" in note
+    assert "8 bits: 576 is not a multiple of 128; another --group-size may divide it" in note
     assert plan_model(folder, options, Format("int4", 64)).notes == ()
     assert plan_model(folder, options, None).notes == ()
 

@@ -1,9 +1,9 @@
-"""Cuts a model into parts, each a model of its own; begin with ``parts``.
+"""Partition of a model into parts, each a complete model; begin with ``parts``.
 
-parts, enclosed       cut around chosen ops; ops that lie between the ops of one part
-even, row_parts       choose ops: parts of equal size; parts of row-wise ops
-row_wise, row_tiles   ops that compute each row by itself; a part for fewer rows
+parts, enclosed       cuts around chosen ops; ops enclosed by the ops of one part
+even, row_parts       choices of ops: parts of equal size; parts of row-wise ops
+row_wise, row_tiles   row-wise ops; a part for fewer rows
 functions             equal parts, as calls of one function
-repeated/, mixtures/  the block that a model repeats; mixtures of experts
-compiled              compiled parts and the names of their ports; imports no graphs
+repeated/, mixtures/  the repeated block of a model; mixtures of experts
+compiled              compiled parts and the names of their ports; no dependency on graphs
 """

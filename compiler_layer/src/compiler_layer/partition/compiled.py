@@ -1,14 +1,14 @@
 """Compiled parts of a model: blobs, and the names of their ports.
 
-This module imports no graphs, so running compiled parts does not load the compiler. A model that is
+This module does not depend on graphs: running compiled parts does not load the compiler. A model
 cut at its repeated block has three parts:
 
     prologue   inputs                        → hidden_out_…, shared_…
     block      hidden_in_…, shared_…         → hidden_out_…        (once for each repetition)
     epilogue   hidden_in_…, shared_…         → the model's outputs
 
-Hidden values go from one repetition to the next. The prologue computes shared values (masks, rotary
-tables) once. All other ports are weights, or the model's own inputs and outputs.
+Each repetition passes hidden values to the next. The prologue computes shared values (masks, cos
+and sin tables) once. All other ports are weights, or the model's own inputs and outputs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINK_PREFIX = "link_"
 """Prefix of values between parts that are cut around ops; a number follows."""
 
 LITERAL_PREFIX = "vpux_literal_"
-"""Prefix of inputs for weights that are in no file; a number follows."""
+"""Prefix of inputs for weights that no file stores; a number follows."""
 
 ROWS = "rows"
 """Input of one expert's graph: rows of some tokens, [n, C]."""
@@ -37,7 +37,7 @@ OUTPUT = "output"
 
 @dataclass(frozen=True, slots=True)
 class CompiledFunction:
-    """A blob that several calls share, and its weights in each call.
+    """Blob that several calls share, and its weights in each call.
 
     Attributes:
         blob: without weights.
@@ -55,14 +55,14 @@ class CompiledParts:
     """Prologue, block and epilogue, and the block's inputs and outputs in each repetition.
 
     Attributes:
-        prologue: runs first.
-        block: runs ``count`` times.
-        epilogue: runs last.
+        prologue: the blob that runs first.
+        block: the blob that runs ``count`` times.
+        epilogue: the blob that runs last.
         count: number of repetitions.
         states: for each variable port of the block, the model's names in each repetition.
         weights: for each weight of the block that differs, its names in files
             (``compiler_layer.weights``) in each repetition.
-        literals: for each weight that is in no file, its bytes in each repetition.
+        literals: for each weight that no file stores, its bytes in each repetition.
     """
 
     prologue: bytes | memoryview

@@ -1,4 +1,4 @@
-"""Adds to chosen ops those that lie between them, so that they can run as one part."""
+"""Completion of chosen parts by the ops between their ops, so that each can run as one part."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from compiler_layer.rewriting.dataflow import makers, users
 
 
 def add_enclosed(model: Model, chosen: Sequence[PartOps]) -> list[PartOps]:
-    """Give each part the unchosen ops that lie on a way between its ops.
+    """Add to each part the unchosen ops on a path between two of its ops.
 
     Args:
         model: static and pure; not changed.
-        chosen: disjoint.
+        chosen: disjoint parts.
 
     Returns:
-        The parts in their order. ``cut_parts`` rejects two parts that enclose one another.
+        The parts in their order. ``cut_parts`` rejects two parts that enclose each other.
     """
     number_of = {op: number for number, part in enumerate(chosen) for op in part.ops}
     ops = model.ops
@@ -39,7 +39,7 @@ def _reached(
     number_of: dict[Operation, int],
     neighbours: Callable[[Operation], Iterator[Operation]],
 ) -> dict[Operation, int]:
-    """Return, for each op, a bit mask of the parts that are reached from it on one side."""
+    """Return, for each op, a bit mask of the parts reachable in one direction."""
     reached: dict[Operation, int] = {}
     for op in ops:
         found = 0

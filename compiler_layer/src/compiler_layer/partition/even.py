@@ -1,8 +1,8 @@
-"""Cuts a model into parts of about as many ops each, with few values between them.
+"""Partition of a model into parts with similar numbers of ops and few values between them.
 
-Ops stand in the order in which results need them (``rewriting.dataflow``), and a part is a run of
-this order. So no part needs a value that depends on it, and each can run as one. A conversion stays
-with the op that it converts for, as in the original.
+Ops are sorted in the order in which results need them (``rewriting.dataflow``); a part is a range
+of this order. No part needs a value that depends on itself, so each can run as one. A conversion
+stays with the op that uses its result, as in NPUW.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from compiler_layer.rewriting.dataflow import visiting_order
 
 
 def even_parts(model: Model, tag: str, most: int | None = None) -> list[PartOps]:
-    """Choose runs of ops as parts.
+    """Choose ranges of ops as parts.
 
     Args:
         model: static and pure; not changed.
-        tag: of the parts.
-        most: the highest number of parts; None makes a part of each op.
+        tag: the tag of the parts.
+        most: the maximum number of parts; None makes a part of each op.
 
     Returns:
-        The parts in the order in which they run. Ops that depend on masks and positions alone are
-        in none of them.
+        The parts in execution order. They exclude ops that depend on masks and positions alone.
 
-    Source: NPUW's pipelines INIT and JUST (fact sheet npuw §d); how they grow is our own.
+    Source: NPUW's pipelines INIT and JUST (fact sheet npuw §d); the growth of parts is our own.
     """
     fixed = fixed_ops(model)
     order = [op for op in visiting_order(model) if op not in fixed]
@@ -40,7 +39,7 @@ def even_parts(model: Model, tag: str, most: int | None = None) -> list[PartOps]
 
 
 def _living(order: Sequence[Operation]) -> list[int]:
-    """Return, for each place between two ops, how many ops before it are used behind it."""
+    """Return, for each place between two ops, the number of ops before it with uses after it."""
     at = {op: number for number, op in enumerate(order)}
     changes = [0] * (len(order) + 1)
     for op, number in at.items():
@@ -57,12 +56,12 @@ def _living(order: Sequence[Operation]) -> list[int]:
 
 
 def _cuts(places: Sequence[int], living: Sequence[int], most: int) -> list[int]:
-    """Choose cuts near even distances, where the fewest values live.
+    """Choose cuts near even distances, at the fewest live values.
 
     Args:
         places: possible cuts, ascending; the first and the last are always chosen.
-        living: number of values that live at each place, before the first op to behind the last.
-        most: the highest number of parts.
+        living: number of live values at each place, from before the first op to after the last.
+        most: the maximum number of parts.
     """
     inner, end = places[1:-1], places[-1]
     cuts = {places[0], end}

@@ -1,6 +1,6 @@
-"""Parts that differ in weights and names alone, as calls of one function.
+"""Functions: parts that differ in weights and names only, as calls of one compiled function.
 
-Equal layers are compiled once. Weights may differ, shapes and axes may not, as in folded models
+Equal layers are compiled once. Weights may differ, but not shapes and axes, as in folded models
 (``repeated.compare``).
 """
 
@@ -22,8 +22,8 @@ class Function:
     """Parts that differ only in weights and in the names of their inputs and outputs.
 
     Attributes:
-        tag: of the parts.
-        calls: the parts' numbers, in the order in which they run.
+        tag: the tag of the parts.
+        calls: the parts' numbers, in execution order.
         parts: the parts themselves.
     """
 
@@ -46,7 +46,7 @@ class Function:
         return model
 
     def _weights_of_calls(self) -> Iterator[tuple[int, list[Constant]]]:
-        """Yield the place among the ops of each weight that differs, and its value in each call."""
+        """Yield the op index of each weight that differs, and its value in each call."""
         rows = zip(*(part.model.body.ops for part in self.parts), strict=True)
         for place, row in enumerate(rows):
             weights = [op for op in row if isinstance(op, Constant)]
@@ -71,15 +71,15 @@ def find_functions(parts: Sequence[Part]) -> list[Function]:
 
 
 def _shape(model: Model) -> object:
-    """Return a key that equal models share and that is compared fast."""
+    """Return a key that equal models share, for fast comparison."""
     return tuple(op.name for op in model.body.ops), tuple(port.type for port in model.inputs)
 
 
 def _same(one: Model, other: Model) -> bool:
-    """Return whether two models compute the same with other weights."""
+    """Return whether two models compute the same function with different weights."""
     places = _Places(one), _Places(other)
     held: dict[object, object] = {}
-    # A weight that is used twice is one input, so the same weight must replace it each time.
+    # Both uses of a weight become one input, so the same weight must replace it in both.
     for a, b in zip(one.body.ops, other.body.ops, strict=True):
         if signature(a) != signature(b) or places[0].of(a) != places[1].of(b):
             return False
@@ -91,7 +91,7 @@ def _same(one: Model, other: Model) -> bool:
 
 
 class _Places:
-    """Numbers of a model's values, which do not depend on names."""
+    """Numbering of a model's values, independent of names."""
 
     def __init__(self, model: Model) -> None:
         self._at: dict[SSAValue, int] = {}

@@ -1,8 +1,8 @@
-"""Cuts a model around chosen ops, and names the values that go from part to part.
+"""Cuts of a model around chosen ops, with names for the values between parts.
 
 The chosen ops of a part are cut out together. All other ops run as early as possible: right after
-the chosen parts that they depend on. So chosen parts alternate with parts of other ops. Ops that
-depend on constants alone, weights among them, are copied into each part that uses them.
+the chosen parts that they depend on. Chosen parts therefore alternate with parts of other ops. Ops
+that depend on constants alone, weights among them, are copied into each part that uses them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from compiler_layer.model import Model
 from compiler_layer.partition.compiled import LINK_PREFIX
 
 _Key = tuple[int, int]
-"""The step in which a part runs, and its number among the chosen ones, or -1."""
+"""Step of a part, and its number among the chosen ones, or -1."""
 
 _FIRST = (0, -1)
 
 _Node = Operation | int
-"""An op, or the number of a chosen part, whose ops run together."""
+"""Op, or number of a chosen part, whose ops run together."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartOps:
-    """The ops of a part that is to be cut out.
+    """Ops of a part to be cut out.
 
     Attributes:
         tag: the kind of part, e.g. "ATTN".
-        ops: closed: no op outside lies on a way between two of them.
+        ops: closed: no op outside is on a path between two of them.
     """
 
     tag: str
@@ -44,10 +44,10 @@ class PartOps:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a model, with the tag of its chosen ops, or "" if it has none.
+    """Part of a model, with the tag of its chosen ops, or "" if it has none.
 
-    Inputs stand in the order in which ops use them, outputs in the order in which ops make them.
-    Both are the model's own, by name, or links (``LINK_PREFIX``).
+    Inputs are in the order of their use by ops, outputs in the order of their definition. Both are
+    the model's own, by name, or links (``LINK_PREFIX``).
     """
 
     tag: str
@@ -59,14 +59,14 @@ def cut_parts(model: Model, chosen: Sequence[PartOps]) -> list[Part]:
 
     Args:
         model: static and pure (``pipeline.lower_graph``); not changed.
-        chosen: disjoint.
+        chosen: disjoint parts.
 
     Returns:
-        The parts, in an order in which they can run.
+        The parts, in an executable order.
 
     Raises:
-        CompilerUsageError: chosen ops overlap; or those of one part need a value that depends on
-            what they make.
+        CompilerUsageError: chosen ops overlap; or the ops of one part need a value that depends on
+            a result of the same part.
     """
     _check_disjoint(chosen)
     return list(_Cutter(model, chosen).parts())
@@ -78,12 +78,10 @@ def _check_disjoint(chosen: Sequence[PartOps]) -> None:
         for op in part.ops:
             other = owner.setdefault(op, part)
             if other is not part:
-                raise CompilerUsageError(f"{op.name} is to be of {other.tag!r} and of {part.tag!r}")
+                raise CompilerUsageError(f"{op.name} is in parts {other.tag!r} and {part.tag!r}")
 
 
 class _Cutter:
-    """Cuts one model."""
-
     def __init__(self, model: Model, chosen: Sequence[PartOps]) -> None:
         self._model = model
         self._chosen = chosen
@@ -110,16 +108,16 @@ class _Cutter:
         steps: dict[_Node, int] = {}
         try:
             for node in TopologicalSorter(needs).static_order():
-                # Chosen parts run in odd steps, other ops in even ones, so after a chosen part.
+                # Chosen parts run in odd steps; other ops run in even steps, after chosen parts.
                 step = max((steps[each] + steps[each] % 2 for each in needs[node]), default=0)
                 steps[node] = step + 1 if isinstance(node, int) else step
         except CycleError as error:
             numbers = [node for node in error.args[1] if isinstance(node, int)]
             tag = self._chosen[numbers[0]].tag if numbers else ""
             raise CompilerUsageError(
-                f"a group {tag!r} cannot stand alone: what it needs depends on what it makes"
+                f"a part {tag!r} cannot run as one: its inputs depend on its own results"
             ) from None
-        # In the order of the model: so outputs stand as they are made.
+        # The order is the model's, so that outputs keep the order of their ops.
         moving = (op for op in self._model.body.ops if self._node(op) in steps)
         return {op: self._key(self._node(op), steps) for op in moving if op not in self._fixed}
 
@@ -131,11 +129,11 @@ class _Cutter:
         return self._chosen_of.get(op, op)
 
     def _moves(self, value: SSAValue) -> TypeGuard[OpResult]:
-        """Return whether a value is made by an op that runs in one part only."""
+        """Return whether a value's op runs in one part only."""
         return isinstance(value, OpResult) and value.op not in self._fixed
 
     def _find_links(self) -> dict[SSAValue, str]:
-        """Name the values that go from part to part, in the order in which they are made."""
+        """Name the values between parts, in the order of their definition."""
         links: dict[SSAValue, str] = {}
         for op in self._model.body.ops:
             for result in op.results if op in self._part_of else ():
@@ -145,7 +143,7 @@ class _Cutter:
         return links
 
     def _outputs(self, key: _Key) -> Iterator[tuple[str, SSAValue]]:
-        """Yield the outputs of a part; the first part has those that no op makes."""
+        """Yield the outputs of a part; the first part has those without an op."""
         own: dict[SSAValue, list[str]] = {}
         for port in self._model.outputs:
             own.setdefault(port.value, []).append(port.name)
@@ -188,7 +186,7 @@ def copy_ops(
     inputs: Sequence[tuple[str, SSAValue]],
     outputs: Sequence[tuple[str, SSAValue]],
 ) -> Model:
-    """Copy ops, each after its operands, to a model with names for some of their values."""
+    """Copy ops, each after its operands, to a new model with the given inputs and outputs."""
     made, arguments = Model.build([(name, tensor_type(value)) for name, value in inputs])
     values = [value for _, value in inputs]
     copies: dict[SSAValue, SSAValue] = dict(zip(values, arguments, strict=True))

@@ -1,4 +1,4 @@
-"""Chooses parts of row-wise ops, as large as possible, around some ops."""
+"""Choice of parts of row-wise ops around given ops, as large as possible."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def row_parts(
 ) -> list[PartOps]:
     """Choose parts that join some ops with the row-wise ops around them.
 
-    So the output matmul of a layer's attention, its norms and its MLP are one part, up to the
-    operands of the next layer's attention. Ops that mix rows lie between parts.
+    For example, the output matmul of a layer's attention, its norms and its MLP are one part, up to
+    the operands of the next layer's attention. Ops that mix rows are between parts.
 
     Args:
         model: static and pure; not changed.
-        tag: of the parts.
-        seeds: the ops; each one that mixes rows is a part of its own.
+        tag: the tag of the parts.
+        seeds: the ops; each one that mixes rows is a separate part.
         others: ops that belong to other parts.
 
     Returns:
-        The parts; each is closed: no way out of a part leads back into it.
+        The parts; each is closed: no path leaves a part and returns to it.
     """
     rows = {op: count for op, count in row_wise_ops(model) if op not in others}
     part_of = _parts(model, rows)
@@ -43,8 +43,8 @@ def row_parts(
 def _parts(model: Model, rows: Mapping[Operation, int]) -> dict[Operation, int]:
     """Return the number of each row-wise op's part.
 
-    Ops of one part are joined, and equally many changes between rows and other values lie before
-    them. So a way between two ops of a part leads through this part only.
+    Ops of one part are connected, and the number of changes between rows and other values before
+    them is equal. A path between two ops of a part therefore stays in the part.
     """
     fixed = fixed_ops(model)
     changes: dict[Operation, int] = {}
@@ -64,7 +64,7 @@ def _parts(model: Model, rows: Mapping[Operation, int]) -> dict[Operation, int]:
 
 
 def _root(first: dict[Operation, Operation], op: Operation) -> Operation:
-    """Return the representative of the ops that are joined with an op."""
+    """Return the representative of the ops joined with an op."""
     while first[op] is not op:
         first[op] = first[first[op]]
         op = first[op]

@@ -1,4 +1,4 @@
-"""The model of a tile: a row-wise model for fewer rows."""
+"""Model of a tile: a row-wise model for fewer rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tile_model(model: Model, rows: Rows, count: int) -> Model:
     Args:
         model: not changed.
         rows: the model's rows (``find_rows``).
-        count: rows of a tile.
+        count: the number of rows of a tile.
     """
 
     def kind(value: SSAValue) -> Tensor:

@@ -1,10 +1,10 @@
-"""Row-wise ops, which compute each row by itself, so that they may run in tiles of rows.
+"""Row-wise ops: each row of the result depends on one row, so they may run in tiles of rows.
 
-Rows lie along the last dimension but one, with no dimension before: [1, rows, C], as the hidden
-states of a prompt. So a tile's rows are contiguous. Each operand of a row-wise op is either rows,
-of which only row r makes row r of the result, or common to all rows, as weights are.
+Rows are along the last dimension but one, and dimensions before it are 1: [1, rows, C], as in the
+hidden states of a prompt. A tile's rows are therefore contiguous. Each operand of a row-wise op is
+either rows, where row r of the result depends on row r only, or common to all rows, as weights are.
 
-Every other op counts as mixing rows: attention, reductions and softmax over rows, matmuls that sum
+All other ops count as mixing rows: attention, reductions and softmax over rows, matmuls that sum
 over rows, reshapes, which may fold rows, and tables that differ by row.
 """
 
@@ -39,11 +39,11 @@ OpT = TypeVar("OpT", bound=Operation)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a row-wise model.
+    """Rows of a row-wise model.
 
     Attributes:
         count: the number of rows.
-        values: values that are rows, the model's inputs and outputs among them.
+        values: values that are rows, including the model's inputs and outputs.
     """
 
     count: int
@@ -69,7 +69,7 @@ def find_rows(model: Model) -> Rows | None:
         common.update(operand for operand in op.operands if operand not in own)
     rows.update(port.value for port in model.outputs)
     counts = {row_count(value) for value in rows}
-    # A weight may not come of rows, nor an output be made of weights alone.
+    # A weight must not depend on rows, nor an output on weights alone.
     if len(counts) != 1 or None in counts or rows & common or _made_of(rows, fixed):
         return None
     (count,) = counts
@@ -77,7 +77,7 @@ def find_rows(model: Model) -> Rows | None:
 
 
 def row_count(value: SSAValue) -> int | None:
-    """Return the number of rows of a value, or None if it has other dimensions, too."""
+    """Return the number of rows of a value, or None if it has further dimensions."""
     shape = shape_of(value)
     if len(shape) < 2 or any(size != 1 for size in shape[:-2]):
         return None
@@ -88,7 +88,7 @@ def row_operands(op: Operation, fixed: Fixed) -> Sequence[SSAValue] | None:
     """Return the operands of an op that are rows, or None if it mixes rows.
 
     Args:
-        op: no fixed op.
+        op: not a fixed op.
         fixed: ops whose value depends on constants alone.
     """
     found = next((rule for kinds, rule in _RULES if isinstance(op, kinds)), None)
@@ -108,7 +108,7 @@ def _made_of(values: Iterable[SSAValue], fixed: Fixed) -> bool:
 
 
 def _each(op: Operation, fixed: Fixed) -> Sequence[SSAValue] | None:
-    """Element-wise ops: operands are rows, or broadcast to rows."""
+    """Return the row operands of an element-wise op; the others broadcast to rows."""
     rows = [x for x in op.operands if not _is_common(x)]
     single = row_count(op.results[0]) == 1  # an op on one row still computes rows
     return [x for x in op.operands if x.owner not in fixed] if single else rows
@@ -121,7 +121,7 @@ def _is_common(value: SSAValue) -> bool:
 
 
 def _product(op: MatMul, fixed: Fixed) -> Sequence[SSAValue] | None:
-    """Rows times a matrix that is no result of the model, which may depend on other rows."""
+    """Return the left operand of a matmul with a matrix that is constant or an input."""
     known = op.b.owner in fixed or isinstance(op.b, BlockArgument)
     return [op.a] if known and not int_value(op.transpose_a) else None
 
@@ -132,7 +132,7 @@ def _normalised(op: RMS, fixed: Fixed) -> Sequence[SSAValue] | None:
 
 
 def _along(axes: Callable[[Any], Sequence[int] | None], op: Operation, fixed: Fixed) -> Any:
-    """Ops along the last dimension alone."""
+    """Return the operand of an op that computes along the last dimension only."""
     del fixed
     last = len(shape_of(op.operands[0])) - 1
     return [op.operands[0]] if list(axes(op) or ()) == [last] else None
@@ -152,7 +152,7 @@ def _of_reduction(op: Reduction) -> Sequence[int] | None:
 
 
 def _of_cut(op: Slice) -> Sequence[int] | None:
-    """Return the dimensions that are not taken whole."""
+    """Return the dimensions that are cut."""
     cuts = op.slices()
     sizes = shape_of(op.x)
     if cuts is None:
@@ -183,7 +183,7 @@ _RULES: Sequence[tuple[type[Operation] | tuple[type[Operation], ...], _Rule]] = 
     ((Split, VariadicSplit), partial(_along, lambda op: [op.known_axis()])),
     (Concat, _joined),
 )
-"""For kinds of ops, the rule that returns the operands that are rows."""
+"""Rule for each kind of op, which returns the operands that are rows."""
 
 
 def row_wise_ops(model: Model) -> Iterator[tuple[Operation, int]]:
@@ -192,5 +192,5 @@ def row_wise_ops(model: Model) -> Iterator[tuple[Operation, int]]:
     for op in model.body.ops:
         if op not in fixed and op is not model.terminator and row_operands(op, fixed) is not None:
             count = row_count(op.results[0])
-            assert count is not None  # row_operands() has seen it
+            assert count is not None  # row_operands() ensures it
             yield op, count

@@ -1,9 +1,9 @@
-"""Weights in fewer bits: 8 or 4 with a scale per channel or group, or floats of 16.
+"""Weights in fewer bits: 8 or 4 with a scale per channel or group, or 16-bit floats.
 
-The pieces, from the inside out: ``linear`` is arithmetic on blocks of numbers; ``schemes`` decides
-what a weight becomes; ``weights`` finds the weights of a model; ``tensors`` takes one through the
-arithmetic; ``rewrite`` puts the result into the graph; ``report`` says what it cost. Ranges of
-activations in 8 bits are found by ``activations``, on the tokens of ``sequences``.
+The modules, from the inside out: ``linear`` is arithmetic on blocks of numbers; ``schemes`` selects
+a weight's storage; ``weights`` finds the weights of a model; ``tensors`` quantizes a weight block
+by block; ``rewrite`` inserts the result into the graph; ``report`` measures errors.
+``activations`` finds ranges of 8-bit activations, on the tokens of ``sequences``.
 """
 
 from compiler_layer.quantize.activations import (

@@ -1,8 +1,8 @@
-"""Activations in 8 bits with one range for all tokens (static quantisation, W8A8).
+"""8-bit activations with one range for all tokens (static quantization, W8A8).
 
-What a product of an 8-bit weight takes is rounded by a FakeQuantize before it, as NNCF writes it:
-OpenVINO and our passes then compute the product in integers. The ranges come from running the float
-model over a few sequences of tokens (``sequences``).
+A FakeQuantize before a matmul with an 8-bit weight rounds the activation, as NNCF writes it:
+OpenVINO and our passes then compute the matmul in integers. The ranges are measured by running the
+float model over a few sequences of tokens (``sequences``).
 """
 
 from __future__ import annotations
@@ -29,63 +29,63 @@ from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 _LAST = 255
-"""The last of the 256 steps of a range."""
+"""Index of the last of the 256 steps of a range."""
 
 Advance = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A tensor of floats that products with weights take."""
+    """Float tensor that matmuls with weights read."""
 
     name: str
-    """Of the first of its weights."""
+    """Name of the first of its weights."""
     value: SSAValue
     products: tuple[MatMul, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """256 steps of equal size, one of which is zero: q stands for (q - zero) · scale."""
+    """256 equal steps, one of which represents zero: q represents (q - zero) · scale."""
 
     scale: float
-    """An f16, so that the bounds are exact in f32."""
+    """Step size, an f16 value, so that the bounds are exact in f32."""
     zero: int
 
     @staticmethod
     def of(low: float, high: float) -> Range:
-        """Give the least range that holds two numbers and zero.
+        """Return the smallest range that contains two numbers and zero.
 
         Raises:
-            ValueError: one is not finite, or the scale is beyond f16.
+            ValueError: a number is not finite, or the scale exceeds f16.
         """
         if not np.isfinite([low, high]).all():
-            raise ValueError("an activation is infinite or no number")
+            raise ValueError("an activation is infinite or NaN")
         low, high = min(low, 0.0), max(high, 0.0)
         scale = float(stored_scale(np.array([(high - low) / _LAST], np.float32))[0])
         return Range(scale, round(-low / scale))
 
     @property
     def low(self) -> float:
-        """What the first step stands for."""
+        """Value of the first step."""
         return -self.zero * self.scale
 
     @property
     def high(self) -> float:
-        """What the last step stands for."""
+        """Value of the last step."""
         return (_LAST - self.zero) * self.scale
 
     def rounded(self, x: Floats) -> Floats:
-        """Give what becomes of numbers."""
+        """Return numbers rounded to the range's steps."""
         steps = np.clip(np.rint(x / np.float32(self.scale)) + self.zero, 0, _LAST)
         return ((steps - self.zero) * np.float32(self.scale)).astype(np.float32)
 
 
 def find_activations(model: Model) -> list[Activation]:
-    """Give what products with weights take, in the order of the weights; shared tensors once.
+    """Return the activations of matmuls with weights, in the order of the weights, without repeats.
 
-    The head's are not among them: 8 bits there cost most, and save nothing in decoding. Nor are
-    those of weights [K, N], which the DPU does not take as integers.
+    Those of the LM head are excluded: 8 bits cost most accuracy there, and save nothing in
+    decoding. So are those of weights [K, N], which the DPU does not accept as integers.
     """
     found: dict[SSAValue, tuple[str, list[MatMul]]] = {}
     for weight in find_weights(model):
@@ -103,22 +103,22 @@ def find_activations(model: Model) -> list[Activation]:
 def calibrate(
     model: Model, activations: Sequence[Activation], sequences: Sequence[Tokens], advance: Advance
 ) -> list[Range]:
-    """Find the range of each activation: the least and the largest number that occur.
+    """Find the range of each activation, from its minimum to its maximum.
 
     Args:
         model: with float weights; read only.
-        activations: what ``find_activations`` gives.
+        activations: the result of ``find_activations``.
         sequences: tokens to run the model over, each from an empty cache.
-        advance: is told how many tokens are done, again and again.
+        advance: called repeatedly with the number of tokens done.
 
     Raises:
         BadModel: an activation is not finite, or too large.
-        CompilerUsageError: the model is no language model over tokens.
+        CompilerUsageError: the model is not a language model over tokens.
     """
     low, high = [0.0] * len(activations), [0.0] * len(activations)
     for arrays in _observed(model, sequences, advance):
         for index, array in enumerate(arrays):
-            # numpy's keep what is no number; Python's would lose it.
+            # numpy's minimum and maximum propagate NaN; Python's would lose it.
             low[index] = float(np.minimum(low[index], array.min()))
             high[index] = float(np.maximum(high[index], array.max()))
     return [_range(*found) for found in zip(activations, low, high, strict=True)]
@@ -131,7 +131,7 @@ def measure_activations(
     sequences: Sequence[Tokens],
     advance: Advance,
 ) -> list[LayerReport]:
-    """Say how far ranges throw the activations of a float model off; see ``calibrate``."""
+    """Measure the errors that ranges cause in a float model's activations; see ``calibrate``."""
     errors = [Errors() for _ in activations]
     for arrays in _observed(model, sequences, advance):
         for sums, found, array in zip(errors, ranges, arrays, strict=True):
@@ -145,7 +145,7 @@ def measure_activations(
 def quantize_activations(
     model: Model, activations: Sequence[Activation], ranges: Sequence[Range]
 ) -> None:
-    """Round what products take, in place: a FakeQuantize before the first of them."""
+    """Insert a FakeQuantize before the first matmul of each activation, in place."""
     places = {op: index for index, op in enumerate(model.body.ops)}
     for one, found in zip(activations, ranges, strict=True):
         first = min(one.products, key=lambda op: places[op])
@@ -167,7 +167,7 @@ def _can_be_integer(op: MatMul, values: Sequence[SSAValue]) -> bool:
 def _observed(
     model: Model, sequences: Sequence[Tokens], advance: Advance
 ) -> Iterator[list[Floats]]:
-    """Give the activations for each of the sequences."""
+    """Yield the activations of each sequence."""
     probe = model.clone()
     values = [one.value for one in find_activations(probe)]
     probe.set_outputs([(str(index), value) for index, value in enumerate(values)])
@@ -183,4 +183,4 @@ def _range(activation: Activation, low: float, high: float) -> Range:
     try:
         return Range.of(low, high)
     except ValueError as error:
-        raise BadModel("the model", str(error), f"what {activation.name} takes") from None
+        raise BadModel("the model", str(error), f"input of {activation.name}") from None

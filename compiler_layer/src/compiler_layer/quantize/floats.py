@@ -1,7 +1,7 @@
-"""Stores the float weights of a model in another type of float: what ``fp16`` and ``fp32`` mean.
+"""Storage of a model's float weights in another float type: the formats ``fp16`` and ``fp32``.
 
-Nothing is read or written here but to look at the range: a constant may be of another type than
-its file, and is converted when it is written.
+Values are read only to check their range: a constant may have another type than its file, and is
+converted when it is written.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ LARGEST_F16 = 65504.0
 
 
 def store_floats(model: Model, targets: Mapping[str, str]) -> list[str]:
-    """Change the types of the float constants that lie in files, in place.
+    """Change the types of float constants stored in files, in place.
 
     Args:
-        model: its ops keep computing in the types that they do: conversions come and go.
-        targets: for a type of a constant the type that it is to be; f32, f16 or bf16.
+        model: ops keep their types; conversions are inserted and removed as needed.
+        targets: the new type by a constant's present type; f32, f16 or bf16.
 
     Returns:
-        The names of weights that stay as they are because they are beyond the range of f16.
+        The names of weights that are unchanged because they exceed the range of f16.
 
     Raises:
-        BadModel: a weight that becomes f16 is not finite, or cannot be read.
+        BadModel: a weight to be stored as f16 is not finite, or cannot be read.
     """
     kept: list[str] = []
     for op in model.ops:
@@ -52,7 +52,7 @@ def store_floats(model: Model, targets: Mapping[str, str]) -> list[str]:
 
 
 def _is_a_weight(op: Constant) -> bool:
-    """Tell whether its type is free to choose: it is f32, or nobody takes it but conversions."""
+    """Return whether a constant's type is free to choose: f32, or used by conversions only."""
     uses = [use.operation for use in op.output.uses]
     return element_of(op.output) == "f32" or all(isinstance(user, Convert) for user in uses)
 
@@ -67,12 +67,12 @@ def _largest(op: Constant) -> float:
         largest = max(largest, float(np.abs(block).max()))
         if not np.isfinite(block).all():
             source = op.value.data.path if isinstance(op.value, FileAttr) else "the model"
-            raise BadModel(source, "a weight is infinite or no number", _name(op) or None)
+            raise BadModel(source, "a weight is infinite or NaN", _name(op) or None)
     return largest
 
 
 def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
-    """Replace a constant by one of another type, and the conversions of it by new ones."""
+    """Replace a constant by one of another type, and its conversions by new ones."""
     users: list[Operation] = [use.operation for use in op.output.uses]
     wanted = {user: _wanted(user, element_of(op.output)) for user in users}
     name = _name(op)
@@ -94,5 +94,5 @@ def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
 
 
 def _wanted(user: Operation, own: str) -> str:
-    """The type that a user of a constant makes of it."""
+    """Return the type that a user of a constant converts it to, or the constant's own."""
     return user.destination_type.data if isinstance(user, Convert) else own

@@ -1,7 +1,7 @@
-"""Linear quantisation of blocks of numbers: w ≈ (q - zero point) · scale.
+"""Linear quantization of blocks of numbers: w ≈ (q - zero point) · scale.
 
 A block is an array [groups, size, inner]: each of ``groups · inner`` vectors of ``size`` numbers
-has a scale of its own, and, if unsigned, a zero point. Scales are stored as f16, rounded away from
+has its own scale, and, if unsigned, a zero point. Scales are stored as f16, rounded away from
 zero, so that no number is clipped: the error is at most half a scale.
 """
 
@@ -17,41 +17,41 @@ Halves = npt.NDArray[np.float16]
 Integers = npt.NDArray[np.int8] | npt.NDArray[np.uint8]
 
 BITS = {"i8": 8, "u8": 8, "i4": 4, "u4": 4}
-"""Bits of the element types that weights are quantised to; those with a sign have no zero point."""
+"""Bits of the element types of quantized weights; the signed types have no zero point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """A block in few bits; 4-bit numbers in a byte each."""
+    """Quantized block; each 4-bit number occupies a byte."""
 
     values: Integers
-    """i8 or u8 [groups, size, inner]."""
+    """Array i8 or u8 [groups, size, inner]."""
     scale: Halves
-    """[groups, 1, inner]; negative where that uses the range better."""
+    """Array [groups, 1, inner]; negative where that uses the range better."""
     zero_point: npt.NDArray[np.uint8] | None
-    """[groups, 1, inner], of unsigned values."""
+    """Array [groups, 1, inner]; None for signed values."""
 
 
 def quantize(weights: Floats, element: str) -> Quantized:
-    """Quantise a block.
+    """Quantize a block.
 
     Args:
         weights: f32 [groups, size, inner].
         element: i8, u8, i4 or u4.
 
     Raises:
-        ValueError: a weight is not finite, or a scale is beyond f16.
+        ValueError: a weight is not finite, or a scale exceeds f16.
     """
     low, high = weights.min(axis=1, keepdims=True), weights.max(axis=1, keepdims=True)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError("a weight is infinite or no number")
+        raise ValueError("a weight is infinite or NaN")
     if element.startswith("i"):
         return _symmetric(weights, low, high, BITS[element])
     return _asymmetric(weights, low, high, BITS[element])
 
 
 def dequantize(block: Quantized) -> Floats:
-    """Give the numbers that a block stands for, f32."""
+    """Return the numbers that a block represents, f32."""
     values = block.values.astype(np.float32)
     if block.zero_point is not None:
         values -= block.zero_point.astype(np.float32)
@@ -60,10 +60,10 @@ def dequantize(block: Quantized) -> Floats:
 
 
 def _symmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quantized:
-    """Use -2^(bits-1) to 2^(bits-1) - 1: there is one step more on the side of the larger weight.
+    """Quantize to -2^(bits-1) … 2^(bits-1) - 1; the largest weight's side has the extra step.
 
-    The scale is negative where the largest weight is positive; the other side must not come to lie
-    more than half a step beyond its last step.
+    The scale is negative if the largest weight is positive; weights of the other sign must not
+    exceed their last step by more than half a step.
     """
     half = 1 << (bits - 1)
     larger, smaller = np.maximum(-low, high), np.minimum(-low, high)
@@ -77,7 +77,7 @@ def _symmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quantiz
 
 
 def _asymmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quantized:
-    """Use 0 to 2^bits - 1 for the range from the least to the largest weight and zero."""
+    """Quantize the range of the weights, extended to zero, to 0 … 2^bits - 1."""
     last = (1 << bits) - 1
     low, high = np.minimum(low, 0), np.maximum(high, 0)
     with np.errstate(over="ignore"):
@@ -92,12 +92,12 @@ def _asymmetric(weights: Floats, low: Floats, high: Floats, bits: int) -> Quanti
 
 
 def stored_scale(scale: Floats) -> Halves:
-    """Give the least f16 that is not below; 1 for a vector of zeros."""
+    """Return the smallest f16 that is not below each scale; 1 for a scale of 0."""
     with np.errstate(over="ignore", under="ignore"):
         stored = scale.astype(np.float16)
         stored = np.where(stored < scale, np.nextafter(stored, np.float16(np.inf)), stored)
     if not np.isfinite(stored).all():
-        raise ValueError("a weight is so large that its scale is beyond f16")
+        raise ValueError("a weight is so large that its scale exceeds f16")
     return np.where(stored == 0, np.float16(1), stored)
 
 

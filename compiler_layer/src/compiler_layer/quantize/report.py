@@ -1,4 +1,4 @@
-"""What quantisation did to a model, weight by weight and activation by activation."""
+"""Report of quantization errors, by weight and by activation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler_layer.quantize.schemes import Scheme
 
 @dataclass(slots=True)
 class Errors:
-    """Sums over a tensor's numbers, and over how far off each of them is."""
+    """Sums over a tensor's numbers, and over their errors."""
 
     count: int = 0
     largest_weight: float = 0.0
@@ -26,7 +26,7 @@ class Errors:
     squared_errors: float = 0.0
 
     def add(self, weights: Floats, found: Floats) -> None:
-        """Count a block of a tensor and what it became; the latter is overwritten."""
+        """Add a block of a tensor and its quantized numbers; the latter array is overwritten."""
         found -= weights
         np.abs(found, out=found)
         sizes = np.abs(weights)
@@ -46,21 +46,21 @@ def _squared(x: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LayerReport:
-    """What became of one weight, or of one activation; errors are relative to it."""
+    """Errors of one weight or activation, relative to its values."""
 
     name: str
     shape: Shape
     scheme: Scheme
     max_error: float
-    """Largest error / largest weight."""
+    """Largest error divided by the largest weight."""
     mean_error: float
-    """Mean error / mean weight, each without its sign."""
+    """Mean absolute error divided by the mean absolute weight."""
     relative_error: float
-    """Frobenius norm of the errors / that of the weights."""
+    """Frobenius norm of the errors divided by that of the weights."""
 
     @staticmethod
     def of(name: str, shape: Shape, scheme: Scheme, errors: Errors) -> LayerReport:
-        """Conclude from the sums of a whole tensor."""
+        """Compute a report from the sums over a complete tensor."""
         return LayerReport(
             name,
             shape,
@@ -72,12 +72,12 @@ class LayerReport:
 
     @property
     def snr_db(self) -> float:
-        """Signal-to-noise ratio in dB; infinite if nothing changed."""
+        """Signal-to-noise ratio in dB; infinite without errors."""
         return -20 * math.log10(self.relative_error) if self.relative_error else math.inf
 
 
 def _ratio(part: float, whole: float) -> float:
-    """A part of nothing is nothing."""
+    """Return ``part / whole``, or 0 if both are 0."""
     return part / whole if whole else 0.0
 
 
@@ -85,13 +85,13 @@ _HEAD = ("shape", "stored as", "max", "mean", "rel.", "SNR dB", "")
 
 
 def format_table(reports: Sequence[LayerReport]) -> str:
-    """Give the reports of weights as lines of text, the worst weight named last."""
+    """Return the reports of weights as lines of text; the last line names the worst weight."""
     parameters = sum(math.prod(report.shape) for report in reports)
     return _table("weight", reports, f"{len(reports)} weights, {parameters:,} parameters")
 
 
 def format_activations(reports: Sequence[LayerReport]) -> str:
-    """Give the reports of activations, each named by the weight that it is multiplied with."""
+    """Return the reports of activations, each named by the weight that it is multiplied with."""
     return _table("activation of", reports, f"{len(reports)} activations")
 
 

@@ -1,6 +1,6 @@
-"""Puts quantised weights into the graph, with the ops that give the floats back.
+"""Insertion of quantized weights into a graph, with the ops that dequantize them.
 
-They are the exporter's, which OpenVINO and our passes know: Constant → Convert f16
+The ops are the exporter's, which OpenVINO and our passes support: Constant → Convert f16
 [→ Subtract the zero point] → Multiply by the scale [→ Reshape of groups] → Convert f32.
 """
 
@@ -30,19 +30,19 @@ Advance = Callable[[int], object]
 
 
 def measure_weights(model: Model, wanted: Format, advance: Advance) -> list[LayerReport]:
-    """Say what quantisation would do to the weights of a model, which stays as it is.
+    """Measure the errors of quantizing a model's weights; the model is not changed.
 
     Args:
         model: read only.
-        wanted: the format of its weights; some would be stored otherwise, their reports say why.
-        advance: is told how many parameters are done, again and again.
+        wanted: the requested format; some weights need another, with the reason in their reports.
+        advance: called repeatedly with the number of parameters done.
 
     Returns:
         A report for each weight, in the order of their first use.
 
     Raises:
-        CompilerUsageError: there is nothing to quantise.
-        BadModel: a weight is not finite or too large, or cannot be read; names it.
+        CompilerUsageError: the model has no weights to quantize.
+        BadModel: a weight is not finite, too large, or cannot be read; the message names it.
     """
     reports: list[LayerReport] = []
     for weight in _weights_of(model):
@@ -54,20 +54,20 @@ def measure_weights(model: Model, wanted: Format, advance: Advance) -> list[Laye
 def quantize_weights(
     model: Model, wanted: Format, file: TensorFile, advance: Advance
 ) -> list[LayerReport]:
-    """Quantise the weights of a model, in place.
+    """Quantize the weights of a model, in place.
 
     Args:
-        model: its weights become views of the file, with ops that make floats of them.
-        wanted: the format of its weights; some may be stored otherwise, their reports say why.
-        file: where the new constants' values go.
-        advance: is told how many parameters are done, again and again.
+        model: its weights become views of the file, with ops that dequantize them.
+        wanted: the requested format; some weights need another, with the reason in their reports.
+        file: the file for the new constants' values.
+        advance: called repeatedly with the number of parameters done.
 
     Returns:
         A report for each weight, in the order of their first use.
 
     Raises:
-        CompilerUsageError: there is nothing to quantise, or the file cannot be written.
-        BadModel: a weight is not finite or too large, or cannot be read; names it.
+        CompilerUsageError: the model has no weights to quantize, or the file cannot be written.
+        BadModel: a weight is not finite, too large, or cannot be read; the message names it.
     """
     places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
     reports: list[LayerReport] = []
@@ -82,18 +82,18 @@ def quantize_weights(
 def quantize_shapes(
     model: Model, wanted: Format, place: Callable[[str, Shape], FileView]
 ) -> list[tuple[Weight, Scheme]]:
-    """Give the weights of a model the types and shapes of quantised ones, whatever their values.
+    """Set the types and shapes of a model's weights to quantized ones, without reading values.
 
     Args:
-        model: its weights become views of what ``place`` gives, which is never read.
-        wanted: the format of its weights.
-        place: makes a view of so many elements of a type.
+        model: its weights become views created by ``place``, which are never read.
+        wanted: the requested format.
+        place: returns a view for a shape of elements of a type.
 
     Returns:
-        Each weight, and how it is stored.
+        Each weight with its scheme.
 
     Raises:
-        CompilerUsageError: there is nothing to quantise.
+        CompilerUsageError: the model has no weights to quantize.
     """
     places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
     schemes: list[tuple[Weight, Scheme]] = []
@@ -108,12 +108,12 @@ def quantize_shapes(
 
 
 def parameters(model: Model) -> int:
-    """How many numbers the weights of a model have: what ``advance`` is told in all."""
+    """Return the number of parameters of a model's weights, the total of ``advance``."""
     return sum(math.prod(shape_of(weight.constant.output)) for weight in find_weights(model))
 
 
 def _before(model: Model, weight: Weight, places: dict[Operation, int]) -> GraphBuilder:
-    """Where the ops go that give a weight's floats back: before any that takes them."""
+    """Return a builder at the first of a weight's constants, before all ops that use it."""
     constants = filter(None, map(stored_constant, weight.values))
     return GraphBuilder(model, before=min(constants, key=lambda constant: places[constant]))
 
@@ -121,7 +121,7 @@ def _before(model: Model, weight: Weight, places: dict[Operation, int]) -> Graph
 def _weights_of(model: Model) -> list[Weight]:
     weights = find_weights(model)
     if not weights:
-        raise CompilerUsageError("the model has no float weights to quantise; are they already?")
+        raise CompilerUsageError("no float weights to quantize; the model may be quantized already")
     return weights
 
 
@@ -130,7 +130,7 @@ def _report(weight: Weight, scheme: Scheme, errors: Errors) -> LayerReport:
 
 
 def _replace(weight: Weight, stored: StoredWeight, g: GraphBuilder) -> None:
-    """Give the ops that take the weight the floats that its quantised values stand for."""
+    """Replace the weight in the ops that read it by its dequantized values."""
     name = weight.name
     found = _scaled(stored, g, name)
     dims = shape_of(weight.constant.output)
@@ -147,7 +147,7 @@ def _replace(weight: Weight, stored: StoredWeight, g: GraphBuilder) -> None:
 
 
 def _scaled(stored: StoredWeight, g: GraphBuilder, name: str) -> SSAValue:
-    """(values - zero point) · scale, f16."""
+    """Return (values - zero point) · scale, f16."""
 
     def constant(view: FileView, dims: Shape, part: str) -> SSAValue:
         label = name and f"{name}{part}"
@@ -163,7 +163,7 @@ def _scaled(stored: StoredWeight, g: GraphBuilder, name: str) -> SSAValue:
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what made a value, and what made that, as far as nobody else uses it."""
+    """Erase the op that defines a value, and the ops that only it needs, if unused."""
     op = value.owner
     if not isinstance(op, Operation) or any(result.uses for result in op.results):
         return

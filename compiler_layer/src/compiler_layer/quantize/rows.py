@@ -1,4 +1,4 @@
-"""Rows quantised as they pass: what a graph does to activations and to a cache of 8 bits."""
+"""Quantization of rows at run time, for activations and for an 8-bit cache."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from compiler_layer.dialects.ov.reduce import ReduceMax
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 LEVELS = 127
-"""The largest magnitude of a symmetric 8-bit number."""
+"""Largest magnitude of a symmetric 8-bit number."""
 
 _SMALLEST = 2.0**-24
-"""Keeps the scale of a row of zeros from being zero, as f16 too."""
+"""Minimum scale, so that the scale of a row of zeros is not zero, even as f16."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedRows:
-    """Rows i8 [..., K], and what one of their steps is worth [..., 1]."""
+    """Rows i8 [..., K], and their scales [..., 1]."""
 
     values: SSAValue
     scales: SSAValue
 
 
 def quantize_rows(g: GraphBuilder, x: SSAValue, stored: str = "f32") -> QuantizedRows:
-    """Append ops that divide each row by its largest magnitude: symmetric, 8 bits.
+    """Append ops that quantize each row by its largest magnitude: symmetric, 8 bits.
 
-    The maximum comes last of what makes a scale, so that all are rows of one kernel.
+    The maximum is the last op of a scale, so that all ops form the rows of one kernel.
 
     Args:
-        g: where they go.
+        g: the graph that receives the ops.
         x: floats [..., K].
-        stored: the element type of the scales. Rows are divided by the scales before they are
-            rounded to it: with f16 that makes 0.03 of a step at most.
+        stored: the element type of the scales. Rows are divided by the scales before these are
+            rounded to the type: f16 causes an error of at most 0.03 steps.
     """
     rank = len(shape_of(x))
 

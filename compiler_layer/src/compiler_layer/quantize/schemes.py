@@ -1,7 +1,7 @@
-"""What each weight becomes when a model is quantised.
+"""Schemes: the storage of each weight of a quantized model.
 
-Source: what optimum-intel's exporter writes: ``--weight-format int8`` is 8 bits per channel,
-``int4`` 4 bits per group, and 8 bits per channel for embeddings and the head.
+Source: the output of optimum-intel's exporter: ``--weight-format int8`` is 8 bits per channel,
+``int4`` 4 bits per group, and 8 bits per channel for embeddings and the LM head.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _BITS_OF_FORMAT = {"int8": 8, "int4": 4}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a user asks for.
+    """Format that a user requests.
 
     Args:
         name: int8 or int4.
-        group_size: weights that have a scale in common, of int4; -1: all of a channel.
-        symmetric: signed numbers without a zero point.
+        group_size: the size of an int4 quantization group; -1: one group per channel.
+        symmetric: True for signed numbers without a zero point.
 
     Raises:
-        CompilerUsageError: there is no such format or group.
+        CompilerUsageError: the format or the group size does not exist.
     """
 
     name: str
@@ -36,48 +36,48 @@ class Format:
     def __post_init__(self) -> None:
         if self.name not in _BITS_OF_FORMAT:
             known = ", ".join(_BITS_OF_FORMAT)
-            raise CompilerUsageError(f"no format {self.name!r} to quantise to; there are {known}")
+            raise CompilerUsageError(f"no weight format {self.name!r}; choose one of {known}")
         if self.group_size != -1 and self.group_size < 1:
             raise CompilerUsageError(
-                f"a group size of {self.group_size}; it is a number of weights, "
-                "or -1 for all of a channel"
+                f"a group size of {self.group_size} is not possible; set a number of weights, "
+                "or -1 for one group per channel"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """How one weight is stored."""
+    """Storage of one weight."""
 
     element: str
     """i8, u8, i4 or u4."""
     group_size: int | None = None
-    """Weights that have a scale in common; None: all of a channel."""
+    """Size of a quantization group; None: one group per channel."""
     note: str = ""
-    """Why it is not what was asked for."""
+    """Reason for a scheme other than the requested one."""
     per_tensor: bool = False
-    """All of a tensor has one scale."""
+    """True if a tensor has one scale."""
 
     def __str__(self) -> str:
-        """The scheme as tables show it: ``i4 g128``."""
+        """Return the scheme in the form of tables: ``i4 g128``."""
         groups = "channel" if self.group_size is None else f"g{self.group_size}"
         groups = "tensor" if self.per_tensor else groups
         return f"{self.element} {groups}"
 
     @property
     def bits(self) -> int:
-        """Bits of one number."""
+        """Number of bits of one value."""
         return BITS[self.element]
 
 
 ACTIVATIONS = Scheme("u8", per_tensor=True)
-"""How activations are rounded by a static range."""
+"""Scheme of activations with a static range."""
 
 _EIGHT_BITS = "u8"
-"""What the exporter falls back to, whatever was asked for."""
+"""Fallback of the exporter, for any requested format."""
 
 
 def scheme_of(weight: Weight, wanted: Format) -> Scheme:
-    """Decide how a weight is stored."""
+    """Return the scheme of a weight for a requested format."""
     if _BITS_OF_FORMAT[wanted.name] == 8:
         return Scheme("i8" if wanted.symmetric else "u8")
     if weight.role != "linear":
@@ -87,6 +87,6 @@ def scheme_of(weight: Weight, wanted: Format) -> Scheme:
     if wanted.group_size == -1:
         return Scheme(element)
     if width % wanted.group_size:
-        note = f"8 bits: {width} is no multiple of {wanted.group_size}"
+        note = f"8 bits: {width} is not a multiple of {wanted.group_size}"
         return Scheme(_EIGHT_BITS, note=note)
     return Scheme(element, wanted.group_size)

@@ -1,4 +1,4 @@
-"""Sequences of tokens that a language model is run over to see its activations."""
+"""Sequences of tokens for measuring a language model's activations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler_layer.quantize.weights import find_weights
 from driver_layer.support.files import looking_at, read_regular
 
 Tokens = npt.NDArray[np.int64]
-"""Ids of tokens, [count]."""
+"""Token ids, [count]."""
 
 BUILT_IN_COUNT = 4
 BUILT_IN_LENGTH = 64
@@ -27,30 +27,30 @@ _INPUTS: dict[str, Callable[[Tokens], Array]] = {
     "position_ids": lambda tokens: np.arange(tokens.size)[None],
     "beam_idx": lambda tokens: np.zeros(1, np.int32),
 }
-"""What each input of a stateful language model is for a sequence on an empty cache."""
+"""Values of a stateful language model's inputs for a sequence, with an empty cache."""
 
 
 def inputs_of(model: Model, tokens: Tokens) -> dict[str, Array]:
-    """Give a model's inputs for a sequence.
+    """Return a model's inputs for a sequence.
 
     Raises:
-        CompilerUsageError: it has inputs that a language model over tokens has not.
+        CompilerUsageError: the model has inputs that a language model over tokens does not have.
     """
     names = [port.name for port in model.inputs]
     unknown = [name for name in names if name not in _INPUTS]
     if unknown:
         raise CompilerUsageError(
             f"the model cannot be run over tokens: it has inputs {', '.join(unknown)}; "
-            f"known are {', '.join(_INPUTS)}"
+            f"supported are {', '.join(_INPUTS)}"
         )
     return {name: _INPUTS[name](tokens) for name in names}
 
 
 def vocabulary_of(model: Model) -> int:
-    """Give how many tokens a model knows: the rows of its table of embeddings.
+    """Return the size of a model's vocabulary: the rows of its embedding table.
 
     Raises:
-        CompilerUsageError: it has none.
+        CompilerUsageError: the model has no embeddings.
     """
     tables = [weight for weight in find_weights(model) if weight.role == "embedding"]
     if not tables:
@@ -59,22 +59,22 @@ def vocabulary_of(model: Model) -> int:
 
 
 def built_in_sequences(model: Model) -> list[Tokens]:
-    """Give sequences of random tokens of a model's vocabulary, the same each time."""
+    """Return sequences of random tokens of a model's vocabulary; always the same ones."""
     draw, vocabulary = np.random.default_rng(0), vocabulary_of(model)
     return [draw.integers(0, vocabulary, BUILT_IN_LENGTH) for _ in range(BUILT_IN_COUNT)]
 
 
 def read_sequences(path: Path, model: Model) -> list[Tokens]:
-    """Read a text file with the ids of a sequence in each line, separated by blanks.
+    """Read a text file with one sequence of ids per line, separated by blanks.
 
     Raises:
-        CompilerUsageError: it cannot be read, has no ids, or one that the model does not know.
+        CompilerUsageError: the file cannot be read, has no ids, or an id is not in the vocabulary.
     """
     try:
         with looking_at(path, CompilerUsageError):
             lines = read_regular(path).decode().splitlines()
     except UnicodeDecodeError:
-        raise CompilerUsageError(f"{path}: it is no text") from None
+        raise CompilerUsageError(f"{path}: is not text") from None
     vocabulary = vocabulary_of(model)
     found = [
         _ids(f"{path}: line {number}", line.split(), vocabulary)
@@ -82,7 +82,7 @@ def read_sequences(path: Path, model: Model) -> list[Tokens]:
         if line.strip()
     ]
     if not found:
-        raise CompilerUsageError(f"{path}: has no tokens; a line is one sequence of ids")
+        raise CompilerUsageError(f"{path}: has no tokens; write one sequence of ids per line")
     return found
 
 
@@ -90,6 +90,6 @@ def _ids(place: str, words: Sequence[str], vocabulary: int) -> Tokens:
     for word in words:
         if not word.isascii() or not word.isdigit() or int(word) >= vocabulary:
             raise CompilerUsageError(
-                f"{place}: {word[:40]!r} is no token id from 0 to {vocabulary - 1}"
+                f"{place}: {word[:40]!r} is not a token id from 0 to {vocabulary - 1}"
             )
     return np.array([int(word) for word in words], np.int64)

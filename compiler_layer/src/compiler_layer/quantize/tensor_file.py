@@ -1,4 +1,4 @@
-"""A file that quantised tensors are put in, so that the graph's constants can be views of it."""
+"""File of quantized tensors; the graph's constants are views of it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from compiler_layer.writers.files import writing
 
 
 class TensorFile:
-    """Appends tensors to a file; who made it removes it when the model is written or forgotten.
+    """Appender of tensors to a file; the caller removes the file when it is no longer needed.
 
     Args:
-        path: a file that is not there yet.
+        path: a file that does not exist yet.
 
     Raises:
-        CompilerUsageError: it cannot be written.
+        CompilerUsageError: the file cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,10 +26,10 @@ class TensorFile:
             self._path.touch(exist_ok=False)
 
     def append(self, element: str, blocks: Iterable[Array]) -> FileView:
-        """Write a tensor, given in blocks of an even number of elements but for the last.
+        """Write a tensor, given in blocks; all but the last have an even number of elements.
 
         Raises:
-            CompilerUsageError: it cannot be written.
+            CompilerUsageError: the file cannot be written.
         """
         with writing(self._path), self._path.open("ab") as file:
             begin = file.tell()

@@ -1,4 +1,4 @@
-"""Takes one weight through the arithmetic, a block of its rows at a time."""
+"""Quantization of one weight, a block of its rows at a time."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from compiler_layer.quantize.weights import Weight
 from compiler_layer.writers.stored_values import read_blocks
 
 _BLOCK_ELEMENTS = 1 << 16
-"""A block and what is computed of it fit a core's cache; larger ones cost page faults as well."""
+"""Elements of a block; a block and its results fit a core's cache, and avoid page faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """A matrix seen as [groups, size, inner], where each vector along ``size`` has one scale."""
+    """Matrix viewed as [groups, size, inner], where each vector along ``size`` has one scale."""
 
     shape: Shape
-    """Of the values as they are stored, which is that of the matrix if a channel has one scale."""
+    """Shape of the stored values; that of the matrix if a channel has one scale."""
     scale_shape: Shape
     size: int
     inner: int
 
     @staticmethod
     def of(shape: Shape, summed: int, scheme: Scheme) -> Blocking:
-        """Cut a matrix along the dimension that is summed over."""
+        """Split a matrix into groups along the dimension that a matmul sums over."""
         rows, columns = shape
         size = scheme.group_size or shape[summed]
         if summed == 1:
@@ -50,14 +50,14 @@ class Blocking:
 
     @property
     def block_elements(self) -> int:
-        """Elements of a block: an even number of whole groups."""
+        """Elements of a block: an even number of complete groups."""
         group = self.size * self.inner
         return 2 * group * max(1, _BLOCK_ELEMENTS // (2 * group))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredWeight:
-    """A quantised weight in a file."""
+    """Quantized weight in a file."""
 
     blocking: Blocking
     values: FileView
@@ -66,10 +66,10 @@ class StoredWeight:
 
 
 def measure(weight: Weight, scheme: Scheme, advance: Callable[[int], object]) -> Errors:
-    """Quantise a weight, say how far off it is, and keep nothing else.
+    """Quantize a weight and return its errors only.
 
     Raises:
-        BadModel: it has a weight that is not finite or too large, or cannot be read.
+        BadModel: the weight is not finite, too large, or cannot be read.
     """
     errors = Errors()
     for _ in _blocks(weight, scheme, errors, advance):
@@ -80,10 +80,10 @@ def measure(weight: Weight, scheme: Scheme, advance: Callable[[int], object]) ->
 def store(
     weight: Weight, scheme: Scheme, file: TensorFile, advance: Callable[[int], object]
 ) -> tuple[StoredWeight, Errors]:
-    """Quantise a weight into a file.
+    """Quantize a weight into a file.
 
     Raises:
-        BadModel: it has a weight that is not finite or too large, or cannot be read.
+        BadModel: the weight is not finite, too large, or cannot be read.
         CompilerUsageError: the file cannot be written.
     """
     errors = Errors()
@@ -127,6 +127,6 @@ def _bad(weight: Weight, message: str) -> BadModel:
 
 
 def source_of(constant: Constant) -> str:
-    """Where a constant's values are, for a message."""
+    """Return the location of a constant's values, for a message."""
     held = constant.held
     return held.path if isinstance(held, FileView) else "the model"

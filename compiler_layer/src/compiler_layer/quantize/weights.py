@@ -1,4 +1,4 @@
-"""Finds the weights of a model by what is done with them, never by their names."""
+"""Search for the weights of a model, by their uses instead of their names."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Role = Literal["linear", "embedding", "head"]
 
 @dataclass(slots=True)
 class Weight:
-    """A matrix of floats that a product or a look-up takes, as a constant of the model."""
+    """Matrix of floats that a matmul or a look-up reads, as a constant of the model."""
 
     constant: Constant
     summed: int
-    """The dimension that a product sums over, 0 or 1; of a table the last one."""
+    """Dimension that a matmul sums over, 0 or 1; of an embedding table the last one."""
     role: Role
-    """``head``: its product is the last one before an output."""
+    """``head``: its matmul is the last one before an output."""
     values: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The matrix as the ops get it: the constant, or conversions of it."""
+    """Matrix in the form that ops read: the constant, or conversions of it."""
 
     @property
     def name(self) -> str:
-        """The friendly name of what the ops get, as checkpoints have it."""
+        """Friendly name of the value that ops read, as in checkpoints."""
         names = (v.owner.friendly_name for v in self.values if isinstance(v.owner, OvOp))
         return next(filter(None, names), self.constant.friendly_name).removesuffix("_compressed")
 
 
 def find_weights(model: Model) -> list[Weight]:
-    """Give the weights in the order of their first use; one that is used twice, once."""
+    """Return the weights in the order of their first use, without repeats."""
     heads = _head_products(model)
     found: dict[tuple[Attribute, Attribute], Weight] = {}
     for op in model.body.ops:
@@ -60,7 +60,7 @@ def _is_matrix_of_floats(constant: Constant) -> bool:
 
 
 def _matrices(op: Operation, is_head: bool) -> Iterator[tuple[SSAValue, int, Role]]:
-    """Give the operands of an op that may be weights, and the dimension that is summed over."""
+    """Yield the operands of an op that may be weights, and the dimension that is summed over."""
     role = "head" if is_head else "linear"
     if isinstance(op, MatMul):
         yield op.a, 0 if int_value(op.transpose_a) else 1, role
@@ -70,7 +70,7 @@ def _matrices(op: Operation, is_head: bool) -> Iterator[tuple[SSAValue, int, Rol
 
 
 def _head_products(model: Model) -> set[Operation]:
-    """The products of weights that an output depends on without another such product between."""
+    """Return the matmuls with weights that reach an output without another such matmul."""
     heads: set[Operation] = set()
     seen: set[Operation] = set()
     pending = [port.value for port in model.outputs]

@@ -1,4 +1,4 @@
-"""Ops whose operands are constants, replaced by their values."""
+"""Constant folding."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from compiler_layer.files import FileView
 from compiler_layer.reference.interpreter import evaluate
 
 _WEIGHT_BYTES = 4096
-"""A constant of a file above this size is a weight: it is not copied into the IR."""
+"""Size above which a constant in a file is a weight, which is not copied into the IR."""
 
 MAX_FOLDED_ELEMENTS = 1 << 22
-"""Ops with larger results are left to the hardware; a causal mask of 2048 is the largest folded."""
+"""Limit of folded results, in elements; a causal mask of 2048 is the largest that is folded."""
 
 _NEVER_FOLDED = (
     Constant | ReadValue | Assign | Dequantize | ScaledDotProductAttention | RandomUniform
@@ -48,7 +48,7 @@ _MOVING = (
     *(Convert, Reshape, Transpose, Unsqueeze, Squeeze, Broadcast, Gather),
     *(Concat, Slice, StridedSlice, Split, VariadicSplit),
 )
-"""Ops that only move values, so raw bits of floats and 4-bit integers in bytes may pass."""
+"""Ops that only move values, so they also fold raw bits of floats and 4-bit integers."""
 
 
 def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
@@ -56,13 +56,13 @@ def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
 
     Args:
         op: erased if it is replaced.
-        most: the highest number of elements in its results.
+        most: the maximum number of elements in its results.
 
     Returns:
         The number of elements of the constants; 0 if the op stays.
 
     Raises:
-        UnsupportedModel: the value cannot be computed, as of a gather beyond the end.
+        UnsupportedModel: the value cannot be computed, e.g. of a gather out of range.
     """
     known = _known_operands(op, min(most, MAX_FOLDED_ELEMENTS))
     if known is None:
@@ -73,7 +73,7 @@ def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
 
 
 def _known_operands(op: Operation, most: int) -> list[Constant] | None:
-    """Return the constants that an op computes with, or None if it is not to be folded."""
+    """Return the constants that an op computes with, or None if it is not folded."""
     if isinstance(op, ShapeOf):
         return [] if is_static(shape_of(op.x)) else None
     if not isinstance(op, OvOp) or isinstance(op, _NEVER_FOLDED):
@@ -91,7 +91,7 @@ def _known_operands(op: Operation, most: int) -> list[Constant] | None:
 
 
 def _folded(op: Operation, known: Sequence[Constant]) -> list[Constant]:
-    """Return the results as constants; of repeated operands for each repetition."""
+    """Return the results as constants; for repeated operands, with a value per repetition."""
     repeated = [constant.value.data for constant in known if constant.is_repeated]
     several = [data for data in repeated if isinstance(data, Repeated)]
     if not several:
@@ -107,7 +107,7 @@ def _computed(op: Operation, known: Sequence[Constant]) -> list[Constant]:
     if isinstance(op, ShapeOf):
         values: Sequence[Array] = [np.array(shape_of(op.x), NUMPY[op.output_type.data])]
     else:
-        assert isinstance(op, OvOp)  # nothing else has known operands
+        assert isinstance(op, OvOp)  # no other op has known operands
         values = _evaluated(op, known)
     return [
         Constant.inline(value, element_of(result))

@@ -1,8 +1,8 @@
-"""Carrying ops, through which data flows, in an order in which equal blocks look equal.
+"""Carrying ops, through which data flows, in an order that makes equal blocks look equal.
 
-In an exporter's order, constants and shapes may stand anywhere. So ops are visited as the results
-need them, operand by operand. Ops that depend on shapes, masks, positions and constants alone are
-left out: they are the same for all blocks, or belong to the op that uses them.
+An exporter may put constants and shapes anywhere. Ops are therefore visited in the order in which
+results need them, operand by operand. Ops that depend only on shapes, masks, positions and
+constants are omitted: they are common to all blocks, or belong to the op that uses them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from compiler_layer.rewriting.match import owner_of
 from compiler_layer.rewriting.state import ASSIGN_PREFIX
 
 _WHERE = ("attention_mask", "position_ids", "cache_position", "beam_idx")
-"""Inputs that hold the places of tokens, not their content."""
+"""Inputs with the positions of tokens, not their content."""
 
 
 def makers(op: Operation) -> Iterator[Operation]:
-    """Yield the ops that make an op's operands."""
+    """Yield the ops that define an op's operands."""
     return (value.op for value in op.operands if isinstance(value, OpResult))
 
 
@@ -47,7 +47,7 @@ def carrying_ops(model: Model) -> set[Operation]:
 def visiting_order(model: Model) -> list[Operation]:
     """Return the carrying ops: each after its operands, in the order in which results need them.
 
-    Ops that only a variable needs follow right after their operands; unneeded ops are left out.
+    Ops that only a variable needs follow right after their operands; unneeded ops are omitted.
     """
     carrying = carrying_ops(model)
     order: list[Operation] = []
@@ -80,7 +80,7 @@ def _needed(model: Model) -> set[Operation]:
 
 
 def _visited(root: SSAValue, carrying: set[Operation], seen: set[Operation]) -> Iterator[Operation]:
-    """Yield unseen carrying ops behind a value, operands first, without recursion."""
+    """Yield unvisited carrying ops that a value depends on, operands first, without recursion."""
     stack: list[tuple[Operation, int]] = []
     _enter(root, carrying, seen, stack)
     while stack:
@@ -106,7 +106,7 @@ def _enter(
 
 
 def crossings(order: Sequence[Operation], length: int, cuts: Sequence[int]) -> list[int]:
-    """Return, for each cut, how many values of the ``length`` ops before it are used behind it."""
+    """Count, for each cut, the values of the ``length`` ops before it that are used after it."""
     at = {op: number for number, op in enumerate(order)}
     last_uses = [
         [max((at.get(use.operation, 0) for use in result.uses), default=0) for result in op.results]

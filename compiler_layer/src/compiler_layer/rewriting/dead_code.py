@@ -1,4 +1,4 @@
-"""Removal of ops whose results nobody uses."""
+"""Dead code elimination: removal of ops without used results."""
 
 from __future__ import annotations
 

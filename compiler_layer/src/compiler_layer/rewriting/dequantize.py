@@ -1,4 +1,4 @@
-"""Compressed weights, recognised among the ops that widen and scale them."""
+"""Recognition of compressed weights among the ops that widen and scale them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler_layer.rewriting.replace import replace
 
 
 def _stored(value: SSAValue, elements: frozenset[str]) -> SSAValue | None:
-    """Return the constant, of one of some types, that a value is converted from."""
+    """Return the constant that a value is converted from, if its type is one of ``elements``."""
     convert = producer(value, Convert)
     constant = constant_of(convert.x) if convert is not None else None
     return constant.output if constant and element_of(constant.output) in elements else None
@@ -36,7 +36,7 @@ def _zero(value: SSAValue) -> SSAValue | None:
 
 
 def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
-    """Return the stored values, and the zero point if one is subtracted, as of integers."""
+    """Return the stored values, and the zero point if one is subtracted."""
     difference = producer(value, Subtract)
     if difference is None:
         stored = _stored(value, INTEGERS | FLOAT8)
@@ -63,7 +63,7 @@ def _fuse(op: Multiply) -> None:
 
 
 def _absorb(op: Convert) -> None:
-    """Merge a conversion after the weights, or after their reshape, into them.
+    """Merge a conversion of weights, or of reshaped weights, into the weights.
 
     Other uses of the weights keep their type, so no value is rounded twice.
     """
@@ -74,7 +74,7 @@ def _absorb(op: Convert) -> None:
     made = [weights] if reshape is None else [weights, reshape]
     single = all(each.output.has_one_use() for each in made)
     if not single and constant_of(weights.stored) is None:
-        return  # values of a run are not computed twice
+        return  # values computed at run time are not computed twice
     wide = weights.clone()
     wide.properties["destination_type"] = op.destination_type
     new: list[OvOp] = [wide]
@@ -86,7 +86,7 @@ def _absorb(op: Convert) -> None:
 
 
 def fuse_dequantize(ops: Iterable[Operation]) -> None:
-    """Recognise compressed weights among ops; the ops that they replace stay, unused."""
+    """Recognise compressed weights among ops; the replaced ops stay, unused."""
     listed = list(ops)
     for each in listed:
         if isinstance(each, Multiply):

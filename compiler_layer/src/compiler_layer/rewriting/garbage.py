@@ -11,8 +11,8 @@ from contextlib import contextmanager
 def collected_later() -> Generator[None]:
     """Pause the collector until the block ends.
 
-    A compilation makes millions of objects that live to its end. Each collection visits all of them
-    and frees next to nothing; without it, a prefill model compiles in two thirds of the time.
+    A compilation creates millions of objects that live until it ends. Each collection visits all
+    of them and frees almost none; without it, a prefill model compiles in two thirds of the time.
     """
     if not gc.isenabled():
         yield

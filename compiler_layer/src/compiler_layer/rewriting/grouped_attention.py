@@ -1,4 +1,4 @@
-"""The ops of a GroupQueryAttention, apart from its cache, whose place the caller knows.
+"""Decomposition of GroupQueryAttention without its cache, which the caller locates.
 
 Source: com.microsoft.GroupQueryAttention of ONNX Runtime.
 """
@@ -20,14 +20,14 @@ from compiler_layer.dialects.ov.shape import Broadcast
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _PAIR = 2
-"""Channels that an angle rotates."""
+"""Number of channels that an angle rotates."""
 
 _REPEATS = StringAttr("bidirectional")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedAttention:
-    """A writer of one op's parts; shapes of operands need not be known.
+    """Writer of one op's parts; shapes of operands need not be known.
 
     Attributes:
         g: the graph that ops are added to.
@@ -42,12 +42,12 @@ class GroupedAttention:
     tokens: int
 
     def rotated(self, x: SSAValue, cos: SSAValue, sin: SSAValue) -> SSAValue:
-        """Rotate pairs of the first channels, as many as there are angles for.
+        """Rotate pairs of the first channels, one pair for each angle.
 
         Args:
             x: queries or keys [B, heads, T, D].
             cos: cosines of each token's angles, from ``looked_up``.
-            sin: sines likewise.
+            sin: sines of each token's angles, from ``looked_up``.
         """
         g, turned = self.g, shape_of(cos)[-1]
         turn = _neighbours if int_value(self.op.rotary_interleaved) else _halves
@@ -67,7 +67,7 @@ class GroupedAttention:
             [B or 1, 1, T, 2 · angles], in the order of channels; layers share them.
         """
         g, table = self.g, self.op.other(name)
-        assert table is not None  # infer() has seen to it
+        assert table is not None  # infer() ensures it
         found = g.unsqueeze(g.gather(table, positions, 0), 1)
         if not int_value(self.op.rotary_interleaved):
             return g.concat([found, found], 3)
@@ -75,12 +75,12 @@ class GroupedAttention:
         return g.reshape(g.concat([each, each], 4), 0, 0, 0, _PAIR * shape_of(table)[-1])
 
     def attended(self, q: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue) -> SSAValue:
-        """Write attention: the op's first result.
+        """Write the attention, the op's first result.
 
         Args:
             q: [B, H, T, D], rotated if the op rotates.
             key: old and new rows, [B, Hkv, S, D], rotated like q.
-            value: rows likewise.
+            value: old and new rows, [B, Hkv, S, D].
             mask: additive, f32 [B, 1, T, S].
 
         Returns:
@@ -107,7 +107,7 @@ class GroupedAttention:
         return g.reshape(many, 0, heads, -1, op.width)
 
     def _behind_nothing(self, rows: SSAValue) -> SSAValue:
-        """Put K or V behind a row of zeros, whose score the mask adds."""
+        """Prepend a row of zeros to K or V; its score is in the mask."""
         shape = (self.batch, int_value(self.op.kv_num_heads), 1, self.op.width)
         zeros = self.g.constant(np.zeros(shape, np.float32))
         if element_of(rows) != "f32":
@@ -125,7 +125,7 @@ class GroupedAttention:
         return g.op(Broadcast, each, g.ints(self.batch, 1, self.tokens, 1), mode=_REPEATS)
 
     def _for_sinks(self, mask: SSAValue) -> SSAValue:
-        """Repeat the mask for each head, if each head has a sink of its own."""
+        """Repeat the mask for each head, if each head has its own sink."""
         if self.op.other("head_sink") is None:
             return mask
         often = self.g.ints(1, int_value(self.op.num_heads), 1, 1)

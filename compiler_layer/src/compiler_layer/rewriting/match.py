@@ -1,4 +1,4 @@
-"""Questions that rewrite patterns ask about values."""
+"""Queries of rewrite patterns about values."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ OtherT = TypeVar("OtherT", bound=Operation)
 
 
 def owner_of(value: SSAValue) -> Operation | None:
-    """Return the op that makes a value; None for an input."""
+    """Return the op that defines a value; None for an input."""
     return value.op if isinstance(value, OpResult) else None
 
 
 def producer(value: SSAValue, kind: type[OpT]) -> OpT | None:
-    """Return the op of a class that makes a value, or None."""
+    """Return the op of a class that defines a value, or None."""
     owner = owner_of(value)
     return owner if isinstance(owner, kind) else None
 
 
 def unconverted(value: SSAValue) -> SSAValue:
-    """Return a value as it is before all conversions."""
+    """Return the value before all conversions."""
     while (convert := producer(value, Convert)) is not None:
         value = convert.x
     return value
 
 
 def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
-    """Find the operand of a commutative op that a class of op makes; return maker and other."""
+    """Find the op of a class that defines an operand of a commutative op; add the other operand."""
     for mine, other in ((0, 1), (1, 0)):
         found = producer(op.operands[mine], kind)
         if found is not None:
@@ -43,7 +43,7 @@ def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
 
 
 def stored_constant(value: SSAValue) -> Constant | None:
-    """Return the constant behind a value, seen through conversions between floats."""
+    """Return the constant that defines a value, apart from conversions between floats."""
     convert = producer(value, Convert)
     while convert is not None and _only_widens(convert):
         value = convert.x
@@ -52,12 +52,12 @@ def stored_constant(value: SSAValue) -> Constant | None:
 
 
 def _only_widens(convert: Convert) -> bool:
-    """Return whether a conversion is between floats, and loses no more than computing does."""
+    """Return whether a conversion is between floats, and not to an 8-bit float."""
     return element_of(convert.x) in FLOATS and element_of(convert.output) not in FLOAT8
 
 
 def scalar_of(value: SSAValue) -> float | None:
-    """Return a value that is a known single number, seen through conversions between floats."""
+    """Return the number of a constant with one element, apart from conversions between floats."""
     constant = stored_constant(value)
     if constant is None or constant.is_repeated or any(d != 1 for d in shape_of(constant.output)):
         return None

@@ -1,4 +1,4 @@
-"""Small edits of a graph: insert ops, and replace an op under its name."""
+"""Small edits of a graph: insert ops, and replace an op but keep its name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def slice_before(
 
 
 def replace(op: Operation, *new: Operation) -> None:
-    """Replace an op by others; the last has the results and takes over the name."""
+    """Replace an op by others; the last one has the results and inherits the name."""
     name = op.attributes.get(NAME_ATTRIBUTE)
     if name is not None:
         new[-1].attributes[NAME_ATTRIBUTE] = name
@@ -46,7 +46,7 @@ def replace(op: Operation, *new: Operation) -> None:
 
 
 def take_over(op: Operation, value: SSAValue) -> None:
-    """Replace an op with one result by a value, whose op takes over the name."""
+    """Replace an op with one result by a value, whose op inherits the name."""
     name = op.attributes.get(NAME_ATTRIBUTE)
     if name is not None and isinstance(value.owner, Operation):
         value.owner.attributes[NAME_ATTRIBUTE] = name

@@ -1,4 +1,4 @@
-"""Shapes of inputs, carried through a graph."""
+"""Propagation of input shapes through a graph."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from compiler_layer.rewriting.constants import fold
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 _SHAPE_ELEMENTS = 8192
-"""Integer vectors up to this length count as parts of shapes, and are folded on the way."""
+"""Maximum length of integer vectors that count as shapes, and are folded during propagation."""
 
 _SHAPE_TYPES = ("i64", "i32", "boolean")
 
 
 def parse_shapes(text: str) -> dict[str, Shape]:
-    """Read ``input_ids=1x128,attention_mask=1x256``.
+    """Parse ``input_ids=1x128,attention_mask=1x256``.
 
     Raises:
         CompilerUsageError: the text is malformed.
@@ -29,12 +29,12 @@ def parse_shapes(text: str) -> dict[str, Shape]:
             check_shape(shape)
             shapes[name.strip()] = shape
         except ValueError:
-            raise CompilerUsageError(f"{part!r} is no shape; write name=1x128") from None
+            raise CompilerUsageError(f"{part!r} is not a shape; write name=1x128") from None
     return shapes
 
 
 def specialize_shapes(model: Model) -> None:
-    """Carry the input shapes through the graph and fold the arithmetic on shapes.
+    """Propagate the input shapes through the graph and fold the arithmetic on shapes.
 
     Raises:
         CompilerUsageError: operands do not fit together, or the shape of an input is not given.
@@ -81,10 +81,10 @@ def _check_inputs(model: Model) -> None:
 
 
 def first_open(model: Model) -> OvOp | None:
-    """Return the first op whose shape depends on data, or None; later ones follow from it.
+    """Return the first op with a data-dependent shape, or None; later ones follow from it.
 
     Args:
-        model: after ``specialize_shapes``.
+        model: a result of ``specialize_shapes``.
     """
     return next(
         (

@@ -1,4 +1,4 @@
-"""The elements that filters pass when they slide over a tensor."""
+"""Elements that filters are applied to, as slices of a padded tensor."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from compiler_layer.rewriting.replace import insert_before
 
 
 def seen(op: SlidingProducts, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
-    """Slice the elements that one place of a filter passes.
+    """Slice the elements that one element of a filter is multiplied with.
 
     Args:
-        op: new ops are inserted before it.
+        op: the convolution; new ops are inserted before it.
         x: the op's operand, padded.
-        offset: the place in the filter.
-        places: number of elements that the filter passes along each spatial axis.
+        offset: the position of the element in the filter.
+        places: number of positions of the filter along each spatial axis.
     """
     strides, dilations = op.strides.get_values(), op.dilations.get_values()
     begins = [place * step for place, step in zip(offset, dilations, strict=True)]
@@ -39,7 +39,7 @@ def seen(op: SlidingProducts, x: SSAValue, offset: tuple[int, ...], places: Shap
 
 
 def padded(op: SlidingProducts) -> SSAValue:
-    """Return the operand with zeros around it."""
+    """Return the operand padded with zeros."""
     x = op.x
     for axis, pads in enumerate(op.pads(), SPATIAL):
         begin, end = (_zeros(op, x, axis, count) for count in pads)
@@ -49,7 +49,7 @@ def padded(op: SlidingProducts) -> SSAValue:
 
 
 def join(op: SlidingProducts, parts: list[SSAValue], axis: int) -> SSAValue:
-    """Concatenate tensors, before an op."""
+    """Concatenate tensors before an op."""
     return insert_before(op, Concat.make([parts], axis=int_attr(axis)))
 
 

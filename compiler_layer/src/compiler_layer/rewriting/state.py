@@ -1,4 +1,4 @@
-"""Variables of a model, as arguments and results of a pure function."""
+"""Lambda lifting: conversion of a model's variables to arguments and results of a pure function."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 
 READ_PREFIX = "vpux_ie_read_value_"
-"""Prefix of the argument that a ReadValue becomes."""
+"""Prefix of the argument that replaces a ReadValue."""
 
 ASSIGN_PREFIX = "vpux_ie_assign_"
-"""Prefix of the result that an Assign becomes."""
+"""Prefix of the result that replaces an Assign."""
 
 
 def lift_state(model: Model) -> None:
     """Turn variables into arguments and results, in place; see ``LiftState``."""
-    model.variables()  # refuses variables that are read or assigned twice
+    model.variables()  # rejects variables that are read or assigned twice
     names = [port.name for port in model.inputs]
     outputs: list[tuple[str, SSAValue]] = [(port.name, port.value) for port in model.outputs]
     for op in model.ops:
@@ -40,6 +40,6 @@ def lift_state(model: Model) -> None:
 def _check_init(op: ReadValue) -> None:
     if op.init is not None and op.init.type != op.output.type:
         raise CompilerUsageError(
-            f"variable {op.variable_id.data!r} starts as {op.init.type} and is {op.output.type}; "
+            f"variable {op.variable_id.data!r} starts as {op.init.type}, but is {op.output.type}; "
             "give it one static shape before lifting"
         )

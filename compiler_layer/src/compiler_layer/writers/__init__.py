@@ -1,5 +1,5 @@
 """Writers of models as files; begin with ``openvino_ir``.
 
-files          whole files or none
+files          complete files or none
 stored_values  bytes of constants, converted block by block
 """

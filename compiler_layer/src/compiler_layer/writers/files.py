@@ -1,4 +1,4 @@
-"""Writes files whole or not at all: under another name first, beside their place."""
+"""Atomic writing of files: under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from driver_layer.support.files import looking_at, place_of
 
 
 def writing(path: Path) -> AbstractContextManager[None]:
-    """Turn what the operating system says while a file or folder is written into one line.
+    """Turn an operating system error during writing into one line.
 
     Raises:
-        CompilerUsageError: it cannot be written.
+        CompilerUsageError: the file or folder cannot be written.
     """
     return looking_at(path, CompilerUsageError)
 
 
 @contextmanager
 def scratch_folder(beside: Path) -> Generator[Path]:
-    """Make a folder in the folder of a path, on the same file system; it goes in the end.
+    """Create a temporary folder in the folder of a path, on the same file system.
 
     Raises:
         CompilerUsageError: that folder does not exist or cannot be written to.
@@ -34,10 +34,10 @@ def scratch_folder(beside: Path) -> Generator[Path]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: where links lead to, with the mode of what was there.
+    """Write a file completely or not at all; follow links, and keep an existing file's mode.
 
     Raises:
-        CompilerUsageError: it cannot be written, or what is there is no file, as a device is.
+        CompilerUsageError: the file cannot be written, or is not a regular file (e.g. a device).
     """
     with writing(path):
         place, replaced = place_of(path)

@@ -1,7 +1,7 @@
-"""Reads the values of constants a block at a time, for those who want every value once.
+"""Sequential reading of constants' values, a block at a time.
 
-``Constant.load`` maps the file instead, which is right for whoever comes back to the values; but
-a map's pages count as the process's memory as long as they are there.
+``Constant.load`` maps the file instead, which suits repeated access; but mapped pages count as the
+process's memory until the map is released.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from compiler_layer.files import FileView
 from driver_layer.support.files import open_regular
 
 BLOCK_ELEMENTS = 1 << 20
-"""Elements of a block where nothing else decides; even, so that 4-bit elements fill its bytes."""
+"""Default elements of a block; even, so that 4-bit elements fill its bytes."""
 
 
 def read_bytes(view: FileView, block_bytes: int) -> Iterator[bytes]:
-    """Give the bytes of a view in blocks; the last may be shorter.
+    """Yield the bytes of a view in blocks; the last may be shorter.
 
     Raises:
         BadModel: the file cannot be read, or ends before the view does.
@@ -34,7 +34,7 @@ def read_bytes(view: FileView, block_bytes: int) -> Iterator[bytes]:
                 wanted = min(block_bytes, view.size - start)
                 data = file.read(wanted)
                 if len(data) < wanted:
-                    raise BadModel(view.path, f"ends before a constant at {view.offset} does")
+                    raise BadModel(view.path, f"ends before the end of a constant at {view.offset}")
                 yield data
     except OSError as error:
         raise BadModel(view.path, error.strerror or str(error)) from None
@@ -43,12 +43,12 @@ def read_bytes(view: FileView, block_bytes: int) -> Iterator[bytes]:
 def read_blocks(
     constant: Constant, element: str, block_elements: int = BLOCK_ELEMENTS
 ) -> Iterator[Array]:
-    """Give a constant's values, flat and converted to an element type, in blocks.
+    """Yield a constant's values, flat and converted to an element type, in blocks.
 
     Args:
-        constant: what to read.
-        element: of the values that are given.
-        block_elements: of each block but the last; even if the constant's elements have 4 bits.
+        constant: the constant to read.
+        element: the element type of the result.
+        block_elements: elements per block; even if the constant's elements have 4 bits.
 
     Raises:
         BadModel: the file cannot be read, or ends before the constant does.

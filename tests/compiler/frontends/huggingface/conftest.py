@@ -13,13 +13,13 @@ GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 
 @pytest.fixture(scope="session")
 def families(load_module: Callable[[Path], Any]) -> Any:
-    """The maker of the folders."""
+    """Module that writes the folders."""
     return load_module(GOLDENS / "families.py")
 
 
 @pytest.fixture
 def folder_of(families: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Writes the folder of a model, with other values in its config, in shards if wanted."""
+    """Writer of a model's folder, with other config values, and in shards on request."""
 
     def write(name: str, shards: int = 1, **values: object) -> Path:
         description = families.descriptions()[name]

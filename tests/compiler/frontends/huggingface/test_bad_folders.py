@@ -1,4 +1,4 @@
-"""Damaged folders: whatever index, headers and config say, they are read or refused by name."""
+"""Damaged folders are read or refused by name, whatever index, headers and config contain."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CORPUS = HERE.parent / "corpus"
 
 @pytest.fixture(scope="module")
 def mutations(load_module: Callable[[Path], Any]) -> Any:
-    """The mutations that the fuzzer makes, too."""
+    """Mutations that the fuzzer also applies."""
     return load_module(HERE.parent / "mutations.py")
 
 
 @pytest.fixture(scope="module")
 def sharded(families: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of three shards, not to be changed."""
+    """Read-only folder of three shards."""
     folder = tmp_path_factory.mktemp("sharded")
     families.write_folder(folder, families.descriptions()["mistral"], 3)
     (folder / "model.safetensors").unlink(missing_ok=True)
@@ -61,7 +61,7 @@ NORM = "model.norm.weight"
 
 
 def second(header: Header) -> str:
-    """The tensor that lies behind the norm, or else before it."""
+    """Return a tensor other than the norm."""
     others = [name for name in header if name not in (NORM, "__metadata__")]
     return others[0]
 
@@ -78,15 +78,15 @@ def second(header: Header) -> str:
         (lambda h: h[NORM].update(shape=[-8, -4]), "bytes for"),
         (lambda h: h[NORM].update(data_offsets="08"), "dtype, shape or data_offsets are missing"),
         (lambda h: h[NORM].update(data_offsets=[0, 1, 2]), "dtype, shape or data_offsets"),
-        (lambda h: h[NORM].update(data_offsets=[-64, 0]), "lies at"),
-        (lambda h: h[NORM].update(data_offsets=[2**70, 2**70 + 64]), "lies at"),
+        (lambda h: h[NORM].update(data_offsets=[-64, 0]), "are outside the file"),
+        (lambda h: h[NORM].update(data_offsets=[2**70, 2**70 + 64]), "are outside the file"),
         (
             lambda h: h[NORM].update(data_offsets=h[NORM]["data_offsets"][::-1]),
             "bytes for",
         ),
     ],
 )
-def test_a_header_that_lies_is_named(
+def test_a_false_header_is_named(
     folder_of: FolderOf, mutations: Any, change: Callable[[Header], object], says: str
 ) -> None:
     folder = folder_of("mistral")
@@ -113,17 +113,17 @@ def test_tensors_that_share_bytes_are_refused(folder_of: FolderOf) -> None:
 @pytest.mark.parametrize(
     ("shard", "says"),
     [
-        (5, "not every shard is a file's name"),
-        (None, "not every shard is a file's name"),
-        ("", "not every shard is a file's name"),
-        ("a\0b", "not every shard is a file's name"),
-        ([], "no index of shards"),
-        ("..", "a shard lies outside|is no file"),
-        ("config.json", "does not fit"),
+        (5, "a shard is not a file name"),
+        (None, "a shard is not a file name"),
+        ("", "a shard is not a file name"),
+        ("a\0b", "a shard is not a file name"),
+        ([], "is not an index of shards"),
+        ("..", "a shard is outside|is not a file"),
+        ("config.json", "the header of [0-9]+ bytes exceeds"),
         ("x" * 5000, "File name too long"),
     ],
 )
-def test_an_index_that_names_no_shard_is_refused(
+def test_an_index_without_valid_shards_is_refused(
     folder_of: FolderOf, shard: object, says: str
 ) -> None:
     folder = folder_of("mistral", shards=2)
@@ -132,12 +132,12 @@ def test_an_index_that_names_no_shard_is_refused(
         read_folder(folder)
 
 
-def test_what_is_no_file_is_not_waited_for(folder_of: FolderOf, mutations: Any) -> None:
+def test_a_pipe_is_refused_without_waiting(folder_of: FolderOf, mutations: Any) -> None:
     for name in ("model.safetensors", "config.json"):
         folder = folder_of("mistral")
         (folder / name).unlink()
         os.mkfifo(folder / name)
-        with pytest.raises(BadModel, match="is no file"), mutations.limited():
+        with pytest.raises(BadModel, match="is not a file"), mutations.limited():
             read_folder(folder)
         (folder / name).unlink()
 
@@ -146,7 +146,7 @@ def test_what_is_no_file_is_not_waited_for(folder_of: FolderOf, mutations: Any) 
     ("values", "says"),
     [
         ({"num_hidden_layers": 10**6}, "num_hidden_layers must be at most 1024"),
-        ({"head_dim": 2**23}, "channels of a head cannot be rotated"),
+        ({"head_dim": 2**23}, "channels of a head are too many to rotate"),
         ({"num_attention_heads": 2**23, "head_dim": 2**16, "num_key_value_heads": 2**23}, ""),
         ({"vocab_size": 2**23, "hidden_size": 2**23, "head_dim": 8}, ""),
         ({"rope_scaling": {"rope_type": "x" * 10**6}}, "is not supported"),
@@ -168,7 +168,7 @@ def test_absurd_configs_are_refused_in_little_time_and_memory(
 def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
     sharded: Path, mutations: Any, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Shards are dropped or exchanged, tensors moved, shifted or of another type."""
+    """Drop or exchange shards; move, shift or retype tensors."""
     files = mutations.folder_files(sharded)
     shards = sorted(name for name in files if name.endswith(".safetensors"))
     shard = data.draw(st.sampled_from(shards))
@@ -198,7 +198,7 @@ def test_any_damage_to_a_sharded_folder_is_refused_or_harmless(
 
 
 @pytest.mark.long
-def test_five_hundred_mutations_are_read_or_give_typed_errors(
+def test_five_hundred_mutations_are_read_or_raise_typed_errors(
     families: Any, mutations: Any, tmp_path: Path
 ) -> None:
     draw = random.Random(2026)
@@ -217,5 +217,5 @@ def test_five_hundred_mutations_are_read_or_give_typed_errors(
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("folder_*.json")), ids=lambda path: path.stem)
-def test_what_the_fuzzer_found_stays_fixed(mutations: Any, path: Path, tmp_path: Path) -> None:
+def test_findings_of_the_fuzzer_stay_fixed(mutations: Any, path: Path, tmp_path: Path) -> None:
     mutations.outcome_of_folder(mutations.unpacked(path.read_text()), tmp_path)

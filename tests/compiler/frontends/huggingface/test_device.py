@@ -1,4 +1,4 @@
-"""A folder of each family, split and compiled, computes the same on the simulated device."""
+"""A folder of each family, split and compiled, computes transformers' logits on the NPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODELS = sorted(path.stem.removeprefix("families_") for path in GOLDENS.glob("fa
 
 
 TOLERANCES = {"f32": 1e-4, "f16": 3e-2}
-"""Of logits, by precision; weights and scores of these models are wide."""
+"""Tolerance of logits, by precision; weights and scores of these models are large."""
 
 
 @pytest.mark.matrix

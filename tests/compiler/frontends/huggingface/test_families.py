@@ -1,4 +1,4 @@
-"""A folder of each family computes what transformers computes, in f32."""
+"""A folder of each family computes the results of transformers, in f32."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def interpreter(folder_of: FolderOf, name: str) -> Interpreter:
 
 
 def ask(interpreter: Interpreter, ids: np.ndarray, past: int = 0) -> np.ndarray:
-    """The logits of all new tokens after ``past`` others, f32 [M, V]."""
+    """Return the logits of all new tokens after ``past`` others, f32 [M, V]."""
     count = ids.shape[1]
     mask, positions = np.ones((1, past + count), np.int64), np.arange(past, past + count)
     return ask_masked(interpreter, ids, mask, positions[None])
@@ -63,7 +63,7 @@ def check(found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
-def test_every_family_has_a_model_here(families: Any) -> None:
+def test_every_family_has_a_model(families: Any) -> None:
     described = families.descriptions()
     assert sorted(described) == MODELS
     assert {each["config"]["model_type"] for each in described.values()} == set(FAMILIES)
@@ -96,7 +96,7 @@ def test_a_prompt_in_chunks_has_the_same_logits(
 
 
 @pytest.mark.matrix
-def test_padding_on_the_left_changes_nothing_for_the_others(
+def test_left_padding_does_not_change_the_logits_of_other_tokens(
     families: Any,
     config: Mapping[str, Any],
     goldens: Mapping[str, np.ndarray],

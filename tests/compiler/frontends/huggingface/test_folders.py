@@ -1,4 +1,4 @@
-"""Checkpoints as they are found: sharded, without their outermost name, incomplete, damaged."""
+"""Checkpoints as found in practice: sharded, without the outermost name, incomplete, damaged."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def logits(folder: Path) -> np.ndarray:
 
 
 def rewrite_tensors(families: Any, folder: Path, name: str, tensors: dict[str, list[int]]) -> None:
-    """Write the same drawn numbers under other names or in other shapes."""
+    """Write the same random numbers under other names or in other shapes."""
     description = families.descriptions()[name] | {"tensors": tensors}
     families.write_folder(folder, description)
 
 
-def test_a_sharded_folder_is_the_same_model(folder_of: FolderOf) -> None:
+def test_a_sharded_folder_computes_the_same(folder_of: FolderOf) -> None:
     whole = logits(folder_of("mistral"))
     (sharded,) = {folder_of("mistral", shards=3)}
     (sharded / "model.safetensors").unlink()
@@ -52,9 +52,9 @@ def test_a_missing_shard_is_named(folder_of: FolderOf) -> None:
 @pytest.mark.parametrize(
     ("index", "says"),
     [
-        ({"weight_map": {"a": "../secret.safetensors"}}, "a shard lies outside the folder"),
-        ({"weight_map": ["a"]}, "no index of shards"),
-        ({}, "no index of shards"),
+        ({"weight_map": {"a": "../secret.safetensors"}}, "a shard is outside the folder"),
+        ({"weight_map": ["a"]}, "is not an index of shards"),
+        ({}, "is not an index of shards"),
     ],
 )
 def test_a_damaged_index_is_named(folder_of: FolderOf, index: object, says: str) -> None:
@@ -93,18 +93,18 @@ def test_a_missing_tensor_is_named(
     rewrite_tensors(families, folder, name, {k: v for k, v in shapes.items() if k != tensor})
     with pytest.raises(BadModel) as raised:
         read_folder(folder)
-    assert f"{tensor}: the checkpoint has no such tensor" in str(raised.value)
+    assert f"{tensor}: the checkpoint does not have this tensor" in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("name", "values", "says"),
     [
-        ("phi3", {"num_key_value_heads": 4}, "qkv_proj.weight: is [64, 32], the config says [96"),
-        ("phi3", {"intermediate_size": 50}, "gate_up_proj.weight: is [96, 32], the config says"),
-        ("gpt2", {"n_inner": 64}, "mlp.c_fc.weight: is [32, 128], the config says [32, 64]"),
-        ("gpt2", {"n_positions": 512}, "wpe.weight: is [256, 32], the config says [512, 32]"),
-        ("gpt_neox", {"vocab_size": 97}, "embed_in.weight: is [96, 32], the config says [97"),
-        ("gemma3", {"head_dim": 16}, "q_proj.weight: is [48, 32], the config says [64, 32]"),
+        ("phi3", {"num_key_value_heads": 4}, "weight: is [64, 32], but the config needs [96, 32]"),
+        ("phi3", {"intermediate_size": 50}, "gate_up_proj.weight: is [96, 32], but the config"),
+        ("gpt2", {"n_inner": 64}, "c_fc.weight: is [32, 128], but the config needs [32, 64]"),
+        ("gpt2", {"n_positions": 512}, "wpe.weight: is [256, 32], but the config needs [512, 32]"),
+        ("gpt_neox", {"vocab_size": 97}, "embed_in.weight: is [96, 32], but the config needs [97"),
+        ("gemma3", {"head_dim": 16}, "q_proj.weight: is [48, 32], but the config needs [64, 32]"),
     ],
 )
 def test_a_tensor_of_another_shape_is_named(
@@ -115,7 +115,7 @@ def test_a_tensor_of_another_shape_is_named(
     assert says in str(raised.value)
 
 
-def test_weights_that_are_no_floats_are_named(families: Any, tmp_path: Path) -> None:
+def test_integer_weights_are_named(families: Any, tmp_path: Path) -> None:
     shape = [96, 32]
     description = families.descriptions()["mistral"]
     families.write_folder(tmp_path, description)
@@ -146,7 +146,7 @@ def test_weights_that_are_no_floats_are_named(families: Any, tmp_path: Path) -> 
         ),
     ],
 )
-def test_rotary_positions_may_be_described_as_transformers_5_does(
+def test_rotary_embeddings_may_be_described_as_in_transformers_5(
     folder_of: FolderOf, name: str, old: dict[str, object], new: dict[str, object]
 ) -> None:
     plain = read_folder(folder_of(name))
@@ -156,7 +156,7 @@ def test_rotary_positions_may_be_described_as_transformers_5_does(
     assert not after.module.is_structurally_equivalent(plain.module)
 
 
-def test_windows_follow_from_the_config_where_it_does_not_list_them(folder_of: FolderOf) -> None:
+def test_the_config_determines_windows_that_it_does_not_list(folder_of: FolderOf) -> None:
     for name in ("qwen2", "gemma2", "gemma3"):
         listed = read_folder(folder_of(name))
         derived = read_folder(folder_of(name, layer_types=None, sliding_window_pattern=3))

@@ -1,4 +1,4 @@
-"""What is not understood, or does not fit together, is refused by name."""
+"""Unsupported or inconsistent settings are refused by name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_refused(folder: Path, error: type[Exception], says: str) -> None:
         ("gpt_neox", "num_key_value_heads", 2),
     ],
 )
-def test_a_variation_that_is_not_understood_is_named(
+def test_an_unsupported_variation_is_named(
     folder_of: FolderOf, model: str, key: str, value: object
 ) -> None:
     folder = folder_of(model, **{key: value})
@@ -67,7 +67,7 @@ def test_a_variation_that_is_not_understood_is_named(
         ("linear", BadModel, "rope_scaling must be an object, not 'linear'"),
     ],
 )
-def test_a_rotary_embedding_that_is_not_understood_is_named(
+def test_an_unsupported_rotary_embedding_is_named(
     folder_of: FolderOf, scaling: object, error: type[Exception], says: str
 ) -> None:
     check_refused(folder_of("llama_biased", rope_scaling=scaling), error, says)
@@ -76,7 +76,7 @@ def test_a_rotary_embedding_that_is_not_understood_is_named(
 @pytest.mark.parametrize(
     ("model", "values", "says"),
     [
-        ("llama_yarn", {"head_dim": 7}, "head_dim be even"),
+        ("llama_yarn", {"head_dim": 7}, "and head_dim must be even"),
         ("llama_yarn", {"head_dim": 10**12}, "head_dim must be a positive integer below 16777216"),
         ("llama_yarn", {"num_key_value_heads": 3}, "num_key_value_heads must divide"),
         ("llama_biased", {"mlp_bias": "no"}, "mlp_bias must be true or false, not 'no'"),
@@ -96,7 +96,7 @@ def test_a_rotary_embedding_that_is_not_understood_is_named(
         ("gpt_neox", {"rotary_pct": 2.0}, "16 of 8 channels cannot be rotated in pairs"),
     ],
 )
-def test_values_that_do_not_fit_are_named(
+def test_inconsistent_values_are_named(
     folder_of: FolderOf, model: str, values: dict[str, object], says: str
 ) -> None:
     check_refused(folder_of(model, **values), BadModel, says)

@@ -1,4 +1,4 @@
-"""Rotary frequencies are those of transformers, however they are scaled."""
+"""Rotary frequencies equal those of transformers, for every kind of scaling."""
 
 from __future__ import annotations
 

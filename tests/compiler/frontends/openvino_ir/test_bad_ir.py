@@ -1,4 +1,4 @@
-"""Bad IRs: a typed error that names file and layer, in little memory and time; no traceback."""
+"""Bad IRs raise a typed error with file and layer, in little memory and time; no traceback."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CORPUS = HERE / "corpus"
 
 @pytest.fixture(scope="module")
 def mutations(load_module: Callable[[Path], Any]) -> Any:
-    """The mutations that the fuzzer makes, too."""
+    """Mutations that the fuzzer also applies."""
     return load_module(HERE / "mutations.py")
 
 
 @pytest.fixture
 def xml(tmp_path: Path) -> Path:
-    """An IR to be damaged."""
+    """Copy of an IR for damage."""
     for suffix in (".xml", ".bin"):
         content = (CORPUS / "seed").with_suffix(suffix).read_bytes()
         (tmp_path / "model").with_suffix(suffix).write_bytes(content)
@@ -44,7 +44,7 @@ def check_refused(mutations: Any, xml: Path, says: str) -> None:
 
 
 def layer(number: int, kind: str, data: str = "", inputs: int = 0, outputs: int = 1) -> str:
-    """A layer of our own, with ports 0, 1 and so on, called after its number."""
+    """Return a layer named by its number, with ports 0, 1 and so on."""
     takes = "".join(f'<port id="{i}" />' for i in range(inputs))
     gives = "".join(f'<port id="{i}" />' for i in range(inputs, inputs + outputs))
     opset = {"ReadValue": 6, "Assign": 6, "Broadcast": 3}.get(kind, 1)
@@ -61,7 +61,7 @@ def edge(source: int, port: int, sink: int, sink_port: int = 0) -> str:
 
 
 def network(*parts: str) -> str:
-    """An IR of layers and edges."""
+    """Return an IR of layers and edges."""
     layers = "".join(part for part in parts if part.startswith("<layer"))
     edges = "".join(part for part in parts if part.startswith("<edge"))
     return f'<net name="n" version="11"><layers>{layers}</layers><edges>{edges}</edges></net>'
@@ -88,19 +88,19 @@ BOMB = "<!DOCTYPE n [" + "".join(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "no OpenVINO IR"),
-        (b"\x00" * 100, "no OpenVINO IR"),
+        (b"", "is not an OpenVINO IR"),
+        (b"\x00" * 100, "is not an OpenVINO IR"),
         (b"<a/>", "it has no layers"),
-        (b'<net version="5"/>', "version 5 of the format is not known"),
-        (b"<net/>", "version None of the format is not known"),
-        (b'<?xml version="1.0" encoding="klingon"?><net version="11"/>', "no OpenVINO IR"),
-        (b'<net version="11" name="\xff\xfe"/>', "no OpenVINO IR"),
+        (b'<net version="5"/>', "version 5 of the format is not supported"),
+        (b"<net/>", "version None of the format is not supported"),
+        (b'<?xml version="1.0" encoding="klingon"?><net version="11"/>', "is not an OpenVINO IR"),
+        (b'<net version="11" name="\xff\xfe"/>', "is not an OpenVINO IR"),
         (f'{BOMB}]><net version="11">&e11;</net>'.encode(), "document type declaration"),
         (
             b'<!DOCTYPE n [<!ENTITY e SYSTEM "file:///etc/passwd">]><net version="11">&e;</net>',
             "document type declaration",
         ),
-        (b'<net version="11">' + b"<a>" * 200_000, "no OpenVINO IR"),
+        (b'<net version="11">' + b"<a>" * 200_000, "is not an OpenVINO IR"),
         (b'<net version="11">' + b"<a>" * 9_999 + b"</a>" * 9_999 + b"</net>", "has no layers"),
         (
             b'<net version="11"><layers><layer id="0"/></layers></net>',
@@ -108,12 +108,12 @@ BOMB = "<!DOCTYPE n [" + "".join(
         ),
     ],
 )
-def test_what_is_no_ir_is_refused(mutations: Any, xml: Path, content: bytes, says: str) -> None:
+def test_an_invalid_ir_is_refused(mutations: Any, xml: Path, content: bytes, says: str) -> None:
     xml.write_bytes(content)
     check_refused(mutations, xml, says)
 
 
-def test_a_byte_order_mark_and_utf_16_are_understood(xml: Path) -> None:
+def test_a_byte_order_mark_and_utf_16_are_supported(xml: Path) -> None:
     expected, text = read_ir(xml), xml.read_text()
     xml.write_text(text, "utf-8-sig")
     assert read_ir(xml).module.is_structurally_equivalent(expected.module)
@@ -128,13 +128,13 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
     ("parts", "says"),
     [
         ((PARAMETER, RESULT), "input port 0 is not connected"),
-        ((PARAMETER, RESULT, edge(0, 7, 9)), "an edge begins at port 7 of layer 0, unknown"),
-        ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 9)), "port 0 of layer 9 is fed twice"),
-        ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 8)), "an edge ends at port 0 of layer 8"),
+        ((PARAMETER, RESULT, edge(0, 7, 9)), "an edge begins at unknown port 7 of layer 0"),
+        ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 9)), "port 0 of layer 9 has two sources"),
+        ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 8)), "ends at unknown port 0 of layer 8"),
         ((PARAMETER, PARAMETER), "two layers have the id 0"),
         (
             (PARAMETER, layer(1, "Result", inputs=1), RESULT, edge(0, 0, 1), edge(1, 1, 9)),
-            "an edge begins at port 1 of layer 1, unknown",
+            "an edge begins at unknown port 1 of layer 1",
         ),
         ((layer(1, "Exp", inputs=1), RESULT, edge(1, 1, 1), edge(1, 1, 9)), "form a cycle"),
         (
@@ -143,29 +143,29 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
         ),
         (
             (PARAMETER.replace('id="0" />', 'id="0" /><port id="0" />'), RESULT, edge(0, 0, 9)),
-            "layer 'layer 0' has two ports 0",
+            "layer 'layer 0' has port 0 twice",
         ),
         (
             (PARAMETER, PARAMETER.replace('id="0" name', 'id="1" name')),
             "2 parameters have the name 'layer 0'",
         ),
         ((PARAMETER.replace('shape="2,3"', ""),), "attribute shape is missing"),
-        ((PARAMETER.replace("2,3", "-7"),), "a shape of '-7'"),
-        ((PARAMETER.replace("2,3", "1000000,1000000,1000000"),), "a shape of '1000000,"),
-        ((PARAMETER.replace("2,3", HUGE),), "a shape of '92233"),
-        ((PARAMETER.replace("2,3", "9" * 10_000),), "a shape of '99999"),
-        ((PARAMETER, layer(1, "Exp", inputs=2), edge(0, 0, 1), edge(0, 0, 1, 1)), "has 2 inputs"),
+        ((PARAMETER.replace("2,3", "-7"),), "'-7' is not a valid shape"),
+        ((PARAMETER.replace("2,3", "1000000,1000000,1000000"),), "000' is not a valid shape"),
+        ((PARAMETER.replace("2,3", HUGE),), "(Parameter-1): '92233"),
+        ((PARAMETER.replace("2,3", "9" * 10_000),), "(Parameter-1): '99999"),
+        ((PARAMETER, layer(1, "Exp", inputs=2), edge(0, 0, 1), edge(0, 0, 1, 1)), "have 2 inputs"),
         (
             (PARAMETER, layer(1, "Exp", inputs=1, outputs=2), edge(0, 0, 1)),
             "2 outputs instead of 1",
         ),
         (
             (PARAMETER, layer(1, "Assign", 'variable_id="v"', inputs=1), edge(0, 0, 1)),
-            "nobody reads its variable 'v'",
+            "no layer reads its variable 'v'",
         ),
         (
             (layer(1, "ReadValue", VARIABLE), layer(2, "ReadValue", VARIABLE)),
-            "layer 'layer 1' does that to its variable, too",
+            "layer 'layer 1' has the same variable",
         ),
         (
             (
@@ -181,7 +181,7 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
                 layer(1, "Softmax".replace("m", "M"), 'axis="5"', inputs=1),
                 edge(0, 0, 1),
             ),
-            "axis 5 of 2 dimensions",
+            "axis 5 is out of range for 2 dimensions",
         ),
         (
             (
@@ -193,19 +193,19 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
         ),
     ],
 )
-def test_a_graph_that_does_not_hold_together_is_refused(
+def test_an_inconsistent_graph_is_refused(
     mutations: Any, xml: Path, parts: tuple[str, ...], says: str
 ) -> None:
     xml.write_text(network(*parts))
     check_refused(mutations, xml, says)
 
 
-def test_a_declared_type_must_be_what_the_operands_give(mutations: Any, xml: Path) -> None:
+def test_a_declared_type_must_match_the_inferred_one(mutations: Any, xml: Path) -> None:
     text = xml.read_text()
     sqrt = re.search(r'type="Sqrt".*?</layer>', text, re.S)
     assert sqrt is not None
     xml.write_text(text.replace(sqrt[0], sqrt[0].replace("<dim>1</dim>", "<dim>8</dim>")))
-    check_refused(mutations, xml, "is declared FP32 [-1, -1, 8], but gives f32 [-1, -1, 1]")
+    check_refused(mutations, xml, "is declared FP32 [-1, -1, 8], but is f32 [-1, -1, 1]")
 
 
 def constant(element: str, shape: str, offset: str, size: str) -> str:
@@ -216,17 +216,17 @@ def constant(element: str, shape: str, offset: str, size: str) -> str:
 @pytest.mark.parametrize(
     ("element", "shape", "offset", "size", "says"),
     [
-        ("f32", "4", "-4", "16", "the constant lies at -4 to 12"),
-        ("f32", "4", "9223372036854775807", "16", "the constant lies at 9223372036854775807"),
+        ("f32", "4", "-4", "16", "the constant is at -4 to 12"),
+        ("f32", "4", "9223372036854775807", "16", "the constant is at 9223372036854775807"),
         ("f32", "4", "0x0", "16", "invalid literal"),
-        ("f32", "4", "0", "17", "17 bytes for f32 [4], which has 16"),
+        ("f32", "4", "0", "17", "17 bytes for f32 [4], which needs 16"),
         ("f32", "-1", "0", "4", "bytes for f32 [-1]"),
-        ("f32", "1000000,1000000", "0", "4000000000000", "the constant lies at 0 to 4000000000000"),
-        ("u4", "5", "0", "2", "2 bytes for u4 [5], which has 3"),
-        ("i4", "1", "0", "0", "0 bytes for i4 [1], which has 1"),
+        ("f32", "1000000,1000000", "0", "4000000000000", "the constant is at 0 to 4000000000000"),
+        ("u4", "5", "0", "2", "2 bytes for u4 [5], which needs 3"),
+        ("i4", "1", "0", "0", "0 bytes for i4 [1], which needs 1"),
     ],
 )
-def test_a_constant_that_is_not_in_the_file_is_refused(
+def test_a_constant_outside_of_the_file_is_refused(
     mutations: Any, xml: Path, element: str, shape: str, offset: str, size: str, says: str
 ) -> None:
     xml.write_text(constant(element, shape, offset, size))
@@ -239,7 +239,7 @@ def test_an_odd_number_of_nibbles_is_read(xml: Path) -> None:
     assert "u4 [1, 2, 3, 4, 5]" in read_ir(xml).text()
 
 
-def test_weights_that_are_cut_missing_or_no_file_are_named(mutations: Any, xml: Path) -> None:
+def test_truncated_missing_or_irregular_files_are_named(mutations: Any, xml: Path) -> None:
     weights = xml.with_suffix(".bin")
     weights.write_bytes(weights.read_bytes()[:-1])
     check_refused(mutations, xml, "model.bin: layer")
@@ -251,11 +251,11 @@ def test_weights_that_are_cut_missing_or_no_file_are_named(mutations: Any, xml: 
     xml.unlink()
     check_refused(mutations, xml, "No such file")
     xml.mkdir()
-    check_refused(mutations, xml, "is no file")
+    check_refused(mutations, xml, "is not a file")
 
 
 @pytest.mark.long
-def test_ten_thousand_layers_in_a_row_and_results_of_each_take_linear_time(
+def test_ten_thousand_layers_in_a_row_with_a_result_each_take_linear_time(
     mutations: Any, xml: Path
 ) -> None:
     numbers = range(1, 10_001)
@@ -298,16 +298,16 @@ def folded(text: str) -> Model:
 
 
 @pytest.mark.parametrize("name", FOLDED)
-def test_a_constant_of_absurd_size_is_not_made(mutations: Any, name: str) -> None:
+def test_a_constant_of_absurd_size_is_not_folded(mutations: Any, name: str) -> None:
     model = folded(FOLDED[name])
     with mutations.limited():
         lower_graph(model, Options())
-    left = "Broadcast" if name == "Tile" else name  # which is what it becomes
+    left = "Broadcast" if name == "Tile" else name  # a pass replaces Tile by Broadcast
     assert any(op.name == f"ov.{left}" for op in model.body.ops)
 
 
-def test_many_constants_are_not_made_either(mutations: Any) -> None:
-    """Each is below the limit of one op, all of them together are not."""
+def test_folding_limits_the_sum_of_all_constants(mutations: Any) -> None:
+    """Each constant is below the limit of one op; their sum exceeds the limit."""
     kind = "tensor<1024x1024xi64>"
     lines = ["%b = ov.Constant #ov.inline<i64 [1024, 1024]> : tensor<2xi64>"]
     for i in range(300):
@@ -331,13 +331,13 @@ def test_a_value_that_cannot_be_computed_names_the_op() -> None:
         lower_graph(folded(text), Options())
 
 
-def test_a_shape_that_no_tensor_has_is_refused() -> None:
+def test_an_invalid_shape_is_refused() -> None:
     for shape in ("-2", "1000000x1000000x1000000", "x".join(["1"] * 40)):
-        with pytest.raises(CompilerUsageError, match="is no shape"):
+        with pytest.raises(CompilerUsageError, match="is not a shape"):
             lower_graph(folded(FOLDED["Tile"]), Options(shapes=f"a={shape}"))
 
 
-def test_single_numbers_compile() -> None:
+def test_a_model_of_scalars_compiles() -> None:
     text = "%y = ov.Multiply(%x, %x) : (tensor<f32>, tensor<f32>) -> tensor<f32>"
     model = Model.parse(
         f'func.func @main(%x: tensor<f32> {{ov.names = "x"}}) -> (tensor<f32>) {{\n{text}\n'
@@ -347,7 +347,7 @@ def test_single_numbers_compile() -> None:
 
 
 @pytest.mark.long
-def test_five_hundred_mutations_compile_or_give_typed_errors(
+def test_five_hundred_mutations_compile_or_raise_typed_errors(
     mutations: Any, tmp_path: Path
 ) -> None:
     draw = random.Random(2026)
@@ -355,15 +355,15 @@ def test_five_hundred_mutations_compile_or_give_typed_errors(
     outcomes = Counter(
         mutations.outcome_of_ir(mutations.mutate_ir(draw, seed), tmp_path) for _ in range(500)
     )
-    # They reach every stage; if not, they are too tame or too wild to prove anything.
+    # The mutations reach every stage; otherwise they are too mild or too strong to prove anything.
     assert min(outcomes[each] for each in ("compiled", "BadModel", "UnsupportedOps")) > 20
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("ir_*.json")), ids=lambda path: path.stem)
-def test_what_the_fuzzer_found_stays_fixed(mutations: Any, path: Path, tmp_path: Path) -> None:
+def test_findings_of_the_fuzzer_stay_fixed(mutations: Any, path: Path, tmp_path: Path) -> None:
     mutations.outcome_of_ir(mutations.unpacked(path.read_text()), tmp_path)
 
 
-def test_errors_are_cut_where_nobody_would_read_on() -> None:
+def test_long_messages_are_cut() -> None:
     assert len(str(BadModel("model.xml", "x" * 10**6))) < 3000
     assert len(str(CompilerError("x" * 10**6))) < 3000

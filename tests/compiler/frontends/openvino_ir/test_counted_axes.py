@@ -1,4 +1,4 @@
-"""Axes that an exporter counted, from one to the last, are read as if it had written them down."""
+"""Axes that an exporter computes with Range are read like axes in a constant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def layer(number: int, kind: str, inputs: int, data: str, opset: int = 1) -> str
 
 
 def written(folder: Path, bounds: tuple[int, int, int], stop: int = 2) -> Path:
-    """A mean over a range of axes; where the range stops is another layer's if that is said."""
+    """Write a mean over a range of axes; ``stop`` is the layer that ends the range."""
     constant = 'element_type="i64" shape="" size="8" offset='
     layers = [
         layer(0, "Parameter", 0, 'element_type="f32" shape="2,3,4"'),
@@ -48,7 +48,7 @@ def written(folder: Path, bounds: tuple[int, int, int], stop: int = 2) -> Path:
 @pytest.mark.parametrize(
     ("bounds", "axes"), [((-1, 0, 1), (-1,)), ((1, 3, 1), (1, 2)), ((2, -1, -2), (0, 2))]
 )
-def test_a_range_of_constants_tells_axes(
+def test_a_range_of_constants_determines_axes(
     tmp_path: Path, bounds: tuple[int, int, int], axes: tuple[int, ...]
 ) -> None:
     model = read_ir(written(tmp_path, bounds))
@@ -57,11 +57,11 @@ def test_a_range_of_constants_tells_axes(
     np.testing.assert_allclose(found, x.mean(axes, keepdims=True))
 
 
-def test_one_that_ends_where_an_input_says_tells_none(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedOps, match="ReduceMean-1 whose input 1 is no constant"):
+def test_a_range_that_depends_on_an_input_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedOps, match="ReduceMean-1 whose input 1 is not a constant"):
         read_ir(written(tmp_path, (-1, 0, 1), stop=7))
 
 
-def test_one_of_very_many_is_not_written_out(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match=r"ReduceMean5.*the axes are no constant"):
+def test_a_long_range_does_not_become_a_constant(tmp_path: Path) -> None:
+    with pytest.raises(BadModel, match=r"ReduceMean5.*the axes are not a constant"):
         read_ir(written(tmp_path, (0, 1 << 20, 1)))

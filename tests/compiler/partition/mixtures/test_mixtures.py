@@ -1,4 +1,4 @@
-"""Mixtures are found in static graphs, and an expert alone computes what it does in them."""
+"""Mixtures are found in static graphs, and separate experts compute the same results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STACKED = (PASSES / "route_experts.mlir").read_text()
 
 
 def chained() -> Model:
-    """Two of three experts for each of four tokens; one expert has no weight."""
+    """Build a chained mixture: two of three experts for four tokens; one expert has no weight."""
     model = Model.parse((PASSES / "dense_experts.mlir").read_text())
     DenseExperts().apply(context(), model.module)
     return model
@@ -32,7 +32,7 @@ MODELS = {"chained": chained, "stacked": lambda: Model.parse(STACKED)}
 
 
 def numbers(model: Model, seed: int) -> dict[str, np.ndarray]:
-    """Random inputs."""
+    """Return random inputs."""
     draw = np.random.default_rng(seed)
     return {
         port.name: draw.standard_normal(port.type.get_shape()).astype(np.float32)
@@ -44,7 +44,7 @@ def numbers(model: Model, seed: int) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("kind", MODELS)
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 999))
-def test_the_sum_of_what_experts_make_of_their_tokens_is_the_mixture(kind: str, seed: int) -> None:
+def test_the_experts_rows_sum_to_the_mixture(kind: str, seed: int) -> None:
     model = MODELS[kind]()
     (mixture,) = find_mixtures(model)
     given_inputs = numbers(model, seed)
@@ -66,7 +66,7 @@ def test_the_sum_of_what_experts_make_of_their_tokens_is_the_mixture(kind: str, 
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_mixture_is_closed_but_for_its_sum(kind: str) -> None:
+def test_only_the_sum_of_a_mixture_is_used_outside(kind: str) -> None:
     (mixture,) = find_mixtures(MODELS[kind]())
     results = {result for op in mixture.ops for result in op.results}
     outside = {
@@ -92,7 +92,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_no_mixture_is_left_as_it_is(change: str) -> None:
+def test_a_graph_that_is_not_a_mixture_is_not_changed(change: str) -> None:
     old, new = CHANGES[change]
     assert old in STACKED
     same = (
@@ -106,7 +106,7 @@ def test_what_is_no_mixture_is_left_as_it_is(change: str) -> None:
     assert "ov.Gather" not in model.text()
 
 
-def test_a_sum_that_is_used_on_its_way_is_no_mixture() -> None:
+def test_a_sum_with_uses_in_between_is_not_a_mixture() -> None:
     model = chained()
     (mixture,) = find_mixtures(model)
     first, last = (op for op in model.body.ops if op.name == "ov.Add" and op in mixture.ops)
@@ -114,8 +114,8 @@ def test_a_sum_that_is_used_on_its_way_is_no_mixture() -> None:
     assert find_mixtures(model) == []
 
 
-def test_where_tokens_choose_as_often_as_there_are_experts_all_are_read_once() -> None:
-    """Eight times among three: experts with tensors of their own are no matter then, either."""
+def test_with_as_many_choices_as_experts_all_weights_are_read_once() -> None:
+    """Eight choices among three experts; unstacked experts stay unchanged, too."""
     model = chained()
     before = model.text()
     RouteExperts().apply(context(), model.module)

@@ -1,4 +1,4 @@
-"""A model cut at its repeated block: what the pieces are, and what cannot be cut."""
+"""A model cut at its repeated block: its parts, and models that cannot be cut."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS, WIDTH, LAYERS = 2, 8, 5
 
 
 def file_of(folder: Path) -> np.ndarray:
-    """Weights of all layers, in a file."""
+    """Write the weights of all layers to a file, and return them."""
     draw = np.random.default_rng(5)
     values = (draw.standard_normal((LAYERS, 2, WIDTH, WIDTH)) / 4).astype(np.float32)
     (folder / "weights").write_bytes(values.tobytes())
@@ -35,11 +35,11 @@ def file_of(folder: Path) -> np.ndarray:
 
 
 def stacked(folder: Path, keep: bool = False) -> Model:
-    """y = … sin(x · a + bias) · b · scale + x …, the scale made of an input that all layers share.
+    """Build y = … sin(x · a + bias) · b · scale + x …, with a scale from an input of the model.
 
     Args:
-        folder: has the weights.
-        keep: whether what is inside of a layer is an output, too.
+        folder: the folder of the weights.
+        keep: True to output a value from inside of a layer.
     """
     kind = tensor("f32", (ROWS, WIDTH))
     model, (x, scale) = Model.build([("x", kind), ("position_ids", tensor("f32", (1, WIDTH)))])
@@ -88,7 +88,7 @@ def small(folder: Path) -> Model:
 
 
 def with_weights_of(block: Model, layer: int) -> Model:
-    """The block as it is in a repetition."""
+    """Return the block with the weights of a repetition."""
     made = block.clone()
     for op in list(made.body.ops):
         if isinstance(op, Constant) and op.is_repeated:
@@ -100,11 +100,11 @@ def with_weights_of(block: Model, layer: int) -> Model:
 
 
 def handed_to(piece: Model, known: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What a piece is given of what others gave."""
+    """Return the inputs of a part from the outputs of others."""
     return {port.name: known[port.name.replace("_in_", "_out_")] for port in piece.inputs}
 
 
-def test_the_pieces_one_after_the_other_compute_what_the_model_does(tmp_path) -> None:
+def test_the_parts_in_sequence_compute_the_models_results(tmp_path) -> None:
     values = file_of(tmp_path)
     pieces = cut_at_block(lowered(small(tmp_path)))
     assert pieces.count == LAYERS
@@ -122,7 +122,7 @@ def test_the_pieces_one_after_the_other_compute_what_the_model_does(tmp_path) ->
     np.testing.assert_allclose(found, expected(values, x, scale), rtol=1e-5)
 
 
-def test_what_no_layer_changes_is_computed_once_before_them(tmp_path) -> None:
+def test_values_that_no_layer_changes_are_computed_once(tmp_path) -> None:
     file_of(tmp_path)
     pieces = cut_at_block(lowered(small(tmp_path)))
     names = [port.name for port in pieces.block.inputs]
@@ -136,7 +136,7 @@ def _all(pieces):
     return pieces.prologue, pieces.block, pieces.epilogue
 
 
-def test_each_layers_weights_are_named_and_those_in_no_file_are_there(tmp_path) -> None:
+def test_weights_of_each_layer_are_named_and_literals_included(tmp_path) -> None:
     file_of(tmp_path)
     compiled = compile_parts(small(tmp_path), OPTIONS)
     size = WIDTH * WIDTH * 4
@@ -149,7 +149,7 @@ def test_each_layers_weights_are_named_and_those_in_no_file_are_there(tmp_path) 
     assert first == [0, 1, 2, 3, 4]
 
 
-def test_nothing_of_a_single_layer_is_in_the_block(tmp_path) -> None:
+def test_the_block_contains_no_weights_of_a_single_layer(tmp_path) -> None:
     file_of(tmp_path)
     compiled = compile_parts(small(tmp_path), OPTIONS)
     for layer in range(1, LAYERS):
@@ -162,13 +162,13 @@ def test_a_model_that_was_not_folded_cannot_be_cut(tmp_path) -> None:
         compile_parts(stacked(tmp_path), OPTIONS)
 
 
-def test_what_a_layer_keeps_to_itself_may_not_be_used_outside(tmp_path) -> None:
+def test_a_model_whose_layers_have_outputs_is_not_folded(tmp_path) -> None:
     file_of(tmp_path)
     assert folded(stacked(tmp_path, keep=True), both_first=True) is None
 
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
-def test_pieces_are_compiled_in_any_precision(tmp_path, precision) -> None:
+def test_parts_are_compiled_in_any_precision(tmp_path, precision) -> None:
     file_of(tmp_path)
     compiled = compile_parts(small(tmp_path), replace(OPTIONS, precision=precision))
     assert compiled.count == LAYERS

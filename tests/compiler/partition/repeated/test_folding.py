@@ -1,4 +1,4 @@
-"""Folding: repeated layers are compiled once, and their program is that of all layers."""
+"""Folding: repeated layers are compiled once, and the program computes all layers."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from npuw_layer import Core
 PLATFORM = PLATFORMS["4000"]
 TILES = 4
 FAMILIES = {
-    # by how many layers make a block
+    # by the number of layers in a block
     1: "llama_yarn qwen2 qwen3 phi3 gpt2 gpt_neox gpt_neox_serial mistral granite olmo2 starcoder2",
     2: "gemma2",
     3: "gemma3",
 }
 BLOCKS = [(name, layers) for layers, names in FAMILIES.items() for name in names.split()]
 DIFFERENT = [("qwen3", 1), ("gpt2", 1), ("gpt_neox", 1), ("gemma2", 2), ("gemma3", 3)]
-"""Norms, products, positions and windows of each kind."""
+"""Models with different norms, projections, positions and windows."""
 
 
 def deepened(description: Mapping[str, Any], layers: int) -> dict[str, Any]:
-    """A model of a family with more layers; those that it has are repeated by turns."""
+    """Return a family's model with more layers, which repeat the existing ones in turns."""
     config = dict(description["config"])
     (key,) = {"num_hidden_layers", "n_layer"} & config.keys()
     known = config[key]
@@ -62,7 +62,7 @@ def deepened(description: Mapping[str, Any], layers: int) -> dict[str, Any]:
 def deep(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, int], Path]:
-    """Folders of the families' small models with as many layers as one likes."""
+    """Writer of folders of the families' small models with a number of layers."""
     families = load_module(Path(__file__).parents[3] / "goldens" / "families.py")
 
     def folder(name: str, layers: int) -> Path:
@@ -73,14 +73,14 @@ def deep(
 
 
 def scheduled(model: Model, **options: Any) -> ScheduledProgram:
-    """Lower a model that is folded already, or is not to be, and schedule it."""
+    """Lower a model without folding, and schedule it."""
     wanted = Options(fold=False, **options)
     run_passes(model, passes(wanted), wanted)
     return build.schedule(model, PLATFORM, TILES)
 
 
 def written_out(program: ScheduledProgram) -> ScheduledProgram:
-    """The same program with every task of every repetition as one of its own."""
+    """Return the same program with the tasks of all repetitions written out."""
     stretch = Stretch(expanded(program), [Run({}, 0)])
     return ScheduledProgram(
         program.layout, program.inputs, program.outputs, [stretch], program.scratch_bytes
@@ -90,7 +90,7 @@ def written_out(program: ScheduledProgram) -> ScheduledProgram:
 @pytest.mark.matrix
 @pytest.mark.parametrize(("tokens", "past"), [(1, 31), (16, 16)])
 @pytest.mark.parametrize("weightless", [True, False])
-def test_records_copied_as_arrays_are_those_of_tasks_written_out(
+def test_records_copied_as_arrays_equal_those_of_tasks_written_out(
     deep: Callable[[str, int], Path], tokens: int, past: int, weightless: bool
 ) -> None:
     model = folded(split(read_folder(deep("qwen2", 6)), tokens, past))
@@ -105,7 +105,7 @@ def test_records_copied_as_arrays_are_those_of_tasks_written_out(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "block"), DIFFERENT)
-def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
+def test_the_number_of_scheduled_tasks_does_not_grow_with_the_layers(
     deep: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch, name: str, block: int
 ) -> None:
     counts: list[int] = []
@@ -127,10 +127,10 @@ def test_tasks_to_be_scheduled_do_not_grow_with_the_layers(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "block"), BLOCKS)
-def test_a_folded_model_computes_what_the_whole_one_does(
+def test_a_folded_model_computes_the_unfolded_models_results(
     deep: Callable[[str, int], Path], name: str, block: int
 ) -> None:
-    """Bit for bit, in a prompt and in what follows it; the caches of all layers are used."""
+    """Compare bit for bit, in a prompt and after it; the caches of all layers are used."""
     folder = deep(name, 4 * block + 1)
     lengths = {
         "NPUW_LLM_MAX_PROMPT_LEN": 16,
@@ -170,10 +170,10 @@ def test_ports_and_operations_have_the_names_of_all_layers(
     assert in_layers[0] == in_layers[1]
 
 
-def test_layers_that_differ_are_not_taken_for_one(deep: Callable[[str, int], Path]) -> None:
+def test_layers_that_differ_are_not_folded_as_one_block(deep: Callable[[str, int], Path]) -> None:
     model = split(read_folder(deep("qwen2", 8)), 1, 31)
     assert _repetitions(model) == 8
-    # A cache of another length makes another layer of the fourth.
+    # A cache of another length makes the fourth layer differ.
     cache = next(v for v in model.variables() if ".3.key" in v.name)
     assert cache.read is not None
     rows, *others = cache.read.output.type.get_shape()[1:]

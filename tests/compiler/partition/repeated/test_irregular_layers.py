@@ -1,7 +1,7 @@
-"""Layers that are almost equal: whatever is folded of them, the program computes the whole model.
+"""Almost equal layers: the program computes the complete model, whatever layers are folded.
 
-A template of a layer is drawn and repeated; then some layers read something else than the others
-do, share weights, or are read at the end.
+A layer's steps are drawn and repeated; then some layers read other values than the others, share
+weights, or are read at the end.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PLATFORM = PLATFORMS["4000"]
 WIDTH, ROWS = 16, 2
 
 Place = tuple[int, int]
-"""A layer, and a step of it; step 0 is what the layer gets."""
+"""Layer, and a step of it; step 0 is the layer's input."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """``matmul`` with a weight of the layer, ``tanh``, or ``add``, of earlier steps."""
+    """Step of a layer: ``matmul`` with its weight, ``tanh``, or ``add``, of earlier steps."""
 
     kind: str
     reads: tuple[int, ...]
@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Layers of equal steps, what some read instead, and what is added at the end."""
+    """Layers of equal steps, exceptions in their reads, and values added at the end."""
 
     layers: int
     steps: tuple[Step, ...]
@@ -64,7 +64,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
     place = st.tuples(st.integers(0, layers - 1), st.integers(1, count))
     reads: dict[Place, Place] = {}
     for layer, step in draw(st.lists(place, max_size=3)):
-        # Anything of an earlier layer; or of one step of it, which all later layers read.
+        # The source is any value of an earlier layer; all later layers may read it as well.
         of = (draw(st.integers(0, max(0, layer - 1))), draw(st.integers(0, count)))
         for later in range(layer, layers if draw(st.booleans()) else layer + 1):
             if of[0] < later:
@@ -75,7 +75,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
 
 
 def build(recipe: Recipe) -> Model:
-    """The model of a recipe; x [ROWS, WIDTH]."""
+    """Build the model of a recipe; x [ROWS, WIDTH]."""
     model, (x,) = Model.build([("x", tensor("f32", (ROWS, WIDTH)))])
     g, random = GraphBuilder(model), np.random.default_rng(3)
     matrices: dict[Place, SSAValue] = {}
@@ -120,7 +120,7 @@ def run(blob: bytes, x: np.ndarray) -> np.ndarray:
 @pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(recipe=recipes())
-def test_whatever_is_folded_the_whole_model_is_computed(recipe: Recipe) -> None:
+def test_the_program_computes_all_layers_whatever_is_folded(recipe: Recipe) -> None:
     x = np.random.default_rng(4).standard_normal((ROWS, WIDTH)).astype(np.float32)
     expected = Interpreter(build(recipe)).run({"x": x})["y"]
     actual = run(compile_model(build(recipe), Options("f32")), x)

@@ -173,7 +173,7 @@ def test_a_batch_equals_its_sequences_one_by_one(unroll: Any) -> None:
 def test_a_batch_of_unequal_sequences_is_refused(unroll: Any, rows: list[int]) -> None:
     inputs = attention_inputs(np.random.default_rng(4), (2, 1), 1, rows, "f16")
     inputs["q"] = np.repeat(inputs["q"], 2, 0)
-    with pytest.raises(CompilerUsageError, match="equally long keys for 2 sequences"):
+    with pytest.raises(CompilerUsageError, match="keys of equal length for 2 sequences"):
         unroll.attention(inputs, len(rows), "f16").verify()
 
 
@@ -184,7 +184,7 @@ def test_an_invalid_reach_is_refused(unroll: Any, reach: list[int]) -> None:
     model = unroll.attention(inputs, 1, "f16")
     (op,) = [op for op in model.body.ops if isinstance(op, npu.Attention)]
     op.properties["reach"] = DenseArrayBase.from_list(i64, reach)
-    with pytest.raises(VerifyException, match="reaches 1 to 64 positions, for each of 3 rows"):
+    with pytest.raises(VerifyException, match="a reach of 1 to 64 positions for each of 3 rows"):
         op.verify()
 
 

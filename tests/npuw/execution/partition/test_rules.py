@@ -302,9 +302,7 @@ def test_an_op_that_there_is_not_is_an_error_with_the_nearest_one(tiny):
 
 def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
     both = {"NPUW_ONLINE_ISOLATE": "P:SDPA/one,Op:ScaledDotProductAttention/two"}
-    with pytest.raises(
-        ModelError, match="ScaledDotProductAttention is to be of 'one' and of 'two'"
-    ):
+    with pytest.raises(ModelError, match="ScaledDotProductAttention is in parts 'one' and 'two'"):
         Core().compile_model(tall, "NPU", SMALL | both)
 
 

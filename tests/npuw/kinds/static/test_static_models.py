@@ -223,5 +223,5 @@ def test_weights_are_in_memory_once_whatever_the_number_of_requests(compile_stat
 def test_an_ir_in_an_encoding_that_nobody_reads_is_no_model(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "openvino_model.xml"
     path.write_text(f'<?xml version="1.0" encoding="{encoding}"?><net/>')
-    with pytest.raises(ModelError, match=r"openvino_model\.xml: no OpenVINO IR"):
+    with pytest.raises(ModelError, match=r"openvino_model\.xml: is not an OpenVINO IR"):
         Core().compile_model(path)

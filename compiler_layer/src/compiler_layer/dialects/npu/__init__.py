@@ -16,4 +16,4 @@ from compiler_layer.dialects.npu.shave import Kernel, Yield
 __all__ = ["NPU", "Attention", "Concat", "Gather", "Kernel", "MatMul", "Yield"]
 
 NPU = Dialect("npu", [Attention, Concat, Gather, Kernel, MatMul, Yield], [])
-"""The dialect, for xDSL's context."""
+"""Dialect object, for xDSL's context."""

@@ -1,4 +1,4 @@
-"""What DMA does by itself: gathering rows, and joining tensors."""
+"""Ops that DMA executes alone: gathering rows, and concatenation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMAT = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
 
 @irdl_op_definition
 class Gather(IRDLOperation):
-    """Rows of a table [R, W] at i64 indices [...], giving [..., W]."""
+    """Rows of a table [R, W] at i64 indices [...]; the result is [..., W]."""
 
     name = "npu.gather"
     table = operand_def(Tensor)
@@ -31,7 +31,7 @@ class Gather(IRDLOperation):
 
 @irdl_op_definition
 class Concat(IRDLOperation):
-    """Operands one after the other along an axis."""
+    """Concatenation of tensors along an axis."""
 
     name = "npu.concat"
     parts = var_operand_def(Tensor)

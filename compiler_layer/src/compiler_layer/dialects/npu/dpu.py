@@ -1,4 +1,4 @@
-"""What the DPU computes: matrix products, and attention around two of them."""
+"""DPU ops: matmul, and attention with its two matmuls."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import Tensor, shape_of
 
 TileAttr = DenseArrayBase[IntegerType]
-"""Block sizes, set by the ``tile`` pass."""
+"""Sizes of the block that a tile computes, set by the ``tile`` pass."""
 
 LOWEST = float(np.finfo(np.float32).min)
-"""The addend that masks the score of a position."""
+"""Addend that masks the score of a position."""
 
 
 @irdl_op_definition
 class MatMul(IRDLOperation):
-    """[..., M, K] x [..., K, N], operands transposed as the flags say, summed in f32.
+    """Matmul of a [..., M, K] and b [..., K, N], transposed by the flags, summed in f32.
 
-    Operand types may differ: the DPU widens both. A quantised b [N, K], always with
-    ``transpose_b``, stands for (b - zeros) · scales, which have a column per group of channels; a
-    quantised a has a number per row, ``row_scales``, or stands for (a - a_zero) · a_scale, the same
-    for all of it. A 4-bit b has its elements in pairs.
+    Operand types may differ: the DPU widens both. A quantized b [N, K], always with
+    ``transpose_b``, represents (b - zeros) · scales; both tables have a column per quantization
+    group. A quantized a has either one scale per row, ``row_scales``, or one scale and one zero
+    point for the tensor: (a - a_zero) · a_scale. The elements of a 4-bit b are stored in pairs.
 
-    With ``choices``, i64 [P], b, scales and zeros are stacks [E, …] of which plane i of the product
-    takes the matrix of that number: a is [P, M, K], b [E, N, K], always with ``transpose_b``.
+    With ``choices``, i64 [P], b, scales and zeros are stacks [E, …]; plane i of the result uses
+    the matrix number choices[i]: a is [P, M, K], b [E, N, K], always with ``transpose_b``.
 
     ``tile`` is the block of (M, N, K) that a tile computes at a time; ``tiles`` NCE tiles share
-    either the rows or the columns of the product, as ``split`` says: "m" or "n".
+    either the rows or the columns of the result: ``split`` is "m" or "n".
     """
 
     name = "npu.matmul"
@@ -80,23 +80,23 @@ class MatMul(IRDLOperation):
 
     @property
     def a_scale_value(self) -> float:
-        """What a step of a is worth."""
+        """Scale of a; 1 if a is not quantized per tensor."""
         return 1.0 if self.a_scale is None else self.a_scale.value.data
 
     @property
     def a_zero_value(self) -> int:
-        """The step of a that stands for zero."""
+        """Zero point of a."""
         return 0 if self.a_zero is None else int_value(self.a_zero)
 
     @property
     def channels(self) -> int:
-        """K."""
+        """Number of input channels, K."""
         a = shape_of(self.a)
         return a[-2] if self.transpose_a.value.data else a[-1]
 
     @property
     def group(self) -> int:
-        """Channels that share a scale."""
+        """Number of channels in a quantization group."""
         tables = [table for table in (self.scales, self.zeros) if table is not None]
         return self.channels // max((shape_of(table)[-1] for table in tables), default=1)
 
@@ -105,20 +105,20 @@ class MatMul(IRDLOperation):
 class Attention(IRDLOperation):
     """softmax(q kᵀ · scale + mask) v, with keys and values in parts along the sequence.
 
-    q [B, H, M, D]; each part of k and v [1, Hkv, S_i, D], those of the first of B sequences in
-    order, then those of the second, which are as long; mask broadcasts to [B, H, M, S]. A position
-    whose mask is very low contributes exactly nothing. The sequences' keys and values may lie
-    anywhere: they are never joined.
+    q is [B, H, M, D]; each part of k and v is [1, Hkv, S_i, D]. The parts of the first of B
+    sequences come first, in order, then those of the second, with equal lengths. The mask
+    broadcasts to [B, H, M, S]; a position with a very low mask contributes exactly nothing. Parts
+    may be located anywhere in memory: they are never concatenated.
 
-    Keys and values may be stored in 8 bits: then each row of a head is worth a number, and each
-    part of k and v has a tensor of them, [1, Hkv, S_i, 1].
+    Keys and values may be stored in 8 bits: then each row of a head has a scale, and each part of k
+    and v has a tensor of scales, [1, Hkv, S_i, 1].
 
-    ``tile`` is the block of (query rows, key rows, positions) of one key head; with fewer positions
-    at a time than there are, the softmax is found online, as in FlashAttention. ``tiles`` NCE tiles
-    share the blocks.
+    ``tile`` is the block of (query rows, key rows, positions) of one key head; if it has fewer
+    positions than S, the softmax is computed online, as in FlashAttention. The blocks are divided
+    among ``tiles`` NCE tiles.
 
-    ``reach`` promises for each query row that the mask is very low from that position on, as a
-    causal mask is for tokens that come later: what lies there need not be computed.
+    ``reach`` states for each query row the number of visible positions: the mask is very low from
+    there on, as a causal mask is for later tokens. The other positions need not be computed.
     """
 
     name = "npu.attention"
@@ -143,35 +143,35 @@ class Attention(IRDLOperation):
 
     @property
     def scale_value(self) -> float:
-        """What scores are multiplied with."""
+        """Factor of the scores."""
         return self.scale.value.data
 
     @property
     def sequences(self) -> int:
-        """B."""
+        """Number of sequences, B."""
         return shape_of(self.q)[0]
 
     def sequence(self, number: int) -> Sequence[SSAValue]:
-        """The parts of the keys of one sequence."""
+        """Return the parts of the keys of one sequence."""
         count = len(self.k) // self.sequences
         return self.k[number * count : (number + 1) * count]
 
     @property
     def reach_of_rows(self) -> tuple[int, ...]:
-        """For each query row, how many positions it may attend to; empty if that is all."""
+        """Number of visible positions for each query row; empty if all are visible."""
         return () if self.reach is None else tuple(int(one) for one in self.reach.get_values())
 
     def verify_(self) -> None:
-        """Check ranks, heads, part counts, and that rows reach what there is."""
+        """Check ranks, heads, part counts, scales and ``reach``."""
         q = shape_of(self.q)
         if len(q) != 4 or len(self.k) != len(self.v) or not self.k:
-            raise VerifyException("npu.attention takes q [B, H, M, D] and as many k as v")
+            raise VerifyException("npu.attention takes q [B, H, M, D], and equally many k and v")
         for part in (*self.k, *self.v):
             shape = shape_of(part)
             if len(shape) != 4 or shape[0] != 1 or q[1] % shape[1]:
-                raise VerifyException(f"a key or value part of {list(shape)} for q of {list(q)}")
+                raise VerifyException(f"a key or value part {list(shape)} does not fit q {list(q)}")
         if len(self.k) % q[0] or part_rows(self.k) != part_rows(self.sequence(0)) * q[0]:
-            raise VerifyException(f"npu.attention takes equally long keys for {q[0]} sequences")
+            raise VerifyException(f"npu.attention needs keys of equal length for {q[0]} sequences")
         for parts, scales in ((self.k, self.k_scales), (self.v, self.v_scales)):
             wanted = [(*shape_of(part)[:3], 1) for part in parts] if self.k_scales else []
             if [shape_of(scale) for scale in scales] != wanted:
@@ -179,10 +179,10 @@ class Attention(IRDLOperation):
         reach, positions = self.reach_of_rows, sum(part_rows(self.sequence(0)))
         if reach and (len(reach) != q[2] or not 1 <= min(reach) <= max(reach) <= positions):
             raise VerifyException(
-                f"npu.attention reaches 1 to {positions} positions, for each of {q[2]} rows"
+                f"npu.attention needs a reach of 1 to {positions} positions for each of {q[2]} rows"
             )
 
 
 def part_rows(parts: Sequence[SSAValue]) -> list[int]:
-    """How many rows each part of the keys or values has."""
+    """Return the number of rows of each part of the keys or values."""
     return [shape_of(part)[2] for part in parts]

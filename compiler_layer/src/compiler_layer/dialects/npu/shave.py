@@ -1,4 +1,4 @@
-"""What SHAVE computes: programs over rows."""
+"""SHAVE ops: kernels, which are programs over rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TileAttr = DenseArrayBase[IntegerType]
 
 @irdl_op_definition
 class Yield(IRDLOperation):
-    """The results of a kernel."""
+    """Terminator of a kernel, with its results."""
 
     name = "npu.yield"
     values = var_operand_def(Tensor)
@@ -41,9 +41,9 @@ class Kernel(IRDLOperation):
     """One SHAVE program: row-wise ``ov`` ops that share an iteration domain.
 
     The domain is the shape that all values of the body broadcast to; its last dimension is a row.
-    Inside, values are f32 registers whatever their type says; only what enters and leaves the
-    kernel has a type. ``tile`` is the block of the domain that a tile computes at a time; ``tiles``
-    NCE tiles share the blocks.
+    Values in the body are f32 registers, whatever their types are; only the types of the kernel's
+    inputs and outputs apply. ``tile`` is the block of the domain that a tile computes at a time;
+    ``tiles`` NCE tiles share the blocks.
     """
 
     name = "npu.kernel"
@@ -65,6 +65,6 @@ class Kernel(IRDLOperation):
 
     @property
     def domain(self) -> Shape:
-        """The iteration domain; a kernel of single numbers runs over one row of one element."""
+        """Iteration domain; a kernel of scalars runs over one row of one element."""
         results = (result for op in self.body.block.ops for result in op.results)
         return broadcast(*map(shape_of, self.body.block.args), *map(shape_of, results)) or (1,)

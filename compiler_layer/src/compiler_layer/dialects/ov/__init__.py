@@ -1,6 +1,6 @@
 """The ``ov`` dialect: a model's graph, with OpenVINO's op names and semantics.
 
-Begin with ``op``, the base class of all ops, and ``types``; ``constant`` holds weights. Every other
+Begin with ``op``, the base class of all ops, and ``types``; ``constant`` holds weights. Each other
 module has the ops of one family.
 """
 
@@ -80,7 +80,7 @@ def _ops() -> list[type[OvOp]]:
 _OPS = _ops()
 
 OV = Dialect("ov", [*_OPS], [FileAttr, InlineAttr, RepeatedAttr])
-"""The dialect, for xDSL's context."""
+"""Dialect object, for xDSL's context."""
 
 OPS: dict[str, type[OvOp]] = {op.name.removeprefix("ov."): op for op in _OPS}
 """Op classes by OpenVINO's name."""

@@ -1,4 +1,4 @@
-"""Activation functions, and the functions they are made of.
+"""Activation functions and related element-wise functions.
 
 Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rules``.
 """
@@ -29,7 +29,7 @@ class Sigmoid(Unary):
 
 @irdl_op_definition
 class Swish(OvOp):
-    """x * sigmoid(beta * x); beta is 1 if not given (opset4)."""
+    """x * sigmoid(beta * x); beta is 1 by default (opset4)."""
 
     name = "ov.Swish"
     x = operand_def(Tensor)
@@ -37,12 +37,12 @@ class Swish(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type; beta is one number of it."""
+        """Infer the operand's type; beta is a scalar of the same element type."""
         if self.beta is not None and (
             element_of(self.beta) != element_of(self.x)
             or any(d not in (1, -1) for d in shape_of(self.beta))
         ):
-            raise ValueError(f"a beta of {element_of(self.beta)} {list(shape_of(self.beta))}")
+            raise ValueError(f"beta is {element_of(self.beta)} {list(shape_of(self.beta))}")
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -55,10 +55,10 @@ class Relu(Unary):
 
 @irdl_op_definition
 class PRelu(OvOp):
-    """x where it is not negative, slope · x elsewhere (opset1).
+    """x where x is not negative, slope · x elsewhere (opset1).
 
-    A slope of one dimension, as long as the operand has channels, is one for each channel; any
-    other broadcasts.
+    A one-dimensional slope with the operand's number of channels holds one slope per channel; any
+    other slope broadcasts.
     """
 
     name = "ov.PRelu"
@@ -67,16 +67,16 @@ class PRelu(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         x, slope = shape_of(self.x), shape_of(self.slope)
         if element_of(self.x) != element_of(self.slope):
-            raise ValueError(f"{element_of(self.x)} with a slope of {element_of(self.slope)}")
+            raise ValueError(f"the operand is {element_of(self.x)}, slope {element_of(self.slope)}")
         if not self._fits(x, slope):
-            raise ValueError(f"a slope of {list(slope)} for {list(x)}")
+            raise ValueError(f"slope {list(slope)} does not fit operand {list(x)}")
         return [tensor(element_of(self.x), x)]
 
     def _fits(self, x: Shape, slope: Shape) -> bool:
-        """Whether a slope is one for each channel or broadcasts, as far as is known."""
+        """Return whether a slope may be per channel or broadcast; unknown dimensions fit."""
         if len(slope) == 1 and len(x) > 1 and (x[1] == slope[0] or -1 in (x[1], *slope)):
             return True
         pairs = zip(reversed(x), reversed(slope), strict=False)
@@ -92,7 +92,7 @@ class Erf(Unary):
 
 @irdl_op_definition
 class ErfInv(Unary):
-    """What Erf gives the value of; Gemma 3n has it of a constant, and the device knows no other."""
+    """Inverse of Erf; Gemma 3n applies it to a constant, and the device does not support it."""
 
     name = "ov.ErfInv"
 
@@ -113,7 +113,7 @@ class HSwish(Unary):
 
 @irdl_op_definition
 class Gelu(Unary):
-    """x · Φ(x), by the error function or by the tanh approximation (opset7)."""
+    """x · Φ(x), with the error function or the tanh approximation (opset7)."""
 
     name = "ov.Gelu"
     approximation_mode = prop_def(StringAttr)

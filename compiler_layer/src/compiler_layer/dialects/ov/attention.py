@@ -1,4 +1,4 @@
-"""Attention and the fused ops around it; RMS and RoPE are OpenVINO's internal ops of that name."""
+"""Attention and related fused ops; RMS and RoPE are OpenVINO's internal ops of these names."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_o
 class ScaledDotProductAttention(OvOp):
     """softmax(q kᵀ · scale + mask) v (opset13).
 
-    q [..., H, M, D], k and v [..., Hkv, S, D]. In OpenVINO Hkv is H; after ``fuse-sdpa`` it may be
-    a divisor of H, and query head h attends to key head h // (H / Hkv).
+    q is [..., H, M, D], k and v are [..., Hkv, S, D]. In OpenVINO Hkv is H; after ``fuse-sdpa``
+    Hkv may be a divisor of H, and query head h attends to key head h // (H / Hkv).
     """
 
     name = "ov.ScaledDotProductAttention"
@@ -35,39 +35,39 @@ class ScaledDotProductAttention(OvOp):
 
     @property
     def mask(self) -> SSAValue | None:
-        """Added to the scores, or where boolean true lets pass; broadcast to [..., H, M, S]."""
+        """Addend of the scores, or boolean (true: visible); broadcasts to [..., H, M, S]."""
         return self.mask_and_scale[0] if self.mask_and_scale else None
 
     @property
     def scale(self) -> SSAValue | None:
-        """A scalar; 1 / sqrt(D) if not given."""
+        """Factor of the scores, a scalar; None: 1 / sqrt(D)."""
         return self.mask_and_scale[1] if len(self.mask_and_scale) > 1 else None
 
     def infer(self) -> list[Tensor]:
-        """The shape of q with the last dimension of v; what is before the heads broadcasts."""
+        """Infer q's shape with the last dimension of v; dimensions before the heads broadcast."""
         q, k, v = shape_of(self.q), shape_of(self.k), shape_of(self.v)
         if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
-            raise ValueError(f"q, k and v of ranks {len(q)}, {len(k)} and {len(v)}")
+            raise ValueError(f"q, k and v have ranks {len(q)}, {len(k)} and {len(v)}")
         if not _agree(q[-1], k[-1]) or not _agree(k[-2], v[-2]):
-            raise ValueError(f"q, k and v of {list(q)}, {list(k)} and {list(v)}")
+            raise ValueError(f"q, k and v have shapes {list(q)}, {list(k)} and {list(v)}")
         outer = (*broadcast(q[:-3], k[:-3], v[:-3]), *q[-3:-1])
         if self.mask is not None and not int_value(self.causal):
             _check_mask((*outer, k[-2]), shape_of(self.mask))
         if len(q) > 2 and min(q[-3], k[-3]) > 0 and q[-3] % k[-3]:
-            raise ValueError(f"{q[-3]} query heads over {k[-3]} key heads")
+            raise ValueError(f"{q[-3]} query heads cannot share {k[-3]} key heads")
         return [tensor(element_of(self.q), (*outer, v[-1]))]
 
 
 def _check_mask(scores: Shape, mask: Shape) -> None:
-    """A mask is for one score each, or broadcast to them."""
+    """Check that a mask broadcasts to the shape of the scores."""
     joined = broadcast(scores, mask)
     larger = any(not _agree(d, j) for d, j in zip(scores, joined, strict=False))
     if len(joined) > len(scores) or larger:
-        raise ValueError(f"a mask of {list(mask)} for scores of {list(scores)}")
+        raise ValueError(f"mask {list(mask)} does not broadcast to scores {list(scores)}")
 
 
 def _agree(a: int, b: int) -> bool:
-    """Whether two dimensions may be the same."""
+    """Return whether two dimensions may be equal."""
     return a == b or -1 in (a, b)
 
 
@@ -82,7 +82,7 @@ class RMS(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -90,7 +90,7 @@ class RMS(OvOp):
 class RoPE(OvOp):
     """x · cos + rotate_half(x) · sin, where rotate_half([a, b]) is [-b, a].
 
-    x [B, H, M, D], cos and sin broadcast to it; they may be of a wider type than x.
+    x is [B, H, M, D]; cos and sin broadcast to x, and may have a wider type.
     """
 
     name = "ov.RoPE"
@@ -100,7 +100,7 @@ class RoPE(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The type of x."""
+        """Infer the type of x."""
         if shape_of(self.x)[-1] % 2:
-            raise ValueError(f"a last dimension of {shape_of(self.x)[-1]}")
+            raise ValueError(f"the last dimension, {shape_of(self.x)[-1]}, is odd")
         return [tensor(element_of(self.x), shape_of(self.x))]

@@ -1,7 +1,7 @@
 """``ov.Constant``: a view of a file, or a small value held inline.
 
-Weights are never copied into the IR: a constant says where they are, and they are memory-mapped
-when somebody reads them.
+Weights are never copied into the IR: a constant refers to their location in a file, which is
+memory-mapped when the values are read.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from compiler_layer.elements import INTEGERS, NUMPY, Array, numpy_element, store
 from compiler_layer.files import FileView
 
 _MAX_LISTED = 1 << 16
-"""No list of axes, dimensions or lengths is longer."""
+"""Maximum length of a list of axes, dimensions or lengths."""
 
 
 @irdl_op_definition
 class Constant(OvOp):
-    """A constant tensor."""
+    """Constant tensor."""
 
     name = "ov.Constant"
     value = prop_def(ValueAttr)
@@ -49,12 +49,12 @@ class Constant(OvOp):
     assembly_format = "$value attr-dict `:` type($output)"
 
     def infer(self) -> list[Tensor]:
-        """A constant is of the type it was made with."""
+        """Return the type that the constant was created with."""
         return [tensor_type(self.output)]
 
     @staticmethod
     def inline(array: Array, element: str | None = None, name: str = "") -> Constant:
-        """Make a constant of a numpy array; ``element`` is needed for what it holds as raw bits."""
+        """Make a constant of a numpy array; raw bits (bf16, f8, 4-bit) need ``element``."""
         array = np.asarray(array)
         kind = element or numpy_element(array.dtype)
         value = InlineAttr(Inline(kind, np.ascontiguousarray(array, NUMPY[kind]).tobytes()))
@@ -62,17 +62,17 @@ class Constant(OvOp):
 
     @staticmethod
     def of_file(view: FileView, element: str, shape: Shape, name: str = "") -> Constant:
-        """Make a constant that stays in its file."""
+        """Make a constant whose values stay in their file."""
         return Constant._with(FileAttr(view), tensor(element, shape), name)
 
     @staticmethod
     def repeated(own: int, values: Sequence[Constant], name: str = "") -> Constant:
-        """Make a constant that is another one in each repetition of a block.
+        """Make a constant with a separate value for each repetition of a block.
 
         Args:
-            own: the repetition it belongs to itself.
+            own: the repetition that the constant itself belongs to.
             values: constants of one type, for all repetitions.
-            name: its friendly name.
+            name: the friendly name.
         """
         data = tuple(each.held for each in values)
         return Constant._with(
@@ -88,29 +88,29 @@ class Constant(OvOp):
 
     @property
     def held(self) -> FileView | Inline:
-        """Where its value is, or the value itself; of a repeated one, its own."""
+        """Location of the value, or an inline value; for a repeated constant, of its ``own``."""
         data = self.value.data
         return data.values[data.own] if isinstance(data, Repeated) else data
 
     @property
     def is_repeated(self) -> bool:
-        """Whether it has another value in each repetition of a block: none may be relied on."""
+        """True if each repetition of a block has its own value; none may be relied on."""
         return isinstance(self.value, RepeatedAttr)
 
     @property
     def repetitions(self) -> int:
-        """How many repetitions of a block it has values for."""
+        """Number of repetitions of a block that the constant has values for."""
         data = self.value.data
         return len(data.values) if isinstance(data, Repeated) else 1
 
     def of_repetition(self, number: int) -> Constant:
-        """The constant that takes this one's place in a repetition of the block."""
+        """Return the constant that replaces this one in a repetition of the block."""
         data = self.value.data
         value = attribute_of(data.values[number]) if isinstance(data, Repeated) else self.value
         return Constant._with(value, tensor_type(self.output), self.friendly_name)
 
     def each(self, make: Callable[[Constant], Constant]) -> Constant:
-        """Make another constant of this one, of a repeated one for each repetition."""
+        """Apply ``make`` to this constant, or to the constant of every repetition."""
         data = self.value.data
         if not isinstance(data, Repeated):
             return make(self)
@@ -118,7 +118,7 @@ class Constant(OvOp):
         return Constant.repeated(data.own, made)
 
     def load(self) -> Array:
-        """Give the values, read-only; of a file, only what is touched is read."""
+        """Return the values, read-only; of a file, only accessed pages are read."""
         shape = shape_of(self.output)
         held = self.held
         if isinstance(held, Inline):
@@ -127,11 +127,11 @@ class Constant(OvOp):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the value."""
+        """Size of the value in bytes."""
         return stored_bytes(element_of(self.output), math.prod(shape_of(self.output)))
 
     def stored(self) -> memoryview | bytes:
-        """Give the bytes as memory holds them: 4-bit elements two in a byte."""
+        """Return the bytes in their memory representation: two 4-bit elements in a byte."""
         held, element = self.held, element_of(self.output)
         if isinstance(held, FileView):
             return held.stored(element, shape_of(self.output))
@@ -139,41 +139,41 @@ class Constant(OvOp):
 
 
 def constant_of(value: SSAValue) -> Constant | None:
-    """Give the constant that a value is, if it is one."""
+    """Return the constant that defines a value, or None."""
     owner = value.owner if isinstance(value, OpResult) else None
     return owner if isinstance(owner, Constant) else None
 
 
 def values_of(value: SSAValue) -> Array | None:
-    """Give the values of a constant, or None if the value is not known."""
+    """Return the values of a constant, or None if they are not known."""
     constant = constant_of(value)
     return None if constant is None or constant.is_repeated else constant.load()
 
 
 def ints_of(value: SSAValue) -> list[int] | None:
-    """Give the integers of a constant as a flat list, or None if they are not known.
+    """Return the integers of a constant as a flat list, or None if they are not known.
 
     Raises:
-        ValueError: they are no integers, or more than any list of axes or dimensions has.
+        ValueError: the elements are not integers, or too many for a list of axes or dimensions.
     """
     constant = constant_of(value)
     if constant is None or constant.is_repeated:
         return None
     count = math.prod(shape_of(value))
     if element_of(value) not in INTEGERS or count > _MAX_LISTED:
-        raise ValueError(f"a constant of {count} {element_of(value)} where integers are needed")
+        raise ValueError(f"a constant of {count} {element_of(value)} is not a list of integers")
     return [int(v) for v in constant.load().reshape(-1)]
 
 
 def int_of(value: SSAValue) -> int | None:
-    """Give the only integer of a constant, or None if it is not known.
+    """Return the only integer of a constant, or None if it is not known.
 
     Raises:
-        ValueError: it is no integer, or there is not exactly one.
+        ValueError: the constant does not hold exactly one integer.
     """
     values = ints_of(value)
     if values is None:
         return None
     if len(values) != 1:
-        raise ValueError(f"{len(values)} integers where one is needed")
+        raise ValueError(f"expected one integer, got {len(values)}")
     return values[0]

@@ -1,4 +1,4 @@
-"""What constants hold: views of files, small values, or those of each repetition of a block."""
+"""Values of constants: views of files, small values, or one value per repetition of a block."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from compiler_layer.elements import NUMPY
 from compiler_layer.files import FileView
 
 _LISTED_ELEMENTS = 16
-"""Inline values up to this many are printed as numbers."""
+"""Maximum length of inline values that are printed as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Row-major values of an element type, as numpy holds it."""
+    """Row-major values of an element type, in numpy's representation."""
 
     element: str
     data: bytes
@@ -34,7 +34,7 @@ class FileAttr(Data[FileView]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> FileView:
-        """Read the parameters."""
+        """Parse the parameters."""
         with parser.in_angle_brackets():
             path = parser.parse_str_literal()
             parser.parse_punctuation(",")
@@ -45,20 +45,20 @@ class FileAttr(Data[FileView]):
             return FileView(path, offset, size, parse_element(parser))
 
     def print_parameter(self, printer: Printer) -> None:
-        """Write the parameters."""
+        """Print the parameters."""
         view = self.data
         printer.print_string(f'<"{view.path}", {view.offset}, {view.size}, {view.element}>')
 
 
 @irdl_attr_definition
 class InlineAttr(Data[Inline]):
-    """``#ov.inline<i64 [0, 8, -1, 32]>``: a value in the IR itself; base64 where it is long."""
+    """``#ov.inline<i64 [0, 8, -1, 32]>``: a value in the IR itself; base64 for a long one."""
 
     name = "ov.inline"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Inline:
-        """Read the parameters."""
+        """Parse the parameters."""
         with parser.in_angle_brackets():
             element = parse_element(parser)
             text = parser.parse_optional_str_literal()
@@ -70,7 +70,7 @@ class InlineAttr(Data[Inline]):
             return Inline(element, np.array(values, NUMPY[element]).tobytes())
 
     def print_parameter(self, printer: Printer) -> None:
-        """Write the parameters."""
+        """Print the parameters."""
         element, data = self.data.element, self.data.data
         values = np.frombuffer(data, NUMPY[element])
         if len(values) <= _LISTED_ELEMENTS and np.isfinite(values).all():
@@ -82,7 +82,7 @@ class InlineAttr(Data[Inline]):
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What a constant of a repeated block holds in each of the block's repetitions.
+    """Values of a constant of a repeated block, one for each repetition.
 
     ``own`` is the repetition that the constant itself belongs to.
     """
@@ -93,16 +93,16 @@ class Repeated:
 
 @irdl_attr_definition
 class RepeatedAttr(Data[Repeated]):
-    """``#ov.repeated<0 of [#ov.file<…>, #ov.file<…>]>``: a weight of each repetition of a block.
+    """``#ov.repeated<0 of [#ov.file<…>, #ov.file<…>]>``: a weight for each repetition of a block.
 
-    Passes must not look at the values, as what they find would hold for one repetition alone.
+    Passes must not read the values: a conclusion from them would hold for one repetition only.
     """
 
     name = "ov.repeated"
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Repeated:
-        """Read the parameters."""
+        """Parse the parameters."""
         with parser.in_angle_brackets():
             own = parser.parse_integer()
             parser.parse_keyword("of")
@@ -111,11 +111,11 @@ class RepeatedAttr(Data[Repeated]):
             )
             plain = [each.data for each in values if isinstance(each, FileAttr | InlineAttr)]
             if len(plain) != len(values) or not 0 <= own < len(plain):
-                parser.raise_error("expected values, and which of them it is")
+                parser.raise_error("expected values, and the index of the constant's own value")
             return Repeated(own, tuple(plain))
 
     def print_parameter(self, printer: Printer) -> None:
-        """Write the parameters."""
+        """Print the parameters."""
         printer.print_string(f"<{self.data.own} of [")
         for number, value in enumerate(self.data.values):
             printer.print_string(", " if number else "")
@@ -127,12 +127,12 @@ ValueAttr = FileAttr | InlineAttr | RepeatedAttr
 
 
 def attribute_of(value: FileView | Inline) -> FileAttr | InlineAttr:
-    """The attribute that holds a value."""
+    """Return the attribute that holds a value."""
     return FileAttr(value) if isinstance(value, FileView) else InlineAttr(value)
 
 
 def parse_element(parser: AttrParser) -> str:
-    """Read the name of an element type."""
+    """Parse the name of an element type."""
     element = parser.parse_identifier()
     if element not in NUMPY:
         parser.raise_error(f"unknown element type {element}")
@@ -142,6 +142,6 @@ def parse_element(parser: AttrParser) -> str:
 def _number(value: np.generic) -> str:
     if isinstance(value, np.bool_):
         return str(bool(value)).lower()
-    # The IR's grammar wants a point in every float: 1e-06 is written 1.0e-06.
+    # The IR's grammar requires a point in every float: 1e-06 is written 1.0e-06.
     text = str(value)
     return text if "." in text else text.replace("e", ".0e")

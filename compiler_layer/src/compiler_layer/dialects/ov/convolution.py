@@ -11,22 +11,21 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of
 
 
 class SlidingProducts(FilterOp, ABC):
-    """Products of a tensor [B, C, …] with filters at each place of its spatial axes.
+    """Convolution of a tensor [B, C, …] with filters along its spatial axes.
 
-    ``auto_pad`` "explicit" pads as ``pads_begin`` and ``pads_end`` say, "valid" not at all,
-    "same_upper" and "same_lower" so that as many positions come out as strides leave; an odd one is
-    added at the end, or at the beginning. ``filter_shape`` is [O, C, …]: as many filters as
-    channels come out, over all channels that go in.
+    ``auto_pad`` "explicit" pads by ``pads_begin`` and ``pads_end``, "valid" does not pad;
+    "same_upper" and "same_lower" pad to ceil(size / stride) positions, and put an odd element at
+    the end or at the beginning. ``filter_shape`` is [O, C, …] for O output and C input channels.
     """
 
     def infer(self) -> list[Tensor]:
-        """[B, C, *S] and [O, C, *K] -> [B, O, *positions]."""
+        """Infer [B, O, *positions] from [B, C, *S] and [O, C, *K]."""
         x, filters = shape_of(self.x), self.checked_filters(1)
         places = [self._positions(x, filters, axis) for axis in range(len(x) - SPATIAL)]
         return [tensor(element_of(self.x), (x[0], filters[0], *places))]
 
     def pads(self) -> list[tuple[int, int]]:
-        """Elements that are added before and behind, for each spatial axis of static shapes."""
+        """Return the padding before and after, for each spatial axis of static shapes."""
         x, filters = shape_of(self.x), self.filter_shape()
         return [self._pads(x, filters, axis) for axis in range(len(x) - SPATIAL)]
 
@@ -37,10 +36,10 @@ class SlidingProducts(FilterOp, ABC):
             return -1 if size < 0 else -(-size // stride)
         if size < 0:
             return -1
-        # The shortest filter has most positions; if that is one, all have.
+        # The shortest filter has the most positions; if it has one, every filter has.
         room = size + sum(self._pads(x, filters, axis)) - self.reach(max(kernel, 1), axis)
         if room < 0:
-            raise ValueError(f"a filter of {kernel} over {size} elements")
+            raise ValueError(f"a filter of {kernel} elements is longer than the axis of {size}")
         positions = room // stride + 1
         return positions if kernel >= 0 or positions == 1 else -1
 
@@ -59,26 +58,26 @@ class SlidingProducts(FilterOp, ABC):
 
 @irdl_op_definition
 class Convolution(SlidingProducts):
-    """Sliding products of [B, C, …] with filters [O, C, …] (opset1)."""
+    """Convolution of [B, C, …] with filters [O, C, …] (opset1)."""
 
     name = "ov.Convolution"
 
     def filter_shape(self) -> Shape:
-        """That of the operand."""
+        """Return the shape of the operand."""
         return shape_of(self.filters)
 
 
 @irdl_op_definition
 class GroupConvolution(SlidingProducts):
-    """The same for each group of channels alone, with filters [G, O / G, C / G, …] (opset1)."""
+    """Convolution within each group of channels, with filters [G, O / G, C / G, …] (opset1)."""
 
     name = "ov.GroupConvolution"
 
     def filter_shape(self) -> Shape:
-        """That of the groups together."""
+        """Return the shape of the groups' joined filters."""
         return self.joined_groups(1)
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each channel has one filter of its own."""
+        """True if each channel has its own single filter."""
         return shape_of(self.filters)[1:3] == (1, 1)

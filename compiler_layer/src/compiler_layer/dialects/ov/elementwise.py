@@ -21,7 +21,7 @@ class Unary(OvOp, ABC):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
@@ -33,9 +33,9 @@ class Binary(OvOp, ABC):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The common element type and the broadcast shape."""
+        """Infer the common element type and the broadcast shape."""
         if element_of(self.a) != element_of(self.b):
-            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
+            raise ValueError(f"operand types {element_of(self.a)} and {element_of(self.b)} differ")
         return [tensor(element_of(self.a), broadcast(shape_of(self.a), shape_of(self.b)))]
 
 
@@ -90,7 +90,7 @@ class Abs(Unary):
 
 @irdl_op_definition
 class Floor(Unary):
-    """The largest integer not above x."""
+    """Largest integer not above x."""
 
     name = "ov.Floor"
 
@@ -118,7 +118,7 @@ class Multiply(Binary):
 
 @irdl_op_definition
 class Divide(Binary):
-    """a / b; for integers rounded down, as the exporter's ``m_pythondiv`` says."""
+    """a / b; integer quotients are rounded down, as the exporter's ``m_pythondiv`` specifies."""
 
     name = "ov.Divide"
 
@@ -132,21 +132,21 @@ class Power(Binary):
 
 @irdl_op_definition
 class Minimum(Binary):
-    """The smaller of a and b."""
+    """Smaller of a and b."""
 
     name = "ov.Minimum"
 
 
 @irdl_op_definition
 class Maximum(Binary):
-    """The larger of a and b."""
+    """Larger of a and b."""
 
     name = "ov.Maximum"
 
 
 @irdl_op_definition
 class Select(OvOp):
-    """Where ``condition`` is true ``then``, else ``otherwise``, with numpy broadcasting."""
+    """``then`` where ``condition`` is true, else ``otherwise``, with numpy broadcasting."""
 
     name = "ov.Select"
     condition = operand_def(Tensor)
@@ -155,12 +155,12 @@ class Select(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The branches' element type and the broadcast shape of all three."""
+        """Infer the branches' element type and the broadcast shape of all three."""
         if element_of(self.condition) != "boolean":
-            raise ValueError(f"a condition of {element_of(self.condition)}")
+            raise ValueError(f"the condition is {element_of(self.condition)}, not boolean")
         if element_of(self.then) != element_of(self.otherwise):
             raise ValueError(
-                f"branches of {element_of(self.then)} and {element_of(self.otherwise)}"
+                f"branch types {element_of(self.then)} and {element_of(self.otherwise)} differ"
             )
         shapes = (shape_of(self.condition), shape_of(self.then), shape_of(self.otherwise))
         return [tensor(element_of(self.then), broadcast(*shapes))]
@@ -168,7 +168,7 @@ class Select(OvOp):
 
 @irdl_op_definition
 class Convert(OvOp):
-    """The same values in another element type; floats lose their fraction towards zero."""
+    """Conversion to another element type; floats are truncated towards zero for integers."""
 
     name = "ov.Convert"
     x = operand_def(Tensor)
@@ -176,7 +176,7 @@ class Convert(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape in the destination type."""
+        """Infer the operand's shape with the destination type."""
         return [tensor(self.destination_type.data, shape_of(self.x))]
 
 
@@ -189,21 +189,21 @@ class Log(Unary):
 
 @irdl_op_definition
 class Ceiling(Unary):
-    """The smallest integer not below x."""
+    """Smallest integer not below x."""
 
     name = "ov.Ceiling"
 
 
 @irdl_op_definition
 class Sign(Unary):
-    """-1, 0 or 1."""
+    """Sign of x: -1, 0 or 1."""
 
     name = "ov.Sign"
 
 
 @irdl_op_definition
 class Round(Unary):
-    """The nearest integer; a tie goes to the even one, or away from zero (opset5)."""
+    """Nearest integer; a tie rounds to even, or away from zero (opset5)."""
 
     name = "ov.Round"
     mode = prop_def(StringAttr)
@@ -218,13 +218,13 @@ class SquaredDifference(Binary):
 
 @irdl_op_definition
 class Mod(Binary):
-    """a - b · trunc(a / b): the sign of a."""
+    """a - b · trunc(a / b); the result has the sign of a."""
 
     name = "ov.Mod"
 
 
 @irdl_op_definition
 class FloorMod(Binary):
-    """a - b · floor(a / b): the sign of b."""
+    """a - b · floor(a / b); the result has the sign of b."""
 
     name = "ov.FloorMod"

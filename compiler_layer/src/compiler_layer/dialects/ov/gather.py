@@ -29,22 +29,22 @@ class Gather(OvOp):
     output = result_def(Tensor)
 
     def known_axis(self) -> int:
-        """The axis, not negative.
+        """Return the axis, not negative.
 
         Raises:
-            ValueError: it is not known, or there is no such axis.
+            ValueError: the axis is not known, or does not exist.
         """
         axis = int_of(self.axis)
         if axis is None:
-            raise ValueError("the axis is no constant")
+            raise ValueError("the axis is not a constant")
         return known_axis(axis, len(shape_of(self.data)))
 
     def infer(self) -> list[Tensor]:
-        """data[:axis] + indices[batch_dims:] + data[axis + 1:]."""
+        """Infer data[:axis] + indices[batch_dims:] + data[axis + 1:]."""
         axis, batch = self.known_axis(), int_value(self.batch_dims)
         data, indices = shape_of(self.data), shape_of(self.indices)
         if not 0 <= batch <= min(axis, len(indices)):
-            raise ValueError(f"{batch} batch dimensions before axis {axis} of {list(indices)}")
+            raise ValueError(f"{batch} batch dimensions, axis {axis}, indices {list(indices)}")
         outer = same_dims(data[:batch], indices[:batch])
         shape = (*outer, *data[batch:axis], *indices[batch:], *data[axis + 1 :])
         return [tensor(element_of(self.data), shape)]
@@ -61,7 +61,7 @@ class GatherElements(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The shape of the indices."""
+        """Infer the shape of the indices."""
         data, indices = shape_of(self.data), shape_of(self.indices)
         axis = known_axis(int_value(self.axis), len(data))
         shape = same_dims((*data[:axis], -1, *data[axis + 1 :]), indices)
@@ -70,7 +70,7 @@ class GatherElements(OvOp):
 
 @irdl_op_definition
 class GatherND(OvOp):
-    """Slices of ``data`` at tuples of indices, the last dimension of ``indices`` (opset8)."""
+    """Slices of ``data`` at index tuples, the last dimension of ``indices`` (opset8)."""
 
     name = "ov.GatherND"
     data = operand_def(Tensor)
@@ -79,13 +79,13 @@ class GatherND(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """indices[:-1] + data[batch_dims + the tuples' length:]."""
+        """Infer indices[:-1] + data[batch_dims + length of a tuple:]."""
         data, indices = shape_of(self.data), shape_of(self.indices)
         batch, depth = int_value(self.batch_dims), indices[-1] if indices else -1
         if depth < 0:
             raise ValueError("the length of the index tuples is not known")
         if not 0 <= batch < len(indices) or batch + depth > len(data):
-            raise ValueError(f"{batch} batch dimensions and {depth} indices of {list(data)}")
+            raise ValueError(f"{batch} batch dimensions and {depth} indices exceed {list(data)}")
         outer = same_dims(data[:batch], indices[:batch])
         shape = (*outer, *indices[batch:-1], *data[batch + depth :])
         return [tensor(element_of(self.data), shape)]

@@ -1,4 +1,4 @@
-"""Ops between values and their indices: the largest elements, non-zero ones, one-hot vectors."""
+"""Ops that relate values and indices: largest elements, non-zero elements, one-hot vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, sha
 
 @irdl_op_definition
 class TopK(OvOp):
-    """The k largest or smallest elements along an axis, and their indices (opset11).
+    """Largest or smallest k elements along an axis, and their indices (opset11).
 
     ``mode`` is "max" or "min"; ``sort`` orders by "value", by "index", or not at all ("none").
     """
@@ -29,12 +29,12 @@ class TopK(OvOp):
     indices = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape with k along the axis, of values and of indices."""
+        """Infer the operand's shape with k along the axis, for values and indices."""
         k = int_of(self.k)
         dims = list(shape_of(self.x))
         axis = known_axis(int_value(self.axis), len(dims))
         if k is not None and (k < 0 or 0 <= dims[axis] < k):
-            raise ValueError(f"the {k} largest of {dims[axis]} elements")
+            raise ValueError(f"k is {k}, but the axis has {dims[axis]} elements")
         dims[axis] = -1 if k is None else k
         shape = tuple(dims)
         return [tensor(element_of(self.x), shape), tensor(self.index_element_type.data, shape)]
@@ -42,7 +42,7 @@ class TopK(OvOp):
 
 @irdl_op_definition
 class NonZero(OvOp):
-    """The indices of elements that are not zero: [rank, count] (opset3)."""
+    """Indices of non-zero elements: [rank, count] (opset3)."""
 
     name = "ov.NonZero"
     x = operand_def(Tensor)
@@ -50,7 +50,7 @@ class NonZero(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """One row per dimension; how many columns depends on the data."""
+        """Infer one row per dimension; the number of columns depends on the data."""
         return [tensor(self.output_type.data, (len(shape_of(self.x)), -1))]
 
 
@@ -58,7 +58,7 @@ class NonZero(OvOp):
 class OneHot(OvOp):
     """``on`` where the new dimension's index equals the operand, else ``off`` (opset1).
 
-    An index beyond ``depth`` gives no ``on``.
+    An index beyond ``depth`` results in ``off`` only.
     """
 
     name = "ov.OneHot"
@@ -70,10 +70,10 @@ class OneHot(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape with a dimension of ``depth`` inserted at the axis."""
+        """Infer the operand's shape with a dimension of ``depth`` inserted at the axis."""
         depth = int_of(self.depth)
         if depth is not None and depth < 0:
-            raise ValueError(f"a depth of {depth}")
+            raise ValueError(f"the depth is negative: {depth}")
         shape = shape_of(self.indices)
         axis = known_axis(int_value(self.axis), len(shape) + 1)
         inserted = -1 if depth is None else depth

@@ -1,4 +1,4 @@
-"""Resampling of some axes."""
+"""Resampling of some of a tensor's axes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, element_of, known_axes, shape_of, tensor
 
 _EPSILON = np.float32(1e-6)
-"""OpenVINO adds it to scales before it multiplies: 3 elements by 1/3 are to be 1."""
+"""Addend of scales before the multiplication, as in OpenVINO: 3 elements by 1/3 result in 1."""
 
 
 @irdl_op_definition
 class Interpolate(OvOp):
-    """Some axes become longer or shorter by ``scales`` (opset11).
+    """Resampling of some axes by ``scales`` (opset11).
 
-    ``mode`` is "nearest" or "linear"; ``coordinate_transformation_mode`` says where an element of
-    the result lies in the operand, ``nearest_mode`` which of two neighbours is the nearest.
+    ``mode`` is "nearest" or "linear"; ``coordinate_transformation_mode`` maps an element of the
+    result to a place in the operand, ``nearest_mode`` selects one of two neighbours.
     """
 
     name = "ov.Interpolate"
@@ -36,16 +36,16 @@ class Interpolate(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's dimensions times scales, rounded down."""
+        """Infer the operand's dimensions times scales, rounded down."""
         if any((*self.pads_begin.get_values(), *self.pads_end.get_values())):
-            raise ValueError("padding before resampling is not understood")
+            raise ValueError("padding before resampling is not supported")
         shape = list(shape_of(self.x))
         axes = ints_of(self.axes)
         if axes is None:
             return [tensor(element_of(self.x), (-1,) * len(shape))]
         scales = values_of(self.scales)
         if scales is not None and (scales.size != len(axes) or not (scales > 0).all()):
-            raise ValueError(f"scales of {scales.tolist()} for {len(axes)} axes")
+            raise ValueError(f"{scales.tolist()} are not positive scales for {len(axes)} axes")
         for number, axis in enumerate(known_axes(axes, len(shape))):
             if scales is None or shape[axis] < 0:
                 shape[axis] = -1
@@ -55,5 +55,5 @@ class Interpolate(OvOp):
 
 
 def scaled(size: int, scale: float) -> int:
-    """Give how many elements an axis has when it is resampled, as OpenVINO counts them."""
+    """Return the length of a resampled axis, with OpenVINO's rounding."""
     return int(np.floor(np.float32(size) * (np.float32(scale) + _EPSILON)))

@@ -1,4 +1,4 @@
-"""Comparisons, and operations on truth values and on the bits of integers.
+"""Comparisons, logical operations, and bitwise operations on integers.
 
 Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rules``.
 """
@@ -22,15 +22,15 @@ class Comparison(OvOp, ABC):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """Booleans of the broadcast shape."""
+        """Infer booleans of the broadcast shape."""
         if element_of(self.a) != element_of(self.b):
-            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
+            raise ValueError(f"operand types {element_of(self.a)} and {element_of(self.b)} differ")
         return [tensor("boolean", broadcast(shape_of(self.a), shape_of(self.b)))]
 
 
 @irdl_op_definition
 class BitwiseAnd(Binary):
-    """a & b; of booleans, the logical and."""
+    """a & b; for booleans, the logical and."""
 
     name = "ov.BitwiseAnd"
 
@@ -93,7 +93,7 @@ class LogicalOr(Binary):
 
 @irdl_op_definition
 class LogicalXor(Binary):
-    """Either a or b."""
+    """Exclusive or of a and b."""
 
     name = "ov.LogicalXor"
 
@@ -107,21 +107,21 @@ class LogicalNot(Unary):
 
 @irdl_op_definition
 class BitwiseOr(Binary):
-    """a | b; of booleans, the logical or."""
+    """a | b; for booleans, the logical or."""
 
     name = "ov.BitwiseOr"
 
 
 @irdl_op_definition
 class BitwiseXor(Binary):
-    """a ^ b; of booleans, the exclusive or."""
+    """a ^ b; for booleans, the exclusive or."""
 
     name = "ov.BitwiseXor"
 
 
 @irdl_op_definition
 class BitwiseNot(Unary):
-    """~a; of booleans, the negation."""
+    """~a; for booleans, the negation."""
 
     name = "ov.BitwiseNot"
 

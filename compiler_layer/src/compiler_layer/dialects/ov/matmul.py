@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matmul."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_o
 
 @irdl_op_definition
 class MatMul(OvOp):
-    """Product of the last two dimensions, the ones before broadcast (opset1)."""
+    """Matmul over the last two dimensions; leading dimensions broadcast (opset1)."""
 
     name = "ov.MatMul"
     a = operand_def(Tensor)
@@ -21,12 +21,12 @@ class MatMul(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """[..., M, K] x [..., K, N] -> [..., M, N]; 1-D operands gain and lose a dimension."""
+        """Infer [..., M, N] from [..., M, K] x [..., K, N]; a 1-D operand is a vector."""
         if element_of(self.a) != element_of(self.b):
-            raise ValueError(f"operands of {element_of(self.a)} and {element_of(self.b)}")
+            raise ValueError(f"operand types {element_of(self.a)} and {element_of(self.b)} differ")
         left, right = shape_of(self.a), shape_of(self.b)
         if not left or not right:
-            raise ValueError("a product of a number with a matrix")
+            raise ValueError("an operand is a scalar")
         a = self._matrix(left, bool(int_value(self.transpose_a)), column=False)
         b = self._matrix(right, bool(int_value(self.transpose_b)), column=True)
         if a[-1] != b[-2] and -1 not in (a[-1], b[-2]):

@@ -1,4 +1,4 @@
-"""What all ops of the ``ov`` dialect have in common."""
+"""Base class of all ops of the ``ov`` dialect."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from xdsl.utils.exceptions import VerifyException
 from compiler_layer.dialects.ov.types import Tensor, tensor
 
 _UNKNOWN = tensor("f32", ())
-"""Stands for a result's type until it is inferred."""
+"""Placeholder of a result's type until it is inferred."""
 
 NAME_ATTRIBUTE = "ov.name"
-"""The discardable attribute that carries an op's friendly name in the model."""
+"""Discardable attribute that holds an op's friendly name in the model."""
 
 
 class OvOp(IRDLOperation, ABC):
-    """An operation with OpenVINO's name and semantics.
+    """Operation with OpenVINO's name and semantics.
 
     Operands and results are ranked tensors. The result types follow from the operands' types and,
-    where OpenVINO says so, from the values of constant operands.
+    where OpenVINO defines so, from the values of constant operands.
     """
 
     irdl_options = (ParsePropInAttrDict(),)
@@ -43,7 +43,7 @@ class OvOp(IRDLOperation, ABC):
 
     @abstractmethod
     def infer(self) -> list[Tensor]:
-        """Give the result types.
+        """Return the result types.
 
         Raises:
             ValueError: the operands do not fit together.
@@ -68,7 +68,7 @@ class OvOp(IRDLOperation, ABC):
         return op
 
     def refresh_types(self) -> bool:
-        """Set the result types to what ``infer`` says; tell whether any changed.
+        """Set the result types to those of ``infer``; return whether any changed.
 
         Raises:
             ValueError: the operands do not fit together.
@@ -82,13 +82,13 @@ class OvOp(IRDLOperation, ABC):
 
     @property
     def friendly_name(self) -> str:
-        """The op's name in the model, or "" if it has none."""
+        """Name of the op in the model, or ""."""
         name = self.attributes.get(NAME_ATTRIBUTE)
         return name.data if isinstance(name, StringAttr) else ""
 
     @property
     def described(self) -> str:
-        """The op as messages call it: its type and its name in the model."""
+        """Type and name of the op, for messages."""
         name = self.friendly_name
         return f"{self.name} {name!r}" if name else self.name
 
@@ -105,25 +105,25 @@ class OvOp(IRDLOperation, ABC):
 
 
 def int_attr(value: int) -> IntegerAttr:
-    """Make an i64 attribute."""
+    """Return an i64 attribute."""
     return IntegerAttr(value, 64)
 
 
 def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
-    """Make a list of integers."""
+    """Return an attribute with a list of i64."""
     return DenseArrayBase.from_list(i64, list(values))
 
 
 def float_attr(value: float) -> FloatAttr[Float64Type]:
-    """Make an f64 attribute."""
+    """Return an f64 attribute."""
     return FloatAttr(value, f64)
 
 
 def bool_attr(value: bool) -> BoolAttr:
-    """Make a boolean attribute."""
+    """Return a boolean attribute."""
     return BoolAttr.from_bool(value)
 
 
 def int_value(attribute: Attribute) -> int:
-    """Read an integer or boolean attribute."""
+    """Return the value of an integer or boolean attribute."""
     return cast(IntegerAttr[Any], attribute).value.data

@@ -1,4 +1,4 @@
-"""Ops that make tensors larger by repeating or adding elements."""
+"""Ops that enlarge tensors by repeating or adding elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.types import (
 
 @irdl_op_definition
 class Tile(OvOp):
-    """The whole tensor several times along each dimension (opset1)."""
+    """Repetition of the tensor along each dimension (opset1)."""
 
     name = "ov.Tile"
     x = operand_def(Tensor)
@@ -28,14 +28,14 @@ class Tile(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """Dimensions times repeats; the shorter of both gains ones in front."""
+        """Infer dimensions times repeats; the shorter list is extended with leading ones."""
         shape, repeats = shape_of(self.x), ints_of(self.repeats)
         if repeats is None:
             length = length_of(self.repeats)
             rank = max(len(shape), length) if length >= 0 else -1
             return [tensor(element_of(self.x), unknown_dims(rank))]
         if min(repeats, default=0) < 0:
-            raise ValueError(f"{repeats} repeats")
+            raise ValueError(f"repeats are negative: {repeats}")
         rank = max(len(shape), len(repeats))
         dims = (1,) * (rank - len(shape)) + shape
         counts = [1] * (rank - len(repeats)) + repeats
@@ -45,7 +45,7 @@ class Tile(OvOp):
 
 @irdl_op_definition
 class Pad(OvOp):
-    """Elements added around each dimension (opset12); negative numbers take away.
+    """Padding of each dimension (opset12); negative numbers crop.
 
     ``pad_mode`` is "constant", "edge", "reflect" or "symmetric".
     """
@@ -59,14 +59,14 @@ class Pad(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """Dimensions plus what is added at both ends."""
+        """Infer dimensions plus the padding at both ends."""
         shape = shape_of(self.x)
         begin, end = self._pads(self.pads_begin), self._pads(self.pads_end)
         if begin is None or end is None:
             return [tensor(element_of(self.x), (-1,) * len(shape))]
         dims = [-1 if d < 0 else d + b + e for d, b, e in zip(shape, begin, end, strict=True)]
         if any(dim < 0 <= d for dim, d in zip(dims, shape, strict=True)):
-            raise ValueError(f"padding {begin} and {end} takes more than there is of {shape}")
+            raise ValueError(f"padding {begin} and {end} removes more elements than {shape} has")
         return [tensor(element_of(self.x), tuple(dims))]
 
     def _pads(self, value: SSAValue) -> list[int] | None:

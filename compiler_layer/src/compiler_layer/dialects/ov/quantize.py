@@ -1,4 +1,4 @@
-"""Ops that only quantised models have; Dequantize is made by ``fuse-dequantize``."""
+"""Ops of quantized models; ``fuse-dequantize`` creates Dequantize."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler_layer.elements import FLOAT8
 
 @irdl_op_definition
 class FakeQuantize(OvOp):
-    """Rounds to one of ``levels`` steps between bounds, given before and after (opset1)."""
+    """Rounding to one of ``levels`` steps, with bounds of the input and the output (opset1)."""
 
     name = "ov.FakeQuantize"
     x = operand_def(Tensor)
@@ -30,7 +30,7 @@ class FakeQuantize(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type; the bounds broadcast to it."""
+        """Infer the operand's type; the bounds broadcast to it."""
         shape = shape_of(self.x)
         for bound in (self.input_low, self.input_high, self.output_low, self.output_high):
             broadcast(shape, shape_of(bound))
@@ -39,10 +39,10 @@ class FakeQuantize(OvOp):
 
 @irdl_op_definition
 class FakeConvert(OvOp):
-    """(f8(x · scale - shift) + shift) / scale, clamped to what f8 holds (opset13).
+    """(f8(x · scale - shift) + shift) / scale, clamped to the range of f8 (opset13).
 
-    ``scale`` and ``shift`` broadcast to ``x``. The quotient is a product with 1 / scale, as
-    OpenVINO's CPU computes it.
+    ``scale`` and ``shift`` broadcast to ``x``. The division is a multiplication by 1 / scale, as
+    on OpenVINO's CPU plugin.
     """
 
     name = "ov.FakeConvert"
@@ -53,23 +53,22 @@ class FakeConvert(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type; scale and shift broadcast to it."""
+        """Infer the operand's type; scale and shift broadcast to it."""
         shape = shape_of(self.x)
         for table in (self.scale, self.shift):
             if table is not None:
                 shape = broadcast(shape, shape_of(table))
         if self.destination_type.data not in FLOAT8:
-            raise ValueError(f"{self.destination_type.data} is no float of 8 bits")
+            raise ValueError(f"{self.destination_type.data} is not an 8-bit float")
         return [tensor(element_of(self.x), shape)]
 
 
 @irdl_op_definition
 class Dequantize(OvOp):
-    """(stored - zero) · scale, computed in f32: what compressed weights stand for.
+    """(stored - zero) · scale, computed in f32: the values of compressed weights.
 
-    Floats of 8 bits may be stored, too; they have no zero points.
-
-    ``scale`` and ``zero`` broadcast to ``stored``.
+    ``scale`` and ``zero`` broadcast to ``stored``. 8-bit floats may also be stored, without zero
+    points.
     """
 
     name = "ov.Dequantize"
@@ -80,7 +79,7 @@ class Dequantize(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The shape of what is stored, in the destination type."""
+        """Infer the shape of ``stored``, in the destination type."""
         shape = shape_of(self.stored)
         for table in (self.scale, self.zero):
             if table is not None and broadcast(shape, shape_of(table)) != shape:

@@ -1,4 +1,4 @@
-"""Numbers that are drawn."""
+"""Random numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from compiler_layer.dialects.ov.types import Tensor, length_of, shape_of, tensor
 
 @irdl_op_definition
 class RandomUniform(OvOp):
-    """Numbers from ``low`` on and below ``high``, equally likely (opset8).
+    """Uniformly distributed numbers from ``low`` to below ``high`` (opset8).
 
-    They follow from ``global_seed`` and ``op_seed``; if both are 0 they are others each time.
+    ``global_seed`` and ``op_seed`` determine them; if both are 0, each run draws others.
     """
 
     name = "ov.RandomUniform"
@@ -28,10 +28,10 @@ class RandomUniform(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The shape that the operand says."""
+        """Infer the shape that the operand states."""
         for bound in (self.low, self.high):
             if any(d not in (1, -1) for d in shape_of(bound)):
-                raise ValueError(f"a bound of {list(shape_of(bound))}")
+                raise ValueError(f"a bound is not a scalar: {list(shape_of(bound))}")
         dims = ints_of(self.shape)
         if dims is None:
             return [tensor(self.output_type.data, unknown_dims(length_of(self.shape)))]

@@ -1,4 +1,4 @@
-"""Recurrent networks over whole sequences."""
+"""Recurrent networks over sequences."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 GATES = 4
-"""Of an LSTM, in this order: forget, input, candidate, output."""
+"""Gates of an LSTM, in this order: forget, input, candidate, output."""
 
 
 @irdl_op_definition
 class LSTMSequence(OvOp):
-    """A long short-term memory over [B, T, I], in one direction or both (opset5).
+    """Long short-term memory over [B, T, I], in one direction or both (opset5).
 
-    ``lengths`` [B] says how many steps of each sequence count: from its end on the output is 0, and
-    the last states are those of the last step that counts. The direction "reverse" begins there.
+    ``lengths`` [B] are the valid steps of each sequence: the output after them is 0, and the last
+    states are those of the last valid step. The direction "reverse" begins at that step.
     """
 
     name = "ov.LSTMSequence"
@@ -41,11 +41,11 @@ class LSTMSequence(OvOp):
 
     @property
     def directions(self) -> int:
-        """How often the sequence is read."""
+        """Number of directions in which the sequence is read."""
         return 2 if self.direction.data == "bidirectional" else 1
 
     def infer(self) -> list[Tensor]:
-        """[B, directions, T, H], and the last states, [B, directions, H]."""
+        """Infer [B, directions, T, H], and the last states, [B, directions, H]."""
         size, many = int_value(self.hidden_size), self.directions
         batch, steps, wide = self._shape(self.x, (-1, -1, -1))
         for state in (self.hidden, self.cell):
@@ -57,16 +57,16 @@ class LSTMSequence(OvOp):
         element = element_of(self.x)
         floats = (self.hidden, self.cell, self.weights, self.recurrence, self.biases)
         if any(element_of(each) != element for each in floats):
-            raise ValueError(f"operands that are not all {element}")
+            raise ValueError(f"the operands are not all {element}")
         state = tensor(element, (batch, many, size))
         return [tensor(element, (batch, many, steps, size)), state, state]
 
     def _shape(self, value: SSAValue, wanted: Shape) -> Shape:
-        """A shape, with what is known of it; -1 is any dimension."""
+        """Return an operand's shape completed by the expected one; -1 is any dimension."""
         found = shape_of(value)
         pairs = list(zip(found, wanted, strict=False))
         if len(found) != len(wanted) or any(a != b and -1 not in (a, b) for a, b in pairs):
-            raise ValueError(f"an operand of {list(found)}, not {list(wanted)}")
+            raise ValueError(f"an operand is {list(found)}, not {list(wanted)}")
         return tuple(_either(b, a) for a, b in pairs)
 
 

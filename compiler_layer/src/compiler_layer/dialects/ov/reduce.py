@@ -1,4 +1,4 @@
-"""Reductions over axes, and what is made of them: softmax, sums so far, normalisation."""
+"""Reductions over axes, and ops based on them: softmax, cumulative sum, normalization."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.types import (
 
 
 class Reduction(OvOp, ABC):
-    """Combines the elements along ``axes``, a constant."""
+    """Reduction of the elements along ``axes``, a constant."""
 
     x = operand_def(Tensor)
     axes = operand_def(Tensor)
@@ -28,18 +28,18 @@ class Reduction(OvOp, ABC):
     output = result_def(Tensor)
 
     def reduced_axes(self) -> list[int]:
-        """The axes, none negative.
+        """Return the axes, none negative.
 
         Raises:
-            ValueError: they are not known, or there are no such axes.
+            ValueError: the axes are not known, or do not exist.
         """
         axes = ints_of(self.axes)
         if axes is None:
-            raise ValueError("the axes are no constant")
+            raise ValueError("the axes are not a constant")
         return known_axes(axes, len(shape_of(self.x)))
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape with the axes 1, or gone."""
+        """Infer the operand's shape, with the axes set to 1 or removed."""
         axes = self.reduced_axes()
         shape = shape_of(self.x)
         if int_value(self.keep_dims):
@@ -100,14 +100,14 @@ class ReduceL2(Reduction):
 
 @irdl_op_definition
 class ReduceLogicalAnd(Reduction):
-    """Whether all are true."""
+    """Logical and of the elements."""
 
     name = "ov.ReduceLogicalAnd"
 
 
 @irdl_op_definition
 class ReduceLogicalOr(Reduction):
-    """Whether any is true."""
+    """Logical or of the elements."""
 
     name = "ov.ReduceLogicalOr"
 
@@ -122,7 +122,7 @@ class Softmax(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         known_axis(int_value(self.axis), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
@@ -137,14 +137,14 @@ class LogSoftmax(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         known_axis(int_value(self.axis), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 @irdl_op_definition
 class CumSum(OvOp):
-    """Sums of the elements up to each along an axis (opset3).
+    """Cumulative sum along an axis (opset3).
 
     ``exclusive`` leaves out the element itself, ``reverse`` begins at the end.
     """
@@ -157,7 +157,7 @@ class CumSum(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         axis = int_of(self.axis)
         if axis is not None:
             known_axis(axis, len(shape_of(self.x)))
@@ -166,10 +166,10 @@ class CumSum(OvOp):
 
 @irdl_op_definition
 class MVN(OvOp):
-    """(x - mean) / sqrt(variance + eps) over axes: layer normalisation (opset6).
+    """(x - mean) / sqrt(variance + eps) over axes: layer normalization (opset6).
 
-    ``eps_mode`` says whether eps stands inside or outside of the root; without
-    ``normalize_variance`` only the mean is taken away.
+    ``eps_mode`` states whether eps is inside or outside of the root; without
+    ``normalize_variance`` only the mean is subtracted.
     """
 
     name = "ov.MVN"
@@ -181,7 +181,7 @@ class MVN(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         known_axes(ints_of(self.axes) or (), len(shape_of(self.x)))
         return [tensor(element_of(self.x), shape_of(self.x))]
 
@@ -190,8 +190,8 @@ class MVN(OvOp):
 class GroupNormalization(OvOp):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias (opset12).
 
-    x [B, C, …]; mean and variance are those of ``num_groups`` groups of channels that follow one
-    another, with all that is behind these; scale and bias [C].
+    x is [B, C, …]; mean and variance are computed over each of ``num_groups`` groups of
+    consecutive channels, and all dimensions after them; scale and bias are [C].
     """
 
     name = "ov.GroupNormalization"
@@ -203,20 +203,20 @@ class GroupNormalization(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         shape, groups = shape_of(self.x), int_value(self.num_groups)
         if len(shape) < len("BC"):
-            raise ValueError(f"an operand of {list(shape)}")
+            raise ValueError(f"the operand {list(shape)} has no channels")
         channels = shape[1]
         if groups < 1 or (channels >= 0 and channels % groups):
-            raise ValueError(f"{groups} groups of {channels} channels")
+            raise ValueError(f"{channels} channels are not a multiple of {groups} groups")
         for each in (self.scale, self.bias):
             if len(shape_of(each)) != 1 or (
                 -1 not in (*shape_of(each), channels) and (shape_of(each)[0] != channels)
             ):
-                raise ValueError(f"{list(shape_of(each))} for {channels} channels")
+                raise ValueError(f"{list(shape_of(each))} does not fit {channels} channels")
         return [tensor(element_of(self.x), shape)]
 
 
 ALONG_AXES = Reduction | CumSum | MVN
-"""Ops whose second operand tells along which axes they compute."""
+"""Ops whose second operand is the list of reduced axes, or the axis."""

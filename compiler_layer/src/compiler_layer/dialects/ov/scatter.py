@@ -22,7 +22,7 @@ class ScatterUpdate(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The type of the data."""
+        """Infer the type of the data."""
         return [tensor(element_of(self.data), shape_of(self.data))]
 
 
@@ -30,8 +30,8 @@ class ScatterUpdate(OvOp):
 class ScatterElementsUpdate(OvOp):
     """``data`` with one element replaced for each element of ``indices`` (opset12).
 
-    ``reduction`` other than "none" joins updates of one element; ``use_init_val`` says whether the
-    element's own value takes part.
+    ``reduction`` other than "none" combines the updates of one element; ``use_init_val`` states
+    whether the element's own value takes part.
     """
 
     name = "ov.ScatterElementsUpdate"
@@ -44,11 +44,11 @@ class ScatterElementsUpdate(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The type of the data."""
+        """Infer the type of the data."""
         indices, updates = shape_of(self.indices), shape_of(self.updates)
         pairs = zip(indices, updates, strict=False)
         if len(indices) != len(updates) or any(a != b and -1 not in (a, b) for a, b in pairs):
-            raise ValueError("indices and updates of different shapes")
+            raise ValueError("indices and updates differ in shape")
         axis = int_of(self.axis)
         if axis is not None:
             known_axis(axis, len(shape_of(self.data)))
@@ -57,9 +57,9 @@ class ScatterElementsUpdate(OvOp):
 
 @irdl_op_definition
 class ScatterNDUpdate(OvOp):
-    """``data`` with the slices at tuples of indices replaced by ``updates`` (opset15).
+    """``data`` with the slices at index tuples replaced by ``updates`` (opset15).
 
-    ``reduction`` other than "none" joins the updates with what is there.
+    ``reduction`` other than "none" combines the updates with the existing values.
     """
 
     name = "ov.ScatterNDUpdate"
@@ -70,5 +70,5 @@ class ScatterNDUpdate(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The type of the data."""
+        """Infer the type of the data."""
         return [tensor(element_of(self.data), shape_of(self.data))]

@@ -1,4 +1,4 @@
-"""Ops that give tensors other shapes, and those that compute with shapes."""
+"""Ops that change shapes, and ops that compute with shapes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from compiler_layer.elements import RAW_FLOATS, convert_values
 
 @irdl_op_definition
 class ShapeOf(OvOp):
-    """The operand's shape, a vector of i64 or i32 (opset3)."""
+    """Shape of the operand, a vector of i64 or i32 (opset3)."""
 
     name = "ov.ShapeOf"
     x = operand_def(Tensor)
@@ -42,13 +42,13 @@ class ShapeOf(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """One integer per dimension."""
+        """Infer one integer per dimension."""
         return [tensor(self.output_type.data, (len(shape_of(self.x)),))]
 
 
 @irdl_op_definition
 class Reshape(OvOp):
-    """The same elements in another shape; in the pattern -1 is what is left, 0 may mean "keep"."""
+    """Change of the shape; in the pattern -1 is inferred, and 0 may keep a dimension."""
 
     name = "ov.Reshape"
     x = operand_def(Tensor)
@@ -57,7 +57,7 @@ class Reshape(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The pattern, completed."""
+        """Infer the completed pattern."""
         pattern = ints_of(self.pattern)
         if pattern is None:
             return [tensor(element_of(self.x), unknown_dims(length_of(self.pattern)))]
@@ -68,7 +68,7 @@ class Reshape(OvOp):
         return [tensor(element_of(self.x), tuple(dims))]
 
     def completed(self, pattern: Sequence[int], source: Shape) -> list[int]:
-        """The pattern with what it keeps of a shape, and with what is left where that is known.
+        """Return the pattern with kept dimensions, and with the inferred one if it is known.
 
         Raises:
             ValueError: the elements do not fit the pattern.
@@ -78,9 +78,9 @@ class Reshape(OvOp):
         if any(i >= len(source) for i in kept):
             raise ValueError(f"{pattern} keeps a dimension that {list(source)} does not have")
         if pattern.count(-1) > 1:
-            raise ValueError(f"{pattern} leaves more than one dimension open")
+            raise ValueError(f"{pattern} has more than one -1")
         dims = [source[i] if i in kept else d for i, d in enumerate(pattern)]
-        # What is kept is on both sides: it may be unknown, or 0.
+        # Kept dimensions are on both sides: they may be unknown, or 0.
         shared = [d for i, d in enumerate(source) if i not in kept]
         if -1 in pattern and (is_static(shared) or 0 in shared):
             made = math.prod(d for i, d in enumerate(pattern) if d != -1 and i not in kept)
@@ -92,7 +92,7 @@ class Reshape(OvOp):
 
 @irdl_op_definition
 class Transpose(OvOp):
-    """Dimensions in another order."""
+    """Permutation of the dimensions."""
 
     name = "ov.Transpose"
     x = operand_def(Tensor)
@@ -100,29 +100,29 @@ class Transpose(OvOp):
     output = result_def(Tensor)
 
     def permutation(self) -> list[int]:
-        """The order; an empty one reverses.
+        """Return the order; an empty operand reverses the dimensions.
 
         Raises:
-            ValueError: it is not known, or no permutation.
+            ValueError: the order is not known, or not a permutation.
         """
         rank = len(shape_of(self.x))
         order = ints_of(self.order)
         if order is None:
-            raise ValueError("the order is no constant")
+            raise ValueError("the order is not a constant")
         order = order or list(reversed(range(rank)))
         if sorted(order) != list(range(rank)):
-            raise ValueError(f"{order} is no permutation of {rank} dimensions")
+            raise ValueError(f"{order} is not a permutation of {rank} dimensions")
         return order
 
     def infer(self) -> list[Tensor]:
-        """The operand's dimensions in that order."""
+        """Infer the operand's dimensions in that order."""
         shape = shape_of(self.x)
         return [tensor(element_of(self.x), tuple(shape[i] for i in self.permutation()))]
 
 
 @irdl_op_definition
 class Unsqueeze(OvOp):
-    """Inserts dimensions of 1 at ``axes`` of the result."""
+    """Insertion of dimensions of 1 at ``axes`` of the result."""
 
     name = "ov.Unsqueeze"
     x = operand_def(Tensor)
@@ -130,10 +130,10 @@ class Unsqueeze(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape with ones at the axes."""
+        """Infer the operand's shape with ones at the axes."""
         axes = ints_of(self.axes)
         if axes is None:
-            raise ValueError("the axes are no constant")
+            raise ValueError("the axes are not a constant")
         rank = len(shape_of(self.x)) + len(axes)
         inserted = known_axes(axes, rank)
         rest = iter(shape_of(self.x))
@@ -143,7 +143,7 @@ class Unsqueeze(OvOp):
 
 @irdl_op_definition
 class Squeeze(OvOp):
-    """Removes dimensions of 1: those at ``axes``, or all; a longer one at an axis stays."""
+    """Removal of dimensions of 1: at ``axes``, or all; a longer one at an axis stays."""
 
     name = "ov.Squeeze"
     x = operand_def(Tensor)
@@ -151,9 +151,9 @@ class Squeeze(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape without them."""
+        """Infer the operand's shape without the removed dimensions."""
         shape = shape_of(self.x)
-        # A dynamic dimension at an axis is taken for 1, as OpenVINO does.
+        # A dynamic dimension at an axis counts as 1, as in OpenVINO.
         removed = [i for i in self._removed(shape) if shape[i] in (1, -1)]
         kept = tuple(d for i, d in enumerate(shape) if i not in removed)
         return [tensor(element_of(self.x), kept)]
@@ -161,17 +161,17 @@ class Squeeze(OvOp):
     def _removed(self, shape: Shape) -> list[int]:
         if self.axes is None:
             if not is_static(shape):
-                raise ValueError("which dimensions are 1 is not known")
+                raise ValueError("no axes, and the dimensions of 1 are not known")
             return [i for i, d in enumerate(shape) if d == 1]
         axes = ints_of(self.axes)
         if axes is None:
-            raise ValueError("the axes are no constant")
+            raise ValueError("the axes are not a constant")
         return known_axes(axes, len(shape))
 
 
 @irdl_op_definition
 class Broadcast(OvOp):
-    """Repeats elements to reach a shape; in mode bidirectional either side may grow."""
+    """Repetition of elements to a target shape; in mode bidirectional either side may grow."""
 
     name = "ov.Broadcast"
     x = operand_def(Tensor)
@@ -180,14 +180,14 @@ class Broadcast(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The target shape."""
+        """Infer the target shape."""
         target = ints_of(self.target_shape)
         source = shape_of(self.x)
         if target is None:
             unknown = unknown_dims(length_of(self.target_shape))
             return [tensor(element_of(self.x), broadcast(source, unknown))]
         if min(target, default=0) < 0:
-            raise ValueError(f"a target shape of {target}")
+            raise ValueError(f"the target shape {target} has a negative dimension")
         if self.mode.data == "bidirectional":
             return [tensor(element_of(self.x), broadcast(source, tuple(target)))]
         if is_static(source) and broadcast(source, tuple(target)) != tuple(target):
@@ -197,7 +197,7 @@ class Broadcast(OvOp):
 
 @irdl_op_definition
 class Range(OvOp):
-    """start, start + step … below stop (opset4)."""
+    """Sequence start, start + step … below stop (opset4)."""
 
     name = "ov.Range"
     start = operand_def(Tensor)
@@ -207,27 +207,27 @@ class Range(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """A vector whose length follows from the values."""
+        """Infer a vector whose length follows from the values."""
         bounds = [self._number(v) for v in (self.start, self.stop, self.step)]
         known = [bound for bound in bounds if bound is not None]
         if len(known) < len(bounds):
             return [tensor(self.output_type.data, (-1,))]
         start, stop, step = known
         if step == 0 or not all(map(math.isfinite, known)):
-            raise ValueError(f"from {start} to {stop} in steps of {step}")
-        # Integers are divided exactly, however large they are.
+            raise ValueError(f"no range from {start} to {stop} in steps of {step}")
+        # Integer division is exact for integers of any size.
         whole = all(isinstance(bound, int) for bound in known)
         steps = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
         return [tensor(self.output_type.data, (max(0, int(steps)),))]
 
     @staticmethod
     def _number(value: SSAValue) -> float | None:
-        """The only element of a constant, or None if it is not known."""
+        """Return the only element of a constant, or None if it is not known."""
         values = values_of(value)
         if values is None:
             return None
         if values.size != 1:
-            raise ValueError(f"{values.size} numbers where one is needed")
+            raise ValueError(f"expected one number, got {values.size}")
         element = element_of(value)
         wide = convert_values(values, element, "f32") if element in RAW_FLOATS else values
         return wide.reshape(-1)[0].item()

@@ -1,4 +1,4 @@
-"""Ops that join tensors and cut them."""
+"""Ops that concatenate tensors, and ops that cut them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from compiler_layer.dialects.ov.types import (
 
 @irdl_op_definition
 class Concat(OvOp):
-    """Operands one after the other along an axis."""
+    """Concatenation of the operands along an axis."""
 
     name = "ov.Concat"
     parts = var_operand_def(Tensor)
@@ -42,21 +42,21 @@ class Concat(OvOp):
     output = result_def(Tensor)
 
     def known_axis(self) -> int:
-        """The axis, not negative.
+        """Return the axis, not negative.
 
         Raises:
-            ValueError: there is no such axis.
+            ValueError: the axis does not exist.
         """
         return known_axis(int_value(self.axis), len(shape_of(self.parts[0])))
 
     def infer(self) -> list[Tensor]:
-        """The first operand's shape with the axis summed."""
+        """Infer the first operand's shape with the axis summed."""
         axis = self.known_axis()
         shapes = [shape_of(part) for part in self.parts]
         if len({element_of(part) for part in self.parts}) > 1:
-            raise ValueError("operands of different element types")
+            raise ValueError("the operands differ in element type")
         if len({len(shape) for shape in shapes}) > 1:
-            raise ValueError(f"operands of shapes {shapes}")
+            raise ValueError(f"operand shapes {shapes} differ in rank")
         dims = [self._join(shapes, i) for i in range(len(shapes[0]))]
         along = [shape[axis] for shape in shapes]
         dims[axis] = -1 if -1 in along else sum(along)
@@ -65,7 +65,7 @@ class Concat(OvOp):
     def _join(self, shapes: Sequence[Shape], i: int) -> int:
         known = {shape[i] for shape in shapes} - {-1}
         if i != self.known_axis() and len(known) > 1:
-            raise ValueError(f"operands of shapes {list(shapes)}")
+            raise ValueError(f"operand shapes {list(shapes)} do not fit")
         return known.pop() if len(known) == 1 else -1
 
 
@@ -82,7 +82,7 @@ class Slice(OvOp):
     output = result_def(Tensor)
 
     def slices(self) -> list[slice] | None:
-        """What is taken of each dimension, or None if it is not known."""
+        """Return the slice of each dimension, or None if one is not known."""
         cuts = self._cuts()
         if cuts is None:
             return None
@@ -90,9 +90,9 @@ class Slice(OvOp):
         return known if len(known) == len(cuts) else None
 
     def _cuts(self) -> list[slice | None] | None:
-        """What is taken of each dimension, None where that depends on an unknown length.
+        """Return the slice of each dimension; None for one that depends on an unknown length.
 
-        None altogether if the bounds are not known.
+        Return None if the bounds are not known.
         """
         shape = shape_of(self.x)
         start, stop, step = ints_of(self.start), ints_of(self.stop), ints_of(self.step)
@@ -105,7 +105,7 @@ class Slice(OvOp):
         return result
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape, cut."""
+        """Infer the shape of the slice."""
         cuts = self._cuts()
         shape = shape_of(self.x)
         if cuts is None:
@@ -121,17 +121,17 @@ class Slice(OvOp):
 
 
 def _within(length: int, start: int, stop: int, step: int) -> slice | None:
-    """What bounds take of so many elements; None if the length is not known."""
+    """Return the slice of ``length`` elements, or None if the length is not known."""
     if length < 0:
         return None
     taken = slice(*slice(start, stop, step).indices(length))
-    # Going backwards, a stop before the first element means "to the very first".
+    # Backwards, a stop before the first element means "up to and including the first".
     return slice(taken.start, None, step) if step < 0 and stop < -length else taken
 
 
 @irdl_op_definition
 class Roll(OvOp):
-    """Elements moved along axes, what leaves at an end coming in at the other (opset7)."""
+    """Rotation of elements along axes: those shifted out at one end enter at the other (opset7)."""
 
     name = "ov.Roll"
     x = operand_def(Tensor)
@@ -140,12 +140,12 @@ class Roll(OvOp):
     output = result_def(Tensor)
 
     def shifts(self) -> dict[int, int] | None:
-        """By how much each axis that moves does, to the right; None if that is not known.
+        """Return the shift of each shifted axis, to the right; None if it is not known.
 
-        A single number is that of all axes; those of an axis that is named twice add up.
+        A single number applies to all axes; shifts of an axis that is named twice add up.
 
         Raises:
-            ValueError: there is no such axis, or not a number for each.
+            ValueError: an axis does not exist, or the numbers of shifts and axes differ.
         """
         shift, axes = ints_of(self.shift), ints_of(self.axes)
         if shift is None or axes is None:
@@ -158,40 +158,40 @@ class Roll(OvOp):
         return total
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         self.shifts()
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 _MAX_PARTS = 1 << 16
-"""Into more parts nothing is cut."""
+"""Maximum number of parts of a split."""
 
 
 class _Splitting(OvOp, ABC):
-    """Cuts the operand into several along an axis."""
+    """Split of the operand into several parts along an axis."""
 
     outputs = var_result_def(Tensor)
 
     def known_axis(self) -> int:
-        """The axis, not negative.
+        """Return the axis, not negative.
 
         Raises:
-            ValueError: it is not known, or there is no such axis.
+            ValueError: the axis is not known, or does not exist.
         """
         axis = int_of(self.operands[1])
         if axis is None:
-            raise ValueError("the axis is no constant")
+            raise ValueError("the axis is not a constant")
         return known_axis(axis, len(shape_of(self.operands[0])))
 
     @classmethod
     def make(
         cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
     ) -> Self:
-        """Build with inferred result types; see ``OvOp.make``."""
+        """Build an op with inferred result types; see ``OvOp.make``."""
         flat = [operand for operand in operands if isinstance(operand, SSAValue)]
         count = cls._count(flat, properties)
         if not 1 <= count <= _MAX_PARTS:
-            raise ValueError(f"{count} parts")
+            raise ValueError(f"a split into {count} parts is not supported")
         unknown = [tensor("f32", ())] * count
         op = cls(operands=flat, properties=properties, result_types=[unknown])
         op.refresh_types()
@@ -200,12 +200,12 @@ class _Splitting(OvOp, ABC):
     @classmethod
     @abstractmethod
     def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        """How many parts there will be."""
+        """Return the number of parts."""
 
 
 @irdl_op_definition
 class Split(_Splitting):
-    """Equal parts along ``axis``."""
+    """Split into equal parts along ``axis``."""
 
     name = "ov.Split"
     x = operand_def(Tensor)
@@ -218,18 +218,18 @@ class Split(_Splitting):
         return int_value(properties["num_splits"])
 
     def infer(self) -> list[Tensor]:
-        """The axis divided by the number of parts."""
+        """Infer the axis divided by the number of parts."""
         axis, count = self.known_axis(), int_value(self.num_splits)
         dims = list(shape_of(self.x))
         if dims[axis] % count and dims[axis] >= 0:
-            raise ValueError(f"{dims[axis]} elements in {count} equal parts")
+            raise ValueError(f"{dims[axis]} elements do not split into {count} equal parts")
         dims[axis] = -1 if dims[axis] < 0 else dims[axis] // count
         return [tensor(element_of(self.x), tuple(dims))] * count
 
 
 @irdl_op_definition
 class VariadicSplit(_Splitting):
-    """Parts of given lengths along ``axis``; one length of -1 is what is left."""
+    """Split into parts of given lengths along ``axis``; one length of -1 is inferred."""
 
     name = "ov.VariadicSplit"
     x = operand_def(Tensor)
@@ -242,7 +242,7 @@ class VariadicSplit(_Splitting):
         return length_of(operands[2])
 
     def part_lengths(self) -> list[int]:
-        """The lengths, completed where the operand's length is known; -1 where they are not known.
+        """Return the lengths, -1 for unknown ones; the inferred one needs the operand's length.
 
         Raises:
             ValueError: the axis is not known, or the lengths do not fit the operand.
@@ -252,15 +252,15 @@ class VariadicSplit(_Splitting):
             return [-1] * length_of(self.lengths)
         rest = whole - sum(n for n in lengths if n >= 0)
         if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
-            raise ValueError(f"parts of {lengths}")
+            raise ValueError(f"{lengths} are not lengths of parts")
         if whole >= 0 and (rest < 0 or (rest > 0 and -1 not in lengths)):
-            raise ValueError(f"parts of {lengths} of {whole} elements")
+            raise ValueError(f"parts of {lengths} do not fit {whole} elements")
         if -1 in lengths and whole >= 0:
             lengths[lengths.index(-1)] = rest
         return lengths
 
     def infer(self) -> list[Tensor]:
-        """The operand's shape with each length."""
+        """Infer the operand's shape with each length."""
         lengths, axis = self.part_lengths(), self.known_axis()
         shape = shape_of(self.x)
         return [

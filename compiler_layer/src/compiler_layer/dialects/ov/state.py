@@ -1,4 +1,4 @@
-"""Variables, which make a model stateful."""
+"""Ops on variables, the state of a model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor, tensor_type
 
 KEPT = "npuc.keeps_type"
-"""The attribute of a ReadValue or Assign whose variable keeps its element type."""
+"""Attribute of a ReadValue or Assign whose variable keeps its element type."""
 
 
 @irdl_op_definition
 class ReadValue(OvOp):
-    """The variable's value from the inference before; after a reset, ``init`` or zeros (opset6).
+    """Value of a variable from the previous inference; after a reset, ``init`` or zeros (opset6).
 
-    Its type is the variable's, which may be wider than that of ``init``: a cache starts with no
+    The type is the variable's, which may be wider than that of ``init``: a cache starts with no
     rows and grows.
     """
 
@@ -26,13 +26,13 @@ class ReadValue(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The type that it was made with."""
+        """Return the type that the op was created with."""
         return [tensor_type(self.output)]
 
 
 @irdl_op_definition
 class Assign(OvOp):
-    """Sets the variable for the next inference (opset6); the result is the value itself."""
+    """Assignment to a variable for the next inference (opset6); the result is the value itself."""
 
     name = "ov.Assign"
     value = operand_def(Tensor)
@@ -40,10 +40,10 @@ class Assign(OvOp):
     output = result_def(Tensor)
 
     def infer(self) -> list[Tensor]:
-        """The operand's type."""
+        """Infer the operand's type."""
         return [tensor(element_of(self.value), shape_of(self.value))]
 
 
 def keep_type(op: ReadValue | Assign) -> None:
-    """Keep a variable in f32, whatever type activations get; it is converted where it is used."""
+    """Keep a variable in f32 even if activations are narrowed; its uses convert it."""
     op.attributes[KEPT] = UnitAttr()

@@ -1,4 +1,4 @@
-"""Cuts as Python writes them."""
+"""Slicing with Python's syntax."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of
 
 @irdl_op_definition
 class StridedSlice(OvOp):
-    """A cut as Python writes it: ``x[a:b:c, None, ...]``, by masks (opset1).
+    """Python slice ``x[a:b:c, None, ...]``, encoded by masks (opset1).
 
-    A 1 in ``begin_mask`` or ``end_mask`` means that there is no bound, in ``new_axis_mask`` that a
-    dimension of 1 is inserted, in ``shrink_axis_mask`` that one index is taken and the dimension
-    goes, in ``ellipsis_mask`` that all dimensions that are not mentioned stand here.
+    A 1 in ``begin_mask`` or ``end_mask`` means no bound; in ``new_axis_mask``, an inserted
+    dimension of 1; in ``shrink_axis_mask``, a single index that removes the dimension; in
+    ``ellipsis_mask``, all dimensions without an entry.
     """
 
     name = "ov.StridedSlice"
@@ -37,7 +37,7 @@ class StridedSlice(OvOp):
     def index(
         self, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None
     ) -> list[slice | int | EllipsisType | None]:
-        """What numpy would be indexed with."""
+        """Return the equivalent numpy index."""
         masks = (
             self.begin_mask,
             self.end_mask,
@@ -65,24 +65,24 @@ class StridedSlice(OvOp):
         return slice(begin, end, taken.step)
 
     def infer(self) -> list[Tensor]:
-        """What numpy says of an array of that shape."""
+        """Infer the shape of the equivalent numpy array."""
         begin, end = ints_of(self.begin), ints_of(self.end)
         strides = ints_of(self.strides) if self.strides is not None else None
         if begin is None or end is None or (self.strides is not None and strides is None):
-            raise ValueError("the bounds are no constants")
+            raise ValueError("the bounds are not constants")
         index = self.index(begin, end, strides)
         return [tensor(element_of(self.x), _indexed(shape_of(self.x), index))]
 
 
 def _indexed(shape: Shape, index: Sequence[slice | int | EllipsisType | None]) -> Shape:
-    """The shape of an array indexed with slices, numbers, new axes and an ellipsis.
+    """Return the shape of an array indexed with slices, numbers, new axes and an ellipsis.
 
     Raises:
-        ValueError: there are more of them than dimensions, or a number is beyond the end.
+        ValueError: the index has more entries than dimensions, or a number out of range.
     """
     rest = len(shape) - sum(isinstance(entry, slice | int) for entry in index)
     if rest < 0 or index.count(...) > 1:
-        raise ValueError(f"{len(index)} indices of {list(shape)}")
+        raise ValueError(f"{len(index)} indices do not fit {list(shape)}")
     whole = list(index) if ... in index else [*index, ...]
     at = whole.index(...)
     left = iter(shape)
@@ -93,12 +93,12 @@ def _indexed(shape: Shape, index: Sequence[slice | int | EllipsisType | None]) -
         elif isinstance(entry, int):
             length = next(left)
             if length >= 0 and not -length <= entry < length:
-                raise ValueError(f"index {entry} of {length} elements")
+                raise ValueError(f"index {entry} is out of range for {length} elements")
         else:
             dims.append(1)
     return tuple(dims)
 
 
 def _cut(length: int, taken: slice) -> int:
-    """How many of so many elements a slice takes; -1 if their number is not known."""
+    """Return the number of elements that a slice selects; -1 if the length is not known."""
     return len(range(length)[taken]) if length >= 0 else -1

@@ -1,4 +1,4 @@
-"""Transposed convolutions: what a convolution makes of few places, these make many of."""
+"""Transposed convolutions, which upsample as convolutions downsample."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of
 
 
 class ScatteredProducts(FilterOp, ABC):
-    """Each element of [B, C, …] times a filter, added up ``strides`` apart.
+    """Transposed convolution of [B, C, …]: each element times a filter, summed ``strides`` apart.
 
-    ``pads_begin`` and ``pads_end`` are cut off the result, ``output_padding`` is added at its end;
-    what is added there has no products of its own beyond those that reach it. ``filter_shape`` is
-    [C, O, …]: for each channel that goes in, what it adds to each that comes out.
+    ``pads_begin`` and ``pads_end`` crop the result; ``output_padding`` extends its end, with
+    elements that only receive contributions of filters that overlap them. ``filter_shape`` is
+    [C, O, …]: C input channels, each of which contributes to O output channels.
     """
 
     output_padding = prop_def(DenseArrayBase.constr(i64))
 
     def infer(self) -> list[Tensor]:
-        """[B, C, *S] and [C, O, *K] -> [B, O, *positions]."""
+        """Infer [B, O, *positions] from [B, C, *S] and [C, O, *K]."""
         if self.auto_pad.data != "explicit":
-            raise ValueError(f"padding by {self.auto_pad.data!r} is not understood")
+            raise ValueError(f"padding by {self.auto_pad.data!r} is not supported; use 'explicit'")
         x, filters = shape_of(self.x), self.checked_filters(0)
         rank = len(x) - SPATIAL
         added = self.output_padding.get_values()
         if added and (len(added) != rank or min(added) < 0):
-            raise ValueError(f"output padding of {list(added)} for {rank} axes")
+            raise ValueError(f"{list(added)} is not output padding for {rank} axes")
         places = [
             self._positions(x[SPATIAL + axis], filters[SPATIAL + axis], axis)
             for axis in range(rank)
@@ -37,7 +37,7 @@ class ScatteredProducts(FilterOp, ABC):
         return [tensor(element_of(self.x), (x[0], filters[1], *places))]
 
     def added(self, axis: int) -> int:
-        """Elements that are added at the end of a spatial axis."""
+        """Return the number of elements added at the end of a spatial axis."""
         values = self.output_padding.get_values()
         return values[axis] if values else 0
 
@@ -48,7 +48,7 @@ class ScatteredProducts(FilterOp, ABC):
         found = (size - 1) * self.strides.get_values()[axis] + self.reach(kernel, axis) - cut
         found += self.added(axis)
         if found < 1:
-            raise ValueError(f"a filter of {kernel} over {size} elements leaves nothing")
+            raise ValueError(f"a filter of {kernel} over {size} elements results in no elements")
         return found
 
 
@@ -59,16 +59,16 @@ class ConvolutionBackpropData(ScatteredProducts):
     name = "ov.ConvolutionBackpropData"
 
     def filter_shape(self) -> Shape:
-        """That of the operand."""
+        """Return the shape of the operand."""
         return shape_of(self.filters)
 
 
 @irdl_op_definition
 class GroupConvolutionBackpropData(ScatteredProducts):
-    """The same for each group of channels alone, with filters [G, C / G, O / G, …] (opset1)."""
+    """Transposed convolution within each group, with filters [G, C / G, O / G, …] (opset1)."""
 
     name = "ov.GroupConvolutionBackpropData"
 
     def filter_shape(self) -> Shape:
-        """That of the groups together."""
+        """Return the shape of the groups' joined filters."""
         return self.joined_groups(0)

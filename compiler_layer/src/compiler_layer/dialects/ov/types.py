@@ -43,23 +43,23 @@ ELEMENTS: dict[str, Attribute] = {
     "u4": IntegerType(4, Signedness.UNSIGNED),
     "boolean": IntegerType(1),
 }
-"""The IR's element types by OpenVINO's names, those of ``compiler_layer.elements``."""
+"""IR types by OpenVINO's names, the same as in ``compiler_layer.elements``."""
 
 _NAMES = {element: name for name, element in ELEMENTS.items()}
 
 MAX_RANK = 32
-"""No tensor has more dimensions."""
+"""Maximum number of dimensions of a tensor."""
 
 MAX_ELEMENTS = 1 << 40
-"""No tensor has more elements."""
+"""Maximum number of elements of a tensor."""
 
 
 @cache
 def tensor(element: str, shape: Shape) -> Tensor:
-    """Give the tensor type of an element type by name and a shape.
+    """Return the tensor type of an element type by name and a shape.
 
     Raises:
-        ValueError: there is no such element type, or no tensor can have that shape.
+        ValueError: the element type does not exist, or the shape is not valid.
     """
     if element not in ELEMENTS:
         raise ValueError(f"unknown element type {element}")
@@ -68,87 +68,87 @@ def tensor(element: str, shape: Shape) -> Tensor:
 
 
 def check_shape(shape: Shape) -> None:
-    """Refuse shapes that no tensor has.
+    """Reject shapes that no tensor has.
 
     Raises:
-        ValueError: there are too many dimensions or elements, or a dimension is negative, not -1.
+        ValueError: too many dimensions or elements, or a negative dimension other than -1.
     """
     if len(shape) > MAX_RANK:
-        raise ValueError(f"a shape of {len(shape)} dimensions")
+        raise ValueError(f"a shape of {len(shape)} dimensions has too many")
     if min(shape, default=0) < -1 or math.prod(max(d, 1) for d in shape) > MAX_ELEMENTS:
-        raise ValueError(f"a shape of {list(shape)}")
+        raise ValueError(f"{list(shape)} is not a valid shape")
 
 
 def unknown_dims(rank: int) -> Shape:
-    """Give a shape of which only the number of dimensions is known.
+    """Return a shape of known rank with unknown dimensions.
 
     Raises:
-        ValueError: not even that is known, or there are too many.
+        ValueError: the rank is not known (negative), or too large.
     """
     if not 0 <= rank <= MAX_RANK:
-        raise ValueError("a shape of unknown rank" if rank < 0 else f"a shape of {rank} dimensions")
+        raise ValueError("unknown rank" if rank < 0 else f"a shape of {rank} dimensions")
     return (-1,) * rank
 
 
 def known_axis(axis: int, rank: int) -> int:
-    """Give an axis that is not negative.
+    """Return an axis as a number that is not negative.
 
     Raises:
-        ValueError: there is no such axis.
+        ValueError: the axis does not exist.
     """
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} of {rank} dimensions")
+        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
     return axis % rank
 
 
 def known_axes(axes: Sequence[int], rank: int) -> list[int]:
-    """Give axes that are not negative.
+    """Return axes as numbers that are not negative.
 
     Raises:
-        ValueError: there is no such axis, or one comes twice.
+        ValueError: an axis does not exist, or is named twice.
     """
     if len(axes) > rank:
-        raise ValueError(f"{len(axes)} axes of {rank} dimensions")
+        raise ValueError(f"{len(axes)} axes for {rank} dimensions")
     known = [known_axis(axis, rank) for axis in axes]
     if len(set(known)) < len(known):
-        raise ValueError(f"an axis comes twice in {list(axes)}")
+        raise ValueError(f"an axis occurs twice in {list(axes)}")
     return known
 
 
 def length_of(value: SSAValue) -> int:
-    """Give how many elements a vector has; -1 if it is not known.
+    """Return the length of a vector; -1 if it is not known.
 
     Raises:
-        ValueError: it is no vector.
+        ValueError: the value is not a vector.
     """
     shape = shape_of(value)
     if len(shape) != 1:
-        raise ValueError(f"a tensor of {len(shape)} dimensions where a vector is needed")
+        raise ValueError(f"expected a vector, got a tensor of {len(shape)} dimensions")
     return shape[0]
 
 
 def tensor_type(value: SSAValue) -> Tensor:
-    """Give the type of a value of the graph; every one is a ranked tensor."""
+    """Return the type of a value; every value of a graph is a ranked tensor."""
     return cast(Tensor, value.type)
 
 
 def shape_of(value: SSAValue) -> Shape:
-    """Give the shape of a value, -1 where it is dynamic."""
+    """Return the shape of a value, -1 for dynamic dimensions."""
     return tuple(-1 if d == DYNAMIC_INDEX else d for d in tensor_type(value).get_shape())
 
 
 def element_of(value: SSAValue) -> str:
-    """Give the name of a value's element type."""
+    """Return the name of a value's element type."""
     return _NAMES[tensor_type(value).element_type]
 
 
 def is_static(shape: Sequence[int]) -> bool:
-    """Tell whether no dimension is dynamic."""
+    """Return whether no dimension is dynamic."""
     return all(d >= 0 for d in shape)
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """Join shapes as numpy does; a dynamic dimension yields to one that is known and not 1.
+    """Broadcast shapes as numpy does; a dynamic dimension yields to a known one other than 1.
 
     Raises:
         ValueError: two known dimensions differ and neither is 1.
@@ -159,7 +159,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def same_dims(*shapes: Shape) -> Shape:
-    """Join what is known of one and the same shape.
+    """Merge the known dimensions of equal shapes.
 
     Raises:
         ValueError: the ranks or two known dimensions differ.

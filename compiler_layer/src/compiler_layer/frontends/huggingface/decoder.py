@@ -1,6 +1,6 @@
-"""What a decoder-only language model consists of, whatever its family calls the parts.
+"""Description of a decoder-only language model, independent of its family's names.
 
-A family describes its models in these terms (``families``), the blocks write them as a graph
+A family describes its models in these terms (``families``); the blocks write them as a graph
 (``blocks``).
 """
 
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class NormKind(Enum):
-    """How rows are normalised."""
+    """Kind of normalization."""
 
     RMS = "RMSNorm"
     LAYER = "LayerNorm"
@@ -19,12 +19,12 @@ class NormKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """A normalisation over channels, with learned weights."""
+    """Normalization over channels, with learned weights."""
 
     kind: NormKind
     epsilon: float
     offset: float = 0.0
-    """What is added to the stored weights: Gemma's are those of 1 + w."""
+    """Addend of the stored weights: Gemma stores w for 1 + w."""
     bias: bool = False
 
 
@@ -35,20 +35,20 @@ class Rotary:
     frequencies: tuple[float, ...]
     """Radians per position, f32, for each pair of channels."""
     factor: float = 1.0
-    """What cosines and sines are multiplied with."""
+    """Factor of cosines and sines."""
     long: tuple[float, ...] = ()
-    """The frequencies in place of the others where a text is longer than ``context``; if any."""
+    """Frequencies for texts longer than ``context``; empty if the others always apply."""
     context: int = 0
-    """Tokens that the others are for."""
+    """Maximum number of tokens that ``frequencies`` apply to."""
 
     @property
     def width(self) -> int:
-        """Channels that are rotated."""
+        """Number of rotated channels."""
         return 2 * len(self.frequencies)
 
 
 class Fusion(Enum):
-    """How a checkpoint stores the projections to queries, keys and values."""
+    """Storage of the projections to queries, keys and values in a checkpoint."""
 
     NONE = "three matrices"
     WHOLE = "one: all queries, all keys, all values"
@@ -63,21 +63,21 @@ class Attention:
     key_heads: int
     head_dim: int
     scale: float
-    """What scores are multiplied with."""
+    """Factor of the scores."""
     fusion: Fusion = Fusion.NONE
     bias: bool = False
-    """Of the projections to queries, keys and values."""
+    """True if the projections to queries, keys and values have a bias."""
     output_bias: bool = False
     head_norm: Norm | None = None
-    """Of each query and key head, before positions are embedded."""
+    """Norm of each query and key head, before the rotary embedding."""
     norm_jointly: bool = False
-    """Whether that norm is over the channels of all heads at once."""
+    """True if that norm covers the channels of all heads together."""
     softcap: float | None = None
-    """Scores s become cap · tanh(s / cap)."""
+    """Soft cap of the scores s: cap · tanh(s / cap)."""
 
 
 class Activation(Enum):
-    """The nonlinearity of a feed-forward block."""
+    """Activation function of a feed-forward block."""
 
     SILU = "x · sigmoid(x)"
     GELU = "x · Φ(x)"
@@ -90,12 +90,12 @@ ACTIVATIONS = {
     "gelu_new": Activation.GELU_TANH,
     "gelu_pytorch_tanh": Activation.GELU_TANH,
 }
-"""The names that configs give to activations."""
+"""Activation functions by their names in configs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mlp:
-    """A feed-forward block: down(f(up(x))), or if gated down(f(gate(x)) · up(x))."""
+    """Feed-forward block: down(f(up(x))), or if gated down(f(gate(x)) · up(x))."""
 
     inner_size: int
     activation: Activation
@@ -105,35 +105,35 @@ class Mlp:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What differs from layer to layer."""
+    """Properties that may differ between layers."""
 
     window: int | None
-    """How many tokens a token sees, itself among them; None if all."""
+    """Number of tokens that a token attends to, including itself; None if all."""
     rotary: Rotary | None
-    """None if positions are not embedded here."""
+    """None if the layer has no rotary embedding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What the modules are called in a family's checkpoints.
+    """Names of the modules in a family's checkpoints.
 
-    Those of a layer come without the layer's own name. A norm of None does not exist.
+    Names of a layer's modules omit the layer's own name. A norm of None does not exist.
     """
 
     embedding: str
     positions: str | None = None
     layer: str
-    """With ``{}`` for its number."""
+    """Name of a layer, with ``{}`` for its number."""
     attention_norm: str | None
     qkv: tuple[str, ...]
-    """Three, or one if they are fused."""
+    """Three names, or one if the projections are fused."""
     q_norm: str = ""
     k_norm: str = ""
     output: str
     attention_output_norm: str | None = None
     mlp_norm: str | None
     up: tuple[str, ...]
-    """Of a gated block gate and up, or one if they are fused; else one."""
+    """Gate and up of a gated block, or one name if they are fused; otherwise one name."""
     down: str
     mlp_output_norm: str | None = None
     norm: str
@@ -142,10 +142,10 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoder:
-    """A model from token ids to logits.
+    """Model from token ids to logits.
 
-    A layer is h = x + s · attention(x); y = h + s · mlp(h), where each block may have a norm in
-    front and one behind; parallel, it is x + s · attention(x) + s · mlp(x).
+    A layer computes h = x + s · attention(x); y = h + s · mlp(h), where each block may have a norm
+    before and one after; a parallel layer computes x + s · attention(x) + s · mlp(x).
     """
 
     vocab_size: int
@@ -156,13 +156,13 @@ class Decoder:
     mlp: Mlp
     names: Names
     positions: int = 0
-    """Learned position embeddings; 0 if there are none."""
+    """Number of learned position embeddings; 0 if the model has none."""
     embedding_scale: float = 1.0
     residual_scale: float = 1.0
     parallel: bool = False
     input_major: bool = False
-    """Whether matrices of layers are stored [in, out], not [out, in]."""
+    """True if layers store matrices as [in, out] instead of [out, in]."""
     tied_head: bool
-    """Whether the embedding is the head's matrix, too."""
+    """True if the LM head shares the embedding's matrix."""
     logit_scale: float = 1.0
     logit_softcap: float | None = None

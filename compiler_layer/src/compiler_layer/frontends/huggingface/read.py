@@ -1,4 +1,4 @@
-"""From a Hugging Face folder to the stateful graph that the exporter would write."""
+"""Reader of Hugging Face folders; the graph is the one that the exporter would write."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def read_folder(path: str | Path) -> Model:
         path: the folder, with ``config.json`` and ``*.safetensors``.
 
     Raises:
-        BadModel: a file or tensor is missing, broken or of another shape than the config says.
-        UnsupportedModel: an architecture that is not understood, or a variation of one.
+        BadModel: a file or tensor is missing or damaged, or a shape contradicts the config.
+        UnsupportedModel: the architecture, or a variation of it, is not supported.
     """
     folder = Path(path)
     decoder = read_decoder(folder / "config.json")
@@ -53,19 +53,19 @@ def write_decoder(
     """Write a decoder as a stateful graph.
 
     Args:
-        decoder: what it consists of.
-        weights_of: gives the weights, as constants of the graph that is begun.
-        source: stands in errors.
+        decoder: the description of the model.
+        weights_of: returns the weights, as constants of the graph under construction.
+        source: the model's name in errors.
 
     Raises:
-        BadModel: a weight is missing or wrong, or the numbers do not go together.
+        BadModel: a weight is missing or wrong, or the config's numbers are inconsistent.
     """
     model, arguments = Model.build(_INPUTS)
     g = GraphBuilder(model)
     try:
         result = _write(Scope(g, weights_of(g), decoder), *arguments)
     except ValueError as error:
-        raise BadModel(source, f"the config's numbers make no model: {error}") from None
+        raise BadModel(source, f"the config's numbers are inconsistent: {error}") from None
     model.set_outputs([("logits", result)])
     return model
 
@@ -73,7 +73,7 @@ def write_decoder(
 def _write(
     s: Scope, ids: SSAValue, attention_mask: SSAValue, position_ids: SSAValue, beam_idx: SSAValue
 ) -> SSAValue:
-    """Write the whole decoder; give its logits."""
+    """Write the complete decoder; return its logits."""
     g, layers = s.g, s.decoder.layers
     table = embedding_table(s)
     x = embed(s, table, ids, position_ids)

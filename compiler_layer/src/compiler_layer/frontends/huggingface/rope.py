@@ -18,26 +18,24 @@ from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Rotary
 
 _MAX_WIDTH = 1 << 16
-"""No head has more channels."""
+"""Maximum number of channels of a head."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the frequencies depend on."""
-
     config: Config
     scaling: Config
-    """The object that says how to scale them."""
+    """JSON object with the scaling."""
     theta: float
     width: int
 
     def powers(self) -> Array:
-        """Positions per radian, unscaled: theta to the power of 0, 2/width and so on."""
+        """Return the unscaled positions per radian: theta to the power of 0, 2/width and so on."""
         exponents = np.arange(0, self.width, 2, dtype=np.float32) / np.float32(self.width)
         return (np.float32(self.theta) ** exponents).astype(np.float32)
 
     def factor(self) -> float:
-        """How much longer texts may become."""
+        """Return the factor by which the context is extended."""
         if not self.scaling.has("factor"):
             kind = _rope_type(self.scaling)
             raise UnsupportedModel(
@@ -51,13 +49,13 @@ def read_rotary(config: Config, head_dim: int, theta: float, share: float = 1.0)
 
     Args:
         config: with ``rope_scaling``, or since transformers 5 ``rope_parameters``.
-        head_dim: channels of a head.
-        theta: the base, if ``rope_parameters`` do not say otherwise.
-        share: of the channels that is rotated.
+        head_dim: the channels of a head.
+        theta: the base, unless ``rope_parameters`` set another.
+        share: the fraction of channels that is rotated.
 
     Raises:
         BadModel: a value is missing or malformed.
-        UnsupportedModel: a kind that is not understood, e.g. one that depends on the text's length.
+        UnsupportedModel: the kind is not supported, e.g. one that depends on the text's length.
     """
     scaling = config.section("rope_parameters") or config.section("rope_scaling")
     return scaled_rotary(config, scaling, head_dim, theta, share)
@@ -66,12 +64,12 @@ def read_rotary(config: Config, head_dim: int, theta: float, share: float = 1.0)
 def scaled_rotary(
     config: Config, scaling: Config | None, head_dim: int, theta: float, share: float = 1.0
 ) -> Rotary:
-    """As ``read_rotary``, with the object that says how to scale, or None for not at all."""
+    """Read a rotary embedding; ``scaling`` is the object with the scaling, or None for none."""
     scaling = scaling or Config(config.path, {})
     theta = scaling.number("rope_theta", theta)
     width = int(head_dim * scaling.number("partial_rotary_factor", share))
     if width > _MAX_WIDTH:
-        raise BadModel(config.path, f"{width} channels of a head cannot be rotated")
+        raise BadModel(config.path, f"{width} channels of a head are too many to rotate")
     if width % 2 or not 0 < width <= head_dim:
         raise BadModel(config.path, f"{width} of {head_dim} channels cannot be rotated in pairs")
     if theta <= 1:
@@ -100,12 +98,12 @@ def _default(request: _Request) -> tuple[Array, float]:
 
 
 def _linear(request: _Request) -> tuple[Array, float]:
-    """All positions closer together."""
+    """Divide all frequencies by the factor."""
     return _default(request)[0] / np.float32(request.factor()), 1.0
 
 
 def _llama3(request: _Request) -> tuple[Array, float]:
-    """Waves longer than the original context are stretched, short ones kept."""
+    """Divide the frequencies of waves longer than the original context; keep the others."""
     factor, scaling = request.factor(), request.scaling
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
     context = scaling.positive("original_max_position_embeddings")
@@ -122,14 +120,14 @@ def _llama3(request: _Request) -> tuple[Array, float]:
 
 
 def _yarn(request: _Request) -> tuple[Array, float]:
-    """Channels that turn often keep their frequencies, the others are stretched."""
+    """Keep the frequencies of channels that rotate often, and divide the others."""
     factor, scaling, width = request.factor(), request.scaling, request.width
     context = scaling.optional_positive("original_max_position_embeddings")
     if context is None:
         context = request.config.positive("max_position_embeddings")
 
     def channel(rotations: float) -> float:
-        """The channel that turns so often within the original context."""
+        """Return the channel with that number of rotations within the original context."""
         turns = context / (rotations * 2 * math.pi)
         return width * math.log(turns) / (2 * math.log(request.theta))
 
@@ -161,7 +159,7 @@ def _yarn_factor(scaling: Config, factor: float) -> float:
 
 
 def _longrope(request: _Request) -> tuple[Array, float]:
-    """Each channel has a factor of its own; these are for short texts."""
+    """Scale each channel by its own factor; the result applies to short texts."""
     config, scaling = request.config, request.scaling
     short = np.array(scaling.numbers("short_factor", request.width // 2), np.float32)
     longest = config.positive("max_position_embeddings")
@@ -175,13 +173,13 @@ def _longrope(request: _Request) -> tuple[Array, float]:
 
 
 def _of_long_texts(request: _Request) -> Array:
-    """The frequencies of texts longer than ``_context``, for all of their tokens."""
+    """Return the frequencies for all tokens of texts longer than ``_context``."""
     factors = request.scaling.numbers("long_factor", request.width // 2)
     return np.float32(1) / (np.array(factors, np.float32) * request.powers())
 
 
 def _context(config: Config) -> int:
-    """How many tokens short texts have at most."""
+    """Return the maximum number of tokens of short texts."""
     original = config.optional_positive("original_max_position_embeddings")
     return config.positive("max_position_embeddings") if original is None else original
 

@@ -1,4 +1,4 @@
-"""Where the tensors of safetensors files lie; nothing is read but their headers.
+"""Locations of the tensors in safetensors files; only headers are read.
 
 Source: the safetensors format: u64 header length, JSON header, data; offsets are relative to the
 data.
@@ -37,7 +37,7 @@ _MAX_HEADER_BYTES = 100 << 20
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor in a file."""
+    """Tensor in a file."""
 
     element: str
     shape: Shape
@@ -48,7 +48,7 @@ def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
     """Find the tensors of a folder's safetensors files, sharded or not.
 
     Raises:
-        BadModel: there is none, or one is broken.
+        BadModel: no file exists, or one is damaged.
     """
     index = folder / "model.safetensors.index.json"
     if index.exists():
@@ -56,7 +56,7 @@ def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
     else:
         files = sorted(folder.glob("*.safetensors"))
     if not files:
-        raise BadModel(folder, "no *.safetensors file; convert the weights to safetensors")
+        raise BadModel(folder, "has no *.safetensors file; convert the weights to safetensors")
     tensors: dict[str, StoredTensor] = {}
     for file in files:
         tensors |= read_file_tensors(file)
@@ -66,15 +66,15 @@ def read_folder_tensors(folder: Path) -> dict[str, StoredTensor]:
 def _shards(index: Path) -> list[str]:
     try:
         if index.stat().st_size > _MAX_HEADER_BYTES or not index.is_file():
-            raise BadModel(index, f"is no file of at most {_MAX_HEADER_BYTES} bytes")
+            raise BadModel(index, f"is not a file of at most {_MAX_HEADER_BYTES} bytes")
         weight_map = json.loads(index.read_text())["weight_map"]
         names = set(cast(Mapping[str, Any], weight_map).values())
     except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        raise BadModel(index, f"no index of shards: {error}") from None
+        raise BadModel(index, f"is not an index of shards: {error}") from None
     if not all(isinstance(name, str) and name and "\0" not in name for name in names):
-        raise BadModel(index, "no index of shards: not every shard is a file's name")
+        raise BadModel(index, "is not an index of shards: a shard is not a file name")
     if any(Path(name).name != name for name in names):
-        raise BadModel(index, "a shard lies outside the folder")
+        raise BadModel(index, "a shard is outside the folder")
     return sorted(names)
 
 
@@ -82,23 +82,23 @@ def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
     """Read one file's header.
 
     Raises:
-        BadModel: the file is missing or broken; names the tensor.
+        BadModel: the file is missing or damaged; the message names the tensor.
     """
     try:
         if path.exists() and not path.is_file():
-            raise BadModel(path, "is no file")
+            raise BadModel(path, "is not a file")
         size = path.stat().st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if size < 8 or length > min(size - 8, _MAX_HEADER_BYTES):
-                raise BadModel(path, f"its header of {length} bytes does not fit {size} bytes")
+                raise BadModel(path, f"the header of {length} bytes exceeds the {size} bytes")
             header: Any = json.loads(file.read(length))
     except OSError as error:
         raise BadModel(path, error.strerror or str(error)) from None
     except (ValueError, RecursionError):
-        raise BadModel(path, "its header is no JSON") from None
+        raise BadModel(path, "the header is not JSON") from None
     if not isinstance(header, dict):
-        raise BadModel(path, "its header is no JSON object")
+        raise BadModel(path, "the header is not a JSON object")
     entries = cast(dict[str, Any], header)
     begin = 8 + length
     tensors = {
@@ -111,7 +111,6 @@ def read_file_tensors(path: Path) -> dict[str, StoredTensor]:
 
 
 def _check_apart(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """No two tensors share bytes."""
     filled = [(name, each.view) for name, each in tensors.items() if each.view.size]
     filled.sort(key=lambda item: item[1].offset)
     for (_, before), (name, view) in pairwise(filled):
@@ -120,14 +119,14 @@ def _check_apart(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
 
 
 def _integers(values: Any, most: int) -> tuple[int, ...]:
-    """A JSON list of at most so many integers.
+    """Return a JSON list of at most ``most`` integers as a tuple.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: the value is not such a list.
     """
     items = cast(list[Any], values) if isinstance(values, list) else list[Any]([None])
     if len(items) > most or any(type(item) is not int for item in items):
-        raise TypeError(f"no list of at most {most} integers")
+        raise TypeError(f"not a list of at most {most} integers")
     return tuple(cast(list[int], items))
 
 
@@ -144,5 +143,7 @@ def _tensor(path: Path, name: str, entry: Any, begin: int, size: int) -> StoredT
     if min(shape, default=0) < 0 or last - first != nbytes:
         raise BadModel(path, f"{last - first} bytes for {kind} {list(shape)}, not {nbytes}", name)
     if first < 0 or begin + last > size:
-        raise BadModel(path, f"lies at {begin + first} to {begin + last} of {size} bytes", name)
+        raise BadModel(
+            path, f"bytes {begin + first} to {begin + last} are outside the file of {size}", name
+        )
     return StoredTensor(element, shape, FileView(str(path), begin + first, nbytes, element))

@@ -1,7 +1,7 @@
-"""A stand-in for a model of any size: a layer or two, with weights that exist as shapes only.
+"""Sample of a model of any size: a layer or two, whose weights have shapes but no bytes.
 
-Layers are alike, or of a few kinds. The sample has the model's first layer and one more of each
-kind; what is found out about one of its layers holds for all that it stands for. Nothing but
+All layers are equal, or of a few kinds. The sample has the model's first layer and one more of
+each kind; a result for one of its layers holds for all layers that it represents. Only
 ``config.json`` is read.
 """
 
@@ -29,65 +29,65 @@ from compiler_layer.model import Model
 
 @dataclass(frozen=True, slots=True)
 class NoBytes(FileView):
-    """A view of a file that is not there: it reads as zeros."""
+    """View of a file that does not exist; it reads as zeros."""
 
     @property
     def raw(self) -> memoryview:
-        """Zeros."""
+        """Zeros of the view's size."""
         return memoryview(bytes(self.size))
 
     def check(self) -> None:
-        """There is nothing to be missing."""
+        """Accept every view: no bytes are needed."""
 
     def load(self, element: str, shape: tuple[int, ...]) -> Array:
-        """Zeros of any type; the system gives memory for them when they are touched."""
+        """Return zeros of any type; the system allocates memory when they are accessed."""
         return np.zeros(shape, NUMPY[element])
 
 
 @dataclass(slots=True)
 class Nowhere:
-    """Places of weights that do not exist, one behind the other."""
+    """Consecutive locations of weights that do not exist."""
 
     end: int = field(default=0)
 
     def place(self, element: str, shape: Shape) -> FileView:
-        """Give the next place for elements of a type."""
+        """Return the next location for elements of a type."""
         size = stored_bytes(element, math.prod(shape))
         begin, self.end = self.end, self.end + size
         return NoBytes("nowhere", begin, size, element)
 
 
 class _Shapes(Weights):
-    """Gives every weight that is asked for, in f16."""
+    """Source of weights that has every requested one, in f16."""
 
     def __init__(self, source: Path, g: GraphBuilder, nowhere: Nowhere) -> None:
         super().__init__(source, {}, g)
         self._nowhere = nowhere
 
     def find(self, name: str, shape: Shape) -> StoredTensor:
-        """Make up a place."""
+        """Return a new location."""
         del name
         return StoredTensor("f16", shape, self._nowhere.place("f16", shape))
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A model's stand-in."""
+    """Model with representatives of the real model's layers."""
 
     model: Model
     """Stateful, as the frontend writes it."""
     decoder: Decoder
-    """All of the real model."""
+    """Decoder of the complete real model."""
     counts: tuple[int, ...]
-    """How many of the real layers each of the sample's layers stands for."""
+    """Number of real layers that each layer of the sample represents."""
     nowhere: Nowhere
-    """Where more weights may be placed."""
+    """Allocator of locations for further weights."""
 
     def layer_of(self, name: str) -> int | None:
-        """Which layer of the sample a module belongs to, by the name of a weight.
+        """Return the layer of the sample that a module belongs to, by the name of a weight.
 
         Returns:
-            The layer's number; that of layers if it comes behind them; None for what is before.
+            The layer's number; the number of layers for modules after them; None for those before.
         """
         names = self.decoder.names
         found = re.match(re.escape(names.layer).replace(r"\{\}", r"(\d+)") + r"\.", name)
@@ -97,14 +97,14 @@ class Sample:
 
 
 def read_sample(config: Path) -> Sample:
-    """Make the sample of a model.
+    """Build the sample of a model.
 
     Args:
         config: a ``config.json``.
 
     Raises:
-        BadModel: it is missing, no JSON, or a value is missing or wrong.
-        UnsupportedModel: another family, or a variation that is not understood.
+        BadModel: the file is missing or not JSON, or a value is missing or wrong.
+        UnsupportedModel: the family, or a variation of one, is not supported.
     """
     decoder = read_decoder(config)
     kinds = Counter(decoder.layers)
@@ -118,11 +118,11 @@ def read_sample(config: Path) -> Sample:
 
 
 def write_shapes(decoder: Decoder, nowhere: Nowhere, source: Path) -> Model:
-    """Write a decoder as a stateful graph whose weights are shapes alone.
+    """Write a decoder as a stateful graph whose weights have shapes only.
 
     Args:
-        decoder: what it consists of.
-        nowhere: where its weights are placed.
-        source: stands in errors.
+        decoder: the description of the model.
+        nowhere: the allocator of the weights' locations.
+        source: the model's name in errors.
     """
     return write_decoder(decoder, lambda g: _Shapes(source, g, nowhere), source)

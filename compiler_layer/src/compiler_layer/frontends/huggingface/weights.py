@@ -16,12 +16,12 @@ from compiler_layer.frontends.huggingface.safetensors import StoredTensor
 
 
 class Weights:
-    """Gives weights by their names; they stay in their files, in the type they are stored in.
+    """Source of weights by name; bytes and element types stay as stored in the files.
 
     Args:
-        folder: stands in errors.
-        stored: where the tensors lie.
-        g: where constants go.
+        folder: the model's name in errors.
+        stored: the locations of the tensors.
+        g: the graph that receives the constants.
     """
 
     def __init__(self, folder: Path, stored: Mapping[str, StoredTensor], g: GraphBuilder) -> None:
@@ -30,37 +30,37 @@ class Weights:
         self._g = g
 
     def get(self, name: str, shape: Shape) -> SSAValue:
-        """Give a weight as f32.
+        """Return a weight as f32.
 
         Raises:
-            BadModel: it is missing, of another shape, or no floats.
+            BadModel: the weight is missing, has another shape, or is not of a float type.
         """
         found = self.find(name, shape)
         return self._g.weight(found.view, found.element, shape, name)
 
     def plus(self, name: str, shape: Shape, offset: float) -> SSAValue:
-        """Give a small weight with a number added to it, held in the graph itself.
+        """Return a small weight with a number added to it, held in the graph itself.
 
         Raises:
-            BadModel: as ``get``.
+            BadModel: see ``get``.
         """
         found = self.find(name, shape)
         values = Constant.of_file(found.view, "f32", shape).load() + np.float32(offset)
         return self._g.add(Constant.inline(values), name).output
 
     def find(self, name: str, shape: Shape) -> StoredTensor:
-        """Say where a weight lies.
+        """Return the location of a weight.
 
         Raises:
-            BadModel: as ``get``.
+            BadModel: see ``get``.
         """
-        # Checkpoints of a model without its head lack the outermost module's name.
+        # Checkpoints of a model without its LM head omit the outermost module's name.
         found = self._stored.get(name) or self._stored.get(name.partition(".")[2])
         if found is None:
-            raise BadModel(self._folder, "the checkpoint has no such tensor", name)
+            raise BadModel(self._folder, "the checkpoint does not have this tensor", name)
         if found.shape != shape:
             raise BadModel(
-                self._folder, f"is {list(found.shape)}, the config says {list(shape)}", name
+                self._folder, f"is {list(found.shape)}, but the config needs {list(shape)}", name
             )
         if found.element not in ("f32", "f16", "bf16"):
             raise BadModel(self._folder, f"weights of {found.element} are not supported", name)

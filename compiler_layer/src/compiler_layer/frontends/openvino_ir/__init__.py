@@ -1,8 +1,8 @@
 """OpenVINO IR: ``openvino_model.xml`` with its ``.bin``; begin with ``read``.
 
 xml, supported           the parsed file, and a check of all its layers
-ops, rules, layer_rule   the table of layers, and how a layer becomes an op
-squeezed                 axes of Squeeze layers that only declared shapes tell
+ops, rules, layer_rule   the table of layers, and the conversion between layers and ops
+squeezed                 axes of Squeeze layers, derived from declared shapes
 """
 
 from compiler_layer.frontends.openvino_ir.read import read_ir

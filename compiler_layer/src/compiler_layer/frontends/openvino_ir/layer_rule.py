@@ -1,4 +1,4 @@
-"""What is said of a kind of layer, and how its attributes are read."""
+"""Rule of a layer type: its inputs and attributes, and the parsing of attributes."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from xdsl.ir import Attribute
 from compiler_layer.dialects.ov.op import bool_attr, float_attr, int_attr, ints_attr
 
 Property = Callable[[str], Attribute]
-"""Reads an attribute's text."""
+"""Parser of an attribute's text."""
 
 
 def flag(text: str) -> Attribute:
-    """Read a boolean; what is neither word is false, as in OpenVINO."""
+    """Parse a boolean; any other text is false, as in OpenVINO."""
     return bool_attr(text in ("true", "1"))
 
 
 def integer(text: str) -> Attribute:
-    """Read an i64.
+    """Parse an i64.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not an i64.
     """
     return int_attr(_int64(text))
 
 
 def integers(text: str) -> Attribute:
-    """Read several, between commas; errors as ``integer``."""
+    """Parse i64 values separated by commas; errors as in ``integer``."""
     return ints_attr([_int64(part) for part in text.split(",") if part.strip()])
 
 
 def _int64(text: str) -> int:
     value = int(text)
     if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"an integer of {value.bit_length()} bits")
+        raise ValueError(f"an integer of {value.bit_length()} bits is not an i64")
     return value
 
 
 def number(text: str) -> Attribute:
-    """Read an f64.
+    """Parse an f64.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a number.
     """
     return float_attr(float(text))
 
 
 class Words:
-    """Reads one of some words, however it is capitalised and spaced.
+    """Parser of a word from a fixed set; case and spaces are ignored.
 
     Args:
-        allowed: as the op wants them.
+        allowed: the words in the op's spelling.
     """
 
     def __init__(self, *allowed: str) -> None:
@@ -64,7 +64,7 @@ class Words:
         return _spelled(text) in self._spelled
 
     def __call__(self, text: str) -> Attribute:
-        """Give the word as a property."""
+        """Return the word as a property."""
         return StringAttr(self._spelled[_spelled(text)])
 
 
@@ -74,19 +74,19 @@ def _spelled(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LayerRule:
-    """How a layer becomes an op."""
+    """Rule for the conversion of a layer to an op."""
 
     opsets: frozenset[str]
     inputs: tuple[int, int]
-    """The least and the most inputs it has."""
+    """Minimum and maximum number of inputs."""
     fixed: int | None = None
-    """How many of them are operands of their own; None if all are."""
+    """Number of inputs that are single operands; None if all are."""
     properties: Mapping[str, tuple[Property, str | None]] = field(
         default_factory=dict[str, tuple[Property, str | None]]
     )
-    """For each attribute, how to read it, and its default; None where it must be there."""
+    """Parser and default of each attribute; None if the attribute is required."""
     constants: tuple[int, ...] = ()
-    """Inputs without whose values not even the rank of the result is known."""
+    """Inputs whose values determine the rank of the result."""
 
 
 def rule(
@@ -97,15 +97,15 @@ def rule(
     constants: tuple[int, ...] = (),
     **properties: tuple[Property, str | None],
 ) -> LayerRule:
-    """Make the rule of a layer; parameters as of ``LayerRule``.
+    """Create the rule of a layer; parameters as in ``LayerRule``.
 
     Args:
-        opsets: their numbers.
-        least: inputs.
-        most: inputs; as many as ``least`` if not given.
-        fixed: inputs that are operands of their own.
-        constants: inputs that must be known.
-        properties: by attribute.
+        opsets: the numbers of the opsets.
+        least: the minimum number of inputs.
+        most: the maximum number of inputs; ``least`` by default.
+        fixed: the number of inputs that are single operands.
+        constants: the inputs that must be constants.
+        properties: parsers and defaults by attribute.
     """
     numbered = frozenset(f"opset{number}" for number in opsets.split())
     inputs = (least, least if most is None else most)

@@ -1,4 +1,4 @@
-"""How layers of an IR become ops, and an op such a layer again."""
+"""Conversion of an IR's layers to ops, and of ops to layers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _SPELLED_OTHERWISE = {
     "ReLU": "Relu",
     "PReLU": "PRelu",
 }
-"""Layers whose type in files differs from the op's name in the documentation."""
+"""Layers whose type in files differs from the op's documented name."""
 
 
 _ANYWHERE = {"auto_broadcast": Words("numpy")}
-"""What attributes of layers of any type have to be."""
+"""Required values of attributes of layers of any type."""
 
 
 def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
-    """Tell which attribute of a layer has a value that is not understood, or None."""
+    """Return the attribute of a layer whose value is not supported, or None."""
     read = {name: (reader, default) for name, (reader, default) in RULES[kind].properties.items()}
     read |= {name: (words, None) for name, words in _ANYWHERE.items()}
     for name, (reader, default) in read.items():
@@ -45,16 +45,16 @@ def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
 
 
 def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> OvOp:
-    """Make the op of a layer.
+    """Build the op of a layer.
 
     Raises:
-        ValueError: it has too few or too many inputs, an attribute is missing or malformed, or the
+        ValueError: the number of inputs is wrong, an attribute is missing or malformed, or the
             operands do not fit together.
     """
     rule = RULES[kind]
     least, most = rule.inputs
     if not least <= len(operands) <= most:
-        raise ValueError(f"{kind} has {len(operands)} inputs")
+        raise ValueError(f"{kind} cannot have {len(operands)} inputs")
     properties: dict[str, Attribute] = {}
     for name, (read, default) in rule.properties.items():
         text = data.get(name, default)
@@ -72,24 +72,24 @@ _SPELLED_IN_FILES = {name: kind for kind, name in _SPELLED_OTHERWISE.items()}
 
 
 def kind_of(op: OvOp) -> str:
-    """Give the type that files have for an op; there need be no rule for it."""
+    """Return the type of an op in files, even if no rule exists for it."""
     name = op.name.removeprefix("ov.")
     return _SPELLED_IN_FILES.get(name, name)
 
 
 def newest_opset(kind: str) -> str:
-    """Give the newest opset in which a layer means what we take it to mean."""
+    """Return the newest opset with the supported meaning of a layer."""
     return max(RULES[kind].opsets, key=lambda opset: (len(opset), opset))
 
 
 def layer_kind(op: OvOp) -> str:
-    """Give the type with opset that an op has in an IR, as people look it up: ``Gather-8``."""
+    """Return the documented type of an op with its opset: ``Gather-8``."""
     kind = kind_of(op)
     return f"{kind}-{newest_opset(kind).removeprefix('opset')}" if kind in RULES else kind
 
 
 def attributes_of(op: OvOp) -> dict[str, str]:
-    """Give the attributes of an op's layer: what ``build`` makes the op's properties of."""
+    """Return the attributes of an op's layer, from which ``build`` makes the op's properties."""
     return {name: _text(op.properties[name]) for name in RULES[kind_of(op)].properties}
 
 
@@ -101,10 +101,10 @@ def _text(attribute: Attribute) -> str:
             return repr(attribute.value.data)
         case IntegerAttr():
             number = attribute.value.data
-            # True of one bit is -1 or 1, as one sees it.
+            # The value of an i1 attribute may be -1 or 1.
             return str(number) if attribute.type != i1 else ("true" if number else "false")
         case DenseArrayBase():
             numbers = cast(DenseArrayBase[IntegerType], attribute)
             return ", ".join(str(number) for number in numbers.get_values())
         case _:
-            raise TypeError(f"no layer has an attribute like {attribute}")
+            raise TypeError(f"{attribute} cannot be an attribute of a layer")

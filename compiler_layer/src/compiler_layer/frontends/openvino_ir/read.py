@@ -1,4 +1,4 @@
-"""From an IR to a model of the ``ov`` dialect."""
+"""Reader of IRs into models of the ``ov`` dialect."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import evaluate
 
 _COUNTED = 16
-"""Numbers of a Range that are written out; axes are fewer."""
+"""Maximum length of a Range that becomes a constant; lists of axes are shorter."""
 
 _INLINE_BYTES = 256
-"""Constants up to this size are held in the IR: axes, shapes, scalars."""
+"""Maximum size of constants held in the IR: axes, shapes, scalars."""
 
 
 def read_ir(path: str | Path) -> Model:
     """Read an OpenVINO IR.
 
     Args:
-        path: the ``.xml``; the weights are beside it, with the suffix ``.bin``.
+        path: the ``.xml``; the weights are in the ``.bin`` file of the same name.
 
     Raises:
-        BadModel: a file is missing, broken or inconsistent.
-        UnsupportedOps: it has layers or element types that are not understood; all of them.
+        BadModel: a file is missing, damaged or inconsistent.
+        UnsupportedOps: layers or element types are not supported; the error lists all.
     """
     xml = Path(path)
     network = parse_xml(xml)
@@ -68,13 +68,11 @@ def read_ir(path: str | Path) -> Model:
 
 
 class _Reader:
-    """Builds one model."""
-
     def __init__(self, path: Path, network: Network) -> None:
         self._path = path
         self._network = network
         self._weights = path.with_suffix(".bin")
-        # What is no file has no bytes; the first constant says so.
+        # A missing file counts as empty; the first constant then raises the error.
         is_file = self._weights.is_file()
         self._weight_bytes = self._weights.stat().st_size if is_file else 0
         self._values: dict[PortKey, SSAValue] = {}
@@ -84,7 +82,7 @@ class _Reader:
     def read(self) -> Model:
         self._variables = self._read_variables()
         parameters = [layer for layer in self._network.layers if layer.type == "Parameter"]
-        # Parameters and results keep their order in the file, as OpenVINO numbers ports.
+        # Parameters and results keep their order in the file, by which OpenVINO numbers ports.
         parameters.sort(key=lambda layer: layer.position)
         types = [self._parameter_type(layer) for layer in parameters]
         names = [(*layer.outputs[0].names, layer.name)[0] for layer in parameters]
@@ -103,26 +101,26 @@ class _Reader:
         return model
 
     def _read_variables(self) -> dict[str, str]:
-        """The element types of the variables; each is read once and assigned at most once."""
+        """Return the element types of the variables; each has one ReadValue, at most one Assign."""
         named: dict[str, dict[str, Layer]] = {"ReadValue": {}, "Assign": {}}
         for layer in self._network.layers:
             if layer.type in named:
                 same = named[layer.type].setdefault(layer.data.get("variable_id", ""), layer)
                 if same is not layer:
-                    raise self._bad(layer, f"layer {same.name!r} does that to its variable, too")
+                    raise self._bad(layer, f"layer {same.name!r} has the same variable")
         for name, layer in named["Assign"].items():
             if name not in named["ReadValue"]:
-                raise self._bad(layer, f"nobody reads its variable {name!r}")
+                raise self._bad(layer, f"no layer reads its variable {name!r}")
         return {name: self._variable_element(layer) for name, layer in named["ReadValue"].items()}
 
     def _variable_element(self, layer: Layer) -> str:
         element = layer.data.get("variable_type", "")
         if element != DYNAMIC:
             return element
-        # It is what it starts as, which its output port declares.
+        # The type is that of the initial value, which the output port declares.
         declared = [port.precision for port in layer.outputs if port.precision]
         if len(declared) != 1 or not layer.inputs:
-            raise self._bad(layer, "a variable of dynamic type has to start as something")
+            raise self._bad(layer, "a variable of dynamic type needs an initial value")
         return PRECISIONS[declared[0]]
 
     def _bad(self, layer: Layer, message: str) -> BadModel:
@@ -140,19 +138,19 @@ class _Reader:
         if text is None:
             raise self._bad(layer, f"attribute {attribute} is missing")
         try:
-            # A bounded dimension "1..8" is dynamic to us.
+            # A bounded dimension "1..8" is treated as dynamic.
             parts = [part.strip() for part in text.split(",")] if text else []
             shape = tuple(-1 if p == "?" or ".." in p else int(p) for p in parts)
             check_shape(shape)
         except ValueError:
-            raise self._bad(layer, f"a shape of {text!r}") from None
+            raise self._bad(layer, f"{text!r} is not a valid shape") from None
         return shape
 
     def _operands(self, layer: Layer) -> list[SSAValue]:
         return [self._values[self._network.sources[layer.id, port]] for port in layer.inputs]
 
     def _set_outputs(self, model: Model, results: Sequence[Layer]) -> None:
-        """Results are called as the tensor is, a second one of a tensor as its layer."""
+        """Name results by their tensor; a second result of a tensor is named by its layer."""
         tensors = {
             (layer.id, port.id): port.names
             for layer in self._network.layers
@@ -165,12 +163,12 @@ class _Reader:
             source = self._network.feeder(layer, 0)
             free = [name for name in (*tensors[source][:1], layer.name) if name not in outputs]
             if not free:
-                raise self._bad(layer, "another result has its name")
+                raise self._bad(layer, "another result has the same name")
             outputs[free[0]] = self._values[source]
         model.set_outputs(list(outputs.items()))
 
     def _set_values(self, layer: Layer, values: Sequence[SSAValue]) -> None:
-        """Say what the output ports of a layer give, as declared."""
+        """Record the values of a layer's output ports, and check the declarations."""
         if len(layer.outputs) != len(values):
             raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(values)}")
         for port, value in zip(layer.outputs, values, strict=True):
@@ -179,7 +177,7 @@ class _Reader:
                 raise self._bad(
                     layer,
                     f"output port {port.id} is declared {port.precision} {port.dims}, "
-                    f"but gives {element_of(value)} {list(shape_of(value))}",
+                    f"but is {element_of(value)} {list(shape_of(value))}",
                 )
             self._values[layer.id, port.id] = value
 
@@ -207,7 +205,7 @@ class _Reader:
         return _counted(op) if isinstance(op, Range) else op
 
     def _declared_axes(self, model: Model, layer: Layer) -> list[SSAValue]:
-        """The axes of a Squeeze that has none of its own, if the file tells them."""
+        """Return the axes of a Squeeze without an axes input, if the file determines them."""
         axes = declared_axes(self._network, layer) if len(layer.inputs) == 1 else None
         if axes is None:
             return []
@@ -225,7 +223,7 @@ class _Reader:
                 raise ValueError(f"{len(operands)} inputs instead of 1")
             return Assign.make(operands, variable_id=StringAttr(name))
         if len(operands) > 1:
-            raise ValueError(f"{len(operands)} inputs, at most 1 is possible")
+            raise ValueError(f"{len(operands)} inputs, but at most 1 is possible")
         return ReadValue(
             operands=[operands],
             properties={"variable_id": StringAttr(name)},
@@ -245,12 +243,12 @@ class _Reader:
         fits = size == expected or (expected == 0 and size == 1)
         if min(shape, default=0) < 0 or not fits:
             raise self._bad(
-                layer, f"{size} bytes for {element} {list(shape)}, which has {expected}"
+                layer, f"{size} bytes for {element} {list(shape)}, which needs {expected}"
             )
         if offset < 0 or offset + size > self._weight_bytes:
             raise BadModel(
                 self._weights,
-                f"has {self._weight_bytes} bytes, the constant lies at {offset} to {offset + size}",
+                f"has {self._weight_bytes} bytes; the constant is at {offset} to {offset + size}",
                 f"layer {layer.name!r}",
             )
         path = str(self._weights)
@@ -263,7 +261,7 @@ class _Reader:
 
 
 def _counted(op: Range) -> OvOp:
-    """The numbers of a short Range of constants: axes must be known when an op is made of them."""
+    """Replace a short Range of constants by its numbers: ops need known axes when created."""
     bounds = [values_of(bound) for bound in op.operands]
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds) or shape_of(op.output)[0] > _COUNTED:
@@ -273,7 +271,7 @@ def _counted(op: Range) -> OvOp:
 
 
 def _is_as_declared(port: OutputPort, value: SSAValue) -> bool:
-    """Whether a value may be what the file declares; -1 is any dimension."""
+    """Return whether a value agrees with the file's declaration; -1 is any dimension."""
     if not port.precision:
         return True
     shape = shape_of(value)

@@ -1,7 +1,7 @@
-"""Which layers of an IR are understood.
+"""Table of the supported layers of an IR.
 
-A row of the table says which opsets of a layer mean the same to us, how many of its inputs are
-fixed (the rest form one variadic or optional operand), and which attributes become properties.
+A row lists the opsets with the same meaning, the number of fixed inputs (the others form one
+variadic or optional operand), and the attributes that become properties.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compiler_layer.frontends.openvino_ir.layer_rule import (
 )
 
 EXTENSION = "extension"
-"""The opset of what OpenVINO makes of other frameworks' own ops."""
+"""Opset name of OpenVINO's conversions of other frameworks' custom ops."""
 
 ELEMENT = Words(*NUMPY)
 _KEEP = (flag, "false")
@@ -31,7 +31,7 @@ _NUMBERS = (integers, None)
 
 
 _OF_FILTERS = dict.fromkeys(("strides", "pads_begin", "pads_end", "dilations"), _NUMBERS)
-"""Attributes of convolutions, and of transposed ones."""
+"""Attributes of convolutions and transposed convolutions."""
 
 _PADS = Words("explicit", "same_upper", "same_lower", "valid")
 _SLIDING = rule("1", 2, 2, None, (), **_OF_FILTERS, auto_pad=(_PADS, "explicit"))
@@ -204,4 +204,4 @@ RULES: dict[str, LayerRule] = {
         frozenset({EXTENSION}), (13, MOST_OPERANDS), 13, {"write_kv_cache": (flag, "true")}
     ),
 }
-"""The layers that are understood, besides Parameter, Const, Result, ReadValue and Assign."""
+"""Supported layers besides Parameter, Const, Result, ReadValue and Assign."""

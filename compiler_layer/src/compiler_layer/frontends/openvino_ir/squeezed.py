@@ -1,4 +1,4 @@
-"""Which dimensions a Squeeze without axes removes, where only the file's declarations tell."""
+"""Axes of a Squeeze without an axes input, derived from the file's declared shapes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ NAME = "Squeeze"
 
 
 def declared_axes(network: Network, layer: Layer) -> list[int] | None:
-    """Give the axes of a Squeeze that names none.
+    """Return the axes of a Squeeze without an axes input.
 
-    Its operand's shape may follow from arithmetic that is done later, while OpenVINO has done it
-    already, and wrote down what it found.
+    The operand's shape may depend on arithmetic that is evaluated later; OpenVINO has evaluated it
+    already, and declares the result in the file.
 
     Args:
         network: the IR.
-        layer: of it, with one input.
+        layer: a layer of the IR with one input.
 
     Returns:
-        The dimensions that are declared to be 1, if as many are missing in what comes out; None if
-        the file does not tell.
+        The dimensions declared as 1, if their number equals that of the removed ones; None if the
+        file does not determine them.
     """
     source = _port(network, layer)
     if not source.precision or not layer.outputs or not layer.outputs[0].precision:

@@ -1,4 +1,4 @@
-"""Finds everything in an IR that is not understood, before anything is built from it."""
+"""Check for unsupported layers in an IR, before a model is built from it."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ _SPECIAL = {
 }
 
 DYNAMIC = "dynamic"
-"""The type of a variable that takes the type of its initial value, and of paged caches."""
+"""Type of a variable with its initial value's type, and of paged caches."""
 
 CACHE_ELEMENT = "f32"
-"""The element type of paged caches whose type a file leaves open."""
+"""Element type of paged caches that the file declares as dynamic."""
 
 PRECISIONS = {
     **{element.upper(): element for element in NUMPY},
     **{f"FP{width}": f"f{width}" for width in (64, 32, 16)},
     "BOOL": "boolean",
 }
-"""Element types by what declarations of ports call them."""
+"""Element types by their names in declarations of ports."""
 
 
 _SINKS = "with attention sinks (input 6, as gpt-oss has)"
 _ATTENTION_INPUTS = 6
-"""Inputs of a ScaledDotProductAttention that has sinks."""
+"""Number of inputs of a ScaledDotProductAttention with sinks."""
 
 _PAGED_ATTENTION = "PagedAttentionExtension"
 
 
 def is_absent(layer: Layer) -> bool:
-    """Whether a constant stands for an input that is not given: of no type, without elements."""
+    """Return whether a constant represents an absent input: dynamic type, no elements."""
     data = layer.data
     return layer.type == "Const" and (data.get("element_type"), data.get("shape")) == (DYNAMIC, "0")
 
 
 def check_supported(path: Path, network: Network) -> None:
-    """Look at every layer's type, opset, attributes and element types.
+    """Check every layer's type, opset, attributes and element types.
 
     Raises:
-        UnsupportedOps: all that are not understood.
+        UnsupportedOps: layers are not supported; the error lists all.
     """
     unsupported: list[tuple[str, str]] = []
     layers = {layer.id: layer for layer in network.layers}
@@ -74,7 +74,7 @@ def check_supported(path: Path, network: Network) -> None:
 
 
 def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: Layer) -> str | None:
-    """What of a layer of a known type is not understood, or None."""
+    """Return the unsupported feature of a layer of a supported type, or None."""
     for key in ("element_type", "variable_type"):
         open_type = layer.data.get(key) == DYNAMIC and (key == "variable_type" or is_absent(layer))
         if layer.data.get(key, "f32") not in NUMPY and not open_type:
@@ -88,7 +88,7 @@ def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: La
         return _SINKS
     for index in RULES[layer.type].constants:
         if index < len(layer.inputs) and not _is_known(network, layers, layer, index):
-            return f"whose input {index} is no constant"
+            return f"whose input {index} is not a constant"
     floats = all(PRECISIONS.get(port.precision) in FLOATS for port in layer.outputs)
     if layer.data.get("m_pythondiv", "true") not in ("true", "1") and not floats:
         return f"of integers with m_pythondiv {layer.data['m_pythondiv']!r}"
@@ -96,7 +96,7 @@ def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: La
 
 
 def _is_known(network: Network, layers: Mapping[str, Layer], layer: Layer, index: int) -> bool:
-    """Whether an input is a constant, or a Range of constants: axes that an exporter counted."""
+    """Return whether an input is a constant, or a Range of constants (axes from an exporter)."""
     feeder = layers[network.feeder(layer, index)[0]]
     if feeder.type != "Range":
         return feeder.type == "Const"
@@ -105,7 +105,7 @@ def _is_known(network: Network, layers: Mapping[str, Layer], layer: Layer, index
 
 
 def open_caches(network: Network) -> frozenset[str]:
-    """Return the ids of parameters that are caches in pages, of an element type left open."""
+    """Return the ids of parameters that are paged caches of dynamic element type."""
     caches = {
         layer.id
         for layer in network.layers

@@ -1,4 +1,4 @@
-"""From the XML of an IR to layers and edges; XML is untrusted, so no document type is accepted.
+"""Parser of an IR's XML into layers and edges; document types are rejected, as XML is untrusted.
 
 Source: OpenVINO IR version 11, as openvino.save_model writes it.
 """
@@ -16,23 +16,23 @@ from compiler_layer.errors import BadModel
 _VERSIONS = ("10", "11")
 
 PortKey = tuple[str, str]
-"""A port: layer id, port id."""
+"""Port of a layer: layer id, port id."""
 
 
 @dataclass(slots=True)
 class OutputPort:
-    """A layer's result, as the file declares it."""
+    """Result of a layer, as declared in the file."""
 
     id: str
     names: tuple[str, ...]
     precision: str = ""
-    """As files spell it, e.g. ``FP32``; "" if it is not declared."""
+    """Type in the file's spelling, e.g. ``FP32``; "" if it is not declared."""
     dims: list[int] = field(default_factory=list[int])
 
 
 @dataclass(slots=True)
 class Layer:
-    """An operation of the IR."""
+    """Operation of the IR."""
 
     id: str
     name: str
@@ -45,25 +45,23 @@ class Layer:
 
     @property
     def kind(self) -> str:
-        """Type with opset, as people look it up: ``Gather-8``."""
+        """Documented type with opset: ``Gather-8``."""
         return f"{self.type}-{self.version.removeprefix('opset')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """An IR's layers in an order in which they can run, and what feeds each input port."""
+    """Layers of an IR in an executable order, and the source of each input port."""
 
     layers: list[Layer]
     sources: Mapping[PortKey, PortKey]
 
     def feeder(self, layer: Layer, port: int) -> PortKey:
-        """Give the output port that feeds a layer's input, by the input's position."""
+        """Return the output port that feeds a layer's input, by the input's index."""
         return self.sources[layer.id, layer.inputs[port]]
 
 
 class _Target:
-    """Collects layers and edges as the parser meets them."""
-
     def __init__(self) -> None:
         self.layers: dict[str, Layer] = {}
         self.edges: list[tuple[PortKey, PortKey]] = []
@@ -78,7 +76,7 @@ class _Target:
     def start(self, tag: str, attrs: dict[str, str]) -> None:
         self._path.append(tag)
         if self._path == ["net"] and attrs.get("version") not in _VERSIONS:
-            raise ValueError(f"version {attrs.get('version')} of the format is not known")
+            raise ValueError(f"version {attrs.get('version')} of the format is not supported")
         if self._path == ["net", "layers", "layer"]:
             self._layer = self._new_layer(attrs)
         elif self._path == ["net", "edges", "edge"]:
@@ -113,7 +111,7 @@ class _Target:
 
     def _check_new_port(self, layer: Layer, port: str) -> None:
         if (layer.id, port) in self._ports:
-            raise ValueError(f"layer {layer.name!r} has two ports {port}")
+            raise ValueError(f"layer {layer.name!r} has port {port} twice")
         self._ports.add((layer.id, port))
 
     def end(self, tag: str) -> None:
@@ -136,22 +134,23 @@ def parse_xml(path: Path) -> Network:
     """Read an IR's XML.
 
     Raises:
-        BadModel: it cannot be read, is no IR, has a cycle, or an input port with no single source.
+        BadModel: the file cannot be read, is not an IR, has a cycle, or an input port does not
+            have exactly one source.
     """
     target: Any = _Target()
     try:
         if path.exists() and not path.is_file():
-            raise BadModel(path, "is no file")
+            raise BadModel(path, "is not a file")
         ET.parse(path, ET.XMLParser(target=target))
     except OSError as error:
         raise BadModel(path, error.strerror or str(error)) from None
     except KeyError as error:
-        raise BadModel(path, f"no OpenVINO IR: attribute {error} is missing") from None
+        raise BadModel(path, f"is not an OpenVINO IR: attribute {error} is missing") from None
     except (ET.ParseError, ValueError, LookupError) as error:
-        # A LookupError is an encoding that nobody knows.
-        raise BadModel(path, f"no OpenVINO IR: {error}") from None
+        # A LookupError stems from an unknown encoding.
+        raise BadModel(path, f"is not an OpenVINO IR: {error}") from None
     if not target.layers:
-        raise BadModel(path, "no OpenVINO IR: it has no layers")
+        raise BadModel(path, "is not an OpenVINO IR: it has no layers")
     sources = _sources(path, target.layers, target.edges)
     return Network(_sorted(path, target.layers, sources), sources)
 
@@ -164,13 +163,11 @@ def _sources(
     sources: dict[PortKey, PortKey] = {}
     for source, sink in edges:
         if source not in outputs or layers[source[0]].type == "Result":
-            raise BadModel(
-                path, f"an edge begins at port {source[1]} of layer {source[0]}, unknown"
-            )
+            raise BadModel(path, f"an edge begins at unknown port {source[1]} of layer {source[0]}")
         if sink not in inputs:
-            raise BadModel(path, f"an edge ends at port {sink[1]} of layer {sink[0]}, unknown")
+            raise BadModel(path, f"an edge ends at unknown port {sink[1]} of layer {sink[0]}")
         if sink in sources:
-            raise BadModel(path, f"port {sink[1]} of layer {sink[0]} is fed twice")
+            raise BadModel(path, f"port {sink[1]} of layer {sink[0]} has two sources")
         sources[sink] = source
     for layer in layers.values():
         for port in layer.inputs:
@@ -182,7 +179,7 @@ def _sources(
 def _sorted(
     path: Path, layers: Mapping[str, Layer], sources: Mapping[PortKey, PortKey]
 ) -> list[Layer]:
-    """Order layers so that each comes after what feeds it, otherwise as in the file."""
+    """Sort layers so that each comes after its inputs; otherwise keep the file's order."""
     done: set[str] = set()
     order: list[Layer] = []
     for root in layers.values():

@@ -1,9 +1,9 @@
 """Mixtures of experts in static graphs; begin with ``find``.
 
 mixture, chained, stacked  the sum over experts, and its two forms in graphs
-routing, rows, stack       which expert gets which tokens; rows and weights of one expert
-expert, refusal            the graph of one expert; why a mixture is not supported
+routing, rows, stack       tokens of each expert; rows and weights of one expert
+expert, refusal            the graph of one expert; the reason why a mixture is not supported
 
-A static graph takes every token through every expert (``passes.dense_experts``). A mixture that is
-found again can run the chosen experts alone.
+In a static graph every expert computes every token (``passes.dense_experts``). A recognised
+mixture can run the chosen experts only.
 """

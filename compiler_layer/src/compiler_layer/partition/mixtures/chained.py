@@ -1,10 +1,10 @@
-"""Sums over experts that are added expert by expert, as ``passes.dense_experts`` writes them.
+"""Mixtures whose experts are added one by one, as ``passes.dense_experts`` writes them.
 
     %hits = ov.Equal(%ids, e)                                                  [T, K]
     %y = expert(%x) * ov.ReduceSum(ov.Select(%hits, %w, 0))                    [T, H]
     %sum1 = ov.Add(%sum, ov.Select(ov.ReduceLogicalOr(%hits), %y, 0))
 
-If K is 1, there may be nothing to select: a token's only weight is that of its expert.
+If K is 1, no selection may be needed: a token's only weight is that of its expert.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OpT = TypeVar("OpT", bound=Operation)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Link:
-    """The addend of one expert."""
+    """Addend of one expert."""
 
     expert: int
     hits: Equal
@@ -43,12 +43,12 @@ class _Link:
 
     @property
     def ops(self) -> set[Operation]:
-        """The ops that choose tokens and add rows."""
+        """Set of the ops that choose tokens and add rows."""
         return {self.hits, self.routed, self.own, self.add}
 
 
 def chained_mixtures(model: Model) -> Iterator[Mixture]:
-    """Yield the chained sums of a model."""
+    """Yield the chained mixtures of a model."""
     chains: dict[SSAValue, dict[int, _Link]] = {}
     for op in model.body.ops:
         link = _link(op) if isinstance(op, Equal) else None
@@ -89,7 +89,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 
 def _mixture(links: Sequence[_Link]) -> Mixture | None:
-    """Join links, in the order of the graph, to a mixture, if they are one."""
+    """Join links, in the order of the graph, to a mixture; return None if they do not form one."""
     ids = links[0].hits.a
     if not _is_sum(links):
         return None
@@ -116,7 +116,7 @@ def _mixture(links: Sequence[_Link]) -> Mixture | None:
 
 
 def _is_sum(links: Sequence[_Link]) -> bool:
-    """Return whether each adds to the one before, the first to zero, and only the sum is used."""
+    """Return whether the links form one sum: a chain of adds from zero, without other uses."""
     first = links[0]
     others = [x for x in first.add.operands if x is not first.own.output]
     chained = all(
@@ -130,13 +130,13 @@ def _is_sum(links: Sequence[_Link]) -> bool:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Term:
-    """The ops that make one expert's rows.
+    """Ops that compute one expert's rows.
 
     Attributes:
-        walk: from the term to the rows of all tokens.
+        walk: the walk from the term to the rows of all tokens.
         column: the expert's weight for each token, [T, 1]; None if it is not selected.
         weights: the weights that the column is selected from.
-        selecting: the ops that select.
+        selecting: the selecting ops.
     """
 
     walk: RowWalk
@@ -146,12 +146,12 @@ class _Term:
 
     @property
     def ops(self) -> set[Operation]:
-        """All ops of the term."""
+        """Set of all ops of the term."""
         return {*self.walk.ops, *self.selecting}
 
     @staticmethod
     def of(link: _Link) -> _Term | None:
-        """Follow the rows of a link; None if an op mixes rows or is unknown."""
+        """Trace the rows of a link; return None if an op mixes rows or is not supported."""
         private = _private(link.own)
         select = _user(link.hits.output, Select)
         total = _user(select.output, ReduceSum) if select is not None else None
@@ -173,7 +173,7 @@ class _Term:
 
 
 def _selects_weights(hits: Equal, select: Select, total: ReduceSum) -> bool:
-    """Return whether the sum is over the slots of a token, all but one of which are zero."""
+    """Return whether the sum is over the slots of a token, with at most one non-zero slot."""
     tokens, slots = shape_of(hits.output)
     axis = int_of(total.axes) if values_of(total.axes) is not None else None
     return (
@@ -186,7 +186,7 @@ def _selects_weights(hits: Equal, select: Select, total: ReduceSum) -> bool:
 
 
 def _private(last: Operation) -> set[Operation]:
-    """Return the ops whose results only an op needs, directly or through others."""
+    """Return the ops whose results only an op needs, directly or indirectly."""
     found, left = {last}, dict[Operation, int]()
     waiting = [last]
     while waiting:

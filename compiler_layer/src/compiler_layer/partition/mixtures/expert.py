@@ -1,4 +1,4 @@
-"""The graph of one expert of a mixture."""
+"""Graph of one expert of a mixture."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from compiler_layer.rewriting.match import owner_of
 
 
 def expert_model(mixture: Mixture, expert: int, count: int) -> Model:
-    """Make the graph of one expert, from ROWS and WEIGHT to OUTPUT.
+    """Build the graph of one expert, from ROWS and WEIGHT to OUTPUT.
 
     Args:
         mixture: not changed.
         expert: the expert's number.
-        count: n, the number of rows in a run.
+        count: n, the number of rows of an inference.
     """
     return _Writer(mixture, expert, count).write()
 
 
 class _Writer:
-    """Writes one expert's graph; arguments as of ``expert_model``."""
+    """Writer of one expert's graph; arguments as in ``expert_model``."""
 
     def __init__(self, mixture: Mixture, expert: int, count: int) -> None:
         self._mixture = mixture
@@ -68,7 +68,7 @@ class _Writer:
             return self._rows
         if isinstance(op, RESHAPES):
             return self._value(op.x)
-        assert isinstance(op, OvOp)  # RowWalk goes through no other ops
+        assert isinstance(op, OvOp)  # RowWalk visits no other ops
         rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
         operands = {
             x: (self._weights(x, rank) if is_weight(x) else self._value(x)) for x in op.operands
@@ -76,7 +76,7 @@ class _Writer:
         return self._add(op.clone(operands))
 
     def _weights(self, value: SSAValue, rank: int) -> SSAValue:
-        """Return weights of this expert: a matrix, or values for all rows, [1, N].
+        """Return this expert's weights: a matrix, or values for all rows, [1, N].
 
         Args:
             value: weights of all experts, if they are stacked.

@@ -1,4 +1,4 @@
-"""Finds the mixtures of a graph in all forms that exporters write."""
+"""Search for mixtures of experts in all forms that exporters write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compiler_layer.rewriting.match import owner_of, producer, unconverted
 
 
 def find_mixtures(model: Model) -> list[Mixture]:
-    """Return the recognised mixtures of experts of a graph, in its order.
+    """Return the mixtures of experts recognised in a graph, in graph order.
 
     Args:
-        model: static, as ``pipeline.lower_graph`` leaves it; not changed. Ids that are inputs of
-            the model are assumed to differ for each token, as a router's TopK makes them.
+        model: static, a result of ``pipeline.lower_graph``; not changed. If the ids are inputs of
+            the model, each token's are assumed to be distinct, as a router's TopK makes them.
     """
     found = [*chained_mixtures(model), *stacked_mixtures(model)]
     order = {op: index for index, op in enumerate(model.body.ops)}
@@ -26,7 +26,7 @@ def find_mixtures(model: Model) -> list[Mixture]:
 
 
 def _are_distinct(ids: SSAValue) -> bool:
-    """Return whether no token has an expert twice: TopK gives none twice."""
+    """Return whether no token has an expert twice; the ids of a TopK are distinct."""
     ids = unconverted(ids)
     largest = producer(ids, TopK)
     return owner_of(ids) is None or (largest is not None and ids is largest.indices)

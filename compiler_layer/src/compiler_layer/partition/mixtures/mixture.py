@@ -1,4 +1,4 @@
-"""A mixture of experts in a graph."""
+"""Description of a mixture of experts in a graph."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from compiler_layer.dialects.ov.types import shape_of
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
-    """A weighted sum of experts' rows, for T tokens with K chosen experts each.
+    """Weighted sum of experts' rows, for T tokens with K chosen experts each.
 
     Attributes:
         rows: input of all experts, T rows of C channels, as [..., C].
-        ids: the experts that each token chose, integers [T, K]; no token has one twice.
+        ids: the experts that each token chose, integers [T, K]; distinct for each token.
         weights: the experts' weights, T x K floats in the order of ``ids``.
         output: the sum, T rows of H channels, as [..., H].
-        terms: the addend of each expert, by its number, in the order of the sum; one value for all
-            of them if it has all experts' rows, [E, T, ...].
+        terms: the addend of each expert, by its number, in the order of the sum; a stacked mixture
+            has one value for all experts, [E, T, ...].
         columns: values with one number for each row of a term: the expert's weight there.
-        stacked: whether the terms are one value.
+        stacked: True if the terms are one value.
         ops: all ops between the inputs and the output.
     """
 
@@ -37,10 +37,10 @@ class Mixture:
 
     @property
     def tokens(self) -> int:
-        """T."""
+        """Number of tokens, T."""
         return shape_of(self.ids)[0]
 
     @property
     def slots(self) -> int:
-        """K."""
+        """Number of chosen experts per token, K."""
         return shape_of(self.ids)[1]

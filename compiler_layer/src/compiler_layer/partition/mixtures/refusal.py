@@ -1,4 +1,4 @@
-"""Mixtures of experts that cannot be made static, as messages name them."""
+"""Messages for mixtures of experts that cannot be made static."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from compiler_layer.errors import RUN_ON_CPU
 from compiler_layer.rewriting.match import owner_of
 
 _REMEDY = (
-    f"supported are mixtures such as those of Mixtral, Qwen2-MoE, Qwen3-MoE and DBRX; {RUN_ON_CPU}"
+    f"mixtures such as those of Mixtral, Qwen2-MoE, Qwen3-MoE and DBRX are supported; {RUN_ON_CPU}"
 )
 
 
 def mixture_refusal(op: OvOp) -> str | None:
-    """Tell why a mixture of experts is not supported, or None if an op belongs to no mixture.
+    """Return why a mixture of experts is not supported; None if an op belongs to no mixture.
 
     Args:
         op: the first op of a graph whose shape depends on the data.
@@ -28,13 +28,13 @@ def mixture_refusal(op: OvOp) -> str | None:
     problem = (
         "its experts' tokens do not follow from one TopK, or are not computed one by one and added"
         if isinstance(op, NonZero)
-        else "its tokens are sorted by expert, and cut where the data say"
+        else "its tokens are sorted by expert, and cut at data-dependent places"
     )
     return f"mixture of experts at {op.described}: {problem}; {_REMEDY}"
 
 
 def _follows_choice(op: Operation) -> bool:
-    """Return whether an op depends on a TopK with no matmul in between, as a router's choice."""
+    """Return whether an op depends on a TopK without a matmul in between, as a router's choice."""
     waiting, seen = [op], {op}
     while waiting:
         for value in waiting.pop().operands:

@@ -1,9 +1,9 @@
-"""The routing of tokens to experts, as exported graphs write it.
+"""Routing of tokens to experts in exported graphs.
 
-A router chooses K of E experts for each of T tokens: ``ids [T, K]``. For an expert the graph lists
-the pairs (token, slot) in which it was chosen, by NonZero of a part of the one-hot ``ids``, and
-computes with their numbers. Here all pairs replace the chosen ones: the values that the graph
-computes of their numbers show their meaning, in whatever form the graph is written.
+A router chooses K of E experts for each of T tokens: ``ids [T, K]``. For each expert the graph
+lists the pairs (token, slot) that chose it, by NonZero of a part of the one-hot ``ids``, and
+computes with their numbers. This module replaces the chosen pairs by all pairs: the values that the
+graph computes from all numbers reveal their meaning, whatever ops the graph uses.
 """
 
 from __future__ import annotations
@@ -31,48 +31,48 @@ from compiler_layer.rewriting.match import owner_of, producer, unconverted
 from compiler_layer.rewriting.replace import insert_before
 
 _MOVING = Gather | Reshape | Squeeze | Transpose | Unsqueeze | Slice
-"""Ops through which elements of a one-hot tensor are followed."""
+"""Ops that move elements of a one-hot tensor, through which they can be traced."""
 
 _MOST_MARKS = 1 << 24
-"""Elements of a one-hot tensor: 8 of 128 experts for 16,384 tokens."""
+"""Maximum elements of a one-hot tensor: 8 of 128 experts for 16,384 tokens."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Routing:
-    """The pairs of tokens and slots in which one expert is chosen."""
+    """Pairs of tokens and slots that chose one expert."""
 
     ids: SSAValue
-    """The chosen experts, [T, K]."""
+    """Chosen experts, [T, K]."""
     hits: SSAValue
-    """The pairs in which this expert is chosen, boolean [T, K]."""
+    """Pairs that chose this expert, boolean [T, K]."""
     routed: SSAValue
-    """The tokens that are routed to this expert, boolean [T, 1]."""
+    """Tokens routed to this expert, boolean [T, 1]."""
     listed: Array
-    """The result of NonZero if all pairs are listed, [2, P]."""
+    """Result of NonZero if all pairs are listed, [2, P]."""
     tokens: Array
-    """The token of each listed pair, [P]."""
+    """Token of each listed pair, [P]."""
     slots: Array
-    """The slot of each listed pair, [P]."""
+    """Slot of each listed pair, [P]."""
 
     @property
     def token_count(self) -> int:
-        """T."""
+        """Number of tokens, T."""
         return shape_of(self.ids)[0]
 
     @property
     def slot_count(self) -> int:
-        """K."""
+        """Number of slots per token, K."""
         return shape_of(self.ids)[1]
 
 
 class Router:
-    """Recognises the pairs that NonZero ops list; shared operands are looked at once."""
+    """Recogniser of the pairs that NonZero ops list; shared operands are traced once."""
 
     def __init__(self) -> None:
         self._numbered: dict[SSAValue, tuple[OneHot, Array] | None] = {}
 
     def routing(self, op: NonZero) -> Routing | None:
-        """Return the pairs that an op lists, or None if it lists something else."""
+        """Return the pairs that an op lists, or None if the op lists other data."""
         found = self._origin(op.x)
         ids = _distinct_ids(found[0]) if found is not None else None
         if found is None or ids is None or found[1].ndim != 2:
@@ -89,7 +89,7 @@ class Router:
         return Routing(ids, hits, routed, listed, pairs // slots, pairs % slots)
 
     def _origin(self, value: SSAValue) -> tuple[OneHot, Array] | None:
-        """Return the one-hot tensor that a value is a part of, and each element's number there."""
+        """Return the one-hot tensor that a value is cut from, and each element's number in it."""
         if value not in self._numbered:
             self._numbered[value] = self._trace(value)
         return self._numbered[value]
@@ -114,7 +114,7 @@ class Router:
 
 
 def computed(op: OvOp, values: Sequence[Array]) -> Sequence[Array] | None:
-    """Return the values of an op; None if it has none, or more than any router lists."""
+    """Return the values of an op; None if it fails, or has more elements than any router."""
     try:
         if isinstance(op, Binary):
             both = np.broadcast_shapes(*(value.shape for value in values))
@@ -126,7 +126,7 @@ def computed(op: OvOp, values: Sequence[Array]) -> Sequence[Array] | None:
 
 
 def _distinct_ids(op: OneHot) -> SSAValue | None:
-    """Return the ids [T, K] that an op marks along a last dimension; of a token all differ."""
+    """Return the ids [T, K] that an op marks along a last dimension, if distinct per token."""
     on, off = values_of(op.on), values_of(op.off)
     if len(shape_of(op.indices)) != 2 or int_value(op.axis) not in (2, -1):
         return None

@@ -1,4 +1,4 @@
-"""Follows rows through ops that keep them apart: each result row depends on one row alone."""
+"""Trace of rows through row-wise ops: each result row depends on one operand row."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from compiler_layer.rewriting.match import owner_of
 ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
 RESHAPES = Reshape | Squeeze | Unsqueeze
 OF_WEIGHTS = Convert | Dequantize | Reshape
-"""Ops that weights go through before they are used."""
+"""Ops that prepare weights before their use."""
 
 
 def is_weight(value: SSAValue) -> bool:
-    """Return whether a value is a constant, or made of constants as weights are."""
+    """Return whether a value is a constant, or computed from constants as weights are."""
     owner = owner_of(value)
     return isinstance(owner, Constant) or (
         isinstance(owner, OF_WEIGHTS) and all(map(is_weight, owner.operands))
@@ -36,16 +36,16 @@ def is_weight(value: SSAValue) -> bool:
 
 @dataclass(slots=True)
 class RowWalk:
-    """A walk from a result back to the sources of its rows.
+    """Walk from a result back to the sources of its rows.
 
     Attributes:
         tokens: T.
         stacked: E if each value has rows of all experts, [E, T, ..., N]; 0 if it has the rows of
             one, [T, N].
-        is_source: tells whether to stop at a value.
-        columns: further values to stop at: numbers that rows are multiplied by.
+        is_source: predicate that stops the walk at a value.
+        columns: further values that stop the walk: factors of rows.
         sources: the values at which the walk stopped.
-        ops: the ops that the walk went through.
+        ops: the visited ops.
     """
 
     tokens: int
@@ -56,7 +56,7 @@ class RowWalk:
     ops: set[Operation] = field(default_factory=set[Operation])
 
     def visit(self, value: SSAValue) -> bool:
-        """Follow a value; return False if an op mixes rows or is unknown."""
+        """Visit a value; return False if an op mixes rows or is not supported."""
         if not self.has_rows(value):
             return False
         if value in self.columns:
@@ -78,18 +78,18 @@ class RowWalk:
         return False
 
     def has_rows(self, value: SSAValue) -> bool:
-        """Return whether a value has a row for each token, and nothing but rows."""
+        """Return whether a value consists of exactly one row per token."""
         shape = shape_of(value)
         leading = shape[:1] == (self.stacked,) or not self.stacked
         return leading and math.prod(shape[:-1]) == self.tokens * (self.stacked or 1)
 
     def _is_matrix(self, value: SSAValue) -> bool:
-        """Return whether a value is a matrix that all rows of an expert are multiplied with."""
+        """Return whether a value is a weight matrix common to all rows of an expert."""
         rank = 3 if self._of_experts(value, 3) else 2
         return len(shape_of(value)) == rank and self._take_weight(value, rank == 3)
 
     def _is_shared(self, value: SSAValue, rank: int) -> bool:
-        """Return whether a value is the same for all rows of an expert."""
+        """Return whether a value is equal for all rows of an expert."""
         of_experts, shape = self._of_experts(value, rank), shape_of(value)
         rows = shape[1:-1] if of_experts else shape[:-1]
         return math.prod(rows) == 1 and self._take_weight(value, of_experts)
@@ -98,7 +98,7 @@ class RowWalk:
         return of_experts(value, rank, self.stacked)
 
     def _take_weight(self, value: SSAValue, stacked: bool) -> bool:
-        """Return whether a value is weights that can be cut, and add the ops that make them."""
+        """Return whether a value is weights that can be cut; add the ops that compute them."""
         if not is_weight(value) or (stacked and not _is_stack(value, self.stacked)):
             return False
         made = [owner_of(value)]
@@ -117,7 +117,7 @@ def of_experts(value: SSAValue, rank: int, experts: int) -> bool:
 
 
 def _is_stack(value: SSAValue, experts: int) -> bool:
-    """Return whether each expert's part of weights is contiguous where they are stored."""
+    """Return whether each expert's part of stored weights is contiguous."""
     op = owner_of(value)
     if isinstance(op, Dequantize):
         rank = len(shape_of(op.stored))

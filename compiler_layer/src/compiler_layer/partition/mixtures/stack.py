@@ -1,4 +1,4 @@
-"""One expert's part of weights that are stacked over experts."""
+"""Parts of weights that are stacked over experts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler_layer.files import FileView
 
 
 def is_cut(constant: Constant | None, rank: int) -> bool:
-    """Return whether each expert's part of a constant begins at a byte."""
+    """Return whether each expert's part of a constant begins at a byte boundary."""
     if constant is None:
         return False
     shape, element = shape_of(constant.output), element_of(constant.output)
@@ -22,7 +22,7 @@ def is_cut(constant: Constant | None, rank: int) -> bool:
 
 
 def expert_part(constant: Constant, index: int, rank: int) -> Constant:
-    """Return one expert's part of a constant, of a rank less by one; a view of a file stays one.
+    """Return one expert's part of a constant, without the first dimension; a view stays a view.
 
     Args:
         constant: with a first dimension of experts or of 1, or of a rank less than ``rank``.

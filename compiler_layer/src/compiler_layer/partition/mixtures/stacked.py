@@ -1,4 +1,4 @@
-"""Sums over experts whose weights are stacked, as the current exporter writes them.
+"""Mixtures whose weights are stacked over experts, as the current exporter writes them.
 
 %all = ov.Broadcast(%x)                                                 [E, T, C]
 %y = experts(%all)                        ov.MatMul with weights        [E, N, C], …
@@ -32,7 +32,7 @@ _MOVING = RESHAPES | Transpose
 
 
 def stacked_mixtures(model: Model) -> Iterator[Mixture]:
-    """Yield the stacked sums of a model."""
+    """Yield the stacked mixtures of a model."""
     for op in model.body.ops:
         found = _mixture(op) if isinstance(op, ScatterElementsUpdate) else None
         if found is not None:
@@ -70,7 +70,7 @@ def _mixture(scores: ScatterElementsUpdate) -> Mixture | None:
 
 
 def _is_scores(op: ScatterElementsUpdate) -> bool:
-    """Return whether an op puts the weights of chosen experts among zeros, [T, E]."""
+    """Return whether an op scatters the weights of chosen experts into zeros, [T, E]."""
     data, shape = values_of(op.data), shape_of(op.output)
     return (
         is_static(shape)
@@ -105,7 +105,7 @@ def _column(scores: ScatterElementsUpdate) -> tuple[SSAValue | None, list[OvOp]]
 
 
 def _sum(product: Multiply, leading: Shape) -> tuple[ReduceSum | None, list[OvOp]]:
-    """Return the sum over experts of a product, and the reshapes before the sum."""
+    """Return the sum over experts of the weighted rows, and the reshapes before the sum."""
     between: list[OvOp] = []
     last = _only_user(product.output)
     while isinstance(last, RESHAPES) and shape_of(last.output)[:2] == leading:
@@ -118,7 +118,7 @@ def _sum(product: Multiply, leading: Shape) -> tuple[ReduceSum | None, list[OvOp
 
 
 def _copies_rows(op: Broadcast, tokens: int) -> bool:
-    """Return whether an op repeats all rows as they are, one copy after the other."""
+    """Return whether an op repeats all rows unchanged, one copy after the other."""
     rows, copies = shape_of(op.x), shape_of(op.output)
     while rows[:1] == (1,):
         rows = rows[1:]

@@ -1,6 +1,6 @@
-"""The block that a model repeats, layer after layer; begin with ``find``.
+"""Repeated block of a model, one layer after another; begin with ``find``.
 
-compare, find, names  equal blocks; the block that saves most; how op names count layers
-fold, attributes      the model without the repetitions in between; what it records of them
+compare, find, names  equal blocks; the block that saves most; the layer counter in op names
+fold, attributes      the model without its middle repetitions; the record of them
 cut                   prologue, block and epilogue as three parts
 """

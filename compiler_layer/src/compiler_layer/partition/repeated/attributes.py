@@ -1,10 +1,10 @@
 """Attributes of a folded model, which describe its repeated block.
 
-A folded model has the block's first and last repetition (and the second, where those two turn out
-too different). Attributes hold the number of repetitions, and weights and variables in each, so
-that passes and text keep them:
+A folded model has the block's first and last repetition (and the second, if those two differ too
+much). Attributes record the number of repetitions, and weights and variables in each, so that
+passes and text preserve them:
 
-``ov.repetitions``  on the function: their number; ``ov.second_repetition``: which follows the first
+``ov.repetitions``  on the function: their number; ``ov.second_repetition``: the one after the first
 ``ov.layer_names``  on the function: the layer counter in names of ops
 ``ov.repeated_ids`` on the function: ids of variables and inputs in each repetition
 ``#ov.repeated``    a weight's values in all repetitions (``dialects.ov.constant``)
@@ -31,9 +31,9 @@ _IDS = "ov.repeated_ids"
 
 @dataclass(frozen=True, slots=True)
 class LayerNames:
-    """The layer counter in op names: ``prefix``, a number, and anything.
+    """Layer counter in op names: ``prefix``, a number, and any text.
 
-    ``first`` is the first layer of the first repetition, ``step`` the layers of each.
+    ``first`` is the first layer of the first repetition, ``step`` the layers per repetition.
     """
 
     prefix: str
@@ -41,21 +41,21 @@ class LayerNames:
     step: int
 
     def repetition(self, name: str) -> int | None:
-        """Return the repetition that an op belongs to, or None if its name does not tell."""
+        """Return the repetition that an op belongs to, or None if its name has no counter."""
         begin, end = self._number(name)
         if begin == end or int(name[begin:end]) < self.first:
             return None
         return (int(name[begin:end]) - self.first) // self.step
 
     def renamed(self, name: str, later: int) -> str:
-        """Return the name of an op's counterpart some repetitions later."""
+        """Return the name of an op's counterpart ``later`` repetitions later."""
         begin, end = self._number(name)
         if begin == end or not later:
             return name
         return f"{name[:begin]}{int(name[begin:end]) + self.step * later}{name[end:]}"
 
     def _number(self, name: str) -> tuple[int, int]:
-        """Return the place of the layer's number; an empty range if there is none."""
+        """Return the range of the layer's number; empty if the name has none."""
         found = name.find(self.prefix) if self.prefix else -1
         begin = end = found + len(self.prefix) if found >= 0 else 0
         while found >= 0 and name[end : end + 1].isdigit():
@@ -64,14 +64,14 @@ class LayerNames:
 
 
 UNNAMED = LayerNames("", 0, 1)
-"""Names that count no layers."""
+"""Names without a layer counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The number of repetitions, and the number of the second one in the graph.
+    """Number of repetitions, and the number of the second one in the graph.
 
-    ``second`` is the last repetition (``count - 1``) or truly the second (1).
+    ``second`` is the last repetition (``count - 1``) or the actual second (1).
     """
 
     count: int
@@ -82,13 +82,13 @@ def kept_repetitions(model: Model) -> Kept | None:
     """Return the repetitions that a folded model has; None if the model is not folded.
 
     Raises:
-        CompilerUsageError: the attributes contradict one another.
+        CompilerUsageError: the attributes are inconsistent.
     """
     if _REPETITIONS not in model.main.attributes:
         return None
     count, second = (_number(model.main.attributes.get(name)) for name in (_REPETITIONS, _SECOND))
     if count < 3 or second not in (1, count - 1):
-        raise CompilerUsageError(f"a folded model of {count} layers, the second of them {second}")
+        raise CompilerUsageError(f"a folded model of {count} layers cannot have {second} as second")
     return Kept(count, second)
 
 
@@ -96,7 +96,7 @@ def layer_names_of(model: Model) -> LayerNames:
     """Return the layer counter of a folded model.
 
     Raises:
-        CompilerUsageError: as ``kept_repetitions``.
+        CompilerUsageError: see ``kept_repetitions``.
     """
     attribute = model.main.attributes.get(_LAYER_NAMES)
     if not isinstance(attribute, DictionaryAttr):
@@ -104,13 +104,13 @@ def layer_names_of(model: Model) -> LayerNames:
     prefix = attribute.data.get("prefix")
     first, step = (_number(attribute.data.get(name)) for name in ("first", "step"))
     if not isinstance(prefix, StringAttr) or step < 1:
-        raise CompilerUsageError(f"names that count layers by {step}")
+        raise CompilerUsageError(f"op names cannot count layers in steps of {step}")
     return LayerNames(prefix.data, first, step)
 
 
 def _number(attribute: Attribute | None) -> int:
     if not isinstance(attribute, IntegerAttr):
-        raise CompilerUsageError("a folded model needs numbers of layers")
+        raise CompilerUsageError("a folded model needs integer attributes for its layers")
     return int_value(cast(Attribute, attribute))
 
 
@@ -127,7 +127,7 @@ def set_repetitions(model: Model, kept: Kept, names: LayerNames) -> None:
 
 
 def forget_repetitions(model: Model) -> None:
-    """Mark a model as not folded: the rest of it has no repeated block."""
+    """Mark a model as not folded, e.g. a part without a repeated block."""
     for name in (_REPETITIONS, _SECOND, _LAYER_NAMES, _IDS):
         model.main.attributes.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""Compares repetitions of a block, which may differ in weights and variables."""
+"""Comparison of a block's repetitions, which may differ in weights and variables."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from compiler_layer.dialects.ov.constant_value import Inline, Repeated
 from compiler_layer.dialects.ov.types import element_of, shape_of
 
 _OWN = ("value", "variable_id")
-"""Properties in which equal blocks may differ: weights and variables."""
+"""Properties that may differ between equal blocks: weights and variables."""
 
 _NUMBERS = ("i64", "i32", "boolean")
-"""Types of constants that are shapes, axes and flags, which may not differ."""
+"""Types of constants that are shapes, axes and flags, which must be equal."""
 
 Signature = tuple[object, ...]
 
 
 def signature(op: Operation) -> Signature:
-    """Return a key that ops at the same place of equal blocks share."""
+    """Return a key that corresponding ops of equal blocks share."""
     properties = tuple((k, v) for k, v in op.properties.items() if k not in _OWN)
     return op.name, len(op.operands), tuple(op.result_types), properties
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The ops from ``begin`` to ``begin + length`` of the visiting order."""
+    """Ops from ``begin`` to ``begin + length`` of the visiting order."""
 
     begin: int
     length: int
@@ -39,29 +39,29 @@ class Span:
 
     @property
     def next(self) -> Span:
-        """The span right after this one."""
+        """Span right after this one."""
         return Span(self.begin + self.length, self.length)
 
 
 @dataclass(slots=True)
 class Pairing:
-    """Counterparts in two blocks of which one follows the other.
+    """Counterparts in two consecutive blocks.
 
     ``values`` maps the first block's own values, apart from its ops in the visiting order, to the
-    second's. ``enters`` is set if the first block gets a value from elsewhere that the second gets
-    from the first; then no block precedes the first.
+    second's. ``enters`` is set if the second block reads a value of the first where the first block
+    reads a value from outside; then no block precedes the first.
     """
 
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     enters: bool = False
 
     def goes_on(self, before: Pairing) -> bool:
-        """Return whether the pairing of the block before has led to the same own values."""
+        """Return whether the pairing of the block before ends with the same own values."""
         return not self.enters and self.values.keys() == set(before.values.values())
 
 
 class Comparison:
-    """Compares spans of one graph.
+    """Comparison of spans of one graph.
 
     Args:
         order: the graph's visiting order.
@@ -73,7 +73,7 @@ class Comparison:
         self._signatures: dict[Operation, Signature] = {}
 
     def pair(self, first: Span) -> Pairing | None:
-        """Pair a span with the next one; return None if they are not the same block."""
+        """Pair a span with the next one; return None if the blocks differ."""
         found = Pairing()
         for place in range(first.begin, first.begin + first.length):
             one, other = self._order[place], self._order[place + first.length]
@@ -94,12 +94,12 @@ class Comparison:
         return found
 
     def _same(self, x: SSAValue, y: SSAValue, first: Span, found: Pairing) -> bool:
-        """Return whether values are counterparts: shared, own, or from block to block."""
+        """Return whether values are counterparts: shared, own, or passed from block to block."""
         pending = [(x, y)]
         while pending:
             a, b = pending.pop()
             if a is b and self._is_inside(a, first):
-                return False  # of the first block alone, though the second reads it, too
+                return False  # belongs to the first block alone, though the second reads it
             if a is b or found.values.get(a) is b:
                 continue
             if _are_variables(a, b) and a not in found.values:
@@ -127,7 +127,7 @@ class Comparison:
     def _follows(self, here: int, there: int, first: Span, found: Pairing) -> bool:
         if there == here + first.length:
             return True
-        # The first block is fed from elsewhere, the second by the first one.
+        # The first block reads from outside, the second from the first.
         found.enters |= here < first.begin and there in first
         return here < first.begin and there in first
 
@@ -138,13 +138,13 @@ def _are_variables(a: SSAValue, b: SSAValue) -> bool:
 
 
 def same_constants(one: Operation, other: Operation) -> bool:
-    """Return whether two ops of one signature are no constants, equal ones, or weights."""
+    """Return whether two ops of equal signature are not constants, or interchangeable ones."""
     if not isinstance(one, Constant) or not isinstance(other, Constant):
         return True
     if one.value == other.value:
         return True
     if element_of(one.output) in _NUMBERS or math.prod(shape_of(one.output)) == 1:
-        # Passes decide by the values of numbers: ranges, factors and exponents become immediates.
+        # Passes depend on values of numbers: ranges, factors and exponents become immediates.
         return False
     if isinstance(one.value.data, Repeated) or isinstance(other.value.data, Repeated):
         # In a folded model: the same weight in other repetitions.

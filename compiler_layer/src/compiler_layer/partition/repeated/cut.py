@@ -1,7 +1,7 @@
-"""Cuts a model at its repeated block into prologue, block and epilogue.
+"""Cut of a model at its repeated block into prologue, block and epilogue.
 
-Each part is a model of its own, to be compiled by itself. The block runs once for each repetition,
-with other weights and variables each time; ``partition.compiled`` tells how the parts are joined.
+Each part is a complete model, compiled separately. The block runs once for each repetition, with
+other weights and variables each time; ``partition.compiled`` describes how the parts are joined.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from compiler_layer.partition.repeated.find import Repetitions, find_repetitions
 from compiler_layer.rewriting.dataflow import visiting_order
 
 _GRAPH_REPETITIONS = 3
-"""In the graph: the first, the second, and the last."""
+"""Repetitions in the graph: the first, the second, and the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a model; the block runs ``count`` times."""
+    """Parts of a model; the block runs ``count`` times."""
 
     prologue: Model
     block: Model
@@ -45,8 +45,8 @@ def cut_at_block(model: Model) -> Parts:
         model: its variables are inputs and outputs (``lift-state``); not changed.
 
     Raises:
-        NotPeriodic: the model is not folded so, its repetitions have become different, or a value
-            inside of a repetition is used by something else than the next repetition.
+        NotPeriodic: the model is not folded in this way, its repetitions differ, or an op that is
+            not in the next repetition uses an inner value of a repetition.
     """
     kept = kept_repetitions(model)
     if kept is None:
@@ -54,13 +54,11 @@ def cut_at_block(model: Model) -> Parts:
     order = visiting_order(model)
     found = find_repetitions(order)
     if found is None or found.count != _GRAPH_REPETITIONS:
-        raise NotPeriodic("the model's repetitions have become different: it cannot be cut")
+        raise NotPeriodic("the model's repetitions differ after the passes: it cannot be cut")
     return _Cutter(model, order, found).cut(kept.count)
 
 
 class _Cutter:
-    """Cuts one model."""
-
     def __init__(self, model: Model, order: Sequence[Operation], found: Repetitions) -> None:
         self._model = model
         self._at = {op: number for number, op in enumerate(order)}
@@ -69,7 +67,7 @@ class _Cutter:
         self._dynamic = _dynamic_ops(model)
         self._shared: dict[SSAValue, str] = {}
         self._hidden = list(self._handed_on(order))
-        """For each hidden value: the first repetition's input and output."""
+        """Input and output of the first repetition, for each hidden value."""
 
     def cut(self, count: int) -> Parts:
         first, last = self._found.first, self._found.span(_GRAPH_REPETITIONS - 1)
@@ -104,11 +102,11 @@ class _Cutter:
                     yield taken, given
 
     def _left_by(self, last: Span) -> dict[SSAValue, str]:
-        """Return the hidden values that the last repetition makes."""
+        """Return the hidden values that the last repetition computes."""
         left: dict[SSAValue, str] = {}
         order = {place: op for op, place in self._at.items()}
         for number, (_, given) in enumerate(self._hidden):
-            assert isinstance(given, OpResult)  # an op of the first repetition makes it
+            assert isinstance(given, OpResult)  # an op of the first repetition defines it
             later = self._at[given.op] - self._found.first.begin + last.begin
             left[order[later].results[given.index]] = f"{HIDDEN_IN}{number}"
         return left
@@ -121,7 +119,7 @@ class _Cutter:
         return [port for port in self._outputs() if self._in(port[1], span)]
 
     def _part(self, value: SSAValue) -> str:
-        """Return the part that makes one of the model's outputs."""
+        """Return the part that computes one of the model's outputs."""
         place = self._place(value)
         if place is None or place < self._found.first.begin:
             return "prologue"
@@ -167,7 +165,7 @@ def _dynamic_ops(model: Model) -> set[Operation]:
 
 
 def _add_unread(part: Model, model: Model) -> None:
-    """Give a part the inputs that no op reads; callers may look for their names."""
+    """Add the inputs without uses to a part; callers may look up their names."""
     for port in model.inputs:
         if not port.value.uses:
             names = [each.name for each in part.inputs]

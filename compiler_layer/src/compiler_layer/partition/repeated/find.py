@@ -1,4 +1,4 @@
-"""Finds the block that a model repeats."""
+"""Search for a model's repeated block."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from compiler_layer.partition.repeated.compare import (
 from compiler_layer.rewriting.dataflow import crossings
 
 MIN_REPETITIONS = 3
-"""With fewer, nothing is saved: the first and the last are compiled anyway."""
+"""Fewer repetitions save nothing: the first and the last are always compiled."""
 
 _LAYERS_IN_A_BLOCK = (1, 2, 3, 4, 5, 6, 8)
-"""Layers may alternate: windows and full attention by turns, or one in six."""
+"""Layers per block: layers may alternate (windows and full attention by turns, or one in six)."""
 
 _MIN_OPS, _MAX_OPS = 4, 8192
-"""Bounds of the number of carrying ops in a layer."""
+"""Limits of the number of carrying ops in a layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """A block and its repetitions.
+    """Block and its repetitions.
 
     ``pairings[n]`` maps repetition n to repetition n + 1.
     """
@@ -40,12 +40,12 @@ class Repetitions:
 
     @property
     def count(self) -> int:
-        """The number of repetitions."""
+        """Number of repetitions."""
         return len(self.pairings) + 1
 
     @property
     def saved(self) -> int:
-        """The number of ops that need not be compiled: those of all but two repetitions."""
+        """Number of ops that need not be compiled: those of all but two repetitions."""
         return (self.count - 2) * self.first.length
 
     def span(self, number: int) -> Span:
@@ -54,13 +54,13 @@ class Repetitions:
 
 
 def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
-    """Find the block whose repetitions save most of a graph.
+    """Find the block whose repetitions cover most of a graph.
 
     Args:
         order: the graph's visiting order.
 
     Returns:
-        None if nothing is repeated at least three times.
+        The repetitions, or None if no block is repeated at least three times.
     """
     kinds: dict[Signature, int] = {}
     numbers = np.array([kinds.setdefault(signature(op), len(kinds)) for op in order], np.int64)
@@ -79,7 +79,7 @@ def find_repetitions(order: Sequence[Operation]) -> Repetitions | None:
 
 
 def _period(numbers: npt.NDArray[np.int64]) -> Span | None:
-    """Return the longest run in which ops at one distance are alike: its begin, the distance."""
+    """Return the longest run of equal ops at a fixed distance: its begin, and the distance."""
     best, longest = None, 0
     for period in range(_MIN_OPS, min(len(numbers) // 2, _MAX_OPS) + 1):
         begin, length = _longest_run(numbers[:-period] == numbers[period:])
@@ -89,7 +89,7 @@ def _period(numbers: npt.NDArray[np.int64]) -> Span | None:
 
 
 def _longest_run(flags: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the begin and the length of the longest run of true."""
+    """Return the begin and the length of the longest run of true values."""
     edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
     if not len(edges):
         return 0, 0
@@ -104,7 +104,7 @@ def _longest(
     block: Span,
     numbers: npt.NDArray[np.int64],
 ) -> Repetitions | None:
-    """Return most repetitions of a block of a length, cut where the fewest values cross."""
+    """Return the most repetitions of a block of a length, cut at the fewest crossing values."""
     end = len(numbers)
     if block.begin + 3 * block.length > end:
         return None
@@ -128,6 +128,6 @@ def _longest(
 
 
 def _spans(begin: int, length: int, end: int) -> Iterator[Span]:
-    """Yield adjacent spans that have another one behind them."""
+    """Yield adjacent spans that are followed by another one."""
     for at in range(begin, end - 2 * length + 1, length):
         yield Span(at, length)

@@ -1,4 +1,4 @@
-"""Folds a repeated block to its first and its last repetition."""
+"""Folding of a repeated block to its first and its last repetition."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from compiler_layer.rewriting.dataflow import visiting_order
 
 
 def folded(model: Model, both_first: bool = False) -> Model | None:
-    """Copy a model with the first and the last repetition of its block alone.
+    """Copy a model with only the first and the last repetition of its block.
 
     Args:
         model: not changed.
-        both_first: whether the second repetition stays, too. It shows how one repetition follows
-            another even if the last one ends otherwise.
+        both_first: True to keep the second repetition. It shows how one repetition follows another
+            even if the last one ends differently.
 
     Returns:
-        None if the model repeats nothing, or nothing would be left out.
+        The folded model, or None if the model has no repeated block, or nothing can be omitted.
     """
     order = visiting_order(model)
     found = find_repetitions(order)
@@ -37,13 +37,13 @@ def folded(model: Model, both_first: bool = False) -> Model | None:
 
 
 class _CannotFold(Exception):
-    """An op outside of a repetition and its neighbours uses a value of the repetition."""
+    """Use of a repetition's value by an op outside of the repetition and its neighbours."""
 
 
 class _Folder:
-    """Copies a model without the repetitions between the first ``kept`` and the last.
+    """Copier of a model without the repetitions between the first ``kept`` and the last.
 
-    Ops are copied in the visiting order, each right after operands that it alone needs.
+    Ops are copied in the visiting order, each right after the operands that only it needs.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class _Folder:
         return weights
 
     def _refuse_guests(self, weight: Constant, number: int) -> None:
-        """Refuse a weight that an op outside of its repetition reads, too."""
+        """Reject a weight that an op outside of its repetition also reads."""
         pending: list[Operation] = [weight]
         own = self._found.span(number)
         while pending:
@@ -123,25 +123,25 @@ class _Folder:
             value = pending.pop()
             if value in own:
                 if not isinstance(value, OpResult):
-                    raise _CannotFold("each repetition has inputs of its own")
+                    raise _CannotFold("each repetition has its own inputs")
                 pending.extend(reversed(value.op.operands))
             elif self._place(value) is None:
                 self._value(value)
 
     def _refuse_inside(self, value: SSAValue) -> None:
-        """Refuse a value of a kept repetition that the end reads.
+        """Reject a value of a kept repetition that the end reads.
 
-        A kept repetition stands for all: in the program the end would get the value of another.
+        A kept repetition represents all: the end would read the value of another repetition.
         """
         place = self._place(value)
         if place is not None and self._found.first.begin <= place < self._kept_end:
-            raise _CannotFold(f"{value.owner} is used behind its block")
+            raise _CannotFold(f"{value.owner} is used after its block")
 
     def _place(self, value: SSAValue) -> int | None:
         return self._at.get(value.op) if isinstance(value, OpResult) else None
 
     def _value(self, value: SSAValue) -> SSAValue:
-        """Return the copy of a value, which is made on the first call."""
+        """Return the copy of a value; the first call creates it."""
         pending = [value]
         while pending:
             wanted = pending[-1]
@@ -150,7 +150,7 @@ class _Folder:
                 self._copies[wanted] = self._copies[source]
                 pending.pop()
                 continue
-            assert isinstance(source, OpResult)  # arguments were copied at the beginning
+            assert isinstance(source, OpResult)  # arguments were copied first
             missing = [x for x in source.op.operands if x not in self._copies]
             if missing:
                 pending.extend(reversed(missing))
@@ -159,7 +159,7 @@ class _Folder:
         return self._copies[value]
 
     def _source(self, value: SSAValue) -> SSAValue:
-        """Redirect the last repetition's reads of the one before to the last kept one."""
+        """Redirect the last repetition's reads of its predecessor to the last kept one."""
         place = self._place(value)
         last = self._found.span(self._found.count - 1)
         if place is None or place < self._kept_end or place >= last.begin:
@@ -167,7 +167,7 @@ class _Folder:
         before = self._found.span(self._found.count - 2)
         if place not in before:
             raise _CannotFold(f"{value.owner} is used outside of its block")
-        assert isinstance(value, OpResult)  # it has a place
+        assert isinstance(value, OpResult)  # only results have a place
         source = self._order[place - before.begin + self._found.span(self._kept - 1).begin]
         return source.results[value.index]
 

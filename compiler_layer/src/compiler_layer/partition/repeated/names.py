@@ -1,4 +1,4 @@
-"""The layer counter in a model's op names."""
+"""Layer counter in a model's op names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def layer_names(order: Sequence[Operation], found: Repetitions) -> LayerNames:
-    """Return the counter on which most names of the first two repetitions agree."""
+    """Return the counter that most names of the first two repetitions share."""
     block = found.first
     counted = Counter[tuple[str, int]]()
     first: dict[tuple[str, int], int] = {}
@@ -33,7 +33,7 @@ def layer_names(order: Sequence[Operation], found: Repetitions) -> LayerNames:
 
 
 def _difference(one: str, other: str) -> list[tuple[str, int, int]]:
-    """Return the only number in which two names differ, with its prefix; or nothing."""
+    """Return the only number in which two names differ, with its prefix; or no number."""
     if _NUMBER.sub("0", one) != _NUMBER.sub("0", other):
         return []
     pairs = zip(_NUMBER.finditer(one), _NUMBER.finditer(other), strict=True)

@@ -1,7 +1,7 @@
-"""From a model to the layers and edges of an IR, in the order of the model's ops.
+"""Layers and edges of an IR, built from a model in the order of its ops.
 
-Layers are numbered in that order: parameters, ops, results. Ports are numbered through a layer, its
-inputs first.
+Layers are numbered in the order parameters, ops, results. Ports are numbered within a layer, inputs
+first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STATE_OPSET = "opset6"
 
 @dataclass(frozen=True, slots=True)
 class WrittenPort:
-    """A port as the XML describes it."""
+    """Port as described in the XML."""
 
     element: str
     shape: Shape
@@ -39,7 +39,7 @@ class WrittenPort:
 
 @dataclass(slots=True)
 class WrittenLayer:
-    """A layer as the XML describes it; its id is its place in the list."""
+    """Layer as described in the XML; its id is its index in the list."""
 
     name: str
     type: str
@@ -48,24 +48,24 @@ class WrittenLayer:
     inputs: Sequence[WrittenPort] = ()
     outputs: Sequence[WrittenPort] = ()
     output_names: Sequence[str] = ()
-    """Of a result: all names of its tensor, or OpenVINO forgets those that are not here."""
+    """All tensor names of a result; OpenVINO drops the names that are missing here."""
     decompresses: bool = False
-    """It is to be kept as it is when constants are folded: weights stay small in memory."""
+    """True to exempt the layer from constant folding, so that weights stay small in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenEdge:
-    """From an output port to an input port, each as layer and port number."""
+    """Edge from an output port to an input port, each as layer and port number."""
 
     source: tuple[int, int]
     target: tuple[int, int]
 
 
 def check_layers(model: Model, path: object) -> None:
-    """See that every op is one of OpenVINO's.
+    """Check that every op is an op of OpenVINO.
 
     Raises:
-        UnsupportedOps: some are not; all of them.
+        UnsupportedOps: some ops are not; the error lists all.
     """
     unknown = [
         (kind_of(op), op.friendly_name) if isinstance(op, OvOp) else (op.name, "")
@@ -82,11 +82,11 @@ def _is_known(op: Operation) -> bool:
 
 
 class LayerList:
-    """The layers and edges of a model.
+    """Layers and edges of a model.
 
     Args:
-        model: what to describe.
-        weights: where its constants go; they are written on the way.
+        model: the model to describe.
+        weights: the writer of its constants, which are written during construction.
 
     Raises:
         BadModel: a constant's file cannot be read.
@@ -106,7 +106,7 @@ class LayerList:
             data = {"shape": _dims(shape_of(port.value)), "element_type": element_of(port.value)}
             layer = WrittenLayer(self._unique(port.name), "Parameter", "opset1", data)
             self._add(layer, [], [port.value])
-        # Names that ops have are theirs; those that ops are given come after.
+        # Ops keep their own names; generated names must avoid these.
         self._taken = {op.friendly_name for op in model.body.ops if isinstance(op, OvOp)}
         for op in model.body.ops:
             if isinstance(op, OvOp):
@@ -156,7 +156,7 @@ class LayerList:
                 return layer
 
     def _decompresses(self, op: Operation) -> bool:
-        """Tell whether an op widens a stored weight, be it a constant or an input."""
+        """Return whether an op widens a stored weight, which is a constant or an input."""
         if not isinstance(op, Convert):
             return False
         stored, wide = element_of(op.x), element_of(op.output)
@@ -176,14 +176,13 @@ class LayerList:
         }
 
     def _unnamed(self, kind: str) -> str:
-        """Give a name to an op that has none."""
         number = len(self.layers)
         while f"{kind}_{number}" in self._taken:
             number += 1
         return self._unique(f"{kind}_{number}")
 
     def _unique(self, name: str) -> str:
-        """Give the name itself, or with a number if it is taken."""
+        """Return the name, with a number appended if it is taken."""
         found, number = name, 0
         while found in self._names:
             number += 1
@@ -193,5 +192,5 @@ class LayerList:
 
 
 def _dims(shape: Shape) -> str:
-    """Write a shape as an attribute: ``?,4,?,32``."""
+    """Format a shape as an attribute: ``?,4,?,32``."""
     return ",".join("?" if d < 0 else str(d) for d in shape)

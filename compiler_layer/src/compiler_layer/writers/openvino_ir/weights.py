@@ -1,6 +1,6 @@
-"""Writes the ``.bin`` of an IR: constants one after another, straight from their files.
+"""Writer of an IR's ``.bin``: constants one after another, copied from their files.
 
-Values go through the memory a block at a time, so that a model may be larger than it.
+Values pass through memory a block at a time, so that a model may be larger than the memory.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from compiler_layer.files import FileView
 from compiler_layer.writers.stored_values import read_blocks, read_bytes
 
 _ALIGNMENT = 64
-"""Bytes; a cache line, so that whoever maps the file can load vectors from it."""
+"""Alignment in bytes: a cache line, so that a mapped file can be loaded into vectors."""
 
 _BLOCK_BYTES = 4 << 20
 
 Advance = Callable[[int], object]
-"""Is told, again and again, how much more has been done."""
+"""Progress callback, called repeatedly with the amount done since the last call."""
 
 
 class WeightsWriter:
-    """Appends constants to a file, equal ones once.
+    """Appender of constants to a file; equal constants are stored once.
 
     Args:
         file: the ``.bin``, at its beginning.
-        advance: is told the bytes of constants that are done, written or known already.
+        advance: called with the bytes of each constant done, whether written or already present.
     """
 
     def __init__(self, file: BinaryIO, advance: Advance) -> None:
@@ -39,7 +39,7 @@ class WeightsWriter:
         self._places: dict[tuple[FileView, str] | bytes, int] = {}
 
     def add(self, constant: Constant) -> tuple[int, int]:
-        """Write a constant if need be; give its offset and its size.
+        """Write a constant unless it is present; return its offset and its size.
 
         Raises:
             BadModel: the constant's file cannot be read, or ends before the constant does.
@@ -55,7 +55,7 @@ class WeightsWriter:
             self._append(constant)
             if size == 0:
                 self._pad(1)
-        # Of a constant without elements OpenVINO wants to see one byte.
+        # OpenVINO expects one byte for a constant without elements.
         return self._places[key], max(size, 1)
 
     def _align(self) -> None:
@@ -81,7 +81,7 @@ class WeightsWriter:
 
 
 def _identity(constant: Constant) -> tuple[FileView, str] | bytes:
-    """What tells the bytes of two constants apart, as far as that is known without reading them."""
+    """Return a key that only equal bytes share, without reading the constant's file."""
     element = element_of(constant.output)
     held = constant.held
     return to_bytes(constant.load(), element) if isinstance(held, Inline) else (held, element)

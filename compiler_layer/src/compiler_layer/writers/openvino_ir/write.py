@@ -1,4 +1,4 @@
-"""From a model of the ``ov`` dialect to an IR that OpenVINO loads."""
+"""Writer of a model of the ``ov`` dialect as an IR that OpenVINO loads."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def write_ir(
 ) -> None:
     """Write a model as an OpenVINO IR.
 
-    Neither file is ever to be seen half written, nor one beside an older other: the XML goes
-    first and comes last.
+    A reader never sees a partial file, nor a new file next to an old one: the old XML is removed
+    first, and the new one is put into place last.
 
     Args:
-        model: of OpenVINO's ops; it is not changed.
-        path: the ``.xml``; the weights come beside it, with the suffix ``.bin``.
-        advance: is told bytes of constants as they are done; ``weight_bytes`` in all.
-        runtime_options: OpenVINO's properties that it is to take from the IR where its user sets
-            none, by their names.
+        model: has OpenVINO's ops only; not changed.
+        path: the ``.xml``; the weights are written to the ``.bin`` of the same name.
+        advance: called with bytes of constants as they are done; ``weight_bytes`` in total.
+        runtime_options: OpenVINO properties by name, stored in the IR as defaults for properties
+            that the user does not set.
 
     Raises:
-        UnsupportedOps: it has ops that are not OpenVINO's.
+        UnsupportedOps: the model has ops that are not OpenVINO's.
         CompilerUsageError: a file cannot be written, or the model is read from it.
-        BadModel: a file that constants are in cannot be read.
+        BadModel: a file with constants cannot be read.
     """
     xml = Path(path)
     weights = xml.with_suffix(".bin")
@@ -56,11 +56,11 @@ def write_ir(
 
 
 def ir_bytes(model: Model) -> tuple[bytes, bytes]:
-    """Give what ``write_ir`` would write, XML and weights, for who keeps it in memory.
+    """Return the output of ``write_ir``, XML and weights, in memory.
 
     Raises:
-        UnsupportedOps: it has ops that are not OpenVINO's.
-        BadModel: a file that constants are in cannot be read.
+        UnsupportedOps: the model has ops that are not OpenVINO's.
+        BadModel: a file with constants cannot be read.
     """
     check_layers(model, "the graph")
     data, text = BytesIO(), StringIO()
@@ -70,13 +70,13 @@ def ir_bytes(model: Model) -> tuple[bytes, bytes]:
 
 
 def weight_bytes(model: Model) -> int:
-    """How many bytes the constants of a model have, each counted."""
+    """Return the total number of bytes of a model's constants."""
     return sum(op.nbytes for op in model.body.ops if isinstance(op, Constant))
 
 
 def _check_sources(model: Model, weights: Path) -> None:
-    """See that the constants do not lie in the file that is about to be replaced."""
+    """Check that no constant is stored in the file to be replaced."""
     constants = [op.value for op in model.body.ops if isinstance(op, Constant)]
     files = {value.data.path for value in constants if isinstance(value, FileAttr)}
     if weights.resolve() in {Path(file).resolve() for file in files}:
-        raise CompilerUsageError(f"{weights}: the model is read from it; write elsewhere")
+        raise CompilerUsageError(f"{weights}: the model is read from it; choose another path")

@@ -1,4 +1,4 @@
-"""Writes layers and edges as the XML of an IR.
+"""Writer of layers and edges as the XML of an IR.
 
 Source: OpenVINO IR version 11, as openvino.save_model writes it.
 """
@@ -13,7 +13,7 @@ from compiler_layer.errors import CompilerUsageError
 from compiler_layer.writers.openvino_ir.layers import LayerList, WrittenLayer, WrittenPort
 
 _PRECISIONS = {"f64": "FP64", "f32": "FP32", "f16": "FP16", "bf16": "BF16", "boolean": "BOOL"}
-"""How ports name element types; integers are in capitals."""
+"""Names of element types in ports; integers are in capitals."""
 
 _DECOMPRESSION = (
     "\t\t\t<rt_info>",
@@ -23,11 +23,11 @@ _DECOMPRESSION = (
 
 
 def write_xml(file: TextIO, graph: LayerList, runtime_options: Mapping[str, str]) -> None:
-    """Write a whole document, with the options that OpenVINO is to take from it.
+    """Write a complete document, with runtime options for OpenVINO.
 
     Raises:
-        CompilerUsageError: a name has characters that XML has none for.
-        OSError: it cannot be written.
+        CompilerUsageError: a name has characters that XML cannot represent.
+        OSError: the file cannot be written.
     """
     file.writelines(f"{line}\n" for line in _document(graph, runtime_options))
 
@@ -96,7 +96,7 @@ def _ports(section: str, first: int, ports: Sequence[WrittenPort]) -> Iterator[s
 
 
 def _names(names: Sequence[str]) -> str:
-    """Join tensor names; a comma in one is escaped, as OpenVINO does."""
+    """Join tensor names; a comma in a name is escaped, as in OpenVINO."""
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
@@ -106,5 +106,5 @@ def _attributes(values: Mapping[str, object]) -> str:
 
 def _text(text: str) -> str:
     if not text.isprintable():
-        raise CompilerUsageError(f"a name in an IR has printable characters alone, not {text!r}")
+        raise CompilerUsageError(f"names in an IR must be printable, unlike {text!r}; rename them")
     return escape(text, {'"': "&quot;"})

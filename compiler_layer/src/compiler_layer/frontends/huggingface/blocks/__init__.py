@@ -1,6 +1,6 @@
-"""The parts of a decoder as ``ov`` ops, in the exporter's patterns; begin with ``layer``.
+"""Parts of a decoder as ``ov`` ops, in the exporter's patterns; begin with ``layer``.
 
 layer, attention, mlp, norm, linear  one layer, and its modules
 cache, mask, rotary, ends            state; tables of positions; embedding and head
-scope                                the graph, weights and names that all of them share
+scope                                the shared graph, weights and names
 """

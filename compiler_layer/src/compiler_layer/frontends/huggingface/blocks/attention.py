@@ -22,17 +22,17 @@ from compiler_layer.frontends.huggingface.decoder import Attention, Fusion
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the attention of one layer needs besides its input."""
+    """Inputs of one layer's attention other than the hidden state."""
 
     angles: Angles | None
-    """None if positions are not embedded in this layer."""
+    """None if the layer has no rotary embedding."""
     mask: SSAValue
     past_keys: Cache
     past_values: Cache
 
 
 def self_attention(s: Scope, x: SSAValue, context: Context) -> SSAValue:
-    """Let each token see those that its mask allows; [B, M, hidden_size] to the same."""
+    """Write masked self-attention, [B, M, hidden_size] to the same shape."""
     g, names, attention = s.g, s.decoder.names, s.decoder.attention
     q, k, v = _projections(s, x)
     if not attention.norm_jointly:
@@ -52,7 +52,7 @@ def self_attention(s: Scope, x: SSAValue, context: Context) -> SSAValue:
 
 
 def _projections(s: Scope, x: SSAValue) -> list[SSAValue]:
-    """Queries, keys and values, each [B, M, heads, D]."""
+    """Return queries, keys and values, each [B, M, heads, D]."""
     g, names, attention = s.g, s.decoder.names, s.decoder.attention
     hidden, bias, width = s.decoder.hidden_size, attention.bias, attention.head_dim
     counts = (attention.heads, attention.key_heads, attention.key_heads)
@@ -78,7 +78,7 @@ def _normal(s: Scope, x: SSAValue, name: str) -> SSAValue:
 
 
 def _repeat_heads(g: GraphBuilder, attention: Attention, x: SSAValue) -> SSAValue:
-    """Give each query head its own copy of the key head it shares with others."""
+    """Repeat the shared key heads, one for each query head."""
     group = attention.heads // attention.key_heads
     if group == 1:
         return x
@@ -90,7 +90,7 @@ def _repeat_heads(g: GraphBuilder, attention: Attention, x: SSAValue) -> SSAValu
 
 
 def _attend(s: Scope, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue) -> SSAValue:
-    """Give softmax(q kᵀ · scale + mask) v."""
+    """Return softmax(q kᵀ · scale + mask) v."""
     scale = s.g.constant(np.array(s.decoder.attention.scale, np.float32))
     return s.g.op(
         ov.ScaledDotProductAttention,
@@ -104,7 +104,7 @@ def _attend(s: Scope, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue) -> 
 
 
 def _attend_softly(s: Scope, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAValue) -> SSAValue:
-    """The same with scores kept within ± softcap."""
+    """Return the attention with scores soft-capped to ± softcap."""
     g, attention = s.g, s.decoder.attention
     scores = g.times(g.matmul(q, k, transpose_b=True), attention.scale)
     capped = soft_cap(g, scores, attention.softcap)
@@ -114,7 +114,7 @@ def _attend_softly(s: Scope, q: SSAValue, k: SSAValue, v: SSAValue, mask: SSAVal
 
 
 def soft_cap(g: GraphBuilder, x: SSAValue, cap: float | None) -> SSAValue:
-    """Give cap · tanh(x / cap); x itself without a cap."""
+    """Return cap · tanh(x / cap), or x if the cap is None."""
     if cap is None:
         return x
     small = g.op(elementwise.Divide, x, g.number(cap, x))

@@ -1,4 +1,4 @@
-"""The cache of keys or values of a layer."""
+"""KV cache of a layer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler_layer.frontends.huggingface.decoder import Attention
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A variable, and its rows for the beams of this inference, f32 [B, Hkv, past, D]."""
+    """Variable, and its rows for the beams of this inference, f32 [B, Hkv, past, D]."""
 
     variable: str
     rows: SSAValue
@@ -25,12 +25,12 @@ class Cache:
 def read_cache(
     g: GraphBuilder, attention: Attention, ids: SSAValue, beam_idx: SSAValue, name: str
 ) -> Cache:
-    """Read a cache, e.g. ``0.key``; at first it has no rows."""
+    """Read a cache, e.g. ``0.key``; the initial one has no rows."""
     heads, width = attention.key_heads, attention.head_dim
     dims = g.concat([g.dim(ids, 0), g.ints(heads), g.ints(0), g.ints(width)], 0)
     zero = g.constant(np.array(0, np.float32))
     empty = g.op(shape.Broadcast, zero, dims, mode=StringAttr("numpy"))
-    # The id is the one that the exporter gives: names of the old input and output, joined.
+    # The exporter's id: the names of the former input and output, joined.
     variable = f"past_key_values.{name}present.{name}"
     read = state.ReadValue(
         operands=[[empty]],
@@ -42,7 +42,7 @@ def read_cache(
 
 
 def extend(g: GraphBuilder, past: Cache, rows: SSAValue) -> SSAValue:
-    """Append new rows to a cache and store it; give all rows."""
+    """Append new rows to a cache, assign the result, and return it."""
     present = g.concat([past.rows, rows], -2)
     g.add(state.Assign.make([present], variable_id=StringAttr(past.variable)))
     return present

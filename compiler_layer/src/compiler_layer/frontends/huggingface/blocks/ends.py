@@ -1,4 +1,4 @@
-"""Where a decoder begins and ends: from token ids to a hidden state, and from it to logits."""
+"""Embedding and LM head: from token ids to hidden states, and from these to logits."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from compiler_layer.frontends.huggingface.blocks.scope import Scope
 
 
 def embedding_table(s: Scope) -> SSAValue:
-    """Give the embedding of every token, f32 [vocab_size, hidden_size]."""
+    """Return the embeddings of all tokens, f32 [vocab_size, hidden_size]."""
     shape = (s.decoder.vocab_size, s.decoder.hidden_size)
     return s.weights.get(f"{s.decoder.names.embedding}.weight", shape)
 
 
 def embed(s: Scope, table: SSAValue, ids: SSAValue, position_ids: SSAValue) -> SSAValue:
-    """Give the hidden state that token ids and their positions begin as, [B, M, hidden_size]."""
+    """Return the initial hidden states of tokens and positions, [B, M, hidden_size]."""
     g, names = s.g, s.decoder.names
     x = g.gather(table, g.convert(ids, "i32"), 0, name=names.embedding)
     x = g.times(x, s.decoder.embedding_scale)
@@ -30,7 +30,7 @@ def embed(s: Scope, table: SSAValue, ids: SSAValue, position_ids: SSAValue) -> S
 
 
 def logits(s: Scope, table: SSAValue, x: SSAValue) -> SSAValue:
-    """Give the logits of each token, [B, M, vocab_size]."""
+    """Return the logits of each token, [B, M, vocab_size]."""
     g, decoder, name = s.g, s.decoder, s.decoder.names.head
     x = norm(s, x, decoder.norm, decoder.names.norm)
     if decoder.tied_head:

@@ -1,4 +1,4 @@
-"""One layer: attention and a feed-forward block, each added to what flows through."""
+"""One layer: attention and a feed-forward block, each with a residual connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.frontends.huggingface.blocks.scope import Scope
 
 
 def layer(s: Scope, x: SSAValue, context: Context) -> SSAValue:
-    """Write a layer, f32 [B, M, hidden_size] to the same."""
+    """Write a layer, f32 [B, M, hidden_size] to the same shape."""
     names = s.decoder.names
     seen = self_attention(s, _normal(s, x, names.attention_norm), context)
     seen = _normal(s, seen, names.attention_output_norm)

@@ -1,4 +1,4 @@
-"""Projections."""
+"""Linear projections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.frontends.huggingface.blocks.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A matrix of a layer, and what is added to its products."""
+    """Weight matrix of a layer, with an optional bias."""
 
     name: str
     inputs: int

@@ -1,4 +1,4 @@
-"""Which tokens see which."""
+"""Attention masks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, logic, shape
 
 MASKED = -65504.0
-"""What the exporter adds to the score of a position that is not attended to: f16's lowest."""
+"""Addend of the exporter for the score of a masked position: the lowest f16."""
 
 
 def masks(
@@ -22,10 +22,10 @@ def masks(
     ids: SSAValue,
     windows: Iterable[int | None],
 ) -> dict[int | None, SSAValue]:
-    """What is added to scores, f32 [B, 1, M, S], for each window.
+    """Return the addends of scores, f32 [B, 1, M, S], for each window.
 
-    No token sees padding, or what follows it. With a window of w it sees itself and the w - 1 rows
-    of the cache before it.
+    Padding and later tokens are masked. With a window of w, a token attends to itself and the
+    w - 1 rows before it.
     """
     past_rows, new_rows = _scalar(g, g.dim(past, 2)), _scalar(g, g.dim(ids, 1))
     total = g.op(elementwise.Add, past_rows, new_rows)

@@ -12,7 +12,7 @@ from compiler_layer.frontends.huggingface.decoder import Activation
 
 
 def mlp(s: Scope, x: SSAValue) -> SSAValue:
-    """Give down(f(up(x))), or if gated down(f(gate(x)) · up(x)); [B, M, hidden_size]."""
+    """Return down(f(up(x))), or if gated down(f(gate(x)) · up(x)); [B, M, hidden_size]."""
     names, kind, hidden = s.decoder.names, s.decoder.mlp, s.decoder.hidden_size
     inner, bias = kind.inner_size, kind.bias
     if kind.gated and len(names.up) == 1:
@@ -28,7 +28,7 @@ def mlp(s: Scope, x: SSAValue) -> SSAValue:
 
 
 def activate(s: Scope, x: SSAValue) -> SSAValue:
-    """Apply the activation."""
+    """Apply the activation function."""
     name = f"{s.prefix}act_fn"
     if s.decoder.mlp.activation is Activation.SILU:
         return s.g.op(activation.Swish, x, [], name=name)

@@ -1,4 +1,4 @@
-"""Normalisation of rows."""
+"""Normalization of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler_layer.frontends.huggingface.decoder import Norm, NormKind
 
 
 def norm(s: Scope, x: SSAValue, kind: Norm, name: str) -> SSAValue:
-    """Normalise over the last dimension, with the weights of a module."""
+    """Normalize over the last dimension, with the weights of a module."""
     name = s.prefix + name
     normalise = rms_normal if kind.kind is NormKind.RMS else layer_normal
     width = (shape_of(x)[-1],)
@@ -31,7 +31,7 @@ def norm(s: Scope, x: SSAValue, kind: Norm, name: str) -> SSAValue:
 
 
 def rms_normal(g: GraphBuilder, x: SSAValue, epsilon: float) -> SSAValue:
-    """Give x / sqrt(mean(x²) + ε)."""
+    """Return x / sqrt(mean(x²) + ε)."""
     square = g.op(elementwise.Power, x, g.constant(np.array([[[2]]], np.float32)))
     mean = g.op(reduce.ReduceMean, square, g.ints(-1), keep_dims=bool_attr(True))
     small = g.constant(np.array([[[epsilon]]], np.float32))
@@ -41,7 +41,7 @@ def rms_normal(g: GraphBuilder, x: SSAValue, epsilon: float) -> SSAValue:
 
 
 def layer_normal(g: GraphBuilder, x: SSAValue, epsilon: float) -> SSAValue:
-    """Give (x - mean(x)) / sqrt(variance(x) + ε)."""
+    """Return (x - mean(x)) / sqrt(variance(x) + ε)."""
     return g.op(
         reduce.MVN,
         x,

@@ -18,16 +18,16 @@ from compiler_layer.frontends.huggingface.decoder import Rotary
 
 @dataclass(frozen=True, slots=True)
 class Angles:
-    """Cosines and sines of the positions, f32 [B, 1, M, width]."""
+    """Cos and sin tables of the positions, f32 [B, 1, M, width]."""
 
     cos: SSAValue
     sin: SSAValue
     width: int
-    """Channels of a head that are rotated."""
+    """Number of rotated channels of a head."""
 
 
 def angles(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> Angles:
-    """Angles of each position: frequencies × positions, the same for both halves of a head."""
+    """Return cos and sin of frequencies × positions; both halves of a head have equal tables."""
     positions = g.convert(g.unsqueeze(position_ids, 1), "f32")
     product = g.matmul(_frequencies(g, rotary, position_ids), positions, transpose_b=False)
     half = g.transpose(product, 0, 2, 1)
@@ -39,7 +39,7 @@ def angles(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> Angles:
 
 
 def _frequencies(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> SSAValue:
-    """Frequencies f32 [1, pairs, 1]: those of long texts if the largest position is of one."""
+    """Return frequencies f32 [1, pairs, 1]; the long ones if the last position needs them."""
     short, long = (
         np.array(each, np.float32).reshape(1, -1, 1) for each in (rotary.frequencies, rotary.long)
     )
@@ -51,7 +51,7 @@ def _frequencies(g: GraphBuilder, rotary: Rotary, position_ids: SSAValue) -> SSA
 
 
 def rotate(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
-    """Turn pairs of the first channels of heads, [B, H, M, D], and keep the others."""
+    """Rotate pairs of the first channels of heads, [B, H, M, D], and keep the others."""
     if by.width == shape_of(x)[-1]:
         return _rotate_all(g, x, by, name)
     turned = _rotate_all(g, g.slice(x, 3, 0, by.width), by, name)
@@ -59,7 +59,7 @@ def rotate(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
 
 
 def _rotate_all(g: GraphBuilder, x: SSAValue, by: Angles, name: str) -> SSAValue:
-    """Give x · cos + [-x₂, x₁] · sin."""
+    """Return x · cos + [-x₂, x₁] · sin."""
     half = by.width // 2
     first, second = g.slice(x, 3, 0, half), g.slice(x, 3, half)
     rotated = g.concat([g.times(second, -1), first], -1)

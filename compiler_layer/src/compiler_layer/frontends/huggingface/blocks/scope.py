@@ -1,4 +1,4 @@
-"""What the blocks of a decoder share."""
+"""State shared by the blocks of a decoder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from compiler_layer.frontends.huggingface.weights import Weights
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where ops go, where weights come from, and what the model is like."""
+    """Graph under construction, source of the weights, and description of the model."""
 
     g: GraphBuilder
     weights: Weights
     decoder: Decoder
     prefix: str = ""
-    """What the names of modules begin with: nothing, or a layer's name and a point."""
+    """Prefix of module names: empty, or a layer's name and a point."""
 
     def layer(self, number: int) -> Scope:
-        """The same for the modules of a layer."""
+        """Return the scope for the modules of a layer."""
         prefix = self.decoder.names.layer.format(number) + "."
         return Scope(self.g, self.weights, self.decoder, prefix)

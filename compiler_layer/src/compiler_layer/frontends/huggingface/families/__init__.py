@@ -1,6 +1,6 @@
-"""The supported families of models: one short function each, from config to decoder.
+"""Supported model families: one short function each, from config to decoder.
 
-To add a family, write its differences in the terms of ``decoder`` and give it a row here.
+To add a family, describe its differences in the terms of ``decoder`` and add it to the table.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ FAMILIES: dict[str, Callable[[Config], Decoder]] = {
     "smollm3": smollm3,
     "starcoder2": starcoder2,
 }
-"""By the config's ``model_type``."""
+"""Families by the config's ``model_type``."""
 
 
 def read_decoder(path: Path) -> Decoder:
-    """Read what a ``config.json`` describes.
+    """Read the decoder that a ``config.json`` describes.
 
     Raises:
-        BadModel: it is missing, no JSON, or a value is missing or of a wrong type.
-        UnsupportedModel: another family, or a variation that is not understood.
+        BadModel: the file is missing or not JSON, or a value is missing or of a wrong type.
+        UnsupportedModel: the family, or a variation of one, is not supported.
     """
     config = Config.read(path)
     kind = config.values.get("model_type")

@@ -1,4 +1,4 @@
-"""What the configs of most families say of attention in the same words."""
+"""Attention settings that the configs of most families share."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 
 def read_attention(config: Config, head_dim: int | None = None) -> Attention:
-    """Read heads and their width; without a ``head_dim`` they share ``hidden_size``.
+    """Read heads and their width; the default width is a head's share of ``hidden_size``.
 
     Raises:
-        BadModel: the numbers do not fit together.
+        BadModel: the numbers are inconsistent.
     """
     heads = config.positive("num_attention_heads")
     key_heads = config.positive("num_key_value_heads", heads)
     width = config.positive("head_dim", head_dim or config.positive("hidden_size") // heads)
     if heads % key_heads or width % 2:
         raise BadModel(
-            config.path, "num_key_value_heads must divide num_attention_heads, head_dim be even"
+            config.path,
+            "num_key_value_heads must divide num_attention_heads, and head_dim must be even",
         )
     return Attention(heads, key_heads, width, width**-0.5)
 
@@ -32,15 +33,15 @@ def read_attention(config: Config, head_dim: int | None = None) -> Attention:
 def read_windows(
     config: Config, window: int | None, slides: Callable[[int], bool]
 ) -> list[int | None]:
-    """Read which layers see all tokens, and which a sliding window.
+    """Read the sliding window of each layer; None for full attention.
 
     Args:
         config: may list ``layer_types``.
-        window: the window of those that have one.
-        slides: tells for a layer's number, where the config does not list them.
+        window: the length of the sliding windows.
+        slides: returns whether a layer has a window; used if the config does not list them.
 
     Raises:
-        BadModel: the list is malformed, or there is no window for those that need one.
+        BadModel: the list is malformed, or a layer needs a window that the config does not set.
         UnsupportedModel: a layer is of another type.
     """
     layers = range(config.layers("num_hidden_layers"))
@@ -58,6 +59,6 @@ def read_windows(
 
 
 def with_windows(decoder: Decoder, windows: Sequence[int | None]) -> Decoder:
-    """Give each layer its window."""
+    """Return a decoder whose layers have the given windows."""
     paired = zip(decoder.layers, windows, strict=True)
     return replace(decoder, layers=tuple(replace(layer, window=window) for layer, window in paired))

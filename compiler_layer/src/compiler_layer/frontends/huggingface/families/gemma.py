@@ -26,9 +26,9 @@ _NAMES = replace(
 
 
 def gemma2(config: Config) -> Decoder:
-    """Norms around each block, every other layer with a window, scores and logits capped.
+    """Describe Gemma 2: norms around blocks, alternating windows, soft-capped scores and logits.
 
-    The scores' cap is that of transformers' eager attention; its sdpa attention leaves it out.
+    The scores' cap is that of transformers' eager attention; its sdpa attention omits it.
     """
     plain = _gemma(config)
     rotary = read_rotary(config, plain.attention.head_dim, config.number("rope_theta", 10000.0))
@@ -43,12 +43,12 @@ def gemma2(config: Config) -> Decoder:
 
 
 def gemma3(config: Config) -> Decoder:
-    """Gemma 2 with normalised heads; layers with a window have rotary frequencies of their own."""
+    """Describe Gemma 3: normalized heads; layers with a window have separate rotary frequencies."""
     config.refuse_unless("attn_logit_softcapping", None)
     config.refuse_unless("use_bidirectional_attention", False)
     plain = _gemma(config)
     width = plain.attention.head_dim
-    # Since transformers 5 both stand in one object, by the layers' type.
+    # Since transformers 5, one object holds both, by layer type.
     both = config.section("rope_parameters") or Config(config.path, {})
     scaling = both.section("full_attention") or config.section("rope_scaling")
     wide = scaled_rotary(config, scaling, width, config.number("rope_theta", 1e6))
@@ -64,7 +64,7 @@ def gemma3(config: Config) -> Decoder:
 
 
 def _gemma(config: Config) -> Decoder:
-    """What both share; the layers are left to them."""
+    """Return the common parts of both models, without layers."""
     config.choice("hidden_activation", "gelu_pytorch_tanh")
     attention = read_attention(config, head_dim=256)
     bias = config.flag("attention_bias", False)
@@ -84,11 +84,11 @@ def _gemma(config: Config) -> Decoder:
 
 
 def _windows(config: Config, every: int) -> list[int | None]:
-    """Windows everywhere but in each layer whose number, from 1, is a multiple of ``every``."""
+    """Return windows for all layers but those whose number, from 1, is a multiple of ``every``."""
     window = config.positive("sliding_window", 4096)
     return read_windows(config, window, lambda layer: (layer + 1) % every != 0)
 
 
 def _cap(config: Config, key: str, default: float) -> float | None:
-    """A soft cap; absent is the default, null is none."""
+    """Return a soft cap; an absent key selects the default, null disables it."""
     return config.optional_number(key) if key in config.values else default

@@ -32,7 +32,7 @@ _NAMES = Names(
 
 
 def gpt2(config: Config) -> Decoder:
-    """LayerNorm, learned positions, biases everywhere; matrices are stored [in, out]."""
+    """Describe GPT-2: LayerNorm, learned positions, biases everywhere, matrices as [in, out]."""
     config.refuse_unless("scale_attn_weights", True)
     for key in ("scale_attn_by_inverse_layer_idx", "add_cross_attention"):
         config.refuse_unless(key, False)

@@ -1,4 +1,4 @@
-"""GPT-NeoX, and with it Pythia."""
+"""GPT-NeoX and Pythia."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMES = Names(
 
 
 def gpt_neox(config: Config) -> Decoder:
-    """LayerNorm, positions in a quarter of each head, attention beside the feed-forward block."""
+    """Describe GPT-NeoX: LayerNorm, a quarter of each head rotated, parallel blocks."""
     config.refuse_unless("num_key_value_heads", None)
     activation = config.choice("hidden_act", "gelu", "gelu_new", "gelu_pytorch_tanh")
     bias = config.flag("attention_bias", True)

@@ -1,4 +1,4 @@
-"""Llama, and families that differ from it in a detail."""
+"""Llama, and families with small differences from it."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _PHI3_NAMES = replace(NAMES, qkv=("self_attn.qkv_proj",), up=("mlp.gate_up_proj"
 
 
 def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0) -> Decoder:
-    """RMSNorm, rotary positions, gated SiLU, no biases: what these families share.
+    """Describe the common parts: RMSNorm, rotary embedding, gated SiLU, no biases.
 
     Args:
-        config: of the model.
-        head_dim: channels of a head, if the config does not say; None for a share of hidden_size.
-        share: of the channels that rotary embedding turns.
+        config: the model's config.
+        head_dim: default number of channels of a head; None: a head's share of hidden_size.
+        share: the fraction of channels that the rotary embedding rotates.
     """
     config.choice("hidden_act", "silu")
     attention = read_attention(config, head_dim)
@@ -73,7 +73,7 @@ def plain_llama(config: Config, head_dim: int | None = None, share: float = 1.0)
 
 
 def llama(config: Config) -> Decoder:
-    """With biases if the config wants them."""
+    """Describe Llama; the config enables biases."""
     plain = plain_llama(config)
     bias = config.flag("attention_bias", False)
     return replace(
@@ -84,21 +84,21 @@ def llama(config: Config) -> Decoder:
 
 
 def mistral(config: Config) -> Decoder:
-    """The same sliding window in every layer."""
+    """Describe Mistral: the same sliding window in every layer."""
     config.refuse_unless("layer_types", None)
     window = config.optional_positive("sliding_window")
     return with_windows(plain_llama(config), read_windows(config, window, lambda _: True))
 
 
 def qwen2(config: Config) -> Decoder:
-    """Biased queries, keys and values; windows in the upper layers if the config wants them."""
+    """Describe Qwen2: biased queries, keys and values; optional windows in the upper layers."""
     plain = plain_llama(config)
     biased = replace(plain, attention=replace(plain.attention, bias=True))
     return with_windows(biased, _qwen_windows(config))
 
 
 def qwen3(config: Config) -> Decoder:
-    """Normalised query and key heads; windows as Qwen2."""
+    """Describe Qwen3: normalized query and key heads; windows as in Qwen2."""
     plain = plain_llama(config, head_dim=128)
     bias = config.flag("attention_bias", False)
     attention = replace(plain.attention, bias=bias, output_bias=bias, head_norm=plain.norm)
@@ -113,7 +113,7 @@ def _qwen_windows(config: Config) -> list[int | None]:
 
 
 def granite(config: Config) -> Decoder:
-    """Scaled embeddings, scores, residuals and logits."""
+    """Describe Granite: scaled embeddings, scores, residuals and logits."""
     plain = llama(config)
     scale = config.number("attention_multiplier", 1.0)
     return replace(
@@ -126,7 +126,7 @@ def granite(config: Config) -> Decoder:
 
 
 def olmo2(config: Config) -> Decoder:
-    """Norms behind the blocks; queries and keys normalised over all heads at once."""
+    """Describe OLMo 2: norms after the blocks; queries and keys normalized over all heads."""
     config.refuse_unless("mlp_bias", False)
     plain = llama(config)
     epsilon = config.number("rms_norm_eps", 1e-5)
@@ -136,10 +136,10 @@ def olmo2(config: Config) -> Decoder:
 
 
 def phi3(config: Config) -> Decoder:
-    """Phi-3 and Phi-4-mini: fused projections, rotary positions in a part of each head, windows.
+    """Describe Phi-3 and Phi-4-mini: fused projections, partly rotated heads, windows.
 
-    With ``longrope``, texts may be as long as ``original_max_position_embeddings``: for longer ones
-    transformers takes other frequencies for the whole text.
+    With ``longrope``, ``original_max_position_embeddings`` limits the length of texts: for longer
+    ones transformers uses other frequencies for all tokens.
     """
     for key in ("attention_bias", "mlp_bias", "lm_head_bias"):
         config.refuse_unless(key, False)

@@ -1,4 +1,4 @@
-"""SmolLM3: Llama where some layers do not know positions."""
+"""SmolLM3: Llama in which some layers have no position embedding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler_layer.frontends.huggingface.families.llama import llama
 
 
 def smollm3(config: Config) -> Decoder:
-    """Every fourth layer is without rotary positions; those may have windows."""
+    """Describe SmolLM3: every fourth layer has no rotary embedding, but may have a window."""
     plain = llama(config)
     rotated = _rotated(config, len(plain.layers))
     layers = [
@@ -27,7 +27,7 @@ def smollm3(config: Config) -> Decoder:
 
 
 def _rotated(config: Config, layers: int) -> list[bool]:
-    """For each layer, whether positions are embedded; in the config 1 means that they are."""
+    """Return whether each layer has a rotary embedding; a 1 in the config means that it has."""
     listed: Any = config.values.get("no_rope_layers")
     if listed is None:
         interval = config.positive("no_rope_layer_interval", 4)

@@ -1,4 +1,4 @@
-"""StarCoder2: rotary positions and shared key heads, otherwise built as GPT-2."""
+"""StarCoder2: GPT-2's structure with rotary embedding and shared key heads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = replace(NAMES, up=("mlp.c_fc",), down="mlp.c_proj")
 
 
 def starcoder2(config: Config) -> Decoder:
-    """LayerNorm, biases, a feed-forward block without a gate, a window in every layer."""
+    """Describe StarCoder2: LayerNorm, biases, an ungated feed-forward block, windows."""
     activation = config.choice("hidden_act", "gelu_pytorch_tanh", "gelu", "gelu_new")
     bias = config.flag("use_bias", True)
     attention = read_attention(config)
