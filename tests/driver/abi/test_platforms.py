@@ -93,7 +93,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_platform_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(PlatformError, match=r"pipe\.toml: no regular file"):
+    with pytest.raises(PlatformError, match=r"pipe\.toml: not a regular file"):
         load_platform(tmp_path / "pipe.toml")
 
 
@@ -116,25 +116,25 @@ def test_a_missing_key_is_named(copy: Path, key: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("dpu_mhz =", "dpu_ghz =", "dpu_ghz: unknown; there are name, arch"),
-        ("dpu_mhz = 1700", 'dpu_mhz = "1700"', "dpu_mhz: '1700' is no int"),
-        ("dpu_mhz = 1700", "dpu_mhz = 1700.5", r"dpu_mhz: 1700\.5 is no int"),
-        ("dpu_mhz = 1700", "dpu_mhz = true", "dpu_mhz: True is no int"),
+        ("dpu_mhz =", "dpu_ghz =", "dpu_ghz: unknown key; the keys are name, arch"),
+        ("dpu_mhz = 1700", 'dpu_mhz = "1700"', "dpu_mhz: '1700' is not of type int"),
+        ("dpu_mhz = 1700", "dpu_mhz = 1700.5", r"dpu_mhz: 1700\.5 is not of type int"),
+        ("dpu_mhz = 1700", "dpu_mhz = true", "dpu_mhz: True is not of type int"),
         ("dpu_mhz = 1700", "dpu_mhz = 0", "dpu_mhz: 0 is not positive"),
         ("dpu_mhz = 1700", "dpu_mhz = -1", "dpu_mhz: -1 is not positive"),
         ("ddr_latency_ns = 300", "ddr_latency_ns = -1", "ddr_latency_ns: -1 is not positive"),
-        ('name = "4000"', "name = 4000", "name: 4000 is no str"),
-        ('arch = "VPUX40XX"', 'arch = "VPUX99XX"', "arch: 'VPUX99XX' is none of UNKNOWN"),
+        ('name = "4000"', "name = 4000", "name: 4000 is not of type str"),
+        ('arch = "VPUX40XX"', 'arch = "VPUX99XX"', "arch: 'VPUX99XX' is not one of UNKNOWN"),
         ('arch = "VPUX40XX"', "arch = [4]", r"arch: \[4\] is no"),
-        ('"1.2.7"', '"1.2"', "loader_abi: '1.2' is no version, e.g. 1.2.7"),
-        ('"1.2.7"', '"0.2.7"', r"loader_abi: '0\.2\.7' is no version"),
-        ('"1.2.7"', "1.2", r"loader_abi: 1\.2 is no version"),
-        ("= 0.958589", '= "most"', "ddr_cmx_efficiency: 'most' is no float"),
+        ('"1.2.7"', '"1.2"', "loader_abi: '1.2' is not a version, e.g. 1.2.7"),
+        ('"1.2.7"', '"0.2.7"', r"loader_abi: '0\.2\.7' is not a version"),
+        ('"1.2.7"', "1.2", r"loader_abi: 1\.2 is not a version"),
+        ("= 0.958589", '= "most"', "ddr_cmx_efficiency: 'most' is not of type float"),
         ("= 0.958589", "= nan", "ddr_cmx_efficiency: nan is not positive"),
         ("= 0.958589", "= 1.5", r"ddr_cmx_efficiency: 1\.5 > 1"),
-        ("tiles = 6 ", "tiles = 7 ", "tiles: 7, a blob addresses 6"),
-        ("dma_ports = 2", "dma_ports = 9", "dma_ports: 9, a blob has 6"),
-        ("= 2_097_152", "= 2_097_153", "cmx_bytes: more than the address of a tile has room for"),
+        ("tiles = 6 ", "tiles = 7 ", "tiles: 7; a blob can address 6"),
+        ("dma_ports = 2", "dma_ports = 9", "dma_ports: 9; a blob has 6"),
+        ("= 2_097_152", "= 2_097_153", "cmx_bytes: more than a tile's address range holds"),
         ("= 1_473_536", "= 4_000_000", "workspace_bytes: more than cmx_bytes"),
         ("barriers_per_tile = 16", "barriers_per_tile = 32", "barriers_per_tile: 32 for each of 6"),
     ],

@@ -83,8 +83,8 @@ def test_a_program_reads_as_people_write_it() -> None:
     [
         ("jmp 3", "line 1: unknown instruction 'jmp'"),
         ("\nadd v0, v1", "line 2: add takes 3 operands, not 2"),
-        ("ld v0, v1", "line 1: 'v1' is no window operand"),
-        ("imm v0, one", "line 1: 'one' is no float operand"),
+        ("ld v0, v1", "line 1: 'v1' is not a window operand"),
+        ("imm v0, one", "line 1: 'one' is not a float operand"),
     ],
 )
 def test_a_mistake_in_the_text_is_named_with_its_line(text: str, says: str) -> None:

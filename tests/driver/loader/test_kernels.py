@@ -54,7 +54,7 @@ def test_a_good_kernel_passes() -> None:
     ("program", "message"),
     [
         (b"", "0 bytes"),
-        (code(RELU)[:-3], "whole number"),
+        (code(RELU)[:-3], "not a multiple of 16 bytes"),
         (bytes([200]) + bytes(15), "unknown opcode 200"),
         (code("ld v0, w0\n"), "ends with its only END"),
         (code("end\nend\n"), "ends with its only END"),

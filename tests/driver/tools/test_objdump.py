@@ -95,7 +95,7 @@ def test_a_missing_file_gives_one_line_and_code_2(capsys, tmp_path) -> None:
 def test_a_pipe_is_not_waited_for(capsys, tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert main([str(tmp_path / "pipe")]) == 2
-    assert capsys.readouterr().err.endswith("pipe: no regular file\n")
+    assert capsys.readouterr().err.endswith("pipe: not a regular file\n")
 
 
 def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:
