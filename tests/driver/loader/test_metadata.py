@@ -164,22 +164,22 @@ def test_the_link_of_platform_info_must_not_lead_out_of_the_section() -> None:
 
 FULL = b"n" * abi.TEXT_BYTES
 FIELDS = [
-    ("identification", "arch_name", FULL, "without a zero at the end"),
-    ("identification", "blob_name", FULL, "without a zero at the end"),
+    ("identification", "arch_name", FULL, "without a terminating zero"),
+    ("identification", "blob_name", FULL, "without a terminating zero"),
     *(
         (name, field, value, message)
         for name in NAMES[2:7]
         for field, value, message in (
-            ("name", FULL, "without a zero at the end"),
-            ("name", b"\xff", "no UTF-8"),
+            ("name", FULL, "without a terminating zero"),
+            ("name", b"\xff", "is not UTF-8"),
             ("data_type", 24, "24 is more than 23"),
             ("dimensions_size", 9, "9 is more than 8"),
             ("strides_size", 10, "10 is more than 9"),
         )
     ),
     ("in_tensor_descriptors", "data_type", 0, "'second' has unsupported type 0"),
-    ("out_tensor_descriptors", "name", b"first", "a second tensor is called 'first'"),
-    ("preprocessing_info", "input_name", FULL, "without a zero at the end"),
+    ("out_tensor_descriptors", "name", b"first", "a second tensor has the name 'first'"),
+    ("preprocessing_info", "input_name", FULL, "without a terminating zero"),
     ("preprocessing_info", "input_format", 5, "5 is more than 4"),
     ("preprocessing_info", "output_format", 5, "5 is more than 4"),
     ("preprocessing_info", "algorithm", 3, "3 is more than 2"),
@@ -187,8 +187,8 @@ FIELDS = [
         (name, field, value, message)
         for name in ("ov_parameters", "ov_results")
         for field, value, message in (
-            ("friendly_name", FULL, "without a zero at the end"),
-            ("input_name", FULL, "without a zero at the end"),
+            ("friendly_name", FULL, "without a terminating zero"),
+            ("input_name", FULL, "without a terminating zero"),
             ("type", 25, "25 is more than 24"),
             ("shape_size", 9, "9 is more than 8"),
             ("tensor_names_count", 33, "33 is more than 32"),

@@ -100,8 +100,8 @@ def test_what_is_no_elf_file_is_refused(blob: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (SectionType.SHT_HASH, "no place in a blob"),
-        (SectionType.SHT_DYNAMIC, "no place in a blob"),
+        (SectionType.SHT_HASH, "is not allowed in a blob"),
+        (SectionType.SHT_DYNAMIC, "is not allowed in a blob"),
         (0x1234, "unknown type"),
     ],
 )
@@ -118,13 +118,13 @@ def test_an_unknown_type_of_the_user_range_is_only_reported(
 
 
 SECTION_RULES = [
-    ("MetadataSection", without("MetadataSection"), "exactly one"),
-    ("meta.PlatformInfo", without("meta.PlatformInfo"), "exactly one"),
-    ("note", without("note.LoaderABIVersion"), "one of type 0x1"),
+    ("MetadataSection", without("MetadataSection"), "0 sections of this type instead of one"),
+    ("meta.PlatformInfo", without("meta.PlatformInfo"), "0 sections of this type instead of one"),
+    ("note", without("note.LoaderABIVersion"), "0 notes of type 0x1 instead of one"),
     ("note size", lambda s: setattr(named(s, "note.LoaderABIVersion"), "data", b"?"), "1 bytes"),
-    ("alignment", lambda s: setattr(named(s, "shave.text"), "align", 3), "no power of two"),
+    ("alignment", lambda s: setattr(named(s, "shave.text"), "align", 3), "not a power of two"),
     ("entry size", lambda s: setattr(named(s, "symtab"), "entsize", 23), "entries of 23"),
-    ("entries", lambda s: resize(named(s, "symtab"), 25), "whole number of entries"),
+    ("entries", lambda s: resize(named(s, "symtab"), 25), "not a multiple of an entry"),
     ("string table", lambda s: setattr(named(s, "symtab"), "link", 5), "not its string table"),
     ("symbol table", lambda s: setattr(s[-1], "link", 2), "not its symbol table"),
     ("target", lambda s: setattr(s[-1], "info", 4000), "does not exist"),
@@ -212,8 +212,8 @@ def entry_in_barriers(b: BlobBuilder) -> None:
     ("change", "message"),
     [
         (drop_entry, "0 entry symbols"),
-        (entry_in_barriers, "hold no mapped inference"),
-        (writable_entry, "must not write the mapped inference"),
+        (entry_in_barriers, "no mapped inference fits"),
+        (writable_entry, "the mapped inference must not be writable"),
         (lambda b: b.symbol(7, kind=SymbolType.VPU_STT_ENTRY), "2 entry symbols"),
         (lambda b: b.symbol(5000), "section 5000, which does not exist"),
     ],
@@ -257,7 +257,7 @@ def test_a_user_relocation_without_the_jit_flag_is_refused() -> None:
         rela = next(s for s in sections if s.type == SectionType.SHT_RELA and s.flags & USER_IN)
         rela.flags &= ~JIT
 
-    with pytest.raises(RelocError, match="JIT and one side"):
+    with pytest.raises(RelocError, match="the JIT flag and one side"):
         parse(with_sections(change))
 
 
@@ -274,11 +274,11 @@ def test_a_section_beyond_the_file_is_refused() -> None:
     blob = bytearray(dense_blob())
     headers = np.frombuffer(blob, SHDR, int(np.frombuffer(blob, EHDR, 1)["e_shnum"][0]), 64)
     headers["sh_size"][7] = 2**40
-    with pytest.raises(SectionError, match="end after the file's"):
+    with pytest.raises(SectionError, match="extend past the file's"):
         parse(bytes(blob))
 
 
 def test_no_section_may_ask_for_absurd_memory() -> None:
     huge = RawSection("buffer.DDR.0", SectionType.SHT_NOBITS, SectionFlag.SHF_ALLOC, size=1 << 60)
-    with pytest.raises(BlobError, match="asks for"):
+    with pytest.raises(BlobError, match="bytes exceed the limit"):
         parse(spoiled(lambda b: b.sections.append(huge)))

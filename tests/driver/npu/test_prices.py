@@ -144,10 +144,10 @@ def test_an_accumulating_product_reads_what_it_adds_to() -> None:
 @pytest.mark.parametrize(
     ("variant", "fields", "message"),
     [
-        ((0, 65, 0, 128), {}, "variant of 65 x 128 in 64 x 128"),
+        ((0, 65, 0, 128), {}, "variant of 65 x 128 in an output of 64 x 128"),
         ((8, 8, 0, 128), {}, "variant of 0 x 128"),
         ((9, 8, 0, 128), {}, "variant of -1 x 128"),
-        ((0, 64, 0, 128), {"act_type": 99}, "no element type has code 99"),
+        ((0, 64, 0, 128), {"act_type": 99}, "unknown element type 99"),
         ((0, 64, 0, 128), {"workload": 7}, "unknown DPU workload 7"),
     ],
 )
