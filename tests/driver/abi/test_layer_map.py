@@ -31,9 +31,7 @@ def test_a_written_layer_map_is_read_back(layers: list[Layer], data: st.DataObje
 
 
 @given(cut=st.integers(1, 60), place=st.integers(0, 200), value=st.integers(0, 255))
-def test_a_damaged_section_is_read_consistently_or_rejected(
-    cut: int, place: int, value: int
-) -> None:
+def test_a_damaged_section_is_read_or_rejected(cut: int, place: int, value: int) -> None:
     data = bytearray(
         encode_layer_map([Layer("a", 1, "Add"), Layer("bc", 2)], {("dpu", 0): [0, 1, 1]})
     )

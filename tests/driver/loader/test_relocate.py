@@ -115,9 +115,7 @@ kinds = st.sampled_from([Relocation.R_VPU_64, Relocation.R_VPU_LO_21, Relocation
 
 
 @given(st.lists(st.tuples(st.integers(0, 56), kinds, st.just(1), st.integers(0, 99)), max_size=12))
-def test_patching_in_groups_equals_patching_one_by_one(
-    rows: list[tuple[int, int, int, int]],
-) -> None:
+def test_patching_in_groups_equals_single_patching(rows: list[tuple[int, int, int, int]]) -> None:
     together = np.arange(64, dtype=np.uint8)
     alone = together.copy()
     patch(together, *rows)

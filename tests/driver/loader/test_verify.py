@@ -110,9 +110,7 @@ def test_section_types_that_a_blob_must_not_have_are_rejected(kind: int, message
         parse(with_sections(lambda s: setattr(named(s, "program.barrier"), "type", kind)))
 
 
-def test_an_unknown_type_in_the_user_range_is_only_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_unknown_type_in_the_user_range_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
     parse(spoiled(lambda b: b.sections.append(RawSection("extra", 0x8AAAFFFF, data=b"?"))))
     assert "unknown type 0x8aaaffff" in caplog.text
 
@@ -218,9 +216,7 @@ def entry_in_barriers(b: BlobBuilder) -> None:
         (lambda b: b.symbol(5000), "section 5000, which does not exist"),
     ],
 )
-def test_invalid_symbols_are_rejected(
-    change: Callable[[BlobBuilder], object], message: str
-) -> None:
+def test_bad_symbols_are_refused(change: Callable[[BlobBuilder], object], message: str) -> None:
     with pytest.raises(SectionError, match=message):
         parse(spoiled(change))
 
@@ -248,9 +244,7 @@ def refers_to_x(name: str) -> Callable[[BlobBuilder], None]:
         (refers_to_x("program.mapped_inference"), "cannot refer to user buffers"),
     ],
 )
-def test_invalid_relocations_are_rejected(
-    change: Callable[[BlobBuilder], object], message: str
-) -> None:
+def test_bad_relocations_are_refused(change: Callable[[BlobBuilder], object], message: str) -> None:
     with pytest.raises(RelocError, match=message) as caught:
         parse(spoiled(change))
     assert (caught.value.offset or 0) % RELA.itemsize == 0

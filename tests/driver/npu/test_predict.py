@@ -107,9 +107,7 @@ def test_a_blob_for_another_architecture_is_rejected() -> None:
         max_size=3,
     )
 )
-def test_a_damaged_blob_results_in_a_timeline_or_a_typed_error(
-    damage: list[tuple[int, bytes]],
-) -> None:
+def test_a_damaged_blob_has_a_timeline_or_a_typed_error(damage: list[tuple[int, bytes]]) -> None:
     blob = bytearray(BLOB)
     for word, content in damage:
         blob[word * 8 : word * 8 + 8] = content

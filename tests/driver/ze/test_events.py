@@ -246,9 +246,7 @@ class TestCopyQueue:
         assert is_expected(rig.values(y), x)
         assert (back.data == 3).all()
 
-    def test_a_copy_queue_rejects_graphs_and_lists_of_the_other_group(
-        self, rig, copy_queue, x
-    ) -> None:
+    def test_a_copy_queue_rejects_graphs_and_compute_lists(self, rig, copy_queue, x) -> None:
         graph = rig.graph(dense_blob())
         rig.arguments(graph, x)
         copies = ze.zeCommandListCreate(rig.context, rig.device, COPIES)

@@ -92,9 +92,7 @@ def test_earlier_arguments_are_still_prepared_when_they_return(rig, x, monkeypat
     assert prepared == []
 
 
-def test_other_arguments_and_other_recordings_rebase_the_prepared_program(
-    rig, x, monkeypatch
-) -> None:
+def test_other_arguments_and_recordings_rebase_the_prepared_program(rig, x, monkeypatch) -> None:
     graph = rig.graph(dense_blob())
     prepared = count_preparations(rig, monkeypatch)
     first = rig.arguments(graph, x)

@@ -1,7 +1,6 @@
 """Notes: the versions of loader and mapped inference that a blob was written for, and its digest.
 
 The versions of each generation are stated in its platform (``driver_layer.abi.platforms``).
-
 Source: fact sheet elf_driver §1.7.
 """
 

@@ -119,8 +119,7 @@ DMA_DESCRIPTOR = record(
 sides move the same number of bytes. Producer masks name the barriers that the end of the transfer
 signals, consumer masks those that it waits for. In a gather, ``src_list`` is the CMX address of i64
 row numbers, ``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``.
-``src_dim2`` is this project's own: the number of rows of the table, or 0 if the table extends to
-the end of its memory."""
+``src_dim2``, this project's own, is the number of the table's rows, or 0 for all of its memory."""
 
 DMA_TASK = record(
     224,

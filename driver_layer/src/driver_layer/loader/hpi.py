@@ -174,8 +174,7 @@ class HostParsedInference:
     def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Bind the caller's buffers; may be repeated before each run.
 
-        Buffers that were bound recently get the same generations again, so that programs prepared
-        for them are reused.
+        Recently bound buffers get the same generations again, so prepared programs are reused.
 
         Args:
             inputs: device address of each input, in the order of the metadata.

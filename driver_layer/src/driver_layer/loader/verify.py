@@ -75,10 +75,7 @@ def one_compiler_hash(blob: Blob, _platform: Platform) -> None:
 
 
 def tiles(blob: Blob, platform: Platform) -> None:
-    """Check that the platform has the tiles and CMX that the blob needs.
-
-    A blob of transfers alone needs 0 tiles.
-    """
+    """Check that the platform has the blob's tiles and CMX; 0 tiles is a blob of transfers."""
     network = metadata.read_network(blob)
     if network.tile_count > platform.tiles or network.slice_length > platform.cmx_bytes:
         raise CompatibilityError(
@@ -119,8 +116,7 @@ def find_entry(blob: Blob) -> int:
     """Return the index of the section that holds the mapped inference.
 
     Raises:
-        SectionError: the blob has no or several entry symbols; or the section is not loaded, or
-            too small.
+        SectionError: not exactly one entry symbol; or its section is not loaded, or too small.
     """
     homes: list[int] = []
     for table in blob.of_type(SectionType.SHT_SYMTAB):

@@ -1,7 +1,6 @@
 """CMX: each tile's on-chip memory, which holds all operands of DPU and SHAVE.
 
-An address selects tiles by one bit each (``abi.platforms``); a read accesses one tile, a write
-every selected tile.
+An address selects tiles by one bit each (``abi.platforms``); only a write may select several.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Decoding of a mapped inference in device memory into a program.
 
-The management core has no other input than the records that the compiler wrote and the loader
-placed.
+The only input is the records that the compiler wrote and the loader placed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A device has one doorbell. Code that changes state that others may wait for holds the doorbell's
 lock and rings; waiters check their conditions again at each ring. A device that shuts down closes
-the doorbell: every wait then ends in a fault, so a missing signal cannot keep a process from
-ending.
+the doorbell: every wait then ends in a fault, so no missing signal can keep a process alive.
 """
 
 from __future__ import annotations

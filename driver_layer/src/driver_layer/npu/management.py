@@ -30,7 +30,7 @@ class ManagementCore:
         Args:
             bus: the memory that the program can access.
             hpi_address: address of the HOST_PARSED_INFERENCE record.
-            footprint: the memory that the program accesses, if known.
+            footprint: memory that the program accesses, if known.
 
         Raises:
             DeviceFault: the program is malformed, or deadlocks.

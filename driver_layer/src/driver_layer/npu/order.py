@@ -1,7 +1,6 @@
 """The order of tasks that a program's barriers impose.
 
-The order does not depend on data, so simulating the barriers once for each program is sufficient;
-each inference follows it.
+The order does not depend on data, so the barriers are simulated only once for each program.
 """
 
 from __future__ import annotations

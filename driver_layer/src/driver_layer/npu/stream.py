@@ -84,10 +84,9 @@ class Stream:
         return not self._used or self.latest().wait(seconds)
 
     def latest(self) -> Outcome:
-        """Return the outcome of the latest job.
+        """Return the outcome of the latest job, or of a new empty one.
 
-        If a signal interrupted its submission, the outcome is unknown; then submit an empty job and
-        return its outcome.
+        An empty job is submitted if a signal interrupted the latest submission.
         """
         self._look_where()
         return self._last or self.submit(_nothing)

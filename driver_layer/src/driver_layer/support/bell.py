@@ -27,7 +27,7 @@ class Bell:
         """One locked lock per waiter; that of an interrupted waiter stays until the next ring."""
 
     def ring(self) -> None:
-        """Make all waiters check their conditions again; the caller holds the lock.
+        """Make all waiters check again; the caller holds the lock.
 
         If the caller is interrupted, the waiters check again after ``LOOK_S``.
         """

@@ -53,8 +53,7 @@ def place_of(path: Path) -> tuple[Path, os.stat_result | None]:
     """
     status = None
     try:
-        # Before links are resolved: the system does not follow links that other users left in a
-        # shared folder.
+        # Before links are resolved: the system follows no links of others in a shared folder.
         status = path.stat()
         check_regular(status, path)
     except FileNotFoundError:

@@ -27,8 +27,8 @@ _SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 class ze_command_queue_handle_t(Handle):
     """A queue of one device; submissions run in order, concurrently with those of other queues.
 
-    If inferences of several queues wait for the engines, the most urgent one runs next. The class
-    is thread-safe.
+    Among inferences of several queues that wait for the engines, the most urgent one runs next.
+    The class is thread-safe.
     """
 
     def __init__(self, context: ze_context_handle_t, desc: q.ze_command_queue_desc_t) -> None:

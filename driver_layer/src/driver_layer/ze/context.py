@@ -144,10 +144,7 @@ class ze_context_handle_t(Handle):
         return memory
 
     def release(self, memory: Memory) -> None:
-        """Remove memory from the context; steps that were done before are skipped.
-
-        The memory stays registered until the last step, so an interrupted call can be repeated.
-        """
+        """Remove memory from the context; an interrupted call may be repeated."""
         with suppress(DriverUsageError):
             self.space.free(memory.allocation)
         memory.put_back()

@@ -83,7 +83,7 @@ _initialized = False
 
 
 def simulated_driver(platform: str) -> ze_driver_handle_t:
-    """Return the driver of a simulated platform, independently of the environment's choice.
+    """Return the driver of a simulated platform, chosen by the caller, not by the environment.
 
     The specification has no such function: a real machine has one NPU, a simulator has all.
 

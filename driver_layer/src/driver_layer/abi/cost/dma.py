@@ -102,9 +102,8 @@ def _latency_ns(platform: Platform, side: Space) -> float:
 def _bytes_per_cycle(platform: Platform, side: Space, mixed: bool) -> float:
     """Return a side's bandwidth for one port.
 
-    Unlike the public model, this function does not round the DDR bytes per cycle down: rounding
-    could make a transfer slower with a faster CMX clock. The difference is 2.5 % on 3720 and none
-    on the other platforms.
+    Unlike in the public model, the DDR bytes per cycle are not rounded down, as rounding could make
+    a transfer slower with a faster CMX clock. The difference is 2.5 % on 3720, none on the others.
     """
     port = platform.dma_bytes_per_cycle
     if side is Space.DDR:

@@ -43,11 +43,7 @@ def load_platform(path: str | PathLike[str]) -> Platform:
 
 
 def parse_platform(content: bytes, file: str) -> Platform:
-    """Parse the content of a platform's file.
-
-    Raises:
-        PlatformError: as ``load_platform``.
-    """
+    """Parse the content of a platform's file; raises as ``load_platform``."""
     try:
         table = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -1,7 +1,4 @@
-"""Conformance checks for any set of engines; independent of test frameworks.
-
-``check_engines(lambda: MyEngines[Run]())`` raises AssertionError if a check fails.
-"""
+"""Conformance checks for any set of engines: ``check_engines(lambda: MyEngines[Run]())``."""
 
 from __future__ import annotations
 
