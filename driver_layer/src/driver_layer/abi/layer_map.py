@@ -118,7 +118,7 @@ def decode_layer_map(data: bytes | memoryview) -> LayerMap:
             raise LayerMapError(f"unknown kind of queue: {row['kind']}")
         numbers = reader.take(np.dtype("<u4"), int(row["tasks"]))
         if len(numbers) and numbers.max() >= len(table):
-            raise LayerMapError(f"a task has operation number {numbers.max()}, of {len(table)}")
+            raise LayerMapError(f"a task has operation number {numbers.max()} of {len(table)}")
         tasks[QUEUE_KINDS[row["kind"]], int(row["number"])] = numbers
     names = reader.take(np.dtype("u1"), int(head["name_bytes"])).tobytes()
     return LayerMap(tuple(_layers(table, names)), tasks)

@@ -186,9 +186,11 @@ def _read_link(data: bytes | memoryview, offset: int, kind: Record) -> tuple[Con
     start, count, size = int(link["data_offset"]), int(link["count"]), int(link["elem_size"])
     following = int(link["next"])
     if following and (following <= offset or following % 8):
-        raise ContainerError(f"the link at {offset} leads to {following}", offset)
+        raise ContainerError(
+            f"the link at {offset} points back or unaligned, to {following}", offset
+        )
     if following + CHAIN.itemsize > len(data):
-        raise ContainerError(f"the link at {offset} leads to {following}, past the end", offset)
+        raise ContainerError(f"the link at {offset} points to {following}, past the end", offset)
     if count and size != kind.itemsize:
         raise ContainerError(
             f"the link at {offset} has elements of {size} bytes instead of {kind.itemsize}", offset

@@ -71,7 +71,7 @@ def verify_program(code: bytes) -> list[Instruction]:
     """
     size = INSTRUCTION.itemsize
     if not 0 < len(code) <= MAX_INSTRUCTIONS * size:
-        raise KernelError(f"a program of {len(code)} bytes", "shave.text", 0)
+        raise KernelError(f"a program of {len(code)} bytes is empty or too long", "shave.text", 0)
     try:
         program = decode(code)
     except ProgramError as error:
@@ -256,7 +256,7 @@ def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform
                 if index >= len(programs):
                     raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
                 if not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
-                    raise _error(f"an argument block of {size} bytes")
+                    raise _error(f"an argument block has an invalid size of {size} bytes")
                 args = _fixed(memory, int(one["kernel_args"]), size).tobytes()
                 verifier.verify(*programs[index], args, tile)
     except DeviceFault as fault:
@@ -287,7 +287,7 @@ def _program(
 ) -> tuple[int, list[Instruction]]:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:
-        raise KernelError(f"a program of {size} bytes", "shave.text", 0)
+        raise KernelError(f"a program of {size} bytes is too long", "shave.text", 0)
     code = _fixed(memory, address, size).tobytes()
     if code not in known:
         known[code] = (len(known), verify_program(code))

@@ -140,7 +140,7 @@ def read_version(blob: Blob, kind: int) -> Version:
     found: list[Version] = []
     for section in blob.of_type(SectionType.SHT_NOTE):
         if section.size != NOTE.itemsize:
-            raise SectionError(f"a note of {section.size} bytes", section.name, 0)
+            raise SectionError(f"a note has {section.size} bytes instead of 32", section.name, 0)
         note = section.records(NOTE)[0]
         if int(note["namesz"]) != len(NOTE_OWNER) + 1 or int(note["descsz"]) != 16:
             raise SectionError("a note must have a name of 4 bytes, content of 16", section.name, 0)

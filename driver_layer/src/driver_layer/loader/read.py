@@ -128,8 +128,8 @@ def _check_header(view: memoryview) -> None:
         (header["e_phnum"] != 0, "e_phnum", "a blob has no program headers"),
         (not 0 < count < _MAX_SECTIONS, "e_shnum", f"{count} is not a valid number of sections"),
         (table < EHDR.itemsize, "e_shoff", "the section headers overlap the ELF header"),
-        (end > len(view), "e_shoff", f"the section headers end at {end} of {len(view)} bytes"),
-        (not 0 < names < count, "e_shstrndx", f"the name table is section {names} of {count}"),
+        (end > len(view), "e_shoff", f"the section headers end at {end}, past {len(view)}"),
+        (not 0 < names < count, "e_shstrndx", f"the name table has index {names} of {count}"),
     )
     for wrong, field, message in problems:
         if wrong:

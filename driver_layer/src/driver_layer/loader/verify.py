@@ -71,7 +71,7 @@ def one_compiler_hash(blob: Blob, _platform: Platform) -> None:
     """Check that the blob has at most one compiler hash."""
     found = blob.of_type(SectionType.VPU_SHT_COMPILER_HASH)
     if len(found) > 1:
-        raise SectionError("a second compiler hash", found[1].name, 0)
+        raise SectionError("the blob has a second compiler hash", found[1].name, 0)
 
 
 def tiles(blob: Blob, platform: Platform) -> None:
@@ -159,7 +159,7 @@ def _check_runtime_relocation(section: Section, platform: Platform) -> None:
         message = f"platform {platform.name} has no symbol table of the runtime"
         raise RelocError(message, section.name, 0)
     if section.has(SectionFlag.VPU_SHF_JIT | USER_FLAGS):
-        message = "relocations for user buffers link to the runtime's symbol table"
+        message = "relocations for user buffers must not link to the runtime's symbol table"
         raise RelocError(message, section.name, 0)
     used = section.records(RELA)["r_info"] >> np.uint64(32)
     bad = used != VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR

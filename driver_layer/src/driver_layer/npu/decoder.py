@@ -106,7 +106,7 @@ class Decoder:
             try:
                 if program >= len(programs) or not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
                     what = f"kernel range {program} of {len(programs)}"
-                    raise DeviceFault(f"{what}, {size} bytes of arguments")
+                    raise DeviceFault(f"invalid invocation: {what}, {size} bytes of arguments")
                 arguments.append(self._bytes(address, size).tobytes())
             except DeviceFault as fault:
                 raise fault.at(name, index) from None
@@ -131,7 +131,7 @@ def _dpu_queue(tile: int, invariants: RecordArray, variants: RecordArray) -> Que
     counts = invariants["variant_count"].astype(np.int64)
     first = [0, *np.cumsum(counts).tolist()]
     if first[-1] != len(variants):
-        raise DeviceFault(f"tile {tile}: invariants own {first[-1]} of {len(variants)} variants")
+        raise DeviceFault(f"tile {tile}: invariants have {first[-1]} of {len(variants)} variants")
     if not counts.all():
         message = "the invariant has no variants"
         raise DeviceFault(message, name, int(counts.argmin()))

@@ -15,7 +15,7 @@ from driver_layer.npu.program import Program, Queue
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """For each step, the number of a queue and the index of a task in the queue."""
+    """Steps of a program: the number of a queue, and the index of a task in it, for each."""
 
     queues: Sequence[int]
     tasks: Sequence[int]

@@ -183,7 +183,7 @@ def zeCommandListCreate(
     check_device(context, hDevice)
     desc = desc or ze_command_list_desc_t()
     if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
-        message = f"no group {desc.commandQueueGroupOrdinal} of queues"
+        message = f"queue group {desc.commandQueueGroupOrdinal} does not exist"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return ze_command_list_handle_t(context, desc)
 

@@ -66,7 +66,7 @@ class ze_command_queue_handle_t(Handle):
     def wait(self, timeout: int) -> None:
         """Wait at most ``timeout`` ns for all submissions; raise the error of a failed one."""
         if not self.stream.wait(seconds_of(timeout)):
-            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
         if self._failed:
             _raise_as_result(self._failed.popleft())
 
@@ -192,7 +192,7 @@ def zeCommandQueueSynchronize(
 def _wait_for(work: Outcome, timeout: int) -> None:
     """Wait for a submission, and raise its error."""
     if not work.wait(seconds_of(timeout)):
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
     if work.error is not None:
         _raise_as_result(work.error)
 

@@ -37,7 +37,7 @@ _WITH_TABLES = {name: (GRAPH_EXTENSION, GRAPH_EXTENSION_VERSION) for name in _GR
     PROFILING_EXTENSION: (PROFILING_EXTENSION, PROFILING_EXTENSION_VERSION),
     QUEUE_EXTENSION: (QUEUE_EXTENSION, QUEUE_EXTENSION_VERSION),
 }
-"""For each name of a function table: the name it is registered under, and its version."""
+"""Function tables by name: the name that each is registered under, and its version."""
 _OTHER_EXTENSIONS = {
     "ZE_extension_external_memmap_sysmem": t.ZE_MAKE_VERSION(1, 0),
     "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
@@ -99,7 +99,7 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         found = platform_of(name)
     except PlatformError as error:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, f"{error}; also {', '.join(PLATFORM_NAMES)}") from error
+        raise failed(code, f"{error}; or choose {', '.join(PLATFORM_NAMES)}") from error
     with _lock:
         if found not in _drivers:
             try:

@@ -73,10 +73,10 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
 
 
 def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:
-    """Check that the host supports forms of export.
+    """Check that the host supports the given forms of export.
 
     Raises:
-        ZeError: UNSUPPORTED_ENUMERATION: it does not.
+        ZeError: UNSUPPORTED_ENUMERATION: a form is not supported.
     """
     if not flags or int(flags) & ~int(SUPPORTED):
         message = f"memory cannot be exported or imported as {flags!r}; supported: {SUPPORTED!r}"

@@ -22,7 +22,7 @@ class ze_command_queue_npu_dditable_ext_t:
     ) -> None:
         """Set the workload type of later submissions.
 
-        A background inference begins only if no other inference is waiting.
+        A background inference begins only if no inference of the default type is waiting.
 
         Raises:
             ZeError: INVALID_ENUMERATION: unknown type; UNSUPPORTED_FEATURE: the queue only copies.

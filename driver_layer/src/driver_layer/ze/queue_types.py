@@ -27,7 +27,7 @@ class ze_command_queue_priority_t(IntEnum):
 
 
 class ze_command_queue_workload_type_t(IntEnum):
-    """Type of a queue's work: background work has no one waiting for it."""
+    """Type of a queue's work: default, or background work, for which no caller waits."""
 
     ZE_WORKLOAD_TYPE_DEFAULT = 0
     ZE_WORKLOAD_TYPE_BACKGROUND = 1

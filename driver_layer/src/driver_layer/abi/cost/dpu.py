@@ -19,7 +19,7 @@ F16_CYCLES = 2
 """Cycles of 16-bit operands for the work that 8-bit integers do in one cycle (V)."""
 
 F32_CYCLES = 4
-"""As ``F16_CYCLES``, for wider operands (A: the real DPU does not have them)."""
+"""Cycles of wider operands, as ``F16_CYCLES`` (A: the real DPU does not support them)."""
 
 _ACCUMULATOR_BITS = 32
 

@@ -164,7 +164,7 @@ def _side(descriptor: Any, side: str) -> tuple[int, int]:
     """Return the bytes of one side of a transfer, and the bytes of its contiguous runs."""
     used = int(descriptor["cfg"]) & DmaCfg.NUM_DIM
     if used > _STRIDED_DIMS:
-        raise DeviceFault(f"a transfer has {used + 1} dimensions; it may have 6")
+        raise DeviceFault(f"a transfer has {used + 1} dimensions; the limit is 6")
     run = size = int(descriptor[f"{side}_width"])
     for number in range(1, used + 1):
         count = int(descriptor[f"{side}_dim{number}"]) + 1

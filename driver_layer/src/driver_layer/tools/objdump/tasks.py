@@ -56,7 +56,7 @@ class Program:
         return section, np.frombuffer(section.data, kind, count)
 
     def virtual(self, mask: int, start_after: int) -> str:
-        """Return the text of the virtual barriers of a task's mask of physical ones."""
+        """Return, as text, the virtual barriers that a task's mask of physical barriers means."""
         numbers: list[str] = []
         for real in mask_bits(mask):
             same = np.flatnonzero(self.barriers["real_id"] == real)
