@@ -99,7 +99,7 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         found = platform_of(name)
     except PlatformError as error:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, f"{error}; or choose {', '.join(PLATFORM_NAMES)}") from error
+        raise failed(code, f"{error}; product names: {', '.join(PLATFORM_NAMES)}") from error
     with _lock:
         if found not in _drivers:
             try:
