@@ -159,7 +159,7 @@ def _copy(section: Section, memory: BufferManager) -> Allocation:
 
 
 def _kind(section: Section) -> MemoryKind:
-    """Return the kind of memory for a section's flags, as the public driver's buffer manager."""
+    """Return the kind of memory for a section's flags, as the public driver's manager does."""
     if section.has(SectionFlag.SHF_EXECINSTR):
         return MemoryKind.FW
     if section.has(SectionFlag.VPU_SHF_PROC_SHAVE):

@@ -1,6 +1,6 @@
 """Files that users name: only regular files are opened, errors take one line, digests find damage.
 
-Reading a pipe or a device could block for ever; writing never replaces a pipe or a device.
+Reading a pipe or a device could block indefinitely; writing never replaces one.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class ze_graph_dditable_ext_t:
         )
 
     def pfnQueryContextMemory(self, hContext: ze_context_handle_t) -> t.ze_graph_memory_query_t:
-        """Return the DDR that a context uses and could use, in bytes."""
+        """Return a context's total and allocated DDR, in bytes."""
         context = check(hContext, ze_context_handle_t)
         total = sum(kind.value.end - kind.value.begin for kind in MemoryKind)
         return t.ze_graph_memory_query_t(total, context.space.allocated_bytes)
