@@ -1,4 +1,4 @@
-"""What the driver's tests share: a device with memory, and a blob loaded onto it."""
+"""Fixtures of the driver's tests: a device with memory and the hand-made dense layer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver_layer.testing import blobs
 
 
 class DenseBench:
-    """The hand-made dense layer, runnable."""
+    """A device that loads and runs the hand-made dense layer."""
 
     def __init__(self, platform: str = "4000") -> None:
         self.platform = PLATFORMS[platform]
@@ -26,13 +26,13 @@ class DenseBench:
         return inference
 
     def buffers(self) -> tuple[int, int]:
-        """Addresses of a new x and a new y."""
+        """Return the addresses of a new x and a new y."""
         x = self.space.allocate(blobs.ROWS * blobs.DEPTH * 4, MemoryKind.DMA)
         y = self.space.allocate(blobs.ROWS * blobs.COLS * 4, MemoryKind.DMA)
         return x.address, y.address
 
     def run(self, inference: HostParsedInference, x: np.ndarray) -> np.ndarray:
-        """Run on new buffers, and give y."""
+        """Run on new buffers; return y."""
         at_x, at_y = self.buffers()
         self.space.view(at_x, x.nbytes)[:] = x.view(np.uint8).reshape(-1)
         inference.apply_input_output([at_x], [at_y])

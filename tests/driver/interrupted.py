@@ -1,4 +1,4 @@
-"""An exception at every bytecode boundary of an act, as a signal's handler may raise it."""
+"""Exceptions at every bytecode boundary of a call, as a signal handler may raise them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnyLock = Any
 
 
 class Interrupted(BaseException):
-    """Raised by a handler."""
+    """Exception of the simulated signal handler."""
 
 
 def interruptions(
@@ -24,18 +24,18 @@ def interruptions(
     inside: Collection[str] = (),
     as_signals: bool = False,
 ) -> Iterator[None]:
-    """Run ``act`` again and again, interrupted one bytecode later each time, until it finishes.
+    """Run ``act`` repeatedly, interrupted one bytecode later each time, until it finishes.
 
-    Yields after each interrupted run, for the caller to look at what is left.
+    Yields after each interrupted run, for the caller to check the state.
 
     Args:
-        act: what is interrupted.
-        locks: what it holds meanwhile. They are released if ``act`` left them locked: CPython looks
-            for signals after calls, and so never between a ``with`` block and the release behind
-            it, where a trace function may raise all the same.
-        inside: modules whose frames alone are interrupted; all if none are given.
-        as_signals: whether it is interrupted only where CPython looks for signals, as an act must
-            be that takes its lock again when it is interrupted.
+        act: the call to interrupt.
+        locks: locks that ``act`` acquires. They are released if ``act`` left them locked: CPython
+            checks for signals after calls, thus never between a ``with`` block and the following
+            release, where the trace function may raise.
+        inside: modules whose frames are interrupted; all modules if empty.
+        as_signals: True interrupts only where CPython checks for signals, as needed for an act that
+            acquires its lock again after an interrupt.
     """
     boundary = 0
     while not _Interruption(boundary, inside, as_signals).ends(act):
@@ -48,23 +48,23 @@ def interruptions(
 
 
 def _is_held(lock: AnyLock) -> bool:
-    owned: Callable[[], bool] | None = getattr(lock, "_is_owned", None)  # of an RLock
+    owned: Callable[[], bool] | None = getattr(lock, "_is_owned", None)  # an RLock has it
     return lock.locked() if owned is None else owned()
 
 
 class _Interruption:
-    """Raises at the given boundary between bytecodes of the frames that an act enters."""
+    """Trace function that raises at a given bytecode boundary in the frames of a call."""
 
     def __init__(self, boundary: int, inside: Collection[str], as_signals: bool) -> None:
         self._left = boundary
         self._inside, self._as_signals = inside, as_signals
         self._before: dict[FrameType, str] = {}
-        """The bytecode that each frame executed last."""
+        """Latest bytecode of each frame."""
 
     def ends(self, act: Callable[[], object]) -> bool:
-        """Run the act; tell whether it finished before the boundary."""
+        """Run the call; return whether it finished before the boundary."""
         before = sys.gettrace()
-        gc.disable()  # callbacks of the collector, such as hypothesis's, are no part of the act
+        gc.disable()  # callbacks of the collector, such as hypothesis's, do not belong to the call
         sys.settrace(self._trace)
         try:
             act()
@@ -73,7 +73,7 @@ class _Interruption:
         finally:
             sys.settrace(before)
             gc.enable()
-            self._before.clear()  # frames keep alive what they know
+            self._before.clear()  # frames keep their objects alive
         return True
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
@@ -94,4 +94,4 @@ class _Interruption:
 
 
 _LOOKS_FOR_SIGNALS = re.compile(r"^(CALL|RESUME|JUMP_BACKWARD$|POP_JUMP_BACKWARD)")
-"""The bytecodes behind which CPython does."""
+"""Bytecodes after which CPython checks for signals."""

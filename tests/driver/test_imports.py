@@ -1,4 +1,4 @@
-"""The modules of driver_layer import one another without circles."""
+"""The modules of driver_layer have no import cycles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 
 def modules() -> Iterator[tuple[str, set[str]]]:
-    # Imports for types alone are counted, too: they are read together all the same.
+    # Imports for type checking count, too: readers need both modules all the same.
     graph = grimp.build_graph("driver_layer", cache_dir=None)
     for module in graph.modules:
         yield module, graph.find_modules_directly_imported_by(module)
 
 
-def test_modules_import_one_another_without_circles() -> None:
+def test_the_import_graph_has_no_cycles() -> None:
     try:
         TopologicalSorter(dict(modules())).prepare()
     except CycleError as error:

@@ -1,7 +1,7 @@
-"""A simulated Level Zero NPU driver, and the NPU behind it.
+"""A simulated Level Zero NPU driver, and the NPU that it drives.
 
-Used by subpackage: ``driver_layer.ze`` is the driver's interface, ``driver_layer.abi`` the binary
-contract between compiler and hardware. Importing this package loads neither.
+Import the subpackages: ``driver_layer.ze`` is the driver's interface, ``driver_layer.abi`` the
+binary contract between compiler and hardware. Importing this package loads neither.
 """
 
 __version__ = "0.1.0"

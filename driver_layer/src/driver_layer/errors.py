@@ -1,20 +1,20 @@
 """The driver's errors.
 
 DriverError
-├── DriverUsageError      you called it wrongly
-│   ├── EngineError       an engine was asked for that this machine does not have
-│   └── ZeError           a Level Zero call was refused; carries its result code
-├── DriverInputError      what you gave is bad
-│   ├── PlatformError     a platform's file is malformed; names file and key
+├── DriverUsageError      the caller broke a rule of the interface
+│   ├── EngineError       this machine does not support the requested engine
+│   └── ZeError           a Level Zero call failed; has its result code
+├── DriverInputError      an input is invalid
+│   ├── PlatformError     a platform file is malformed; names file and key
 │   └── BlobError         a blob is malformed; names section and offset
 │       ├── HeaderError         the ELF header or section table
 │       ├── SectionError        a section: type, flags, bounds, content
 │       ├── RelocError          a relocation
-│       ├── CompatibilityError  made for another platform or another version
+│       ├── CompatibilityError  compiled for another platform or version
 │       └── KernelError         a SHAVE program or its arguments
 └── DriverFault           the device failed
-    ├── OutOfMemory       an address range or the host has no room left
-    │   └── NoDescriptor  the process may not open any more
+    ├── OutOfMemory       an address range or the host's memory is exhausted
+    │   └── NoDescriptor  the limit of open file descriptors is reached
     └── DeviceFault       a task failed; names engine, task and address
 """
 
@@ -24,23 +24,23 @@ from enum import IntEnum
 
 
 class DriverError(Exception):
-    """Anything that goes wrong in the driver."""
+    """Base class of the driver's errors."""
 
 
 class DriverUsageError(DriverError):
-    """The caller broke a rule of the interface."""
+    """Misuse of the interface by the caller."""
 
 
 class EngineError(DriverUsageError):
-    """The engine, or the level of instructions, that was asked for is not to be had."""
+    """The requested engine, or level of instructions, is not available on this machine."""
 
 
 class ZeError(DriverUsageError):
-    """A Level Zero call did not succeed.
+    """A Level Zero call failed.
 
     Args:
-        code: its ``ze_result_t``.
-        message: why.
+        code: the call's ``ze_result_t``.
+        message: the reason.
     """
 
     def __init__(self, code: IntEnum, message: str) -> None:
@@ -49,20 +49,20 @@ class ZeError(DriverUsageError):
 
 
 class DriverInputError(DriverError):
-    """Something given to the driver is bad."""
+    """Invalid input: a blob or a platform file."""
 
 
 class DriverFault(DriverError):
-    """The device, not its user, failed."""
+    """Failure of the device, not of the caller."""
 
 
 class PlatformError(DriverInputError):
-    """A platform's file is malformed.
+    """A platform file is malformed.
 
     Args:
-        message: what is wrong.
-        file: its name.
-        key: the key concerned, if it is one.
+        message: the problem.
+        file: name of the file.
+        key: the key concerned; None if the problem is not about one key.
     """
 
     def __init__(self, message: str, file: str, key: str | None = None) -> None:
@@ -76,9 +76,9 @@ class BlobError(DriverInputError):
     """A blob is malformed.
 
     Args:
-        message: what is wrong.
-        section: name or index of the section, if one is concerned.
-        offset: byte offset in the section, or in the file if there is no section.
+        message: the problem.
+        section: name or index of the section concerned, if any.
+        offset: byte offset in the section, or in the file if no section is named.
     """
 
     def __init__(self, message: str, section: str | None = None, offset: int | None = None) -> None:
@@ -103,11 +103,11 @@ class RelocError(BlobError):
 
 
 class CompatibilityError(BlobError):
-    """The blob is for another platform, or written for a version that is not accepted."""
+    """The blob was compiled for another platform, or for a version that is not accepted."""
 
 
 class KernelError(BlobError):
-    """A SHAVE program or its argument block breaks a rule."""
+    """A SHAVE program or its argument block is invalid."""
 
 
 class OutOfMemory(DriverFault):
@@ -115,15 +115,15 @@ class OutOfMemory(DriverFault):
 
 
 class NoDescriptor(OutOfMemory):
-    """The process, or the system, has as many descriptors open as it may."""
+    """The limit of open file descriptors, of the process or the system, is reached."""
 
 
 class DeviceFault(DriverFault):
     """A task failed on the device.
 
     Args:
-        message: what happened.
-        engine: the queue it happened on, e.g. "DPU tile 0".
+        message: the problem.
+        engine: name of the task's queue, e.g. "DPU tile 0".
         task: index of the task in its list.
         address: the device address concerned.
     """
@@ -144,5 +144,5 @@ class DeviceFault(DriverFault):
         super().__init__(f"{place}{message}{where}")
 
     def at(self, engine: str, task: int) -> DeviceFault:
-        """Give the same fault with the task that it happened in."""
+        """Return the same fault with the queue and index of the failed task."""
         return DeviceFault(self.message, engine, task, self.address)

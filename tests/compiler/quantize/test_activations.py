@@ -201,7 +201,7 @@ def test_the_refusal_of_a_bad_file_of_tokens_names_the_line(
 
 def test_a_pipe_of_tokens_is_refused_without_waiting(demo: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(CompilerUsageError, match="pipe: no regular file"):
+    with pytest.raises(CompilerUsageError, match="pipe: not a regular file"):
         read_sequences(tmp_path / "pipe", read_folder(demo))
 
 

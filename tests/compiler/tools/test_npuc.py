@@ -208,8 +208,8 @@ def test_an_invalid_path_is_refused(npuc: Npuc, demo: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "name", "says"),
     [
-        ("explain", "x.blob", "no regular file"),
-        ("print", "x.mlir", "no regular file"),
+        ("explain", "x.blob", "not a regular file"),
+        ("print", "x.mlir", "not a regular file"),
         ("print", "x.xml", "is not a file"),
     ],
 )
@@ -227,7 +227,7 @@ def test_only_regular_files_are_replaced_and_links_stay_links(
     os.mkfifo(tmp_path / "pipe")
     code, _, said = npuc("compile", demo, "-o", tmp_path / "pipe", *SHAPES)
     assert code == 2
-    assert "pipe: no regular file" in said
+    assert "pipe: not a regular file" in said
     assert (tmp_path / "pipe").is_fifo()
     (tmp_path / "blob").write_bytes(b"before")
     (tmp_path / "blob").chmod(0o600)

@@ -1,4 +1,4 @@
-"""The cost functions, against examples that the fact sheets or a pencil give."""
+"""The cost functions, against examples of the fact sheets or computed by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ any_type = st.sampled_from(list(ELEMENT_TYPES))
 
 
 def rate(platform: Platform, source: Space, target: Space) -> float:
-    """Bytes per ns, that is GB/s, of a long transfer."""
+    """Return the bytes per ns (GB/s) of a long transfer."""
     return 16 * MIB / dma_busy_ns(platform, 16 * MIB, source, target)
 
 
@@ -44,7 +44,7 @@ def test_a_port_of_64_bytes_at_971_mhz_moves_62_gb_per_s() -> None:
     assert rate(LUNAR, DDR, DDR) == pytest.approx(62.144)
 
 
-def test_the_cmx_side_of_a_mixed_transfer_has_96_percent() -> None:
+def test_the_cmx_side_of_a_mixed_transfer_has_96_percent_of_its_bandwidth() -> None:
     for source, target in ((DDR, CMX), (CMX, DDR)):
         assert rate(LUNAR, source, target) == pytest.approx(62.144 * 0.958589)
         assert rate(PANTHER, source, target) == pytest.approx(64 * 1.114 * 0.958589)
@@ -71,7 +71,7 @@ def test_the_formula_in_dpu_cycles_is_that_of_the_fact_sheet() -> None:
 
 
 def test_runs_shorter_than_a_word_take_a_cycle_each() -> None:
-    """A permutation of f16 moves an element per cycle, as the fact sheet says."""
+    """A permutation of f16 moves an element per cycle, as in the fact sheet."""
     elements = 4096
     permuted = dma_busy_ns(LUNAR, elements * 2, CMX, CMX, source_run=2)
     assert permuted == pytest.approx(elements / 0.971)
@@ -89,7 +89,7 @@ def test_runs_shorter_than_a_word_take_a_cycle_each() -> None:
         (0, 0, 0),
     ],
 )
-def test_runs_are_moved_in_whole_words(nbytes: int, run: int | None, padded: int) -> None:
+def test_runs_are_padded_to_complete_words(nbytes: int, run: int | None, padded: int) -> None:
     assert padded_bytes(LUNAR, nbytes, run) == padded
 
 
@@ -111,7 +111,7 @@ def test_shorter_runs_and_more_bytes_never_cost_less(
 
 
 def tops(platform: Platform, act: str, weight: str) -> float:
-    """Operations per ps of a large product on one tile, a multiply-accumulate being two."""
+    """Return the TOPS of a large matmul on one tile; a multiply-accumulate is two operations."""
     work = DpuWork(1024, 1024, 1024, act, weight)
     return 2 * work.macs / dpu_ns(platform, work) / 1000
 
@@ -122,7 +122,7 @@ def test_one_tile_of_4000_has_7_tops_int8_and_six_have_42() -> None:
     assert 41 < 6 * tops(LUNAR, "u8", "u8") < 45
 
 
-def test_f16_has_half_and_f32_a_quarter_of_the_rate() -> None:
+def test_f16_has_half_and_f32_a_quarter_of_the_integer_rate() -> None:
     full = tops(LUNAR, "i8", "i8")
     assert tops(LUNAR, "f16", "f16") == pytest.approx(full / 2)
     assert tops(LUNAR, "bf16", "bf16") == pytest.approx(full / 2)
@@ -162,14 +162,14 @@ def test_accumulation_reads_the_output() -> None:
     assert work.read_bytes == 16 * 2 + 4096 * 16 * 2 + 4096 * 4
 
 
-def test_a_batch_is_as_many_products() -> None:
+def test_a_batch_costs_as_much_as_its_matmuls() -> None:
     one, four = DpuWork(64, 64, 64), DpuWork(64, 64, 64, batch=4)
     assert (four.macs, four.read_bytes) == (4 * one.macs, 4 * one.read_bytes)
     assert dpu_ns(LUNAR, four) == pytest.approx(4 * dpu_ns(LUNAR, one))
 
 
 @given(any_platform, st.tuples(*[st.integers(1, 8192)] * 3), any_type, any_type)
-def test_a_product_takes_at_least_its_arithmetic_and_its_reading(
+def test_a_matmul_takes_at_least_its_arithmetic_and_its_reads(
     platform: Platform, dims: tuple[int, int, int], act: str, weight: str
 ) -> None:
     work = DpuWork(*dims, act, weight)
@@ -207,13 +207,13 @@ def test_a_reduction_leaves_one_value_for_each_row() -> None:
     assert work.reductions == 1
 
 
-def test_constants_are_no_work() -> None:
+def test_constants_do_not_count_as_work() -> None:
     program = assemble("imm v0, 2\niota v1\nmul v0, v0, v1\nst w0, v0\nend")
     work = kernel_work(program, 1, [(32, "f16")])
     assert work == ShaveWork(1, ((32, 16),), (32,), 0)
 
 
-def test_a_multiplication_costs_as_the_heuristic_of_npu_5_says() -> None:
+def test_a_multiplication_costs_as_in_the_heuristic_of_npu_5() -> None:
     """1000 + bits / (min(32/3, 32/1) * 16 * 0.8 * 0.7) cycles on one SHAVE, at 1114 MHz."""
     rows, columns = 64, 1024
     work = kernel_work(assemble(MULTIPLY), rows, [(columns, "f16")] * 3)
@@ -229,7 +229,7 @@ def test_two_shaves_share_the_rows_of_a_call() -> None:
     assert shave_ns(PANTHER, work) == shave_ns(one, three_rows)
 
 
-def test_a_softmax_pays_50_scalar_cycles_for_each_row() -> None:
+def test_a_softmax_costs_50_scalar_cycles_for_each_row() -> None:
     work = kernel_work(assemble(SOFTMAX), 2, [(64, "f16")] * 2)
     without = work._replace(reductions=0)
     assert shave_ns(PANTHER, work) - shave_ns(PANTHER, without) == pytest.approx(50 / 1.114)
@@ -246,7 +246,7 @@ def test_f32_costs_twice_as_much_as_f16() -> None:
     assert shave_ns(free, wide) == pytest.approx(2 * shave_ns(free, narrow))
 
 
-def test_a_row_takes_whole_vectors() -> None:
+def test_a_row_is_padded_to_complete_vectors() -> None:
     assert shave_ns(LUNAR, kernel_work(assemble(MULTIPLY), 2, [(33, "f16")] * 3)) == shave_ns(
         LUNAR, kernel_work(assemble(MULTIPLY), 2, [(64, "f16")] * 3)
     )
@@ -263,7 +263,7 @@ def test_a_row_takes_whole_vectors() -> None:
 def test_long_calls_on_4000_are_within_a_factor_of_three_of_the_public_lines(
     body: str, intercept: float, slope: float
 ) -> None:
-    """No closer: by one fact sheet the slopes are per element, by the other per byte."""
+    """The bound is loose: the slopes are per element in one fact sheet, per byte in the other."""
     elements = 131072
     program = assemble(f"ld v0, w0\n{body}\nst w1, v0\nend")
     work = kernel_work(program, 128, [(elements // 128, "f16")] * 2)
@@ -320,7 +320,7 @@ def test_doubling_a_clock_never_makes_a_task_slower(
     assert all(new <= old * (1 + 1e-12) for new, old in zip(after, before, strict=True))
 
 
-def test_each_clock_moves_its_own_engines_alone() -> None:
+def test_each_clock_affects_only_its_own_engines() -> None:
     double_dpu = dataclasses.replace(LUNAR, dpu_mhz=2 * LUNAR.dpu_mhz)
     product, kernel = DpuWork(512, 512, 512), ShaveWork(8, ((64, 16),), (64,), 0)
     assert dpu_ns(double_dpu, product) == pytest.approx(dpu_ns(LUNAR, product) / 2)

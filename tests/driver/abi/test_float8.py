@@ -1,4 +1,4 @@
-"""Floats of 8 bits: what each code is worth, and to which code a number is rounded."""
+"""8-bit floats: the value of each code, and rounding to a code."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_a_tie_goes_to_the_even_code(kind: Float8) -> None:
 
 @KINDS
 @given(value=HALVES)
-def test_what_f16_holds_becomes_the_nearest_number(kind: Float8, value: float) -> None:
-    """Or too large: beyond the middle between the largest number and the next there would be."""
+def test_an_f16_value_is_rounded_to_the_nearest_number(kind: Float8, value: float) -> None:
+    """A value more than half a step above the largest number is out of range."""
     largest, found = kind.limit, rounded(value, kind)
     step = largest - float(f8_to_f32(CODES, kind)[kind.largest - 1])
     if abs(value) > largest + step / 2:
@@ -75,7 +75,7 @@ def test_rounding_keeps_the_order(kind: Float8, pair: tuple[float, float]) -> No
 
 
 @KINDS
-def test_a_nan_stays_one_with_its_sign(kind: Float8) -> None:
+def test_a_nan_stays_a_nan_with_its_sign(kind: Float8) -> None:
     nan = np.array([np.nan, -np.nan], np.float32)
     codes = f32_to_f8(nan, kind)
     assert np.isnan(f8_to_f32(codes, kind)).all()
@@ -83,7 +83,7 @@ def test_a_nan_stays_one_with_its_sign(kind: Float8) -> None:
 
 
 def test_f32_is_rounded_to_f16_first() -> None:
-    """As OpenVINO does: a tie of f8 may be made by that."""
+    """OpenVINO rounds twice, which may make a tie of f8."""
     just_above = np.nextafter(np.float32(1.0625), np.float32(2))
     assert rounded(float(just_above), E4M3) == 1.0
     assert rounded(1.0625 + 2.0**-10, E4M3) == 1.125

@@ -1,4 +1,4 @@
-"""Copies from the host's memory: through the same DDR, or through a link."""
+"""Costs of copies from the host's memory: in the same DDR, or over a link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_without_a_link_a_copy_is_a_transfer_in_ddr(platform) -> None:
     assert host_copy_ddr_bytes(platform, MIB) == 2 * MIB
 
 
-def test_a_link_is_what_a_copy_waits_for_unless_the_device_is_slower() -> None:
+def test_a_copy_is_bound_by_the_link_unless_the_device_is_slower() -> None:
     card = replace(PLATFORMS["4000"], host_link_mb_per_s=8000)
     assert host_copy_ns(card, 8_000_000) == 1_000_000
     assert host_copy_ddr_bytes(card, MIB) == MIB

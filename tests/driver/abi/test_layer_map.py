@@ -1,4 +1,4 @@
-"""Which operation each task belongs to: the section is read back as written, or refused."""
+"""The layer map: its section is read back as written, or rejected if damaged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYERS = st.lists(
 
 
 @given(layers=LAYERS, data=st.data())
-def test_what_is_written_is_read_back(layers: list[Layer], data: st.DataObject) -> None:
+def test_a_written_layer_map_is_read_back(layers: list[Layer], data: st.DataObject) -> None:
     numbers = st.lists(st.integers(0, len(layers) - 1), max_size=9)
     keys = st.tuples(st.sampled_from(QUEUE_KINDS), st.integers(0, 5))
     tasks = data.draw(st.dictionaries(keys, numbers))
@@ -31,7 +31,7 @@ def test_what_is_written_is_read_back(layers: list[Layer], data: st.DataObject) 
 
 
 @given(cut=st.integers(1, 60), place=st.integers(0, 200), value=st.integers(0, 255))
-def test_a_damaged_section_is_read_or_refused(cut: int, place: int, value: int) -> None:
+def test_a_damaged_section_is_read_or_rejected(cut: int, place: int, value: int) -> None:
     data = bytearray(
         encode_layer_map([Layer("a", 1, "Add"), Layer("bc", 2)], {("dpu", 0): [0, 1, 1]})
     )

@@ -1,4 +1,4 @@
-"""The platforms' files: their numbers, what is wrong with a file, and a file of one's own."""
+"""Platform files: their numbers, errors in a file, and user-defined platforms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def text_of(name: str) -> str:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A user's copy of the default platform."""
+    """A copy of the default platform's file."""
     file = tmp_path / "mine.toml"
     file.write_text(text_of("4000"))
     return file
@@ -41,7 +41,7 @@ def change(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def test_there_are_three_platforms_with_the_numbers_of_the_fact_sheet() -> None:
+def test_the_three_platforms_have_the_numbers_of_the_fact_sheet() -> None:
     assert list(PLATFORMS) == ["3720", "4000", "5010"]
     assert DEFAULT_PLATFORM in PLATFORMS
     by_key = {
@@ -67,12 +67,12 @@ def test_there_are_three_platforms_with_the_numbers_of_the_fact_sheet() -> None:
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_each_file_is_called_as_its_platform(name: str) -> None:
+def test_each_file_has_the_name_of_its_platform(name: str) -> None:
     assert parse_platform(text_of(name).encode(), name) == PLATFORMS[name]
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_every_number_says_where_it_is_from(name: str) -> None:
+def test_every_number_has_a_source_tag(name: str) -> None:
     text = text_of(name)
     tagged = re.findall(r"^(\w+) = \S+ +# [VCDEA](?:, [VCDEA])*(?:  \S.*)?$", text, re.MULTILINE)
     assert ["name", *tagged] == re.findall(r"^(\w+) =", text, re.MULTILINE)
@@ -91,14 +91,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_platform("a\0b")
 
 
-def test_a_pipe_is_no_platform_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_rejected_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
-    with pytest.raises(PlatformError, match=r"pipe\.toml: no regular file"):
+    with pytest.raises(PlatformError, match=r"pipe\.toml: not a regular file"):
         load_platform(tmp_path / "pipe.toml")
 
 
 @pytest.mark.parametrize("content", [b"tiles = ", b"\xff\xfe"])
-def test_what_is_no_toml_is_named(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.toml").write_bytes(content)
     with pytest.raises(PlatformError, match=r"bad\.toml: not a TOML file"):
         load_platform(tmp_path / "bad.toml")
@@ -116,25 +116,25 @@ def test_a_missing_key_is_named(copy: Path, key: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("dpu_mhz =", "dpu_ghz =", "dpu_ghz: unknown; there are name, arch"),
-        ("dpu_mhz = 1700", 'dpu_mhz = "1700"', "dpu_mhz: '1700' is no int"),
-        ("dpu_mhz = 1700", "dpu_mhz = 1700.5", r"dpu_mhz: 1700\.5 is no int"),
-        ("dpu_mhz = 1700", "dpu_mhz = true", "dpu_mhz: True is no int"),
+        ("dpu_mhz =", "dpu_ghz =", "dpu_ghz: unknown key; the keys are name, arch"),
+        ("dpu_mhz = 1700", 'dpu_mhz = "1700"', "dpu_mhz: '1700' is not of type int"),
+        ("dpu_mhz = 1700", "dpu_mhz = 1700.5", r"dpu_mhz: 1700\.5 is not of type int"),
+        ("dpu_mhz = 1700", "dpu_mhz = true", "dpu_mhz: True is not of type int"),
         ("dpu_mhz = 1700", "dpu_mhz = 0", "dpu_mhz: 0 is not positive"),
         ("dpu_mhz = 1700", "dpu_mhz = -1", "dpu_mhz: -1 is not positive"),
         ("ddr_latency_ns = 300", "ddr_latency_ns = -1", "ddr_latency_ns: -1 is not positive"),
-        ('name = "4000"', "name = 4000", "name: 4000 is no str"),
-        ('arch = "VPUX40XX"', 'arch = "VPUX99XX"', "arch: 'VPUX99XX' is none of UNKNOWN"),
-        ('arch = "VPUX40XX"', "arch = [4]", r"arch: \[4\] is no"),
-        ('"1.2.7"', '"1.2"', "loader_abi: '1.2' is no version, e.g. 1.2.7"),
-        ('"1.2.7"', '"0.2.7"', r"loader_abi: '0\.2\.7' is no version"),
-        ('"1.2.7"', "1.2", r"loader_abi: 1\.2 is no version"),
-        ("= 0.958589", '= "most"', "ddr_cmx_efficiency: 'most' is no float"),
+        ('name = "4000"', "name = 4000", "name: 4000 is not of type str"),
+        ('arch = "VPUX40XX"', 'arch = "VPUX99XX"', "arch: 'VPUX99XX' is not one of UNKNOWN"),
+        ('arch = "VPUX40XX"', "arch = [4]", r"arch: \[4\] is not one of UNKNOWN"),
+        ('"1.2.7"', '"1.2"', "loader_abi: '1.2' is not a version, e.g. 1.2.7"),
+        ('"1.2.7"', '"0.2.7"', r"loader_abi: '0\.2\.7' is not a version"),
+        ('"1.2.7"', "1.2", r"loader_abi: 1\.2 is not a version"),
+        ("= 0.958589", '= "most"', "ddr_cmx_efficiency: 'most' is not of type float"),
         ("= 0.958589", "= nan", "ddr_cmx_efficiency: nan is not positive"),
         ("= 0.958589", "= 1.5", r"ddr_cmx_efficiency: 1\.5 > 1"),
-        ("tiles = 6 ", "tiles = 7 ", "tiles: 7, a blob addresses 6"),
-        ("dma_ports = 2", "dma_ports = 9", "dma_ports: 9, a blob has 6"),
-        ("= 2_097_152", "= 2_097_153", "cmx_bytes: more than the address of a tile has room for"),
+        ("tiles = 6 ", "tiles = 7 ", "tiles: 7; a blob can address 6"),
+        ("dma_ports = 2", "dma_ports = 9", "dma_ports: 9; a blob has 6"),
+        ("= 2_097_152", "= 2_097_153", "cmx_bytes: more than a tile's address range holds"),
         ("= 1_473_536", "= 4_000_000", "workspace_bytes: more than cmx_bytes"),
         ("barriers_per_tile = 16", "barriers_per_tile = 32", "barriers_per_tile: 32 for each of 6"),
     ],
@@ -146,7 +146,7 @@ def test_a_wrong_value_is_named(copy: Path, old: str, new: str, message: str) ->
 
 
 @pytest.mark.parametrize("key", ["ddr_latency_ns", "ddr_post_cycles", "runtime_symbols"])
-def test_what_costs_nothing_may_be_zero(copy: Path, key: str) -> None:
+def test_latencies_and_counts_may_be_zero(copy: Path, key: str) -> None:
     copy.write_text(re.sub(rf"^{key} = .*$", f"{key} = 0", copy.read_text(), flags=re.MULTILINE))
     assert getattr(load_platform(copy), key) == 0
 
@@ -157,7 +157,7 @@ def test_an_efficiency_may_be_written_as_a_whole_number(copy: Path) -> None:
 
 
 @given(st.sampled_from(FIELDS), st.one_of(st.integers(), st.floats(), st.booleans()))
-def test_a_number_in_any_place_gives_a_platform_or_the_typed_error(
+def test_any_number_for_any_key_results_in_a_platform_or_the_typed_error(
     key: str, value: float | bool
 ) -> None:
     written = str(value).lower() if isinstance(value, bool) else repr(value)

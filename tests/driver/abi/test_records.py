@@ -1,4 +1,4 @@
-"""The records of the abi have the sizes and offsets of the fact sheet."""
+"""Sizes, offsets and numbers of the abi's records, as in the fact sheet."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_cmx_addresses_are_those_of_the_real_loader() -> None:
     assert platforms.CMX_METADATA_ADDRESS == 0x40203C00
 
 
-def test_overlapping_fields_are_refused() -> None:
+def test_overlapping_fields_and_fields_past_the_end_are_rejected() -> None:
     with pytest.raises(ValueError, match="overlaps"):
         record(8, ("a", 0, "<u4"), ("b", 2, "<u4"))
     with pytest.raises(ValueError, match="end at 12"):
@@ -118,7 +118,7 @@ def test_overlapping_fields_are_refused() -> None:
 
 
 @given(st.text(max_size=300))
-def test_text_fields_are_cut_at_characters_and_read_back(text: str) -> None:
+def test_text_fields_are_cut_between_characters_and_read_back(text: str) -> None:
     field = text_field(text, 64)
     assert len(field) < 64
     back = read_text(field.ljust(64, b"\0"))
@@ -141,7 +141,7 @@ def test_versions_accept_the_same_major_and_no_newer_minor(
     assert notes.Version(*ours).accepts(notes.Version(*blob)) is accepted
 
 
-def test_a_container_is_read_back_in_place_and_may_have_later_arrays() -> None:
+def test_a_container_is_read_in_place_and_may_have_additional_arrays() -> None:
     kind = record(8, ("a", 0, "<u4"), ("b", 4, "<u4"))
     written = np.array([(1, 2), (3, 4)], kind)
     data = metadata.encode_container([written, written[:0], written])
@@ -155,7 +155,7 @@ def test_a_container_is_read_back_in_place_and_may_have_later_arrays() -> None:
         assert (again[0].offset, again[1].offset) == (32, 80)
 
 
-def test_elements_of_another_size_are_refused_as_by_the_public_loader() -> None:
+def test_elements_of_another_size_are_rejected_as_by_the_public_loader() -> None:
     short = record(8, ("a", 0, "<u4"), ("b", 4, "<u4"))
     long = record(12, ("a", 0, "<u4"), ("b", 4, "<u4"), ("c", 8, "<u4"))
     for written, read in ((short, long), (long, short)):
@@ -166,7 +166,7 @@ def test_elements_of_another_size_are_refused_as_by_the_public_loader() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 300))
-def test_a_damaged_container_is_an_error_and_nothing_else(noise: bytes, at: int) -> None:
+def test_a_damaged_container_raises_only_the_typed_error(noise: bytes, at: int) -> None:
     good = metadata.encode_container([np.zeros(3, metadata.RESOURCE_REQUIREMENTS)])
     damaged = (good[:at] + noise + good[at + len(noise) :])[: len(good)]
     with contextlib.suppress(metadata.ContainerError):
@@ -185,7 +185,7 @@ def test_a_nan_stays_a_nan_in_bf16() -> None:
     assert np.isnan(dtypes.bf16_to_f32(dtypes.f32_to_bf16(np.array([np.nan], np.float32))))[0]
 
 
-def test_importing_the_abi_loads_numpy_alone() -> None:
+def test_importing_the_abi_loads_only_numpy() -> None:
     program = (
         "import sys; import driver_layer.abi.elf, driver_layer.abi.tasks, driver_layer.abi.shave;"
         "bad = {'elftools', 'lief', 'driver_layer.npu', 'driver_layer.ze'} & set(sys.modules);"

@@ -48,12 +48,12 @@ def instructions(draw: st.DrawFn) -> Instruction:
 
 
 @given(st.lists(instructions(), max_size=20))
-def test_a_program_survives_bytes_and_text(program: list[Instruction]) -> None:
+def test_a_program_is_preserved_in_bytes_and_in_text(program: list[Instruction]) -> None:
     assert decode(encode(program)) == program
     assert assemble(disassemble(program)) == program
 
 
-def test_a_program_reads_as_people_write_it() -> None:
+def test_hand_written_text_is_assembled_and_disassembled() -> None:
     text = """
     ld    v0, w0        ; a row of x
     imm   v1, 1e-05
@@ -83,17 +83,17 @@ def test_a_program_reads_as_people_write_it() -> None:
     [
         ("jmp 3", "line 1: unknown instruction 'jmp'"),
         ("\nadd v0, v1", "line 2: add takes 3 operands, not 2"),
-        ("ld v0, v1", "line 1: 'v1' is no window operand"),
-        ("imm v0, one", "line 1: 'one' is no float operand"),
+        ("ld v0, v1", "line 1: 'v1' is not a window operand"),
+        ("imm v0, one", "line 1: 'one' is not a float operand"),
     ],
 )
-def test_a_mistake_in_the_text_is_named_with_its_line(text: str, says: str) -> None:
+def test_an_error_in_the_text_is_reported_with_its_line(text: str, says: str) -> None:
     with pytest.raises(ProgramError, match=says):
         assemble(text)
 
 
 @given(st.binary(max_size=64))
-def test_bytes_are_a_program_or_an_error(code: bytes) -> None:
+def test_any_bytes_are_a_program_or_a_typed_error(code: bytes) -> None:
     try:
         program = decode(code)
     except ProgramError:

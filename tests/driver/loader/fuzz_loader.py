@@ -1,8 +1,8 @@
-"""Fuzzes the loader for as long as you like; what breaks it is kept in corpus/.
+"""Fuzzer of the loader; blobs that break the loader are kept in corpus/.
 
     python tests/driver/loader/fuzz_loader.py --minutes 10 --seed 1
 
-Put the fix and the kept file into one commit: test_mutations.py replays the corpus.
+Commit the fix together with the kept file: test_mutations.py replays the corpus.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[2])]
-from test_mutations import CORPUS, load_and_run, mutate  # noqa: E402  # its folder is known only now
+from test_mutations import CORPUS, load_and_run, mutate  # noqa: E402  # needs sys.path
 from tests.fuzzing import fuzz  # noqa: E402
 
 if __name__ == "__main__":

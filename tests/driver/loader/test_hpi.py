@@ -1,4 +1,4 @@
-"""A hand-made blob, loaded and run: placement, user buffers, clones."""
+"""Loading and running a hand-made blob: placement, user buffers, clones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_hand_made_blob_computes_on_every_engine(bench, x) -> None:
 
 
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
-def test_it_computes_on_every_platform(bench, x, platform: str) -> None:
+def test_a_hand_made_blob_computes_on_every_platform(bench, x, platform: str) -> None:
     other = type(bench)(platform)
     inference = other.load(dense_blob(platform))
     assert inference.metadata.tile_count == 1
@@ -51,7 +51,7 @@ def test_applying_the_same_buffers_again_changes_nothing(bench) -> None:
     assert snapshot(bench.space) == once
 
 
-def test_sections_go_where_their_flags_say(bench) -> None:
+def test_flags_of_sections_determine_their_memory_range(bench) -> None:
     bench.load(dense_blob())
     kinds: dict[MemoryKind, int] = {}
     for allocation in bench.space._allocations:
@@ -62,7 +62,7 @@ def test_sections_go_where_their_flags_say(bench) -> None:
     assert kinds == {MemoryKind.FW: 8, MemoryKind.SHAVE: 1, MemoryKind.DMA: 3}
 
 
-def test_weights_are_used_where_the_file_has_them(bench) -> None:
+def test_weights_are_used_in_place_in_the_file(bench) -> None:
     blob = bytearray(dense_blob())
     bench.load(blob)
     content = weights().tobytes()
@@ -72,11 +72,11 @@ def test_weights_are_used_where_the_file_has_them(bench) -> None:
     assert np.shares_memory(found[0].data, np.frombuffer(blob, np.uint8))
 
 
-def test_a_clone_shares_weights_and_nothing_else(bench, x) -> None:
+def test_a_clone_shares_unpatched_sections_only(bench, x) -> None:
     inference = bench.load(dense_blob())
     before = len(bench.space._allocations)
     clone = inference.clone()
-    # Of the twelve allocations only weights, barriers, variant and text are never patched.
+    # Only four of the twelve allocations are not patched: weights, barriers, variant and text.
     assert len(bench.space._allocations) == 2 * before - 4
     assert is_expected(bench.run(clone, x), x)
     assert is_expected(bench.run(inference, -x), -x)
@@ -95,7 +95,7 @@ def test_a_clone_outlives_the_original(bench, x) -> None:
     assert all(a.size in (128, 256) for a in bench.space._allocations), "only x and y are left"
 
 
-def test_free_gives_everything_back_and_may_be_repeated(bench) -> None:
+def test_free_releases_all_memory_and_may_be_repeated(bench) -> None:
     inference = bench.load(dense_blob())
     assert inference.allocated_bytes > 0
     inference.free()
@@ -156,7 +156,7 @@ def test_the_device_cannot_write_constants(bench, x) -> None:
 
 
 @pytest.mark.parametrize("name", ["shave.params", "shave.text", "task.shave.invocation.0.0"])
-def test_what_is_verified_cannot_be_written_afterwards(bench, name: str) -> None:
+def test_verified_kernels_must_be_in_read_only_memory(bench, name: str) -> None:
     builder = dense_builder()
     section = next(section for section in builder.sections if section.name == name)
     section.flags |= SectionFlag.SHF_WRITE

@@ -1,4 +1,4 @@
-"""The metadata sections of damaged blobs: values within their ranges, or an error at its place."""
+"""Metadata of damaged blobs: values within their ranges, or an error with the offset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECTION = "MetadataSection"
 
 
 def arrays() -> dict[str, RecordArray]:
-    """Metadata with at least one record in each array."""
+    """Return metadata with at least one record in each array."""
     made = {name: np.zeros(1, kind) for name, kind in abi.NETWORK_METADATA}
     made["identification"]["arch_name"] = b"VPUX40XX"
     made["resource_requirements"]["tile_count"] = 6
@@ -113,7 +113,7 @@ def test_full_metadata_is_read() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 7)), min_size=1, max_size=3)
 )
-def test_flipped_bits_are_read_within_range_or_refused_at_their_place(
+def test_flipped_bits_are_read_within_range_or_rejected_at_their_offset(
     flips: list[tuple[int, int]],
 ) -> None:
     content = bytearray(GOOD)
@@ -128,7 +128,7 @@ def test_flipped_bits_are_read_within_range_or_refused_at_their_place(
     st.sampled_from(["data_offset", "next", "count", "elem_size"]),
     st.one_of(st.integers(0, 2 * len(GOOD)), st.integers(0, 2**64 - 1)),
 )
-def test_a_damaged_link_is_read_within_range_or_refused_at_its_place(
+def test_a_damaged_link_is_read_within_range_or_rejected_at_its_offset(
     name: str, field: str, value: int
 ) -> None:
     content = bytearray(GOOD)
@@ -138,7 +138,7 @@ def test_a_damaged_link_is_read_within_range_or_refused_at_its_place(
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, len(GOOD) - 1))
-def test_a_cut_section_is_refused(size: int) -> None:
+def test_a_truncated_section_is_rejected(size: int) -> None:
     with pytest.raises(SectionError) as caught:
         read_network(blob_of(GOOD[:size]))
     assert caught.value.section == SECTION
@@ -146,7 +146,7 @@ def test_a_cut_section_is_refused(size: int) -> None:
 
 
 @pytest.mark.parametrize("following", [len(GOOD) - 24, len(GOOD), 2**63, 2**64 - 8])
-def test_the_last_link_must_not_lead_out_of_the_section(following: int) -> None:
+def test_the_last_link_must_not_point_out_of_the_section(following: int) -> None:
     content = bytearray(GOOD)
     np.frombuffer(content, abi.CHAIN, 1, LAST_LINK)["next"] = following
     with pytest.raises(SectionError, match="past the end") as caught:
@@ -154,7 +154,7 @@ def test_the_last_link_must_not_lead_out_of_the_section(following: int) -> None:
     assert caught.value.offset == LAST_LINK
 
 
-def test_the_link_of_platform_info_must_not_lead_out_of_the_section() -> None:
+def test_the_link_of_platform_info_must_not_point_out_of_the_section() -> None:
     content = bytearray(abi.encode_container([np.zeros(1, abi.PLATFORM_INFO)]))
     np.frombuffer(content, abi.CHAIN, 1)["next"] = 40
     with pytest.raises(SectionError, match="past the end") as caught:
@@ -164,22 +164,22 @@ def test_the_link_of_platform_info_must_not_lead_out_of_the_section() -> None:
 
 FULL = b"n" * abi.TEXT_BYTES
 FIELDS = [
-    ("identification", "arch_name", FULL, "without a zero at the end"),
-    ("identification", "blob_name", FULL, "without a zero at the end"),
+    ("identification", "arch_name", FULL, "without a terminating zero"),
+    ("identification", "blob_name", FULL, "without a terminating zero"),
     *(
         (name, field, value, message)
         for name in NAMES[2:7]
         for field, value, message in (
-            ("name", FULL, "without a zero at the end"),
-            ("name", b"\xff", "no UTF-8"),
+            ("name", FULL, "without a terminating zero"),
+            ("name", b"\xff", "is not UTF-8"),
             ("data_type", 24, "24 is more than 23"),
             ("dimensions_size", 9, "9 is more than 8"),
             ("strides_size", 10, "10 is more than 9"),
         )
     ),
     ("in_tensor_descriptors", "data_type", 0, "'second' has unsupported type 0"),
-    ("out_tensor_descriptors", "name", b"first", "a second tensor is called 'first'"),
-    ("preprocessing_info", "input_name", FULL, "without a zero at the end"),
+    ("out_tensor_descriptors", "name", b"first", "a second tensor has the name 'first'"),
+    ("preprocessing_info", "input_name", FULL, "without a terminating zero"),
     ("preprocessing_info", "input_format", 5, "5 is more than 4"),
     ("preprocessing_info", "output_format", 5, "5 is more than 4"),
     ("preprocessing_info", "algorithm", 3, "3 is more than 2"),
@@ -187,8 +187,8 @@ FIELDS = [
         (name, field, value, message)
         for name in ("ov_parameters", "ov_results")
         for field, value, message in (
-            ("friendly_name", FULL, "without a zero at the end"),
-            ("input_name", FULL, "without a zero at the end"),
+            ("friendly_name", FULL, "without a terminating zero"),
+            ("input_name", FULL, "without a terminating zero"),
             ("type", 25, "25 is more than 24"),
             ("shape_size", 9, "9 is more than 8"),
             ("tensor_names_count", 33, "33 is more than 32"),
@@ -198,7 +198,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("name", "field", "value", "message"), FIELDS)
-def test_a_field_out_of_its_range_is_refused_at_its_offset(
+def test_a_field_out_of_its_range_is_rejected_at_its_offset(
     name: str, field: str, value: bytes | int, message: str
 ) -> None:
     made = arrays()
@@ -219,7 +219,7 @@ def test_each_name_of_a_node_has_its_own_offset() -> None:
 
 
 @pytest.mark.parametrize("name", ["net_inputs", "out_tensor_descriptors"])
-def test_tensors_and_their_descriptors_go_in_pairs(name: str) -> None:
+def test_each_tensor_needs_a_descriptor(name: str) -> None:
     made = arrays()
     made[name] = made[name][:1]
     with pytest.raises(SectionError, match=r"[12] net_\w+ with [12] descriptors"):
@@ -227,12 +227,12 @@ def test_tensors_and_their_descriptors_go_in_pairs(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("metadata_*.blob")), ids=lambda path: path.stem)
-def test_metadata_that_the_public_loader_refuses_is_refused(path: Path) -> None:
+def test_metadata_that_the_public_loader_rejects_is_rejected(path: Path) -> None:
     with pytest.raises(SectionError) as caught:
         HostParsedInference(path.read_bytes(), PLATFORMS["4000"])
     assert caught.value.section in (SECTION, "meta.PlatformInfo")
     assert caught.value.offset is not None
 
 
-def test_the_corpus_has_such_metadata() -> None:
+def test_the_corpus_has_four_blobs_with_rejected_metadata() -> None:
     assert len(list(CORPUS.glob("metadata_*.blob"))) == 4

@@ -1,4 +1,4 @@
-"""Damaged blobs: a typed error that names section and offset, never a crash, never a hang."""
+"""Damaged blobs: typed errors that name section and offset, never a crash or a hang."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUARD = 0xA5
 
 
 def load_and_run(blob: bytes) -> str:
-    """What became of a blob: how far it came, or the name of its error."""
+    """Load and run a blob; return its last step, or the name of its error."""
     platform = PLATFORMS["4000"]
     space, device = AddressSpace(), Device(platform)
     x = space.allocate(ROWS * DEPTH * 4, MemoryKind.DMA)
@@ -43,7 +43,7 @@ def load_and_run(blob: bytes) -> str:
     except (DeviceFault, OutOfMemory) as error:
         return type(error).__name__
     finally:
-        assert (guard.data == GUARD).all(), "it wrote where it must not"
+        assert (guard.data == GUARD).all(), "the blob wrote outside its memory"
     return "ran"
 
 
@@ -54,7 +54,7 @@ def _names_its_place(error: BlobError) -> bool:
 
 
 def mutate(draw: random.Random) -> bytes:
-    """Spoil a few places, most of them where headers and records are."""
+    """Return the blob with a few damaged bytes, mostly in headers and records."""
     blob = bytearray(BLOB)
     headers = np.frombuffer(BLOB, SHDR, int(np.frombuffer(BLOB, EHDR, 1)["e_shnum"][0]), 64)
     for _ in range(draw.choice((1, 1, 2, 4))):
@@ -81,11 +81,11 @@ def test_the_undamaged_blob_runs() -> None:
 
 
 @pytest.mark.long
-def test_three_thousand_mutations_give_results_or_typed_errors() -> None:
+def test_three_thousand_mutations_result_in_outputs_or_typed_errors() -> None:
     draw = random.Random(2026)
     outcomes = {load_and_run(mutate(draw)) for _ in range(3000)}
     assert "nameless error" not in outcomes
-    # The mutations reach every stage of loading; if not, they are too tame to prove anything.
+    # The mutations must reach every stage of loading; otherwise the test would prove nothing.
     assert {"ran", "HeaderError", "SectionError", "RelocError", "KernelError", "DeviceFault"} <= (
         outcomes
     )
@@ -93,16 +93,16 @@ def test_three_thousand_mutations_give_results_or_typed_errors() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, len(BLOB) - 1), st.binary(min_size=1, max_size=16))
-def test_any_overwritten_bytes_give_results_or_typed_errors(at: int, content: bytes) -> None:
+def test_any_overwritten_bytes_result_in_outputs_or_typed_errors(at: int, content: bytes) -> None:
     load_and_run(BLOB[:at] + content + BLOB[at + len(content) :])
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, len(BLOB) - 1))
-def test_a_cut_blob_is_refused(size: int) -> None:
+def test_a_truncated_blob_is_rejected(size: int) -> None:
     assert load_and_run(BLOB[:size]) in ("HeaderError", "SectionError")
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.blob")), ids=lambda path: path.stem)
-def test_what_the_fuzzer_found_stays_fixed(path: Path) -> None:
+def test_blobs_of_the_corpus_do_not_break_the_loader(path: Path) -> None:
     load_and_run(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Each relocation type against its formula, written out by hand for one word."""
+"""Each relocation type against its formula, computed by hand for one word."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def patch(data: np.ndarray, *rows: tuple[int, int, int, int], symbol: int = S) -
 
 
 @pytest.mark.parametrize(("name", "word", "symbol", "addend", "expected"), CASES)
-def test_a_relocation_does_what_its_formula_says(
+def test_a_relocation_computes_its_formula(
     name: str, word: int, symbol: int, addend: int, expected: int
 ) -> None:
     kind = Relocation[name]
@@ -76,26 +76,26 @@ def test_a_relocation_does_what_its_formula_says(
     data = np.frombuffer((word % 2 ** (8 * width)).to_bytes(16, "little"), np.uint8).copy()
     patch(data, (0, kind, 1, addend), symbol=symbol)
     assert int.from_bytes(data[:width].tobytes(), "little") == expected % 2 ** (8 * width)
-    assert not data[width:].any(), "it wrote beyond its word"
+    assert not data[width:].any(), "the relocation wrote beyond its word"
 
 
 def test_every_supported_type_has_a_case() -> None:
     assert {Relocation[case[0]] for case in CASES} == set(RECIPES)
 
 
-def test_dynamic_strides_are_refused_by_name() -> None:
+def test_relocations_for_dynamic_strides_are_rejected_by_name() -> None:
     with pytest.raises(RelocError, match="R_VPU_DMA_TASK_INPUT is not supported"):
         RelocationTable("rela.test", entries((0, Relocation.R_VPU_DMA_TASK_INPUT, 1, 0)), 64)
 
 
-def test_an_unknown_type_is_refused_with_its_place() -> None:
+def test_an_unknown_type_is_rejected_with_its_offset() -> None:
     with pytest.raises(RelocError, match="unknown type 999") as caught:
         RelocationTable("rela.test", entries((0, 0, 1, 0), (8, 999, 1, 0)), 64)
     assert (caught.value.section, caught.value.offset) == ("rela.test", RELA.itemsize)
 
 
 @pytest.mark.parametrize("offset", [57, 64, 2**63, 2**64 - 4])
-def test_a_word_must_lie_inside_the_target_with_all_its_bytes(offset: int) -> None:
+def test_all_bytes_of_a_word_must_be_inside_the_target(offset: int) -> None:
     with pytest.raises(RelocError, match="outside the target"):
         RelocationTable("rela.test", entries((offset, Relocation.R_VPU_64, 1, 0)), 64)
 
@@ -105,7 +105,7 @@ def test_a_multicast_index_is_checked() -> None:
         patch(np.full(4, 3, np.uint8), (0, Relocation.R_VPU_DISP4_MULTICAST_OFFSET_CMP, 1, 0))
 
 
-def test_relocations_of_one_word_follow_each_other_in_table_order() -> None:
+def test_relocations_of_one_word_are_applied_in_table_order() -> None:
     data = np.zeros(8, np.uint8)
     patch(data, (0, Relocation.R_VPU_32, 1, 0), (0, Relocation.R_VPU_32_SUM, 1, 1))
     assert int(data[:4].view("<u4")[0]) == (2 * S + 1) % 2**32
@@ -115,7 +115,7 @@ kinds = st.sampled_from([Relocation.R_VPU_64, Relocation.R_VPU_LO_21, Relocation
 
 
 @given(st.lists(st.tuples(st.integers(0, 56), kinds, st.just(1), st.integers(0, 99)), max_size=12))
-def test_patching_at_once_equals_patching_one_by_one(rows: list[tuple[int, int, int, int]]) -> None:
+def test_patching_in_groups_equals_single_patching(rows: list[tuple[int, int, int, int]]) -> None:
     together = np.arange(64, dtype=np.uint8)
     alone = together.copy()
     patch(together, *rows)

@@ -1,4 +1,4 @@
-"""Relocations against the runtime's own symbol table, which 3720 alone has."""
+"""Relocations against the runtime's symbol table, which only 3720 has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def runtime_tables(platform: str) -> list[RawSection]:
     return [s for s in sections if s.type == SectionType.SHT_RELA and s.link == VPU_RT_SYMTAB]
 
 
-def test_only_platforms_with_a_runtime_symbol_table_take_relocations_against_it() -> None:
+def test_only_platforms_with_a_runtime_symbol_table_accept_relocations_against_it() -> None:
     assert runtime_tables("3720")
     assert not runtime_tables("4000")
     builder = dense_builder("3720")
@@ -39,7 +39,7 @@ def test_only_platforms_with_a_runtime_symbol_table_take_relocations_against_it(
         (JIT, 0, "link to the runtime's symbol table"),
     ],
 )
-def test_relocations_against_the_runtime_use_its_workspace_alone(
+def test_relocations_against_the_runtime_may_only_use_the_workspace(
     flags: int, symbol: int, message: str
 ) -> None:
     sections = dense_builder("3720").raw_sections()
@@ -52,7 +52,7 @@ def test_relocations_against_the_runtime_use_its_workspace_alone(
     assert caught.value.section == rela.name
 
 
-def test_a_runtime_with_its_own_table_overrides_no_symbol_of_the_blob() -> None:
+def test_a_runtime_with_a_symbol_table_overrides_no_symbol_of_the_blob() -> None:
     builder = dense_builder("4000")
     builder.platform = "3720"
     inference = HostParsedInference(builder.build(), PLATFORMS["3720"])

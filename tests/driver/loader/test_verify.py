@@ -1,4 +1,4 @@
-"""Every rule of a loadable blob, each with a blob that breaks only this one."""
+"""Rules of loadable blobs, each with a blob that breaks only this rule."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def named(sections: list[RawSection], name: str) -> RawSection:
 
 
 def without(name: str) -> Callable[[list[RawSection]], object]:
-    """Turns a section into an empty one, so that no index moves."""
+    """Return a change that empties a section, so that section indices stay."""
 
     def change(sections: list[RawSection]) -> None:
         section = named(sections, name)
@@ -65,7 +65,7 @@ def header(field: str, value: int) -> bytes:
     return bytes(blob)
 
 
-def test_the_unspoiled_blob_is_accepted() -> None:
+def test_the_unchanged_blob_is_accepted() -> None:
     metadata = parse(dense_blob()).metadata
     assert metadata.blob_name == "handmade"
     assert [(t.name, t.element.name, t.shape) for t in metadata.inputs] == [("x", "f32", (4, 8))]
@@ -85,14 +85,14 @@ def test_the_unspoiled_blob_is_accepted() -> None:
         ("e_shstrndx", 9999),
     ],
 )
-def test_a_wrong_elf_header_is_refused_at_its_field(field: str, value: int) -> None:
+def test_an_invalid_elf_header_is_rejected_at_its_field(field: str, value: int) -> None:
     with pytest.raises(HeaderError) as caught:
         parse(header(field, value))
     assert caught.value.offset == field_offset(EHDR, field)
 
 
 @pytest.mark.parametrize("blob", [b"", b"\x7fELF", b"not an elf file" * 10, bytes(64)])
-def test_what_is_no_elf_file_is_refused(blob: bytes) -> None:
+def test_a_file_that_is_not_elf_is_rejected(blob: bytes) -> None:
     with pytest.raises(HeaderError):
         parse(blob)
 
@@ -100,31 +100,29 @@ def test_what_is_no_elf_file_is_refused(blob: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (SectionType.SHT_HASH, "no place in a blob"),
-        (SectionType.SHT_DYNAMIC, "no place in a blob"),
+        (SectionType.SHT_HASH, "is not allowed in a blob"),
+        (SectionType.SHT_DYNAMIC, "is not allowed in a blob"),
         (0x1234, "unknown type"),
     ],
 )
-def test_section_types_that_a_blob_must_not_have(kind: int, message: str) -> None:
+def test_section_types_that_a_blob_must_not_have_are_rejected(kind: int, message: str) -> None:
     with pytest.raises(SectionError, match=message):
         parse(with_sections(lambda s: setattr(named(s, "program.barrier"), "type", kind)))
 
 
-def test_an_unknown_type_of_the_user_range_is_only_reported(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_unknown_type_in_the_user_range_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
     parse(spoiled(lambda b: b.sections.append(RawSection("extra", 0x8AAAFFFF, data=b"?"))))
     assert "unknown type 0x8aaaffff" in caplog.text
 
 
 SECTION_RULES = [
-    ("MetadataSection", without("MetadataSection"), "exactly one"),
-    ("meta.PlatformInfo", without("meta.PlatformInfo"), "exactly one"),
-    ("note", without("note.LoaderABIVersion"), "one of type 0x1"),
+    ("MetadataSection", without("MetadataSection"), "0 sections of this type instead of one"),
+    ("meta.PlatformInfo", without("meta.PlatformInfo"), "0 sections of this type instead of one"),
+    ("note", without("note.LoaderABIVersion"), "0 notes of type 0x1 instead of one"),
     ("note size", lambda s: setattr(named(s, "note.LoaderABIVersion"), "data", b"?"), "1 bytes"),
-    ("alignment", lambda s: setattr(named(s, "shave.text"), "align", 3), "no power of two"),
+    ("alignment", lambda s: setattr(named(s, "shave.text"), "align", 3), "not a power of two"),
     ("entry size", lambda s: setattr(named(s, "symtab"), "entsize", 23), "entries of 23"),
-    ("entries", lambda s: resize(named(s, "symtab"), 25), "whole number of entries"),
+    ("entries", lambda s: resize(named(s, "symtab"), 25), "not a multiple of an entry"),
     ("string table", lambda s: setattr(named(s, "symtab"), "link", 5), "not its string table"),
     ("symbol table", lambda s: setattr(s[-1], "link", 2), "not its symbol table"),
     ("target", lambda s: setattr(s[-1], "info", 4000), "does not exist"),
@@ -136,7 +134,7 @@ SECTION_RULES = [
     [rule[1:] for rule in SECTION_RULES],
     ids=[rule[0] for rule in SECTION_RULES],
 )
-def test_a_broken_section_is_named(
+def test_an_invalid_section_is_named(
     change: Callable[[list[RawSection]], object], message: str
 ) -> None:
     with pytest.raises(SectionError, match=message) as caught:
@@ -145,7 +143,7 @@ def test_a_broken_section_is_named(
     assert caught.value.offset is not None
 
 
-def test_a_second_compiler_hash_is_refused() -> None:
+def test_a_second_compiler_hash_is_rejected() -> None:
     twice = [RawSection(f"hash{n}", SectionType.VPU_SHT_COMPILER_HASH, data=b"1") for n in "ab"]
     parse(spoiled(lambda b: b.sections.append(twice[0])))
     with pytest.raises(SectionError, match="second compiler hash"):
@@ -212,13 +210,13 @@ def entry_in_barriers(b: BlobBuilder) -> None:
     ("change", "message"),
     [
         (drop_entry, "0 entry symbols"),
-        (entry_in_barriers, "hold no mapped inference"),
-        (writable_entry, "must not write the mapped inference"),
+        (entry_in_barriers, "no mapped inference fits"),
+        (writable_entry, "the mapped inference must not be writable"),
         (lambda b: b.symbol(7, kind=SymbolType.VPU_STT_ENTRY), "2 entry symbols"),
         (lambda b: b.symbol(5000), "section 5000, which does not exist"),
     ],
 )
-def test_symbols_must_make_sense(change: Callable[[BlobBuilder], object], message: str) -> None:
+def test_bad_symbols_are_refused(change: Callable[[BlobBuilder], object], message: str) -> None:
     with pytest.raises(SectionError, match=message):
         parse(spoiled(change))
 
@@ -246,22 +244,22 @@ def refers_to_x(name: str) -> Callable[[BlobBuilder], None]:
         (refers_to_x("program.mapped_inference"), "cannot refer to user buffers"),
     ],
 )
-def test_relocations_must_make_sense(change: Callable[[BlobBuilder], object], message: str) -> None:
+def test_bad_relocations_are_refused(change: Callable[[BlobBuilder], object], message: str) -> None:
     with pytest.raises(RelocError, match=message) as caught:
         parse(spoiled(change))
     assert (caught.value.offset or 0) % RELA.itemsize == 0
 
 
-def test_a_user_relocation_without_the_jit_flag_is_refused() -> None:
+def test_a_user_relocation_without_the_jit_flag_is_rejected() -> None:
     def change(sections: list[RawSection]) -> None:
         rela = next(s for s in sections if s.type == SectionType.SHT_RELA and s.flags & USER_IN)
         rela.flags &= ~JIT
 
-    with pytest.raises(RelocError, match="JIT and one side"):
+    with pytest.raises(RelocError, match="the JIT flag and one side"):
         parse(with_sections(change))
 
 
-def test_user_symbols_have_the_sizes_of_the_metadata() -> None:
+def test_user_symbols_must_have_the_sizes_of_the_metadata() -> None:
     def change(sections: list[RawSection]) -> None:
         table = named(sections, "symtab.io.NetworkInput")
         table.data = table.data[:-8] + (99).to_bytes(8, "little")
@@ -270,15 +268,15 @@ def test_user_symbols_have_the_sizes_of_the_metadata() -> None:
         parse(with_sections(change))
 
 
-def test_a_section_beyond_the_file_is_refused() -> None:
+def test_a_section_beyond_the_file_is_rejected() -> None:
     blob = bytearray(dense_blob())
     headers = np.frombuffer(blob, SHDR, int(np.frombuffer(blob, EHDR, 1)["e_shnum"][0]), 64)
     headers["sh_size"][7] = 2**40
-    with pytest.raises(SectionError, match="end after the file's"):
+    with pytest.raises(SectionError, match="extend past the file's"):
         parse(bytes(blob))
 
 
-def test_no_section_may_ask_for_absurd_memory() -> None:
+def test_no_section_may_request_more_memory_than_the_limit() -> None:
     huge = RawSection("buffer.DDR.0", SectionType.SHT_NOBITS, SectionFlag.SHF_ALLOC, size=1 << 60)
-    with pytest.raises(BlobError, match="asks for"):
+    with pytest.raises(BlobError, match="bytes exceed the limit"):
         parse(spoiled(lambda b: b.sections.append(huge)))

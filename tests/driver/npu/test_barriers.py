@@ -1,4 +1,4 @@
-"""Barriers, and the management core that goes by them."""
+"""Barriers, and the order of tasks that they impose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driver_layer.testing.queues import Task, queue_of
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
-    """Rows of next, producers, consumers, physical."""
+    """Return barriers from rows of next, producers, consumers, physical number."""
     table = np.zeros(len(rows), BARRIER_CONFIG)
     for index, row in enumerate(rows):
         table[index] = row
@@ -52,13 +52,13 @@ def test_a_barrier_opens_when_all_producers_are_done() -> None:
     assert file.unfinished() == []
 
 
-def test_a_consumed_barrier_makes_room_for_the_next_of_its_number() -> None:
+def test_a_consumed_barrier_is_replaced_by_the_next_of_its_number() -> None:
     file = BarrierFile(configs((1, 1, 1, 0), (-1, 1, 0, 0)), 1)
     assert file.programmed_below == 1
     file.finish(0, 1, 1)
     file.finish(1, 0, 1)
     assert file.programmed_below == 2
-    assert not file.open(1), "the next barrier has producers of its own"
+    assert not file.open(1), "the next barrier has its own producers"
 
 
 def test_using_a_barrier_too_often_is_a_fault() -> None:
@@ -82,7 +82,7 @@ def test_chains_are_checked(rows: list[tuple[int, int, int, int]], message: str)
         BarrierFile(configs(*rows), 4)
 
 
-def test_a_waiting_head_blocks_its_own_queue_and_no_other() -> None:
+def test_a_waiting_head_blocks_only_its_own_queue() -> None:
     barriers = configs((-1, 1, 1, 0))
     found = order(barriers, a=[task(wait=1), task()], b=[task(), task(post=1)])
     assert found == ["b0", "b1", "a0", "a1"]
@@ -90,7 +90,7 @@ def test_a_waiting_head_blocks_its_own_queue_and_no_other() -> None:
 
 def test_a_task_is_not_issued_before_its_barriers_are_programmed() -> None:
     barriers = configs((1, 1, 1, 0), (-1, 1, 0, 0))
-    late = task(post=1, after=2)  # feeds virtual barrier 1, which sits in 0 once 0 is consumed
+    late = task(post=1, after=2)  # signals virtual barrier 1, which follows 0 in physical barrier 0
     assert order(barriers, a=[late], b=[task(post=1), task(wait=1)]) == ["b0", "b1", "a0"]
 
 
@@ -99,10 +99,10 @@ def test_a_deadlock_names_the_barrier_and_the_task() -> None:
         order(configs((-1, 1, 1, 0)), a=[task(wait=1, post=1)])
 
 
-def test_a_barrier_that_nobody_completes_is_a_fault() -> None:
+def test_a_barrier_that_is_never_completed_is_a_fault() -> None:
     with pytest.raises(DeviceFault, match=r"open barriers \[0\]"):
         order(configs((-1, 2, 0, 0)), a=[task(post=1)])
 
 
-def test_a_task_of_several_variants_counts_as_many_times() -> None:
+def test_a_task_counts_once_for_each_variant() -> None:
     assert order(configs((-1, 3, 1, 0)), a=[task(post=1, slots=3)], b=[task(wait=1)])

@@ -1,4 +1,4 @@
-"""The address space: allocations never overlap, and nothing else can be reached."""
+"""The address space: allocations never overlap, and no other memory is accessible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ steps = st.lists(
 
 
 @given(steps, st.randoms(use_true_random=False))
-def test_allocations_never_touch(plan, draw) -> None:
+def test_allocations_never_adjoin(plan, draw) -> None:
     space = AddressSpace()
     living: list[Allocation] = []
     for kind, size, free in plan:
@@ -41,14 +41,14 @@ def test_allocations_never_touch(plan, draw) -> None:
 
 
 @given(st.integers(1, 1 << 23), st.sampled_from(MemoryKind))
-def test_what_is_aligned_on_the_device_is_aligned_on_the_host(size, kind) -> None:
+def test_memory_has_the_same_page_alignment_on_device_and_host(size, kind) -> None:
     one = AddressSpace().allocate(size, kind)
     assert one.size == size
     assert one.data.ctypes.data % PAGE_BYTES == one.address % PAGE_BYTES == 0
 
 
 @pytest.mark.parametrize("platform", PLATFORMS.values(), ids=lambda platform: platform.name)
-def test_tiles_begin_at_pages_and_are_apart(platform) -> None:
+def test_tiles_are_separate_and_aligned_to_pages(platform) -> None:
     cmx = Cmx(platform)
     for number, tile in enumerate(cmx.tiles):
         assert tile.ctypes.data % PAGE_BYTES == 0
@@ -58,7 +58,7 @@ def test_tiles_begin_at_pages_and_are_apart(platform) -> None:
         assert (tile == number).all()
 
 
-def test_access_needs_one_allocation_with_room() -> None:
+def test_an_access_must_be_within_one_allocation() -> None:
     space = AddressSpace()
     one = space.allocate(100, MemoryKind.DMA)
     assert space.view(one.address + 90, 10).size == 10
@@ -67,7 +67,7 @@ def test_access_needs_one_allocation_with_room() -> None:
             space.view(address, size)
 
 
-def test_mapped_memory_is_the_hosts_own_and_may_be_read_only() -> None:
+def test_mapped_memory_is_the_hosts_memory_and_may_be_read_only() -> None:
     space = AddressSpace()
     mine = np.arange(10, dtype=np.uint8)
     mapped = space.map(mine, MemoryKind.DMA, writable=False)
@@ -76,7 +76,7 @@ def test_mapped_memory_is_the_hosts_own_and_may_be_read_only() -> None:
         space.view(mapped.address, 1, write=True)
 
 
-def test_what_is_freed_is_found_again_when_the_end_of_a_range_is_reached() -> None:
+def test_freed_memory_is_reused_at_the_end_of_a_range() -> None:
     space = AddressSpace()
     span = MemoryKind.FW.value
     third = (span.end - span.begin) // 3 - 2 * PAGE_BYTES
@@ -88,7 +88,7 @@ def test_what_is_freed_is_found_again_when_the_end_of_a_range_is_reached() -> No
     assert first.end < again.address < again.end < third_one.address
 
 
-def test_what_cannot_be_allocated_or_freed() -> None:
+def test_invalid_allocations_writes_and_frees_are_errors() -> None:
     space = AddressSpace()
     with pytest.raises(OutOfMemory):
         space.allocate(1 << 40, MemoryKind.FW)
@@ -102,8 +102,8 @@ def test_what_cannot_be_allocated_or_freed() -> None:
         space.free(one)
 
 
-def test_threads_may_allocate_free_and_look_at_once() -> None:
-    """Two requests may be created while the device runs a third: no two get the same place."""
+def test_threads_may_allocate_free_and_find_concurrently() -> None:
+    """Two requests may be created while the device runs a third: addresses must not collide."""
     space = AddressSpace()
     taken: list[list[Allocation]] = [[] for _ in range(4)]
 
@@ -112,7 +112,7 @@ def test_threads_may_allocate_free_and_look_at_once() -> None:
             mine.append(space.allocate(100, MemoryKind.DMA))
             space.free(space.allocate(100, MemoryKind.DMA))
             assert all(space.find(each.address) is each for each in mine)
-        mine.append(space.allocate(1, MemoryKind.DMA))  # says that the thread came to its end
+        mine.append(space.allocate(1, MemoryKind.DMA))  # marks the end of the thread's work
 
     threads = [threading.Thread(target=work, args=(mine,)) for mine in taken]
     interval = sys.getswitchinterval()
@@ -131,14 +131,14 @@ def test_threads_may_allocate_free_and_look_at_once() -> None:
 
 
 def whole(space: AddressSpace, living: set[Allocation]) -> bool:
-    """Check that exactly the given allocations exist, do not touch, and are found."""
+    """Return whether exactly the given allocations exist, do not adjoin, and are found."""
     there = space.allocations()
     apart = all(one.end < other.address for one, other in pairwise(there))
     found = all(space.find(one.address) is one for one in there)
     return apart and found and {*map(id, there)} == {*map(id, living)}
 
 
-def test_an_interrupted_allocation_is_made_or_not_made() -> None:
+def test_an_interrupted_allocation_is_atomic() -> None:
     space = AddressSpace()
     living = {space.allocate(size, MemoryKind.DMA) for size in (1, 5000, 70)}
     space.free(hole := next(iter(living)))
@@ -151,7 +151,7 @@ def test_an_interrupted_allocation_is_made_or_not_made() -> None:
     assert len(space.allocations()) == len(living) + 1
 
 
-def test_an_interrupted_free_is_done_or_not_done() -> None:
+def test_an_interrupted_free_is_atomic() -> None:
     space = AddressSpace()
     living = {space.allocate(size, MemoryKind.DMA) for size in (1, 5000, 70)}
     target = space.allocate(100, MemoryKind.DMA)

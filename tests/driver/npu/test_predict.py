@@ -1,4 +1,4 @@
-"""From blobs to their timelines."""
+"""Prediction of blobs' timelines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def makespan(times: list[TaskTime]) -> float:
     return max(time.end_ns for time in times)
 
 
-def test_the_dense_layer_takes_as_long_as_a_pencil_says() -> None:
+def test_the_dense_layer_takes_as_long_as_computed_by_hand() -> None:
     found = spans(predict(BLOB))
     latency = 300 + 50 / 0.971
     word = 1 / (64 * 0.958589 * 0.971)
@@ -53,7 +53,7 @@ def test_the_dense_layer_takes_as_long_as_a_pencil_says() -> None:
         assert found[name] == pytest.approx(span), name
 
 
-def test_each_task_says_what_it_does() -> None:
+def test_each_task_has_its_bytes_macs_engine_and_tile() -> None:
     loads, store, product, kernel = (
         [time for time in predict(BLOB) if time.queue == queue]
         for queue in ("DMA port 0 DDR", "DMA port 0 CMX", "DPU tile 0", "SHAVE tile 0")
@@ -90,12 +90,12 @@ def test_doubling_a_clock_never_makes_the_dense_layer_slower(
     assert predict(blob, platform) == predict(blob), "the blob's own platform is the default"
 
 
-def test_bytes_that_are_no_blob_are_refused() -> None:
+def test_bytes_that_are_not_a_blob_are_rejected() -> None:
     with pytest.raises(BlobError):
         predict(b"not a blob")
 
 
-def test_a_blob_for_another_architecture_is_refused() -> None:
+def test_a_blob_for_another_architecture_is_rejected() -> None:
     with pytest.raises(BlobError, match="made for architecture"):
         predict(blobs.dense_blob("3720"), LUNAR)
 

@@ -1,4 +1,4 @@
-"""What a task costs, from its descriptor."""
+"""Prices of tasks, computed from their descriptors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dma(nbytes: int, src: int, dst: int, **fields: int) -> Price:
     return Pricer(LUNAR).dma(descriptor(nbytes, src, dst, **fields), bus())
 
 
-def test_a_transfer_knows_ddr_from_cmx() -> None:
+def test_only_the_ddr_sides_of_a_transfer_use_ddr_bandwidth() -> None:
     assert (dma(4096, IN_DDR, tile_base(0)).ddr_bytes, dma(4096, 0, IN_DDR).ddr_bytes) == (
         4096,
         8192,
@@ -51,16 +51,16 @@ def test_a_transfer_knows_ddr_from_cmx() -> None:
     assert inside.latency_ns == pytest.approx(32 / 0.971)
 
 
-def test_bits_above_an_address_say_nothing_about_where_it_is() -> None:
+def test_bits_above_an_address_are_ignored() -> None:
     assert dma(4096, 1 << 48 | tile_base(0), tile_base(1)).ddr_bytes == 0
 
 
-def test_a_transfer_to_several_tiles_costs_as_one_to_one() -> None:
+def test_a_multicast_costs_as_much_as_a_transfer_to_one_tile() -> None:
     assert dma(4096, IN_DDR, tile_base(0) | tile_base(1)) == dma(4096, IN_DDR, tile_base(0))
 
 
 def test_short_runs_cost_more_and_joined_runs_do_not() -> None:
-    """64 rows of 32 bytes: in CMX one after the other, in DDR 4096 bytes apart or not."""
+    """64 rows of 32 bytes: contiguous in CMX, in DDR 4096 bytes apart or contiguous."""
     fields = {"cfg": 1, "dst_width": 64 * 32, "src_dim1": 63}
     apart = dma(32, IN_DDR, tile_base(0), src_stride1=4096, **fields)
     joined = dma(32, IN_DDR, tile_base(0), src_stride1=32, **fields)
@@ -71,7 +71,7 @@ def test_short_runs_cost_more_and_joined_runs_do_not() -> None:
 
 
 def test_runs_join_up_to_the_first_gap() -> None:
-    """[3, 2, 4 x 16 bytes]: the inner two dimensions lie together, the outer does not."""
+    """[3, 2, 4 x 16 bytes]: the inner two dimensions are contiguous, the outer one is not."""
     fields = {
         "cfg": 3,
         "dst_width": 384,
@@ -87,7 +87,7 @@ def test_runs_join_up_to_the_first_gap() -> None:
     assert dma(16, IN_DDR, tile_base(0), **fields).ddr_bytes == 6 * 64
 
 
-def test_a_gather_pays_for_each_row_and_a_fill_reads_nothing() -> None:
+def test_a_gather_costs_a_run_for_each_row_and_a_fill_reads_nothing() -> None:
     rows = {"cfg": abi.DmaCfg.SRC_LIST_RELATIVE | 1, "src_dim1": 9, "src_stride1": 4096}
     gather = dma(100, IN_DDR, tile_base(0), dst_width=1000, **rows)
     assert (gather.nbytes, gather.ddr_bytes) == (1000, 10 * 128)
@@ -124,7 +124,7 @@ def product(variants: list[tuple[int, int, int, int]], **fields: int) -> Price:
     return Pricer(LUNAR).dpu(registers[0], list(parts), 3, bus())
 
 
-def test_a_product_is_the_sum_of_its_variants() -> None:
+def test_a_matmul_costs_the_sum_of_its_variants() -> None:
     whole = product([(0, 64, 0, 128)])
     halves = product([(0, 64, 0, 64), (0, 64, 64, 128)])
     assert whole.macs == halves.macs == 2 * 64 * 128 * 256
@@ -135,7 +135,7 @@ def test_a_product_is_the_sum_of_its_variants() -> None:
     assert (whole.engine, whole.tile) == (Engine.DPU, 3)
 
 
-def test_an_accumulating_product_reads_what_it_adds_to() -> None:
+def test_an_accumulating_matmul_reads_its_output() -> None:
     plain = product([(0, 64, 0, 128)], out_type=DType.FP32)
     adding = product([(0, 64, 0, 128)], out_type=DType.FP32, flags=abi.DpuFlag.ACCUMULATE)
     assert adding.nbytes - plain.nbytes == 2 * 64 * 128 * 4
@@ -144,14 +144,14 @@ def test_an_accumulating_product_reads_what_it_adds_to() -> None:
 @pytest.mark.parametrize(
     ("variant", "fields", "message"),
     [
-        ((0, 65, 0, 128), {}, "variant of 65 x 128 in 64 x 128"),
+        ((0, 65, 0, 128), {}, "variant of 65 x 128 in an output of 64 x 128"),
         ((8, 8, 0, 128), {}, "variant of 0 x 128"),
         ((9, 8, 0, 128), {}, "variant of -1 x 128"),
-        ((0, 64, 0, 128), {"act_type": 99}, "no element type has code 99"),
+        ((0, 64, 0, 128), {"act_type": 99}, "unknown element type 99"),
         ((0, 64, 0, 128), {"workload": 7}, "unknown DPU workload 7"),
     ],
 )
-def test_a_malformed_product_is_a_fault(
+def test_a_malformed_workload_is_a_fault(
     variant: tuple[int, int, int, int], fields: dict[str, int], message: str
 ) -> None:
     with pytest.raises(DeviceFault, match=message):

@@ -1,4 +1,4 @@
-"""The timeline: what it keeps to, and examples that a pencil can follow."""
+"""The timeline: invariants, and examples computed by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DDR_BYTES_PER_NS = 136.0
 
 
 def price(busy: float, latency: float = 0.0, ddr_share: float = 0.0) -> Price:
-    """A task that uses this share of the DDR bandwidth while it is busy."""
+    """Return the price of a task that uses a share of the DDR bandwidth while it is busy."""
     ddr_bytes = round(ddr_share * busy * DDR_BYTES_PER_NS)
     return Price(Engine.DMA, None, ddr_bytes, ddr_bytes, 0, latency, busy)
 
@@ -44,7 +44,7 @@ def task(cost: Price, wait: int = 0, post: int = 0, after: int = 0, slots: int =
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
-    """Rows of next, producers, consumers, physical."""
+    """Return barriers from rows of next, producers, consumers, physical number."""
     table = np.zeros(len(rows), abi.BARRIER_CONFIG)
     for index, row in enumerate(rows):
         table[index] = row
@@ -73,7 +73,7 @@ def test_a_queue_runs_one_task_after_the_other() -> None:
     assert spans(times) == {"a0": (0, 7), "a1": (7, 10)}
 
 
-def test_queues_run_at_the_same_time_until_a_barrier_makes_one_wait() -> None:
+def test_queues_run_concurrently_until_a_barrier_makes_one_wait() -> None:
     barriers = configs((-1, 2, 1, 0))
     a = [task(price(5), post=1), task(price(1))]
     b = [task(price(8), post=1)]
@@ -82,7 +82,7 @@ def test_queues_run_at_the_same_time_until_a_barrier_makes_one_wait() -> None:
     assert times == {"a0": (0, 5), "a1": (5, 6), "b0": (0, 8), "c0": (0, 2), "c1": (8, 12)}
 
 
-def test_a_waiting_head_holds_up_what_is_behind_it() -> None:
+def test_a_waiting_head_delays_the_tasks_behind_it() -> None:
     barriers = configs((-1, 1, 1, 0))
     times = spans(
         simulate(
@@ -121,13 +121,13 @@ def test_a_barrier_used_too_often_or_never_completed_is_a_fault() -> None:
 
 
 def test_two_transfers_share_ddr_when_it_cannot_serve_both() -> None:
-    """Each wants 75 %, gets 50 %, and takes half as long again."""
+    """Each requests 75 %, gets 50 %, and takes 1.5 times as long."""
     queues = {name: [task(price(100, ddr_share=0.75))] for name in "ab"}
     times = spans(simulate(*program(configs(), **queues), LUNAR))
     assert times["a0"] == times["b0"] == (0, pytest.approx(150))
 
 
-def test_a_transfer_has_ddr_for_itself_during_the_others_latency() -> None:
+def test_a_transfer_has_all_of_ddr_during_the_others_latency() -> None:
     queues = {
         "a": [task(price(100, ddr_share=0.75))],
         "b": [task(price(100, latency=50, ddr_share=0.75))],
@@ -144,7 +144,7 @@ def test_small_demands_are_met_before_large_ones() -> None:
 
 
 @given(st.lists(st.floats(0.001, 3), min_size=1, max_size=8))
-def test_ddr_is_never_overbooked_nor_left_idle_while_someone_wants_it(
+def test_ddr_is_never_overbooked_and_never_idle_while_demand_remains(
     demands: list[float],
 ) -> None:
     rates = fair_rates(demands)
@@ -166,7 +166,7 @@ def test_three_channels_of_4000_are_limited_by_ddr_and_two_are_not() -> None:
 
 
 def test_a_faster_engine_can_make_a_program_slower_by_crowding_ddr() -> None:
-    """What everyone waits for is alone on DDR, unless the DPU lets another transfer in earlier."""
+    """The critical transfer has DDR alone, unless the DPU releases another transfer earlier."""
 
     def run(dpu: float) -> float:
         barriers = configs((-1, 1, 1, 0), (-1, 1, 1, 1))
@@ -187,7 +187,8 @@ def test_a_faster_engine_can_make_a_program_slower_by_crowding_ddr() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """Tasks in an order that respects all barriers, and barriers as (producers, consumers)."""
+    """A random program: tasks in an order that respects all barriers; barriers are (producers,
+    consumers)."""
 
     queues: tuple[str, ...]
     prices: tuple[Price, ...]
@@ -209,14 +210,14 @@ class Drawn:
         return program(configs(*rows), **made)
 
     def ordered(self, times: list[TaskTime]) -> list[TaskTime]:
-        """The times in the order of the tasks."""
+        """Return the times in the order of the tasks."""
         queues = defaultdict(list)
         for time in times:
             queues[time.queue].append(time)
         return [queues[queue].pop(0) for queue in self.queues]
 
     def longest_path(self, duration: Callable[[Price], float]) -> list[float]:
-        """When each task would end if it began as soon as its queue and its barriers let it."""
+        """Return the ends of tasks that each begin as soon as queue and barriers allow."""
         ends: list[float] = []
         free: dict[str, float] = {}
         for index, (queue, cost) in enumerate(zip(self.queues, self.prices, strict=True)):
@@ -248,7 +249,7 @@ def drawn_programs(draw: st.DrawFn, ddr: bool) -> Drawn:
 
 
 @given(drawn_programs(ddr=False))
-def test_without_contention_every_task_begins_as_soon_as_it_may(drawn: Drawn) -> None:
+def test_without_contention_every_task_begins_as_early_as_possible(drawn: Drawn) -> None:
     times = drawn.ordered(simulate(*drawn.program(), LUNAR))
     assert [time.end_ns for time in times] == drawn.longest_path(lambda cost: cost.alone_ns)
 
@@ -267,7 +268,7 @@ def test_no_task_begins_before_its_barriers_or_its_queue_allow(drawn: Drawn) -> 
 
 
 @given(drawn_programs(ddr=True))
-def test_the_makespan_is_at_least_any_queue_the_critical_path_and_what_ddr_allows(
+def test_the_makespan_is_at_least_any_queue_the_critical_path_and_the_ddr_time(
     drawn: Drawn,
 ) -> None:
     total = makespan(simulate(*drawn.program(), LUNAR)) * (1 + 1e-9)
@@ -280,8 +281,8 @@ def test_the_makespan_is_at_least_any_queue_the_critical_path_and_what_ddr_allow
 
 
 @given(drawn_programs(ddr=True))
-def test_the_makespan_is_at_most_what_equal_parts_of_ddr_would_give(drawn: Drawn) -> None:
-    """A transfer always gets its equal part; this bound holds whatever crowds DDR, and when."""
+def test_the_makespan_is_at_most_that_with_equal_parts_of_ddr(drawn: Drawn) -> None:
+    """A transfer always gets at least an equal part, so this bound holds for any contention."""
     queues = len(set(drawn.queues))
 
     def slowest(cost: Price) -> float:
@@ -293,7 +294,7 @@ def test_the_makespan_is_at_most_what_equal_parts_of_ddr_would_give(drawn: Drawn
 
 
 @given(drawn_programs(ddr=False), st.data())
-def test_without_contention_a_faster_task_never_makes_anything_later(
+def test_without_contention_a_faster_task_never_delays_another(
     drawn: Drawn, data: st.DataObject
 ) -> None:
     faster_queue = data.draw(st.sampled_from(drawn.queues))
@@ -320,10 +321,10 @@ def test_a_device_twice_as_fast_in_everything_takes_half_the_time(drawn: Drawn) 
 
 
 @given(st.integers(1, 3), st.integers(4, 24), st.data())
-def test_few_physical_barriers_delay_tasks_but_all_are_run(
+def test_few_physical_barriers_delay_tasks_but_all_tasks_run(
     physical: int, layers: int, data: st.DataObject
 ) -> None:
-    """Barrier v sits in physical barrier v mod n: layer v feeds it, layer v + 1 waits for it."""
+    """Barrier v uses physical barrier v mod n: layer v signals it, layer v + 1 waits for it."""
     rows = [
         (v + physical if v + physical < layers else -1, 1, int(v + 1 < layers), v % physical)
         for v in range(layers)
@@ -333,7 +334,7 @@ def test_few_physical_barriers_delay_tasks_but_all_are_run(
     for v, duration in enumerate(durations):
         wait = 1 << (v - 1) % physical if v else 0
         if physical == 1 and v:
-            wait = 0  # a task cannot wait for the barrier whose place it is to take
+            wait = 0  # a task cannot wait for the barrier that its own one replaces
         name = data.draw(st.sampled_from("ab"))
         queues[name].append(task(price(duration), wait, 1 << v % physical, v + 1))
     if physical == 1:

@@ -1,4 +1,4 @@
-"""Who uses the engines next: the most urgent of those who wait, then who came first."""
+"""The engines' priority lock: the most urgent waiter is next, then the earliest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def until_waiting(turns: Turns, count: int) -> None:
 
 
 def order_of(turns: Turns, ranks: Sequence[int]) -> list[int]:
-    """In which order those get their turns who come one after the other while somebody has it."""
+    """Return the order in which waiters that arrive one after the other get the lock."""
     served: list[int] = []
 
     def take(number: int) -> None:
@@ -42,14 +42,14 @@ def order_of(turns: Turns, ranks: Sequence[int]) -> list[int]:
 
 @settings(max_examples=20, deadline=None)
 @given(ranks=st.lists(st.integers(-1, 4), min_size=1, max_size=6))
-def test_the_most_urgent_come_first_then_the_earliest(ranks: list[int]) -> None:
+def test_the_most_urgent_waiter_is_next_then_the_earliest(ranks: list[int]) -> None:
     turns = Turns()
     assert order_of(turns, ranks) == sorted(range(len(ranks)), key=lambda number: ranks[number])
-    with turns:  # it is free again
+    with turns:  # the lock is free again
         assert not turns.waiting
 
 
-def test_there_is_one_at_a_time() -> None:
+def test_only_one_thread_holds_the_lock() -> None:
     turns, inside, most = Turns(), [0], [0]
 
     def work() -> None:
@@ -67,14 +67,14 @@ def test_there_is_one_at_a_time() -> None:
     assert most == [1]
 
 
-def test_what_fails_passes_its_turn_on() -> None:
+def test_a_failing_holder_releases_the_lock() -> None:
     turns = Turns()
     with pytest.raises(ValueError, match="no"), turns:
         raise ValueError("no")
     assert order_of(turns, [0, 0]) == [0, 1]
 
 
-def test_urgency_ends_with_what_it_was_for() -> None:
+def test_a_rank_ends_with_its_with_block() -> None:
     turns = Turns()
     with turns.at(5):
         pass
@@ -104,8 +104,8 @@ with turns:
 """
 
 
-def test_who_is_interrupted_while_waiting_waits_no_more() -> None:
-    """In a process of its own: interrupts come to the main thread alone."""
+def test_an_interrupted_waiter_leaves_the_queue() -> None:
+    """Run in a separate process, as interrupts arrive only in the main thread."""
     call = [sys.executable, "-c", INTERRUPTED]
     said = subprocess.run(call, capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.split("\n")[:2] == ["interrupted 0", "free"]

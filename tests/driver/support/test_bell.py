@@ -1,4 +1,4 @@
-"""Waiting for what another thread changes, where signals' handlers raise."""
+"""Bell and Doorbell: waits for changes by other threads, with signal handlers that raise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver_layer.support.bell import Bell
 
 
 def is_free(bell: Bell) -> bool:
-    """Check that another thread still gets the lock and wakes the waiters."""
+    """Return whether another thread still gets the lock and wakes the waiters."""
     rung = threading.Event()
 
     def ring() -> None:
@@ -25,7 +25,7 @@ def is_free(bell: Bell) -> bool:
     return bell.wait(rung.is_set, 60)
 
 
-def test_it_waits_until_something_is_true() -> None:
+def test_a_wait_ends_when_the_condition_is_true_or_at_the_timeout() -> None:
     bell = Bell()
     assert bell.wait(lambda: True, 0)
     assert not bell.wait(lambda: False, 0.001)
@@ -33,7 +33,7 @@ def test_it_waits_until_something_is_true() -> None:
     assert not bell._sleeping
 
 
-def test_all_who_wait_are_woken() -> None:
+def test_a_ring_wakes_all_waiters() -> None:
     bell, told, done = Bell(), list[bool](), list[int]()
     waiting = [
         threading.Thread(target=lambda: told.append(bell.wait(lambda: bool(done), 60)))
@@ -49,7 +49,7 @@ def test_all_who_wait_are_woken() -> None:
     assert told == [True] * 8
 
 
-def test_an_interrupted_wait_keeps_no_lock() -> None:
+def test_an_interrupted_wait_leaves_the_lock_free() -> None:
     bell, looks = Bell(), 0
 
     def is_second() -> bool:
@@ -62,8 +62,8 @@ def test_an_interrupted_wait_keeps_no_lock() -> None:
         assert is_free(bell)
 
 
-def test_an_interrupted_ring_of_a_doorbell_hangs_nobody() -> None:
-    """Of a Condition the lock was lost, as its ``__enter__`` is Python code."""
+def test_an_interrupted_ring_of_a_doorbell_leaves_it_usable() -> None:
+    """The lock of a Condition was never released, as its ``__enter__`` is Python code."""
     doorbell, count = Doorbell(), 0
 
     def change() -> None:
@@ -81,7 +81,7 @@ def test_an_interrupted_ring_of_a_doorbell_hangs_nobody() -> None:
         assert not thread.is_alive()
 
 
-def test_a_closed_doorbell_ends_waits_for_what_is_not_true() -> None:
+def test_a_closed_doorbell_faults_unless_the_condition_is_true() -> None:
     doorbell = Doorbell()
     doorbell.close()
     assert doorbell.wait(lambda: True)

@@ -1,4 +1,4 @@
-"""Waiting for other threads, where signals' handlers raise."""
+"""Outcome: waits for the end of other threads' work, with signal handlers that raise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
 
 
-def test_it_tells_whether_work_has_ended_and_what_it_raised() -> None:
+def test_an_outcome_has_the_end_and_the_error_of_work() -> None:
     fine, broken, never = Outcome(), Outcome(), Outcome()
     fine.run(lambda: 1)
     broken.run(lambda: 1 / 0)
@@ -23,7 +23,7 @@ def test_it_tells_whether_work_has_ended_and_what_it_raised() -> None:
     assert not never.ended
 
 
-def test_all_who_wait_are_woken() -> None:
+def test_the_end_of_work_wakes_all_waiters() -> None:
     outcome, told = Outcome(), list[bool]()
     waiting = [threading.Thread(target=lambda: told.append(outcome.wait(60))) for _ in range(8)]
     for thread in waiting:
@@ -34,8 +34,8 @@ def test_all_who_wait_are_woken() -> None:
     assert told == [True] * 8
 
 
-def test_who_is_torn_away_takes_nothing_along() -> None:
-    """Of a Condition it was the lock, which the worker needed: Ctrl-C ended in waiting for ever."""
+def test_an_interrupted_waiter_does_not_block_the_worker() -> None:
+    """An interrupted waiter could keep the lock of a Condition: after Ctrl-C the worker hung."""
     stream, draw, count = Stream("test"), random.Random(1), 0
     stream.submit(lambda: None).wait()
     work = partial(time.sleep, 1e-5)

@@ -1,4 +1,4 @@
-"""npu-objdump shows what the hand-made blob holds, and what is wrong with bad ones."""
+"""npu-objdump prints the content of the hand-made blob, and the problems of invalid ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shown(capsys: pytest.CaptureFixture[str], *argv: object) -> str:
     return capsys.readouterr().out
 
 
-def test_metadata_is_what_it_shows_by_default(capsys, blob) -> None:
+def test_metadata_is_the_default_view(capsys, blob) -> None:
     text = shown(capsys, blob)
     assert "architecture   VPUX40XX" in text
     assert "ELF ABI        1.2.7" in text
@@ -61,11 +61,11 @@ def test_sections_symbols_relocations_and_barriers(capsys, blob) -> None:
     assert "      0         0          2          1  -" in text
 
 
-def test_check_says_ok(capsys, blob) -> None:
+def test_check_prints_ok_for_a_valid_blob(capsys, blob) -> None:
     assert shown(capsys, "--check", blob) == "ok\n"
 
 
-def test_check_says_what_is_wrong(capsys, tmp_path) -> None:
+def test_check_prints_the_problem_and_returns_1(capsys, tmp_path) -> None:
     path = tmp_path / "bad.blob"
     builder = dense_builder()
     builder.relocate(10, 1 << 20, 0, 1)
@@ -76,7 +76,7 @@ def test_check_says_what_is_wrong(capsys, tmp_path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"text", dense_blob()[:900]])
 @pytest.mark.parametrize("option", ["-m", "-t", "-x"])
-def test_bad_files_give_one_line_and_code_2(capsys, tmp_path, content, option) -> None:
+def test_invalid_files_result_in_one_line_and_code_2(capsys, tmp_path, content, option) -> None:
     path = tmp_path / "bad.blob"
     path.write_bytes(content)
     assert main([option, str(path)]) == 2
@@ -85,17 +85,17 @@ def test_bad_files_give_one_line_and_code_2(capsys, tmp_path, content, option) -
     assert error.count("\n") == 1
 
 
-def test_a_missing_file_gives_one_line_and_code_2(capsys, tmp_path) -> None:
+def test_a_missing_file_results_in_one_line_and_code_2(capsys, tmp_path) -> None:
     assert main([str(tmp_path / "none.blob")]) == 2
     assert capsys.readouterr().err.endswith("No such file or directory\n")
     assert main(["a\0b"]) == 2
     assert "null byte" in capsys.readouterr().err
 
 
-def test_a_pipe_is_not_waited_for(capsys, tmp_path) -> None:
+def test_a_pipe_is_rejected_without_blocking(capsys, tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert main([str(tmp_path / "pipe")]) == 2
-    assert capsys.readouterr().err.endswith("pipe: no regular file\n")
+    assert capsys.readouterr().err.endswith("pipe: not a regular file\n")
 
 
 def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:
@@ -109,8 +109,8 @@ def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:
     assert "Warning" not in result.stdout
 
 
-def test_every_view_survives_damage(capsys, tmp_path) -> None:
-    """Views read blobs that the loader would refuse; they may refuse too, but not crash."""
+def test_no_view_crashes_on_a_damaged_blob(capsys, tmp_path) -> None:
+    """Views print blobs that the loader would reject; they may reject them, too, but not crash."""
     good = dense_blob()
     headers = 64 + int(np.frombuffer(good, EHDR, 1)["e_shnum"][0]) * SHDR.itemsize
     draw = np.random.default_rng(5)

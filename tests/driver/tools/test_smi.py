@@ -17,14 +17,14 @@ def test_a_platform_as_json(capsys, platform: str, tiles: int, tops: float) -> N
     assert facts["graph_extension"] == "1.18"
 
 
-def test_the_environment_chooses_without_an_option(capsys, monkeypatch) -> None:
+def test_without_an_option_the_environment_chooses_the_platform(capsys, monkeypatch) -> None:
     monkeypatch.setenv("ZE_INTEL_NPU_PLATFORM_OVERRIDE", "PANTHERLAKE")
     assert main([]) == 0
     assert "platform 5010" in capsys.readouterr().out
 
 
-def test_an_unknown_platform_gives_one_line_and_code_2(capsys) -> None:
+def test_an_unknown_platform_results_in_one_line_and_code_2(capsys) -> None:
     assert main(["--platform", "9000"]) == 2
     error = capsys.readouterr().err
-    assert "known are 3720, 4000, 5010" in error
+    assert "unknown platform; choose 3720, 4000, 5010" in error
     assert error.count("\n") == 1

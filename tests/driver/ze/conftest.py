@@ -1,4 +1,4 @@
-"""What the tests of Level Zero share: a device, a queue, and the hand-made layer on it."""
+"""Fixtures of the tests of Level Zero: a device, a queue, the hand-made layer, a child process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X_BYTES, Y_BYTES = ROWS * DEPTH * 4, ROWS * COLS * 4
 
 @dataclass
 class Rig:
-    """Everything between a blob and an answer."""
+    """The objects that run a blob: device, context, graph extension and queue."""
 
     device: ze.ze_device_handle_t
     context: ze.ze_context_handle_t
@@ -41,7 +41,7 @@ class Rig:
         return self.table.pfnCreate2(self.context, self.device, desc)
 
     def arguments(self, graph: ze.ze_graph_handle_t, x: np.ndarray) -> ze.Memory:
-        """Set both arguments to new memory; give that of y."""
+        """Set both arguments to new memory; return that of y."""
         at_x = ze.zeMemAllocHost(self.context, X_BYTES)
         at_x.data[:] = x.view(np.uint8).reshape(-1)
         at_y = ze.zeMemAllocShared(self.context, Y_BYTES, 0, self.device)
@@ -60,36 +60,36 @@ class Rig:
         ze.zeCommandQueueSynchronize(self.queue)
 
     def exportable(self, size: int = SIZE) -> ze.Memory:
-        """Memory that other processes can have."""
+        """Allocate memory that other processes can share."""
         desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(DMA_BUF))
         return ze.zeMemAllocHost(self.context, size, 0, desc)
 
     def exported_fd(self, memory: ze.Memory) -> int:
-        """A descriptor of it."""
+        """Return a descriptor of exportable memory."""
         asked = ze.ze_external_memory_export_fd_t(DMA_BUF)
         found = ze.zeMemGetAllocProperties(self.context, memory, asked).pNext
         assert found is not None
         return found.fd
 
     def imported(self, descriptor: int, size: int = SIZE, read_only: bool = False) -> ze.Memory:
-        """The memory of a descriptor."""
+        """Return the imported memory of a descriptor."""
         flags = READ_ONLY if read_only else ze.ze_host_mem_alloc_flags_t.NONE
         chained = ze.ze_external_memory_import_fd_t(DMA_BUF, descriptor)
         desc = ze.ze_host_mem_alloc_desc_t(flags, chained)
         return ze.zeMemAllocHost(self.context, size, 0, desc)
 
     def opened(self, handle: ze.ze_ipc_mem_handle_t) -> ze.Memory:
-        """The memory of a handle."""
+        """Return the memory of an IPC handle."""
         return ze.zeMemOpenIpcHandle(self.context, self.device, handle)
 
     @staticmethod
     def values(y: ze.Memory) -> np.ndarray:
-        """What the layer wrote."""
+        """Return the output of the layer."""
         return y.data.view(np.float32).reshape(ROWS, COLS)
 
     @staticmethod
     def fails(code: ze.ze_result_t, call: Callable[[], object]) -> ze.ZeError:
-        """Expect a result code."""
+        """Assert that a call fails with a result code; return the error."""
         with pytest.raises(ze.ZeError) as caught:
             call()
         assert caught.value.code is code, caught.value
@@ -107,7 +107,7 @@ def rig() -> Rig:
 
 
 class Child:
-    """Another process with a device, which does what it is told."""
+    """A child process with a device, which executes calls of the test."""
 
     def __init__(self) -> None:
         self.wire, theirs = socket.socketpair()
@@ -131,7 +131,7 @@ class Child:
         return ze.ze_ipc_mem_handle_t(bytes.fromhex(self("handle", name)))
 
     def receive(self) -> int:
-        """The descriptor that it sends."""
+        """Return the descriptor that the child sends."""
         _, (descriptor,), _, _ = socket.recv_fds(self.wire, 1, 1)
         return descriptor
 
@@ -156,7 +156,7 @@ def child() -> Iterator[Child]:
 
 @pytest.fixture
 def no_descriptors() -> Callable[[], Any]:
-    """Let the process open nothing for a while."""
+    """Context manager in which the process cannot open files."""
 
     @contextmanager
     def none() -> Generator[None, None, None]:

@@ -1,7 +1,8 @@
-"""A process with a device, which exports and opens memory as the lines of its input say.
+"""A process with a device, which exports and opens memory as its input requests.
 
-Run with the number of a socket, over which it sends descriptors. A line is a list in JSON: what to
-do, and with what; the answer is the result, or the name of a result code.
+The argument is the number of a socket, over which the process sends descriptors. A line of input is
+a JSON list: the name of a method, then arguments; the answer is the result, or the name of a result
+code.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ DMA_BUF = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BU
 
 
 class Exporter:
-    """Memory by name."""
+    """Named memory, and the methods that the input calls."""
 
     def __init__(self, wire: socket.socket) -> None:
         (driver,) = ze.zeInitDrivers()
@@ -58,7 +59,7 @@ class Exporter:
 
 
 def main() -> None:
-    """Do as the lines of the input say."""
+    """Execute the lines of the input."""
     exporter = Exporter(socket.socket(fileno=int(sys.argv[1])))
     for line in sys.stdin:
         call, *args = json.loads(line)

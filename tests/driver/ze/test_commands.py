@@ -13,7 +13,7 @@ from driver_layer.ze import ze_result_t as r
 
 
 class TestCommandLists:
-    def test_copy_and_fill_happen_in_order_when_the_list_is_executed(self, rig) -> None:
+    def test_copy_and_fill_run_in_order_when_the_list_is_executed(self, rig) -> None:
         source = ze.zeMemAllocHost(rig.context, 8)
         device = ze.zeMemAllocDevice(rig.context, 8, 0, rig.device)
         target = ze.zeMemAllocShared(rig.context, 8, 0, rig.device)
@@ -27,7 +27,7 @@ class TestCommandLists:
         rig.execute(commands)
         assert target.data.tolist() == [1, 2, 1, 2, 1, 2, 0, 0]
 
-    def test_a_list_must_be_closed_to_run_and_open_to_grow(self, rig) -> None:
+    def test_a_list_must_be_closed_to_execute_and_open_to_append(self, rig) -> None:
         commands = ze.zeCommandListCreate(rig.context, rig.device)
         rig.fails(r.ZE_RESULT_ERROR_UNINITIALIZED, lambda: rig.execute(commands))
         ze.zeCommandListClose(commands)
@@ -39,11 +39,11 @@ class TestCommandLists:
         ze.zeCommandListDestroy(commands)
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: append(commands))
 
-    def test_no_list_at_all_is_an_invalid_size(self, rig) -> None:
+    def test_executing_no_list_is_an_invalid_size(self, rig) -> None:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, rig.execute)
 
     @pytest.mark.parametrize(("pattern", "size"), [(b"", 8), (b"abc", 9), (b"ab", 7)])
-    def test_fill_patterns_are_checked(self, rig, pattern, size) -> None:
+    def test_invalid_fill_patterns_are_rejected(self, rig, pattern, size) -> None:
         memory = ze.zeMemAllocHost(rig.context, 16)
         commands = ze.zeCommandListCreate(rig.context, rig.device)
         fill = ze.zeCommandListAppendMemoryFill
@@ -73,7 +73,7 @@ class TestFences:
         fence = ze.zeFenceCreate(rig.queue, ze.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED)
         assert ze.zeFenceQueryStatus(fence) is r.ZE_RESULT_SUCCESS
 
-    def test_a_fence_belongs_to_its_queue(self, rig) -> None:
+    def test_a_fence_of_another_queue_is_rejected(self, rig) -> None:
         other = ze.zeCommandQueueCreate(rig.context, rig.device)
         commands = ze.zeCommandListCreate(rig.context, rig.device)
         ze.zeCommandListClose(commands)
@@ -85,7 +85,7 @@ class TestFences:
 
 
 def submitted(rig, *steps) -> ze.ze_command_list_handle_t:
-    """Hand a list of steps to the queue."""
+    """Submit a list of steps to the queue."""
     commands = ze.zeCommandListCreate(rig.context, rig.device)
     for step in steps:
         commands.append(step)
@@ -102,7 +102,7 @@ def fails_with(error: Exception):
 
 
 class TestFailures:
-    def test_the_queue_tells_once_that_any_submission_failed(self, rig) -> None:
+    def test_the_queue_reports_once_that_a_submission_failed(self, rig) -> None:
         submitted(rig, fails_with(DeviceFault("the first one failed")))
         submitted(rig)
         sync = ze.zeCommandQueueSynchronize
@@ -110,7 +110,7 @@ class TestFailures:
         assert "the first one failed" in str(error)
         sync(rig.queue)
 
-    def test_what_is_no_fault_of_the_device_has_a_result_code_as_well(self, rig) -> None:
+    def test_an_error_of_the_host_has_a_result_code_as_well(self, rig) -> None:
         fence = ze.zeFenceCreate(rig.queue)
         commands = submitted(rig, fails_with(MemoryError("the host is full")))
         ze.zeCommandQueueExecuteCommandLists(rig.queue, [commands], fence)
@@ -122,13 +122,13 @@ class TestFailures:
             assert isinstance(error.__cause__, MemoryError)
         assert ze.zeFenceQueryStatus(fence) is r.ZE_RESULT_ERROR_UNKNOWN
 
-    def test_a_step_that_ran_out_of_time_is_no_wait_that_did(self, rig) -> None:
+    def test_a_timeout_error_of_a_step_is_not_a_timeout_of_the_wait(self, rig) -> None:
         submitted(rig, fails_with(TimeoutError("a lock")))
         sync = ze.zeCommandQueueSynchronize
         rig.fails(r.ZE_RESULT_ERROR_UNKNOWN, lambda: sync(rig.queue))
 
-    def test_all_is_waited_for_whatever_thread_comes_back_last(self, rig, monkeypatch) -> None:
-        """Who comes back last from submitting did not submit last."""
+    def test_a_wait_includes_submissions_of_all_threads(self, rig, monkeypatch) -> None:
+        """The thread that returns last from submitting did not submit last."""
         submit = rig.queue.stream.submit
         is_in, may_return, gate = threading.Event(), threading.Event(), threading.Event()
 
@@ -154,7 +154,7 @@ class TestFailures:
 
 class TestUse:
     @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-    def test_a_forked_process_waits_for_its_own_submissions_alone(self, rig) -> None:
+    def test_a_forked_process_waits_only_for_its_own_submissions(self, rig) -> None:
         gate, done = threading.Event(), []
         submitted(rig, lambda: gate.wait(60))
         child = os.fork()
@@ -167,7 +167,7 @@ class TestUse:
         gate.set()
         ze.zeCommandQueueSynchronize(rig.queue)
 
-    def test_a_list_that_executes_is_neither_emptied_nor_ended(self, rig) -> None:
+    def test_an_executing_list_can_neither_be_reset_nor_destroyed(self, rig) -> None:
         gate = threading.Event()
         commands = submitted(rig, lambda: gate.wait(30))
         for end in (ze.zeCommandListReset, ze.zeCommandListDestroy):
@@ -177,13 +177,13 @@ class TestUse:
         ze.zeCommandListReset(commands)
         ze.zeCommandListDestroy(commands)
 
-    def test_lists_run_on_queues_of_their_context(self, rig) -> None:
+    def test_lists_of_another_context_are_rejected(self, rig) -> None:
         other = ze.zeContextCreate(rig.device.driver)
         commands = ze.zeCommandListCreate(other, rig.device)
         ze.zeCommandListClose(commands)
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.execute(commands))
 
-    def test_another_device_is_not_the_contexts(self, rig) -> None:
+    def test_another_device_than_the_contexts_is_rejected(self, rig) -> None:
         other = ze.simulated_driver("3720").device
         for create in (
             lambda: ze.zeCommandListCreate(rig.context, other),
@@ -193,7 +193,7 @@ class TestUse:
             rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, create)
 
     @pytest.mark.parametrize("timeout", [0, 1 << 63, ze.UINT64_MAX - 1, ze.UINT64_MAX])
-    def test_any_timeout_of_64_bits_is_one(self, rig, timeout) -> None:
+    def test_any_64_bit_timeout_is_accepted(self, rig, timeout) -> None:
         fence = ze.zeFenceCreate(rig.queue)
         gate = threading.Event()
         commands = submitted(rig, lambda: gate.wait(0.05))
@@ -207,6 +207,6 @@ class TestUse:
             else:
                 rig.fails(r.ZE_RESULT_NOT_READY, call)
 
-    def test_unknown_flags_of_a_fence_are_refused(self, rig) -> None:
+    def test_unknown_flags_of_a_fence_are_rejected(self, rig) -> None:
         create = ze.zeFenceCreate
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ENUMERATION, lambda: create(rig.queue, 2))

@@ -51,26 +51,26 @@ class TestDriverAndDevice:
         (driver,) = ze.zeInitDrivers(0)
         assert ze.zeDeviceGetProperties(ze.zeDeviceGet(driver)[0]).deviceId == device_id
 
-    def test_an_unknown_platform_is_an_error_that_lists_the_known_ones(self, monkeypatch) -> None:
+    def test_an_unknown_platform_error_lists_the_supported_ones(self, monkeypatch) -> None:
         monkeypatch.setenv("ZE_INTEL_NPU_PLATFORM_OVERRIDE", "CHERRYLAKE")
         with pytest.raises(ze.ZeError, match="LUNARLAKE") as caught:
             ze.zeInit(0)
         assert caught.value.code is r.ZE_RESULT_ERROR_INVALID_ARGUMENT
 
-    def test_handles_are_checked(self, rig) -> None:
+    def test_invalid_handles_are_rejected(self, rig) -> None:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, lambda: ze.zeDeviceGet(None))
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeDeviceGet(rig.device))
         ze.zeContextDestroy(rig.context)
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeMemAllocHost(rig.context, 64))
 
-    def test_graph_properties_tell_the_versions(self, rig) -> None:
+    def test_graph_properties_have_the_versions(self, rig) -> None:
         found = rig.table.pfnDeviceGetGraphProperties2(rig.device)
         assert found.graphExtensionVersion == 1 << 16 | 18
         assert found.graphFormatsSupported == ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE
         assert (found.elfVersion.major, found.runtimeVersion.major) == (1, 11)
 
     @pytest.mark.parametrize("name", PLATFORMS)
-    def test_graph_properties_tell_the_versions_of_the_platform(self, name) -> None:
+    def test_graph_properties_have_the_versions_of_the_platform(self, name) -> None:
         device = ze.simulated_driver(name).device
         table = ze.zeDriverGetExtensionFunctionAddress(device.driver, "ZE_extension_graph")
         found = table.pfnDeviceGetGraphProperties2(device)
@@ -83,27 +83,27 @@ class TestDriverAndDevice:
 
 
 class TestMemory:
-    def test_host_and_shared_memory_have_a_host_view_and_device_memory_has_none(self, rig) -> None:
+    def test_only_host_and_shared_memory_have_a_host_view(self, rig) -> None:
         assert not ze.zeMemAllocHost(rig.context, 64).data.any()
         assert not ze.zeMemAllocShared(rig.context, 64, 0, rig.device).data.any()
         hidden = ze.zeMemAllocDevice(rig.context, 64, 0, rig.device)
         rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, lambda: hidden.data)
 
-    def test_sizes_and_alignments_are_checked(self, rig) -> None:
+    def test_invalid_sizes_and_alignments_are_rejected(self, rig) -> None:
         allocate = ze.zeMemAllocHost
         rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, lambda: allocate(rig.context, 0))
         rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, lambda: allocate(rig.context, 64, 3))
         assert allocate(rig.context, 64, 4096).address % 4096 == 0
         rig.fails(r.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, lambda: allocate(rig.context, 1 << 50))
 
-    def test_memory_of_the_host_is_mapped_in_place(self, rig) -> None:
+    def test_host_memory_is_mapped_in_place(self, rig) -> None:
         host = np.frombuffer(mmap.mmap(-1, 2 * 4096), np.uint8)
         mapped = self.map_host(rig, host)
         host[5000] = 7
         assert mapped.data[5000] == 7
         assert ze.zeMemGetAddressRange(rig.context, mapped.address) == (mapped.address, 8192)
 
-    def test_what_the_host_may_only_read_is_mapped_read_only(self, rig, tmp_path) -> None:
+    def test_read_only_host_memory_can_only_be_mapped_read_only(self, rig, tmp_path) -> None:
         path = tmp_path / "weights"
         path.write_bytes(bytes(5000))
         with path.open("rb") as file:
@@ -114,7 +114,7 @@ class TestMemory:
         mapped = self.map_host(rig, host, flag)
         assert not mapped.allocation.writable
 
-    def test_only_whole_memory_from_a_page_on_is_mapped(self, rig) -> None:
+    def test_mapped_memory_must_be_complete_and_aligned_to_a_page(self, rig) -> None:
         host = np.frombuffer(mmap.mmap(-1, 4096), np.uint8)
         rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, lambda: self.map_host(rig, host[64:]))
         desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memmap_sysmem_ext_desc_t(host))
@@ -129,7 +129,7 @@ class TestMemory:
         desc = ze.ze_host_mem_alloc_desc_t(flags, ze.ze_external_memmap_sysmem_ext_desc_t(host))
         return ze.zeMemAllocHost(rig.context, host.nbytes, host_desc=desc)
 
-    def test_a_pointer_leads_back_to_its_allocation(self, rig) -> None:
+    def test_the_allocation_of_a_pointer_is_found(self, rig) -> None:
         memory = ze.zeMemAllocHost(rig.context, 100)
         assert ze.zeMemGetAddressRange(rig.context, memory.address + 99) == (memory.address, 100)
         kind = ze.zeMemGetAllocProperties(rig.context, memory.address + 1).type
@@ -140,7 +140,7 @@ class TestMemory:
         get = ze.zeMemGetAddressRange
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: get(rig.context, beyond))
 
-    def test_memory_is_freed_once(self, rig) -> None:
+    def test_memory_can_be_freed_only_once(self, rig) -> None:
         before = rig.table.pfnQueryContextMemory(rig.context).allocated
         memory = ze.zeMemAllocHost(rig.context, 4096)
         assert rig.table.pfnQueryContextMemory(rig.context).allocated == before + 4096

@@ -1,4 +1,4 @@
-"""Events and queues beside each other: who waits for whom, and what ends a wait."""
+"""Events and concurrent queues: waits, and the ends of waits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def copy_queue(rig):
 
 
 def submitted(rig, queue, record, desc=None):
-    """Record a list, close it, and hand it to a queue."""
+    """Record a list, close it, and submit it to a queue."""
     commands = ze.zeCommandListCreate(rig.context, rig.device, desc)
     record(commands)
     ze.zeCommandListClose(commands)
@@ -43,7 +43,7 @@ def submitted(rig, queue, record, desc=None):
 
 
 class TestEvents:
-    def test_the_host_signals_resets_and_asks(self, rig, events) -> None:
+    def test_the_host_signals_resets_and_queries_events(self, rig, events) -> None:
         event = events[0]
         assert ze.zeEventQueryStatus(event) is r.ZE_RESULT_NOT_READY
         rig.fails(r.ZE_RESULT_NOT_READY, lambda: ze.zeEventHostSynchronize(event, 1000))
@@ -53,7 +53,7 @@ class TestEvents:
         ze.zeEventHostReset(event)
         assert ze.zeEventQueryStatus(event) is r.ZE_RESULT_NOT_READY
 
-    def test_each_event_has_a_place_of_its_own_in_its_pool(self, rig, pool, events) -> None:
+    def test_each_event_has_its_own_index_in_its_pool(self, rig, pool, events) -> None:
         create = ze.zeEventCreate
         for index in (-1, 0, 4):
             desc = ze.ze_event_desc_t(index)
@@ -67,7 +67,7 @@ class TestEvents:
         make = ze.zeEventPoolCreate
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: make(rig.context, empty))
 
-    def test_flags_are_checked(self, rig, pool) -> None:
+    def test_unsupported_and_unknown_flags_are_rejected(self, rig, pool) -> None:
         flags = ze.ze_event_pool_flags_t
         visible = flags.ZE_EVENT_POOL_FLAG_HOST_VISIBLE
         ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(1, visible))
@@ -84,7 +84,7 @@ class TestEvents:
         for desc in (ze.ze_event_desc_t(1, signal=8), ze.ze_event_desc_t(1, wait=8)):
             rig.fails(r.ZE_RESULT_ERROR_INVALID_ENUMERATION, lambda desc=desc: create(pool, desc))
 
-    def test_a_signal_that_was_seen_counts_though_the_event_is_reset_since(
+    def test_a_wait_that_saw_a_signal_succeeds_although_the_event_is_reset_afterwards(
         self, events, monkeypatch
     ) -> None:
         wait = Doorbell.wait
@@ -99,7 +99,7 @@ class TestEvents:
         ze.zeEventHostSynchronize(events[0])
 
     @pytest.mark.parametrize("timeout", [1 << 63, ze.UINT64_MAX - 1, ze.UINT64_MAX])
-    def test_any_timeout_of_64_bits_is_one(self, events, timeout) -> None:
+    def test_any_64_bit_timeout_is_accepted(self, events, timeout) -> None:
         threading.Timer(0.05, lambda: ze.zeEventHostSignal(events[0])).start()
         ze.zeEventHostSynchronize(events[0], timeout)
 
@@ -135,7 +135,7 @@ class TestEvents:
         submitted(rig, other, second)
         ze.zeEventHostSynchronize(events[2], 60 * SECOND)
 
-    def test_a_failing_list_takes_along_who_waits_for_it(self, rig, events, copy_queue) -> None:
+    def test_waits_for_the_events_of_a_failing_list_fail(self, rig, events, copy_queue) -> None:
         def fail() -> None:
             raise DeviceFault("a task failed")
 
@@ -155,7 +155,7 @@ class TestEvents:
             assert "a task failed" in str(rig.fails(r.ZE_RESULT_ERROR_DEVICE_LOST, call))
         assert ze.zeEventQueryStatus(events[0]) is r.ZE_RESULT_ERROR_DEVICE_LOST
 
-    def test_to_destroy_an_event_ends_waits_for_it(self, rig, events) -> None:
+    def test_destroying_an_event_ends_waits_for_it(self, rig, events) -> None:
         waiting = ze.zeCommandListAppendWaitOnEvents
         submitted(rig, rig.queue, lambda commands: waiting(commands, [events[3]]))
         ze.zeEventDestroy(events[3])
@@ -163,7 +163,7 @@ class TestEvents:
         error = rig.fails(r.ZE_RESULT_ERROR_DEVICE_LOST, lambda: sync(rig.queue, 60 * SECOND))
         assert "destroyed" in str(error)
 
-    def test_events_of_another_context_are_refused(self, rig, events) -> None:
+    def test_events_of_another_context_are_rejected(self, rig, events) -> None:
         other = ze.zeContextCreate(rig.device.driver)
         commands = ze.zeCommandListCreate(other, rig.device)
         rig.fails(
@@ -177,7 +177,7 @@ class TestEvents:
         wait = ze.zeCommandListAppendWaitOnEvents
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: wait(commands, []))
 
-    def test_what_runs_when_the_process_ends_is_done_first(self) -> None:
+    def test_running_lists_complete_before_the_process_ends(self) -> None:
         script = """
 import time
 from driver_layer import ze
@@ -194,8 +194,8 @@ print("ends", flush=True)
 """
         assert self.output_of(script) == "ends\ndone\n"
 
-    def test_a_wait_for_nothing_does_not_keep_the_process(self) -> None:
-        """Even if the host waits for nothing itself."""
+    def test_a_wait_for_a_signal_that_never_comes_does_not_keep_the_process(self) -> None:
+        """The process ends even if the host does not synchronize with the queue."""
         script = """
 from driver_layer import ze
 (driver,) = ze.zeInitDrivers()
@@ -222,8 +222,8 @@ print("ends")
 
 
 class TestCopyQueue:
-    def test_a_copy_runs_beside_an_inference(self, rig, events, copy_queue, x) -> None:
-        """The inference cannot end before the copy: it waits for what the copy signals."""
+    def test_a_copy_runs_concurrently_with_an_inference(self, rig, events, copy_queue, x) -> None:
+        """The inference cannot end before the copy, as it waits for the copy's event."""
         graph = rig.graph(dense_blob())
         y = rig.arguments(graph, x)
         source = ze.zeMemAllocHost(rig.context, 1 << 20)
@@ -246,7 +246,7 @@ class TestCopyQueue:
         assert is_expected(rig.values(y), x)
         assert (back.data == 3).all()
 
-    def test_its_lists_are_of_its_own_group_and_run_no_graphs(self, rig, copy_queue, x) -> None:
+    def test_a_copy_queue_rejects_graphs_and_compute_lists(self, rig, copy_queue, x) -> None:
         graph = rig.graph(dense_blob())
         rig.arguments(graph, x)
         copies = ze.zeCommandListCreate(rig.context, rig.device, COPIES)
@@ -260,12 +260,12 @@ class TestCopyQueue:
         rig.fails(wrong, lambda: submit(copy_queue, [computes]))
 
     @pytest.mark.parametrize(("ordinal", "index"), [(2, 0), (1, 1), (0, 1), (-1, 0)])
-    def test_there_is_one_queue_in_each_of_two_groups(self, rig, ordinal, index) -> None:
+    def test_each_of_two_groups_has_one_queue(self, rig, ordinal, index) -> None:
         desc = ze.ze_command_queue_desc_t(ordinal=ordinal, index=index)
         create = ze.zeCommandQueueCreate
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: create(rig.context, rig.device, desc))
 
-    def test_a_dropped_queue_ends_its_thread(self, rig) -> None:
+    def test_the_thread_of_a_garbage_collected_queue_ends(self, rig) -> None:
         before = set(threading.enumerate())
         queue = ze.zeCommandQueueCreate(rig.context, rig.device)
         submitted(rig, queue, ze.zeCommandListAppendBarrier)

@@ -1,4 +1,4 @@
-"""External memory: descriptors that are exported, imported, and close when memory goes."""
+"""External memory: export and import of descriptors, and closing them with the memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 10_000
 
 
 def memory_descriptors() -> int:
-    """How many descriptors of shareable memory this process has."""
+    """Return the number of descriptors of shareable memory of this process."""
     count = 0
     for one in os.listdir("/proc/self/fd"):
         try:
@@ -31,7 +31,7 @@ def memory_descriptors() -> int:
     return count
 
 
-def test_the_device_says_how_memory_is_handed_on(rig) -> None:
+def test_the_device_reports_the_forms_of_export_and_import(rig) -> None:
     found = ze.zeDeviceGetExternalMemoryProperties(rig.device)
     assert found.memoryAllocationExportTypes == DMA_BUF | OPAQUE
     host = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
@@ -40,7 +40,7 @@ def test_the_device_says_how_memory_is_handed_on(rig) -> None:
     assert not found.imageExportTypes | found.imageImportTypes
 
 
-def test_an_exported_descriptor_is_imported_and_outlives_everybody(rig, child) -> None:
+def test_imported_memory_outlives_its_exporter(rig, child) -> None:
     child("allocate", "theirs", SIZE, 3)
     child("send", "theirs")
     descriptor = child.receive()
@@ -51,7 +51,7 @@ def test_an_exported_descriptor_is_imported_and_outlives_everybody(rig, child) -
     ze.zeMemFree(rig.context, mine)
 
 
-def test_what_is_imported_to_read_is_written_by_nobody(rig) -> None:
+def test_memory_that_is_imported_read_only_cannot_be_written(rig) -> None:
     mine = rig.exportable()
     mine.data[:] = 2
     descriptor = rig.exported_fd(mine)
@@ -69,7 +69,7 @@ def test_what_is_imported_to_read_is_written_by_nobody(rig) -> None:
     assert (mine.data == 2).all()
 
 
-def test_every_question_gives_a_descriptor_of_its_own(rig) -> None:
+def test_every_export_returns_a_new_descriptor(rig) -> None:
     mine = rig.exportable()
     one, two = rig.exported_fd(mine), rig.exported_fd(mine)
     assert one != two
@@ -79,7 +79,7 @@ def test_every_question_gives_a_descriptor_of_its_own(rig) -> None:
     os.close(two)
 
 
-def test_only_what_was_allocated_for_it_is_exported(rig) -> None:
+def test_only_memory_allocated_for_export_is_exported(rig) -> None:
     private = ze.zeMemAllocHost(rig.context, SIZE)
     rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.exported_fd(private))
     ask = ze.ze_external_memory_export_fd_t
@@ -95,7 +95,7 @@ def test_only_what_was_allocated_for_it_is_exported(rig) -> None:
         )
 
 
-def test_allocating_checks_flags_and_sizes(rig) -> None:
+def test_allocation_for_export_checks_flags_and_sizes(rig) -> None:
     def allocate(size: int, flags: int) -> ze.Memory:
         wanted = ze.ze_external_memory_export_desc_t(ze.ze_external_memory_type_flags_t(flags))
         desc = ze.ze_host_mem_alloc_desc_t(pNext=wanted)
@@ -109,8 +109,8 @@ def test_allocating_checks_flags_and_sizes(rig) -> None:
 
 
 @pytest.mark.parametrize("kind", ["closed", "negative", "file", "pipe", "can shrink", "short"])
-def test_a_descriptor_that_is_no_such_memory_is_refused(rig, kind) -> None:
-    """A file could be cut short while the device reads it, and end the process."""
+def test_descriptors_of_other_memory_are_rejected(rig, kind) -> None:
+    """A file could be truncated while the device reads it, which would end the process."""
     make: dict[str, Callable[[], int]] = {
         "closed": lambda: 10_000,
         "negative": lambda: -1,
@@ -127,7 +127,7 @@ def test_a_descriptor_that_is_no_such_memory_is_refused(rig, kind) -> None:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.imported(descriptor))
 
 
-def test_nobody_can_cut_exported_memory_short(rig) -> None:
+def test_exported_memory_cannot_be_truncated(rig) -> None:
     descriptor = rig.exported_fd(rig.exportable())
     for size in (0, 4096, 1 << 20):
         with pytest.raises(PermissionError):
@@ -135,8 +135,8 @@ def test_nobody_can_cut_exported_memory_short(rig) -> None:
     os.close(descriptor)
 
 
-def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
-    gc.collect()  # what other tests left
+def test_no_descriptor_stays_open_after_its_memory_is_freed(rig, child) -> None:
+    gc.collect()  # memory that other tests left
     before = memory_descriptors()
     child("allocate", "theirs", SIZE, 1)
     theirs = rig.opened(child.handle("theirs"))
@@ -151,7 +151,7 @@ def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
     held = memory_descriptors()
     ze.zeMemFree(rig.context, again)
     assert memory_descriptors() < held
-    del theirs, mine, again  # whoever looks at bytes keeps them
+    del theirs, mine, again  # references to the bytes keep the mapping
     assert memory_descriptors() == before
     rig.exportable()
     rig.opened(ze.zeMemGetIpcHandle(rig.context, rig.exportable()))
@@ -159,7 +159,7 @@ def test_nothing_stays_open_when_memory_goes(rig, child) -> None:
     assert memory_descriptors() == before
 
 
-def test_without_descriptors_left_nothing_is_handed_on(rig, no_descriptors) -> None:
+def test_without_free_descriptors_export_and_import_fail(rig, no_descriptors) -> None:
     mine = rig.exportable()
     handle = ze.zeMemGetIpcHandle(rig.context, mine)
     other, descriptor = rig.exportable(), rig.exported_fd(mine)

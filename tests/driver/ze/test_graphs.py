@@ -13,7 +13,7 @@ X_BYTES, Y_BYTES = ROWS * DEPTH * 4, ROWS * COLS * 4
 
 
 class TestGraphs:
-    def test_a_graph_is_loaded_run_and_run_again(self, rig, x) -> None:
+    def test_a_graph_is_loaded_and_run_repeatedly(self, rig, x) -> None:
         graph = rig.graph(dense_blob())
         y = rig.arguments(graph, x)
         commands = rig.recorded(graph)
@@ -32,7 +32,7 @@ class TestGraphs:
         assert is_expected(rig.values(first), x)
         assert is_expected(rig.values(second), -x)
 
-    def test_resetting_a_list_gives_its_inference_to_the_next_recording(self, rig, x) -> None:
+    def test_resetting_a_list_frees_its_inference_for_the_next_recording(self, rig, x) -> None:
         graph = rig.graph(dense_blob())
         rig.arguments(graph, x)
         commands = rig.recorded(graph)
@@ -56,7 +56,7 @@ class TestGraphs:
         properties = rig.table.pfnGetProperties2
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: properties(graph))
 
-    def test_arguments_describe_themselves(self, rig) -> None:
+    def test_arguments_have_names_shapes_and_precisions(self, rig) -> None:
         graph = rig.graph(dense_blob())
         assert rig.table.pfnGetProperties2(graph).numGraphArgs == 2
         x, y = (rig.table.pfnGetArgumentProperties3(graph, i) for i in range(2))
@@ -81,7 +81,7 @@ class TestGraphs:
         assert "'x'" in str(error)
         assert "'x'" in rig.table.pfnBuildLogGetString()
 
-    def test_an_argument_must_be_large_enough_and_known(self, rig) -> None:
+    def test_an_argument_must_be_large_enough_and_of_the_context(self, rig) -> None:
         graph = rig.graph(dense_blob())
         small = ze.zeMemAllocHost(rig.context, X_BYTES - 1)
         rig.table.pfnSetArgumentValue(graph, 1, ze.zeMemAllocHost(rig.context, Y_BYTES))
@@ -92,7 +92,7 @@ class TestGraphs:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_NULL_POINTER, lambda: set_value(graph, 0, None))
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: set_value(graph, 9, small))
 
-    def test_a_model_in_place_of_a_blob_is_unsupported(self, rig) -> None:
+    def test_a_model_instead_of_a_blob_is_unsupported(self, rig) -> None:
         desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NGRAPH_LITE, b"<net/>")
         create = rig.table.pfnCreate2
         rig.fails(
@@ -101,7 +101,7 @@ class TestGraphs:
         )
         assert "no compiler" in rig.table.pfnBuildLogGetString()
 
-    def test_a_bad_blob_is_an_invalid_argument_and_says_why(self, rig) -> None:
+    def test_a_malformed_blob_is_an_invalid_argument_with_the_reason(self, rig) -> None:
         error = rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.graph(b"no blob"))
         assert "ELF header" in str(error.__cause__)
 
@@ -120,7 +120,7 @@ class TestGraphs:
         error = rig.fails(r.ZE_RESULT_ERROR_UNKNOWN, lambda: rig.recorded(graph))
         assert "multicast index" in str(error.__cause__)
 
-    def test_a_device_fault_is_a_lost_device_and_the_queue_goes_on(self, rig, x) -> None:
+    def test_a_device_fault_is_device_lost_and_the_queue_stays_usable(self, rig, x) -> None:
         builder = dense_builder()
         names = [section.name for section in builder.sections]
         barriers = builder.sections[names.index("program.barrier")]
@@ -134,7 +134,7 @@ class TestGraphs:
         rig.execute(rig.recorded(good))
         assert is_expected(rig.values(y), x)
 
-    def test_a_synchronous_queue_has_the_result_at_once(self, rig, x) -> None:
+    def test_a_synchronous_queue_returns_after_execution(self, rig, x) -> None:
         mode = ze.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
         desc = ze.ze_command_queue_desc_t(mode=mode)
         queue = ze.zeCommandQueueCreate(rig.context, rig.device, desc)

@@ -1,4 +1,4 @@
-"""A signal's handler that raises at any bytecode of a call leaves objects whole."""
+"""Signal handlers that raise at any bytecode of a call leave objects consistent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLACE = ze.ze_event_desc_t(0)
 
 @pytest.fixture
 def closed(monkeypatch) -> list[int]:
-    """The descriptors that are closed meanwhile."""
+    """Descriptors that were closed during the test."""
     numbers: list[int] = []
     close = os.close
 
@@ -62,12 +62,12 @@ def test_an_interrupted_free_can_be_repeated(rig, closed, exported) -> None:
         if memory in rig.context.memory.values():
             free()
         assert allocated(rig) == before - memory.size
-        assert len({*closed}) == len(closed), "a number is closed once"
+        assert len({*closed}) == len(closed), "a descriptor is closed once"
         closed.clear()
         memory = make()
 
 
-def test_an_interrupted_free_takes_nothing_of_whom_the_address_belongs_to_now(rig) -> None:
+def test_repeating_a_free_does_not_free_new_memory_at_the_same_address(rig) -> None:
     memory = ze.zeMemAllocHost(rig.context, 100)
     rig.context.space.free(memory.allocation)
     rig.context.space._next.clear()
@@ -78,13 +78,13 @@ def test_an_interrupted_free_takes_nothing_of_whom_the_address_belongs_to_now(ri
 
 
 class TestEvents:
-    def test_an_interrupted_making_takes_no_place(self, rig) -> None:
+    def test_an_interrupted_creation_occupies_no_index(self, rig) -> None:
         pool = ze.zeEventPoolCreate(rig.context, POOL)
         for _ in interruptions(lambda: ze.zeEventCreate(pool, PLACE), inside=[event.__name__]):
             ze.zeEventDestroy(ze.zeEventCreate(pool, PLACE))
         ze.zeEventPoolDestroy(pool)
 
-    def test_an_interrupted_end_can_be_repeated(self, rig) -> None:
+    def test_an_interrupted_destruction_can_be_repeated(self, rig) -> None:
         pool = ze.zeEventPoolCreate(rig.context, POOL)
         made = ze.zeEventCreate(pool, PLACE)
         lock = rig.device.npu.doorbell._bell.lock
@@ -98,7 +98,7 @@ class TestEvents:
             assert not pool.events
             made = ze.zeEventCreate(pool, PLACE)
 
-    def test_an_interrupted_end_leaves_another_in_its_place(self, rig) -> None:
+    def test_repeating_a_destruction_keeps_a_new_event_at_the_same_index(self, rig) -> None:
         pool = ze.zeEventPoolCreate(rig.context, POOL)
         made = ze.zeEventCreate(pool, PLACE)
         del pool.events[0]
@@ -113,10 +113,10 @@ LOADING = [module.__name__ for module in (graph, graph_extension, command_list)]
 class TestGraphs:
     @pytest.fixture(autouse=True)
     def unprepared(self, rig, monkeypatch) -> None:
-        """Recording alone is interrupted, not what the device makes of it."""
+        """Disable the device's preparation, so that only recording is interrupted."""
         monkeypatch.setattr(rig.device.npu, "prepare", lambda *_: None)
 
-    def test_an_interrupted_loading_can_be_repeated_and_leaves_nothing(self, rig, x) -> None:
+    def test_an_interrupted_load_can_be_repeated(self, rig, x) -> None:
         made = rig.graph(dense_blob())
         inside = [graph.__name__]
 
@@ -141,12 +141,12 @@ class TestGraphs:
             rig.execute(commands)
             assert is_expected(rig.values(y), x)
             ze.zeCommandListDestroy(commands)
-            assert len(made._holders) < 4, "what was recorded is used again"
+            assert len(made._holders) < 4, "inferences of recordings are reused"
         rig.table.pfnDestroy(made)
         assert allocated(rig) == before
 
     @pytest.mark.parametrize("end", [ze.zeCommandListReset, ze.zeCommandListDestroy])
-    def test_an_interrupted_reset_gives_each_inference_back_at_most_once(self, rig, x, end) -> None:
+    def test_an_interrupted_reset_returns_each_inference_at_most_once(self, rig, x, end) -> None:
         made = rig.graph(dense_blob())
         rig.arguments(made, x)
         commands = rig.recorded(made)
@@ -157,7 +157,7 @@ class TestGraphs:
         for _ in interruptions(empty, inside=LOADING):
             other = rig.recorded(made)
             if commands.alive:
-                end(commands)  # once more: what is the other's stays its own
+                end(commands)  # repeated: the other recording keeps its inference
             own = other.commands[0].mutable
             assert isinstance(own, graph.GraphExecution)
             assert [by() for by in made._holders.values() if by is not None] == [own]
@@ -167,7 +167,7 @@ class TestGraphs:
             rig.arguments(made, x)
             commands = rig.recorded(made)
 
-    def test_an_interrupted_unloading_can_be_repeated(self, rig) -> None:
+    def test_an_interrupted_unload_can_be_repeated(self, rig) -> None:
         made = rig.graph(dense_blob())
         before = allocated(rig)
         unload, inside = rig.table.pfnDestroy, [*LOADING, hpi.__name__]
@@ -186,7 +186,7 @@ class TestGraphs:
 
 @pytest.fixture
 def two_sections() -> place.Blob:
-    """Of a blob: one that all users share, one that each has for itself."""
+    """A blob with one section that all users share and one that each user copies."""
     blob = read_blob(dense_blob())
     patched = {section.info for section in blob.of_type(SectionType.SHT_RELA)}
     found = {
@@ -201,18 +201,18 @@ def two_sections() -> place.Blob:
 class TestPlacements:
     INSIDE = (place.__name__,)
 
-    def test_an_interrupted_one_is_no_user_of_what_is_shared(self, two_sections) -> None:
+    def test_an_interrupted_placement_does_not_count_as_a_user(self, two_sections) -> None:
         space = AddressSpace()
         first = place.place(two_sections, space, None)
         for _ in interruptions(lambda: place.place(two_sections, space, first), inside=self.INSIDE):
             assert {*first.shared.users} == {first.user}
         for made in space.allocations():
             if made not in first.allocations.values():
-                space.free(made)  # nobody was given it
+                space.free(made)  # the interrupted call did not return it
         first.free()
         assert not space.allocations()
 
-    def test_an_interrupted_end_can_be_repeated(self, two_sections) -> None:
+    def test_an_interrupted_free_of_a_placement_can_be_repeated(self, two_sections) -> None:
         space = AddressSpace()
         first = place.place(two_sections, space, None)
         second = place.place(two_sections, space, first)
@@ -233,7 +233,7 @@ class TestPlacements:
             first = place.place(two_sections, space, None)
 
 
-def test_a_list_whose_submission_was_interrupted_is_idle_when_all_has_ended(rig) -> None:
+def test_a_list_with_an_interrupted_submission_is_idle_once_the_queue_is(rig) -> None:
     gate, stopped, ran = threading.Event(), threading.Event(), list[int]()
 
     def recorded(run: Callable[[], object]) -> ze.ze_command_list_handle_t:
@@ -263,7 +263,7 @@ def test_a_list_whose_submission_was_interrupted_is_idle_when_all_has_ended(rig)
         submitted = not stream._server.jobs.empty()
         with suppress(ze.ZeError):
             ze.zeCommandListReset(commands)
-            assert not submitted, "what is about to run is not the caller's"
+            assert not submitted, "a submitted list cannot be reset"
             commands.append(lambda: ran.append(1))
             ze.zeCommandListClose(commands)
         gate.set()
@@ -277,7 +277,7 @@ def test_a_list_whose_submission_was_interrupted_is_idle_when_all_has_ended(rig)
     ze.zeCommandQueueSynchronize(rig.queue)
 
 
-def test_an_interrupted_preparation_keeps_the_engines_from_nobody(rig, x) -> None:
+def test_an_interrupted_preparation_leaves_the_engines_free(rig, x) -> None:
     made = rig.graph(dense_blob())
     y = rig.arguments(made, x)
     commands = rig.recorded(made)
@@ -295,10 +295,10 @@ def test_an_interrupted_preparation_keeps_the_engines_from_nobody(rig, x) -> Non
         assert is_expected(rig.values(y), x)
 
 
-def test_a_stream_that_begins_anew_in_a_fork_does_so_at_last() -> None:
+def test_an_interrupted_restart_of_a_stream_in_a_fork_can_be_repeated() -> None:
     stream = Stream("test")
     stream.submit(lambda: None).wait()
-    stream._submitting.acquire()  # by a thread that the fork does not have
+    stream._submitting.acquire()  # held by a thread that the fork does not have
 
     def begin() -> None:
         stream._process = -1  # as a fork sees it
@@ -310,7 +310,7 @@ def test_a_stream_that_begins_anew_in_a_fork_does_so_at_last() -> None:
         stream._submitting.acquire()
 
 
-def test_what_is_freed_while_a_program_is_looked_at_is_noticed(rig) -> None:
+def test_a_free_during_the_check_of_a_program_is_detected_by_the_next_check(rig) -> None:
     from driver_layer.npu.prepared_programs import _Prepared
 
     space = AddressSpace()
@@ -326,5 +326,5 @@ def test_what_is_freed_while_a_program_is_looked_at_is_noticed(rig) -> None:
         return found
 
     space.find = then_free
-    assert made.in_place(space)  # it was, when it was looked at
+    assert made.in_place(space)  # it was in place when it was checked
     assert not made.in_place(space)

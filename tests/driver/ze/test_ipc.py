@@ -1,4 +1,4 @@
-"""IPC handles: memory of one process opened by another, for as long as it wants to."""
+"""IPC handles: memory of one process that another process opens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_device_computes_on_another_processs_memory(rig, child) -> None:
     assert child("read", "theirs", SIZE // 2) == 3
 
 
-def test_what_is_open_outlives_the_exporters_free_and_its_death(rig, child) -> None:
+def test_opened_memory_outlives_the_exporters_free_and_its_death(rig, child) -> None:
     child("allocate", "freed", SIZE, 1)
     child("allocate", "held", SIZE, 2)
     freed, held = (rig.opened(child.handle(name)) for name in ("freed", "held"))
@@ -54,7 +54,7 @@ def test_what_is_open_outlives_the_exporters_free_and_its_death(rig, child) -> N
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("ends", ["free", "put", "death"])
-def test_a_handle_is_of_no_use_when_the_exporter_has_ended_it(rig, child, ends) -> None:
+def test_a_handle_is_invalid_after_the_exporters_free_put_or_death(rig, child, ends) -> None:
     child("allocate", "theirs", SIZE, 1)
     handle = child.handle("theirs")
     if ends == "free":
@@ -71,7 +71,7 @@ def test_a_handle_is_of_no_use_when_the_exporter_has_ended_it(rig, child, ends) 
     rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.opened(handle))
 
 
-def test_with_its_descriptor_passed_along_a_handle_outlives_the_exporter(rig, child) -> None:
+def test_a_handle_whose_descriptor_was_sent_outlives_the_exporter(rig, child) -> None:
     child("allocate", "theirs", SIZE, 6)
     handle = child.handle("theirs")
     child("send", "theirs")
@@ -83,7 +83,7 @@ def test_with_its_descriptor_passed_along_a_handle_outlives_the_exporter(rig, ch
     assert (mine.data == 6).all()
 
 
-def test_each_opening_has_an_address_of_its_own_and_is_closed_once(rig, child) -> None:
+def test_each_opening_has_its_own_address_and_is_closed_once(rig, child) -> None:
     child("allocate", "theirs", SIZE, 1)
     handle = child.handle("theirs")
     one, two = rig.opened(handle), rig.opened(handle)
@@ -100,7 +100,7 @@ def test_each_opening_has_an_address_of_its_own_and_is_closed_once(rig, child) -
     rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: close(rig.context, mine))
 
 
-def test_a_handle_is_one_until_it_is_put_back_and_is_put_back_once(rig) -> None:
+def test_a_handle_stays_the_same_until_it_is_put_back_once(rig) -> None:
     mine = rig.exportable()
     first = ze.zeMemGetIpcHandle(rig.context, mine)
     assert len(first.data) == ze.ZE_MAX_IPC_HANDLE_SIZE
@@ -111,14 +111,14 @@ def test_a_handle_is_one_until_it_is_put_back_and_is_put_back_once(rig) -> None:
     assert rig.opened(ze.zeMemGetIpcHandle(rig.context, mine)).size == SIZE
 
 
-def test_memory_of_the_device_has_no_host_view_in_the_other_process_either(rig) -> None:
+def test_device_memory_has_no_host_view_in_the_other_process_either(rig) -> None:
     desc = ze.ze_device_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(OPAQUE))
     hidden = ze.zeMemAllocDevice(rig.context, SIZE, 0, rig.device, desc)
     again = rig.opened(ze.zeMemGetIpcHandle(rig.context, hidden))
     rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, lambda: again.data)
 
 
-def test_what_has_no_handle_is_told_why(rig) -> None:
+def test_memory_that_cannot_be_exported_has_no_handle(rig) -> None:
     get = ze.zeMemGetIpcHandle
     private = ze.zeMemAllocHost(rig.context, SIZE)
     error = rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, lambda: get(rig.context, private))
@@ -130,7 +130,7 @@ def test_what_has_no_handle_is_told_why(rig) -> None:
     rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: get(rig.context, gone))
 
 
-def test_bytes_that_are_no_handle_are_refused(rig) -> None:
+def test_bytes_that_are_not_a_handle_are_rejected(rig) -> None:
     good = ze.zeMemGetIpcHandle(rig.context, rig.exportable()).data
     draw = np.random.default_rng(0)
     bad = [b"", good[:-1], good + b"\0", bytes(64), b"\xff" * 64]
@@ -150,7 +150,7 @@ def test_bytes_that_are_no_handle_are_refused(rig) -> None:
     )
 
 
-def test_unknown_flags_are_refused(rig) -> None:
+def test_unknown_flags_are_rejected(rig) -> None:
     handle = ze.zeMemGetIpcHandle(rig.context, rig.exportable())
     rig.fails(
         r.ZE_RESULT_ERROR_INVALID_ENUMERATION,

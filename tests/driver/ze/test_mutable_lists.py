@@ -1,4 +1,4 @@
-"""Mutable command lists: one recording of one graph, on other arguments each time."""
+"""Mutable command lists: one recording of a graph that runs with different arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def update(commands, *changes) -> None:
     ze.zeCommandListUpdateMutableCommandsExp(commands, desc)
 
 
-def test_inputs_and_outputs_are_replaced_without_recording_anew(rig, x) -> None:
+def test_inputs_and_outputs_are_replaced_without_a_new_recording(rig, x) -> None:
     graph = rig.graph(dense_blob())
     first = rig.arguments(graph, x)
     commands, number = mutable(rig, graph)
@@ -43,7 +43,7 @@ def test_inputs_and_outputs_are_replaced_without_recording_anew(rig, x) -> None:
     assert is_expected(rig.values(second), -x)
 
 
-def test_a_second_update_counts_and_keeps_what_it_does_not_name(rig, x) -> None:
+def test_the_latest_update_applies_and_keeps_other_arguments(rig, x) -> None:
     graph = rig.graph(dense_blob())
     y = rig.arguments(graph, x)
     commands, number = mutable(rig, graph)
@@ -56,7 +56,7 @@ def test_a_second_update_counts_and_keeps_what_it_does_not_name(rig, x) -> None:
     assert is_expected(rig.values(y), 3 * x)
 
 
-def test_each_command_has_a_number_of_its_own(rig, x) -> None:
+def test_each_command_has_its_own_number(rig, x) -> None:
     graphs = [rig.graph(dense_blob()) for _ in range(2)]
     answers = [rig.arguments(graph, x) for graph in graphs]
     commands = ze.zeCommandListCreate(rig.context, rig.device, MUTABLE)
@@ -73,7 +73,7 @@ def test_each_command_has_a_number_of_its_own(rig, x) -> None:
     assert is_expected(rig.values(answers[1]), -x)
 
 
-def test_who_comes_back_to_arguments_finds_them_prepared(rig, x, monkeypatch) -> None:
+def test_earlier_arguments_are_still_prepared_when_they_return(rig, x, monkeypatch) -> None:
     graph = rig.graph(dense_blob())
     y = rig.arguments(graph, x)
     commands, number = mutable(rig, graph)
@@ -92,7 +92,7 @@ def test_who_comes_back_to_arguments_finds_them_prepared(rig, x, monkeypatch) ->
     assert prepared == []
 
 
-def test_other_arguments_and_other_recordings_rebase_what_is_prepared(rig, x, monkeypatch) -> None:
+def test_other_arguments_and_recordings_rebase_the_prepared_program(rig, x, monkeypatch) -> None:
     graph = rig.graph(dense_blob())
     prepared = count_preparations(rig, monkeypatch)
     first = rig.arguments(graph, x)
@@ -109,8 +109,8 @@ def test_other_arguments_and_other_recordings_rebase_what_is_prepared(rig, x, mo
     assert len(prepared) == 1
 
 
-def test_arguments_that_share_memory_are_prepared_for_that(rig, x, monkeypatch) -> None:
-    """The answer is written over what it is made of: who reads first must be looked at anew."""
+def test_arguments_that_share_memory_are_prepared_separately(rig, x, monkeypatch) -> None:
+    """The output overwrites the input, so the order of reads and writes must be found again."""
     graph = rig.graph(dense_blob())
     rig.arguments(graph, x)
     commands, number = mutable(rig, graph)
@@ -126,7 +126,7 @@ def test_arguments_that_share_memory_are_prepared_for_that(rig, x, monkeypatch) 
 
 
 def count_preparations(rig, monkeypatch) -> list[int]:
-    """The inferences that are prepared from now on, not rebased."""
+    """Return a list that grows with each program that is prepared, not rebased."""
     found: list[int] = []
     programs = type(rig.device.npu._core._programs)
     prepare = programs._prepare
@@ -139,7 +139,7 @@ def count_preparations(rig, monkeypatch) -> list[int]:
     return found
 
 
-def test_what_cannot_be_changed_is_refused_and_changes_nothing(rig, x) -> None:
+def test_an_invalid_update_is_rejected_and_changes_nothing(rig, x) -> None:
     graph = rig.graph(dense_blob())
     y = rig.arguments(graph, x)
     commands, number = mutable(rig, graph)
@@ -160,7 +160,7 @@ def test_what_cannot_be_changed_is_refused_and_changes_nothing(rig, x) -> None:
     assert not other.data.any()
 
 
-def test_numbers_are_given_for_graph_arguments_of_open_mutable_lists(rig) -> None:
+def test_only_open_mutable_lists_have_command_numbers_for_graph_arguments(rig) -> None:
     ask = ze.zeCommandListGetNextCommandIdExp
     invalid = r.ZE_RESULT_ERROR_INVALID_ARGUMENT
     plain = ze.zeCommandListCreate(rig.context, rig.device)
@@ -171,7 +171,7 @@ def test_numbers_are_given_for_graph_arguments_of_open_mutable_lists(rig) -> Non
     rig.fails(invalid, lambda: ask(commands, ARGUMENTS))
 
 
-def test_a_list_is_not_changed_while_it_runs(rig, x) -> None:
+def test_a_list_cannot_be_changed_while_it_executes(rig, x) -> None:
     pool = ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(1))
     go = ze.zeEventCreate(pool, ze.ze_event_desc_t(0))
     graph = rig.graph(dense_blob())

@@ -1,4 +1,4 @@
-"""Null handles and null pointers are results of Level Zero, never errors of Python."""
+"""Null handles and null pointers result in Level Zero's codes, never in Python's errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXTENSIONS = (
 )
 POINTERS = ("desc", "ptr", "dstptr", "srcptr", "pattern", "handle", "pArgValue")
 OTHERS = {
-    # linux-npu-driver checks the list alone, and finds no graph later.
+    # linux-npu-driver checks only the list first, and fails later for lack of a graph.
     ("pfnAppendGraphInitialize", "hGraph"): r.ZE_RESULT_ERROR_UNINITIALIZED,
 }
 
@@ -53,7 +53,7 @@ def arguments(rig) -> dict[str, Any]:
 
 
 def functions(driver: ze.ze_driver_handle_t) -> dict[str, Callable[..., Any]]:
-    """All functions of the API and of the extensions' tables."""
+    """Return all functions of the API and of the extensions' tables."""
     found = {name: value for name, value in vars(ze).items() if inspect.isfunction(value)}
     for extension in EXTENSIONS:
         table = ze.zeDriverGetExtensionFunctionAddress(driver, extension)
@@ -61,7 +61,7 @@ def functions(driver: ze.ze_driver_handle_t) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def test_a_null_handle_and_a_null_pointer_have_codes_of_their_own(rig, arguments) -> None:
+def test_null_handles_and_null_pointers_have_their_own_codes(rig, arguments) -> None:
     tried = 0
     for name, function in functions(arguments["hDriver"]).items():
         required = [

@@ -1,4 +1,4 @@
-"""The profiling extension: what an inference took, by layers and tasks."""
+"""The profiling extension: times of an inference by layers and tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENGINES = {
 
 
 def named_blob(owners=OWNERS) -> bytes:
-    """The dense layer, with names for its tasks; the last layer has none."""
+    """Return the dense layer's blob with a layer map, in which the last layer has no tasks."""
     builder = dense_builder()
     layers = [Layer("x", 0, "Copy"), Layer("product", 0, "MatMul"), Layer("relu", 0, "Relu")]
     layers.append(Layer("nothing", 0))
@@ -69,18 +69,18 @@ def recorded(rig, graph, query) -> ze.ze_command_list_handle_t:
 
 @pytest.fixture
 def run_once(rig, graph, query, x) -> ze.Memory:
-    """The graph, run with the query; where it wrote to."""
+    """Run the graph with the query; return the memory of its output."""
     y = rig.arguments(graph, x)
     rig.execute(recorded(rig, graph, query))
     return y
 
 
 class TestData:
-    def test_the_device_tells_the_extensions_version(self, rig, table) -> None:
+    def test_the_device_reports_the_extensions_version(self, rig, table) -> None:
         found = table.pfnDeviceGetProfilingDataProperties(rig.device)
         assert found.extensionVersion == ze.ZE_MAKE_VERSION(1, 0)
 
-    def test_what_is_profiled_computes_the_same(self, rig, run_once, x) -> None:
+    def test_profiling_does_not_change_the_output(self, rig, run_once, x) -> None:
         assert is_expected(rig.values(run_once), x)
 
     @pytest.mark.usefixtures("run_once")
@@ -95,7 +95,7 @@ class TestData:
         assert {task.name for task in found} == {"x", "product", "relu"}
 
     @pytest.mark.usefixtures("run_once")
-    def test_layers_add_their_tasks_up(self, table, query) -> None:
+    def test_layers_have_the_sums_of_their_tasks(self, table, query) -> None:
         layers = table.pfnProfilingQueryGetData(query, LAYERS)
         tasks = table.pfnProfilingQueryGetData(query, TASKS)
         assert [layer.name for layer in layers][-2:] == ["relu", "nothing"]
@@ -120,14 +120,14 @@ class TestData:
         assert (last.start_time_ns, last.duration_ns, last.dma_ns) == (0, 0, 0)
 
     @pytest.mark.usefixtures("run_once")
-    def test_raw_data_are_a_record_per_task(self, table, query) -> None:
+    def test_raw_data_have_a_record_per_task(self, table, query) -> None:
         records = np.frombuffer(table.pfnProfilingQueryGetData(query, RAW), TASK_TIME)
         tasks = table.pfnProfilingQueryGetData(query, TASKS)
         begins = sorted(records["begin_ns"].tolist())
         assert begins == [task.start_time_ns for task in tasks]
 
     @pytest.mark.usefixtures("run_once")
-    def test_cycles_are_of_the_clock_of_what_executes(self, rig, table, query) -> None:
+    def test_cycles_are_of_the_clock_of_the_executing_unit(self, rig, table, query) -> None:
         platform = rig.device.platform
         for task in table.pfnProfilingQueryGetData(query, TASKS):
             is_dpu = task.exec_type is ENGINES[Engine.DPU]
@@ -136,7 +136,7 @@ class TestData:
             assert abs(cycles - task.duration_ns * clock / 1000) <= 2
 
     @pytest.mark.usefixtures("run_once")
-    def test_an_inference_takes_the_same_each_time_and_wherever_its_arguments_lie(
+    def test_times_do_not_depend_on_the_run_or_the_addresses_of_arguments(
         self, rig, table, graph, query, x
     ) -> None:
         before = table.pfnProfilingQueryGetData(query, TASKS)
@@ -147,7 +147,7 @@ class TestData:
 
 
 class TestRefusals:
-    def test_a_query_of_an_inference_that_failed_is_not_ready(self, rig, table, query) -> None:
+    def test_a_query_of_a_failed_inference_is_not_ready(self, rig, table, query) -> None:
         def fail() -> None:
             raise DeviceFault("no such thing")
 
@@ -169,17 +169,17 @@ class TestRefusals:
         assert not table.pfnProfilingLogGetString(query)
 
     @pytest.mark.usefixtures("run_once")
-    def test_an_unknown_type_is_refused(self, rig, table, query) -> None:
+    def test_an_unknown_type_is_rejected(self, rig, table, query) -> None:
         get = table.pfnProfilingQueryGetData
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ENUMERATION, lambda: get(query, 3))
 
-    def test_a_graph_that_does_not_say_whose_its_tasks_are_has_no_pool(self, rig, table) -> None:
+    def test_a_graph_without_a_layer_map_cannot_be_profiled(self, rig, table) -> None:
         graph = rig.graph(dense_blob())
         create = table.pfnProfilingPoolCreate
         error = rig.fails(r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, lambda: create(graph, 1))
         assert SECTION_NAME in str(error)
 
-    def test_a_damaged_layer_map_is_refused(self, rig, table) -> None:
+    def test_a_damaged_layer_map_is_rejected(self, rig, table) -> None:
         builder = dense_builder()
         builder.add(SECTION_NAME, b"LYR1", SectionFlag(0))
         graph = rig.graph(builder.build())
@@ -187,7 +187,7 @@ class TestRefusals:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: create(graph, 1))
 
     @pytest.mark.parametrize("lost", list(OWNERS))
-    def test_tasks_of_no_layer_are_refused(self, rig, table, x, lost) -> None:
+    def test_tasks_without_a_layer_are_rejected(self, rig, table, x, lost) -> None:
         graph = rig.graph(named_blob({**OWNERS, lost: []}))
         query = table.pfnProfilingQueryCreate(table.pfnProfilingPoolCreate(graph, 1), 0)
         rig.arguments(graph, x)
@@ -195,7 +195,7 @@ class TestRefusals:
         get = table.pfnProfilingQueryGetData
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: get(query, LAYERS))
 
-    def test_pools_have_places_for_one_query_each(self, rig, table, graph) -> None:
+    def test_each_index_of_a_pool_holds_one_query(self, rig, table, graph) -> None:
         create = table.pfnProfilingPoolCreate
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: create(graph, 0))
         pool = create(graph, 1)
@@ -209,7 +209,7 @@ class TestRefusals:
         end(pool)
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: end(pool))
 
-    def test_a_query_is_for_its_own_graph(self, rig, query, x) -> None:
+    def test_a_query_of_another_graph_is_rejected(self, rig, query, x) -> None:
         other = rig.graph(named_blob())
         rig.arguments(other, x)
         wrong = r.ZE_RESULT_ERROR_INVALID_ARGUMENT

@@ -1,4 +1,4 @@
-"""Queues that are more or less urgent than others, and what else may be asked of them."""
+"""Priorities, workload types and options of queues."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def create(rig, **asked: object) -> ze.ze_command_queue_handle_t:
 
 
 def runs_second_first(rig, table, asked: Sequence[Asked]) -> bool:
-    """Submit an inference to each of two queues while both have to wait.
+    """Submit an inference to each of two waiting queues; return whether the second ran first.
 
-    The first writes what the second reads: so the second's result tells which one ran first.
+    The first writes the second's input, so the second's output shows which one ran first.
     """
     first, second = (rig.graph(dense_blob()) for _ in range(2))
     x = np.random.default_rng(1).standard_normal((ROWS, DEPTH)).astype(np.float32)
@@ -70,14 +70,14 @@ def runs_second_first(rig, table, asked: Sequence[Asked]) -> bool:
         ((LOW, BACKGROUND), (HIGH, BACKGROUND), True),
     ],
 )
-def test_the_more_urgent_of_two_inferences_that_wait_runs_first(
+def test_the_more_urgent_of_two_waiting_inferences_runs_first(
     rig, table, first, second, overtakes
 ) -> None:
     assert runs_second_first(rig, table, [first, second]) is overtakes
 
 
-def test_submissions_of_a_queue_stay_in_their_order(rig, table) -> None:
-    """What is in the background was submitted first: what follows waits for it."""
+def test_submissions_of_a_queue_run_in_order(rig, table) -> None:
+    """The background submission comes first, and later submissions wait for it."""
     x = np.ones((ROWS, DEPTH), np.float32)
     first, second = (rig.graph(dense_blob()) for _ in range(2))
     between = rig.arguments(first, x)
@@ -95,7 +95,7 @@ def test_submissions_of_a_queue_stay_in_their_order(rig, table) -> None:
     assert np.allclose(rig.values(result), expected(read))
 
 
-def test_turbo_is_refused_with_the_reason(rig) -> None:
+def test_turbo_is_rejected_with_the_reason(rig) -> None:
     for asked in (
         ze.ze_command_queue_desc_npu_ext_t(turbo=True),
         ze.ze_command_queue_desc_npu_ext_2_t(TURBO),
@@ -107,7 +107,7 @@ def test_turbo_is_refused_with_the_reason(rig) -> None:
     assert create(rig, pNext=ze.ze_command_queue_desc_npu_ext_t()).alive
 
 
-def test_submissions_are_in_order_on_the_device_if_that_is_asked_for(rig) -> None:
+def test_device_sync_is_accepted_except_for_synchronous_queues(rig) -> None:
     in_order = ze.ze_command_queue_desc_npu_ext_2_t(DEVICE_SYNC)
     assert create(rig, pNext=in_order).alive
     synchronous = ze.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
@@ -115,14 +115,14 @@ def test_submissions_are_in_order_on_the_device_if_that_is_asked_for(rig) -> Non
     rig.fails(wrong, lambda: create(rig, pNext=in_order, mode=synchronous))
 
 
-def test_copies_are_not_urgent(rig, table) -> None:
+def test_copy_queues_have_no_priority_and_no_workload_type(rig, table) -> None:
     unsupported = r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     rig.fails(unsupported, lambda: create(rig, ordinal=COPIES, priority=HIGH))
     copies = create(rig, ordinal=COPIES)
     rig.fails(unsupported, lambda: table.pfnSetWorkloadType(copies, BACKGROUND))
 
 
-def test_unknown_choices_are_refused(rig, table) -> None:
+def test_unknown_priorities_options_and_types_are_rejected(rig, table) -> None:
     wrong = r.ZE_RESULT_ERROR_INVALID_ENUMERATION
     rig.fails(wrong, lambda: create(rig, priority=3))
     rig.fails(wrong, lambda: create(rig, pNext=ze.ze_command_queue_desc_npu_ext_2_t(4)))

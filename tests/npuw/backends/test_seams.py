@@ -123,5 +123,5 @@ def test_a_program_for_another_platform_is_refused_by_the_device() -> None:
 
 
 def test_an_unknown_platform_is_an_error_that_lists_the_known_ones() -> None:
-    with pytest.raises(DeviceError, match="known are 3720, 4000, 5010"):
+    with pytest.raises(DeviceError, match="choose 3720, 4000, 5010"):
         LevelZeroDevice(StaticCompiler(), "9999")

@@ -1,7 +1,7 @@
-"""The hardware contract: what a blob contains and what the hardware does with it.
+"""The hardware contract: the contents of a blob and their effect on the hardware.
 
-Pure data, record layouts and pure functions; numpy is the only dependency. The compiler writes by
-these tables and the loader, the simulated device and the tools read by them. Begin with ``tasks``.
+Pure data, record layouts and pure functions; numpy is the only dependency. The compiler writes
+blobs by these tables; the loader, the device and the tools read them. Begin with ``tasks``.
 
     elf        section types, flags, symbols, relocation numbers, ELF records
     notes      version notes
@@ -9,8 +9,8 @@ these tables and the loader, the simulated device and the tools read by them. Be
     tasks      DMA descriptors, DPU invariants and variants, SHAVE ranges and invocations, barriers
     shave      the SHAVE instruction set: encode, decode, assemble, disassemble
     platforms  the NPU generations, a TOML file each
-    cost       what tasks are expected to take
-    layer_map  which operation of the model each task belongs to, and when it ran
-    special    functions that numpy lacks
+    cost       expected durations of tasks
+    layer_map  the operation of the model that each task belongs to, and the time when it ran
+    special    the error function, which numpy lacks
     dtypes     element types and their codes
 """

@@ -16,7 +16,7 @@ from driver_layer.abi.float8 import FORMATS, Float8, f8_to_f32, f32_to_f8
 
 
 class DType(IntEnum):
-    """Element types of tensor descriptors, and of the operands of DPU and SHAVE."""
+    """Element types of tensor descriptors and of DPU and SHAVE operands."""
 
     UNSET = 0
     FP64 = 1
@@ -89,7 +89,7 @@ FLOAT8: dict[DType, Float8] = {ELEMENT_TYPES[name].code: kind for name, kind in 
 
 
 def widened(kind: DType, raw: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Give what stored elements are worth in f32; of types of 8 bits and more."""
+    """Return the values of stored elements in f32; the type has at least 8 bits."""
     if kind is DType.BFP16:
         return bf16_to_f32(raw)
     if kind in FLOAT8:
@@ -98,7 +98,7 @@ def widened(kind: DType, raw: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 
 def narrowed(kind: DType, values: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
-    """Round f32 to a type of floats, as it is stored: to the nearest, ties to even."""
+    """Round f32 to the stored form of a float type (nearest, ties to even)."""
     if kind is DType.BFP16:
         return f32_to_bf16(values)
     if kind in FLOAT8:
@@ -119,16 +119,16 @@ def f32_to_bf16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
 
 
 def unpack_4bit(packed: npt.NDArray[np.uint8], signed: bool) -> npt.NDArray[Any]:
-    """Give two elements, i8 or u8, for each byte of the last dimension, the lower half first."""
+    """Unpack each byte of the last dimension into two elements, i8 or u8, the lower half first."""
     pairs = np.stack([packed & 15, packed >> 4], -1)
     if signed:
-        # The upper of a nibble's bits is its sign.
+        # The highest bit of a nibble is its sign.
         pairs = (pairs ^ 8).astype(np.int8) - np.int8(8)
     return pairs.reshape(*packed.shape[:-1], packed.shape[-1] * 2)
 
 
 def pack_4bit(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Put two elements of the last dimension into a byte, the first into the lower half."""
+    """Pack two elements of the last dimension into a byte, the first into the lower half."""
     low: npt.NDArray[np.uint8] = values.astype(np.uint8) & np.uint8(15)
     if low.shape[-1] % 2:
         low = np.concatenate([low, np.zeros_like(low[..., :1])], -1)

@@ -1,7 +1,7 @@
 """The ELF dialect of NPU blobs: numbers and records.
 
-A blob is an ELF64 little-endian relocatable file without program headers. Everything here has the
-value of the public NPU ELF library.
+A blob is an ELF64 little-endian relocatable file without program headers. All constants equal those
+of the public NPU ELF library.
 
 Source: openvinotoolkit/npu_compiler_elf (UD2025.44), fact sheet elf_driver §1.1 to §1.5, §1.10.
 """
@@ -68,14 +68,14 @@ SHN_UNDEF = 0
 SHN_LORESERVE = 0xFF00
 
 VPU_RT_SYMTAB = 0xFF20
-"""``sh_link`` of relocations against the runtime's own symbol table, which is not in the blob."""
+"""``sh_link`` of relocations against the runtime's symbol table, which is not in the blob."""
 
 VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR = 0
-"""Index in the runtime's symbol table: where the workspace of CMX begins."""
+"""Index in the runtime's symbol table of the start address of the CMX workspace."""
 
 
 class SectionType(IntEnum):
-    """``sh_type``."""
+    """Section types: values of ``sh_type``."""
 
     SHT_NULL = 0
     SHT_PROGBITS = 1
@@ -113,11 +113,11 @@ REFUSED_SECTION_TYPES = frozenset(
         SectionType.SHT_DYNSYM,
     }
 )
-"""Types that a blob must not contain."""
+"""Section types that a blob must not contain."""
 
 
 class SectionFlag(IntFlag):
-    """``sh_flags``."""
+    """Section flags: bits of ``sh_flags``."""
 
     SHF_WRITE = 0x1
     SHF_ALLOC = 0x2
@@ -139,7 +139,7 @@ USER_FLAGS = (
 
 
 class SymbolType(IntEnum):
-    """The type half of ``st_info``."""
+    """Symbol types: the lower half of ``st_info``."""
 
     STT_NOTYPE = 0
     STT_OBJECT = 1
@@ -156,7 +156,7 @@ STB_GLOBAL = 1
 
 
 class Relocation(IntEnum):
-    """Relocation types; what each does is a table in ``driver_layer.loader.relocate``."""
+    """Relocation types; their effects are a table in ``driver_layer.loader.relocate``."""
 
     R_VPU_64 = 0
     R_VPU_64_OR = 1

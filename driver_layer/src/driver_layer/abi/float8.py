@@ -1,7 +1,7 @@
-"""Floats of 8 bits, as raw bytes: f8e4m3 (no infinities, at most 448) and f8e5m2 (at most 57344).
+"""8-bit floats as raw bytes: f8e4m3 (no infinities, at most 448) and f8e5m2 (at most 57344).
 
-f32 becomes f16 first, then f8: both times the nearest, ties to even, as OpenVINO converts. What is
-too large becomes a NaN of f8e4m3, which has no infinity, and an infinity of f8e5m2.
+f32 is rounded to f16 first, then to f8: both times to the nearest, ties to even, as OpenVINO does.
+A value out of range becomes a NaN in f8e4m3, which has no infinity, and an infinity in f8e5m2.
 
 Source: OCP 8-bit floating point specification; the conversion is compared with the real OpenVINO by
 ``tests/oracle/test_live_float8.py``.
@@ -21,14 +21,14 @@ _SIGN = 0x80
 
 @dataclass(frozen=True, slots=True)
 class Float8:
-    """One of the two formats.
+    """One of the two f8 formats.
 
     Attributes:
-        fraction: bits of the fraction.
-        bias: of the exponent.
-        largest: the code of the largest number.
-        overflow: that of what is larger.
-        nan: that of a NaN that is made.
+        fraction: number of fraction bits.
+        bias: exponent bias.
+        largest: code of the largest number.
+        overflow: code of values out of range.
+        nan: code of NaNs that a conversion writes.
     """
 
     fraction: int
@@ -44,7 +44,7 @@ class Float8:
 
     @property
     def magnitudes(self) -> npt.NDArray[np.float32]:
-        """What each code without a sign is worth, f32 [128]."""
+        """Values of the codes without a sign, f32 [128]."""
         codes = np.arange(_SIGN)
         exponent, fraction = codes >> self.fraction, codes & (1 << self.fraction) - 1
         leading = np.where(exponent > 0, 1 << self.fraction, 0)
@@ -85,10 +85,10 @@ def _narrowing(kind: Float8) -> Bytes:
     with np.errstate(invalid="ignore"):  # some NaNs of f16 are not quiet
         halves = np.arange(1 << 15, dtype=np.uint16).view(np.float16).astype(np.float32)
     known = kind.magnitudes[: kind.largest + 1]
-    # Beyond the largest one more step, so that it is rounded to as all others are.
+    # One more step beyond the largest number, so that rounding to the largest works as elsewhere.
     steps = np.append(known, 2 * known[-1] - known[-2])
     middles = (steps[:-1] + steps[1:]) / 2
-    below = np.searchsorted(middles, halves)  # of a tie the lower code
+    below = np.searchsorted(middles, halves)  # for a tie, the lower code
     codes = np.where(np.isin(halves, middles) & (below % 2 == 1), below + 1, below)
     codes = np.where(codes > kind.largest, kind.overflow, codes)
     codes = np.where(np.isnan(halves), kind.nan, codes).astype(np.uint8)

@@ -1,10 +1,10 @@
-"""The operation of the model that each task belongs to, and the record of when a task ran.
+"""The layer map, from tasks to operations of the model, and the record of a task's time.
 
 The layer map is a section that only tools read. It holds a head, the operations, and for each queue
-one operation number per task, in the queue's order. The real blob's profiling metadata does the
-same in FlatBuffers, with far more in it.
+one operation number per task, in the queue's order. In a real blob, the profiling metadata serves
+this purpose, in FlatBuffers and with far more content.
 
-Source: this project's own; see fact sheet elf_driver §1.8 for the original's.
+Source: this project's own; see fact sheet elf_driver §1.8 for that of real blobs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ TASK_TIME = record(
     ("end_ns", 16, "<u8"),
     ("alone_ns", 24, "<u8"),
 )
-"""A task: its queue (an index into ``layer_map.QUEUE_KINDS``, and the port or tile), its place in
-it, when it ran since the inference began, and how long it takes that has the device for itself.
+"""A task: its queue (an index into ``layer_map.QUEUE_KINDS``, and the port or tile), its index in
+the queue, its begin and end since the start of the inference, and its duration without contention.
 
-The real device writes records of different lengths for DMA, DPU and SHAVE, with counters that
-nobody simulates here."""
+The real device writes records of different lengths for DMA, DPU and SHAVE, with counters that are
+not simulated here."""
 
 _HEAD = record(
     16,
@@ -43,17 +43,17 @@ _HEAD = record(
     ("name_bytes", 12, "<u4"),
 )
 _LAYER = record(16, ("end", 0, "<u4"), ("kind_bytes", 4, "<u4"), ("cmx_bytes", 8, "<u8"))
-"""An operation: where its texts end (they begin where those of the one before end), how much of
-them is its kind, behind its name, and its CMX."""
+"""An operation: the end of its text (name, then kind; it begins at the end of the previous
+operation's text), the length of the kind, and the CMX bytes."""
 _QUEUE = record(8, ("kind", 0, "u1"), ("number", 1, "u1"), ("tasks", 4, "<u4"))
 
 _MAGIC = b"LYR1"
 
 QUEUE_KINDS = ("dma_ddr", "dma_cmx", "dpu", "shave")
-"""Kinds of queues: transfers by port that read DDR or CMX, DPU and SHAVE by tile."""
+"""Kinds of queues: DMA that reads DDR and DMA that reads CMX, per port; DPU and SHAVE, per tile."""
 
 QueueKey = tuple[str, int]
-"""A kind and a port or tile."""
+"""The kind of a queue, and its port or tile."""
 
 
 class LayerMapError(ValueError):
@@ -65,16 +65,16 @@ class Layer:
     """An operation of the model."""
 
     name: str
-    """Its friendly name."""
+    """Friendly name."""
     cmx_bytes: int
-    """The most CMX that its tasks hold at once on one tile."""
+    """Peak CMX use of its tasks on one tile."""
     kind: str = ""
-    """What it computes, e.g. "MatMul"; empty if nothing says so."""
+    """Type of the operation, e.g. "MatMul"; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerMap:
-    """The operations of a blob, and for each queue whose work each of its tasks is."""
+    """The operations of a blob, and for each queue the operation number of each task."""
 
     layers: tuple[Layer, ...]
     tasks: Mapping[QueueKey, npt.NDArray[np.uint32]]
@@ -83,7 +83,7 @@ class LayerMap:
 def encode_layer_map(
     layers: Sequence[Layer], tasks: Mapping[QueueKey, Sequence[int] | npt.NDArray[np.uint32]]
 ) -> bytes:
-    """Write the section."""
+    """Encode the section."""
     names = [layer.name.encode() for layer in layers]
     kinds = [layer.kind.encode() for layer in layers]
     head = np.zeros(1, _HEAD)
@@ -101,24 +101,24 @@ def encode_layer_map(
 
 
 def decode_layer_map(data: bytes | memoryview) -> LayerMap:
-    """Read the section.
+    """Decode the section.
 
     Raises:
-        LayerMapError: it is malformed.
+        LayerMapError: the section is malformed.
     """
     reader = _Reader(memoryview(data).cast("B"))
     (head,) = reader.take(_HEAD, 1)
     if head["magic"] != _MAGIC:
-        raise LayerMapError("it does not begin with its magic")
+        raise LayerMapError("the section does not begin with its magic number")
     table = reader.take(_LAYER, int(head["layers"]))
     queues = reader.take(_QUEUE, int(head["queues"]))
     tasks: dict[QueueKey, npt.NDArray[np.uint32]] = {}
     for row in queues:
         if row["kind"] >= len(QUEUE_KINDS):
-            raise LayerMapError(f"a queue of kind {row['kind']}")
+            raise LayerMapError(f"unknown kind of queue: {row['kind']}")
         numbers = reader.take(np.dtype("<u4"), int(row["tasks"]))
         if len(numbers) and numbers.max() >= len(table):
-            raise LayerMapError(f"a task of operation {numbers.max()} of {len(table)}")
+            raise LayerMapError(f"a task has operation number {numbers.max()} of {len(table)}")
         tasks[QUEUE_KINDS[row["kind"]], int(row["number"])] = numbers
     names = reader.take(np.dtype("u1"), int(head["name_bytes"])).tobytes()
     return LayerMap(tuple(_layers(table, names)), tasks)
@@ -127,11 +127,11 @@ def decode_layer_map(data: bytes | memoryview) -> LayerMap:
 def _layers(table: npt.NDArray[np.void], names: bytes) -> list[Layer]:
     ends = table["end"].astype(np.int64)
     if (np.diff(ends, prepend=0) < 0).any() or (len(ends) and ends[-1] != len(names)):
-        raise LayerMapError("the names do not end where they should")
+        raise LayerMapError("the ends of the texts do not match their total length")
     begins = np.concatenate([[0], ends])[:-1]
     middles = ends - table["kind_bytes"]
     if (middles < begins).any():
-        raise LayerMapError("a kind is longer than all that is said of its operation")
+        raise LayerMapError("the kind of an operation is longer than its complete text")
     places = zip(begins.tolist(), middles.tolist(), ends.tolist(), table, strict=True)
     return [
         Layer(
@@ -150,9 +150,9 @@ class _Reader:
         self._data = data
 
     def take(self, kind: np.dtype[Any], count: int) -> npt.NDArray[Any]:
-        """Give the next ``count`` elements."""
+        """Return the next ``count`` elements."""
         size = count * kind.itemsize
         if size > len(self._data):
-            raise LayerMapError(f"it ends before {count} records of {kind.itemsize} bytes")
+            raise LayerMapError(f"the section ends before {count} records of {kind.itemsize} bytes")
         taken, self._data = self._data[:size], self._data[size:]
         return np.frombuffer(taken, kind)

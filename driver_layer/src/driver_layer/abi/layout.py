@@ -12,17 +12,17 @@ Record = np.dtype[Any]
 """A little-endian structured type; ``Record.itemsize`` is the size in the file."""
 
 RecordArray = npt.NDArray[Any]
-"""An array of records; fields are reached by name."""
+"""An array of records; fields are accessed by name."""
 
 
 def record(size: int, *fields: tuple[str, int, Any]) -> Record:
     """Declare a record of ``size`` bytes from fields ``(name, offset, type)``.
 
-    A type is anything numpy takes, e.g. ``"<u4"``, ``("<u8", (9,))`` or another record. Bytes that
-    no field covers are reserved and zero.
+    A type is anything numpy accepts, e.g. ``"<u4"``, ``("<u8", (9,))`` or another record. Bytes
+    that no field covers are reserved and zero.
 
     Raises:
-        ValueError: fields overlap or end after ``size``; a declaration error of ours.
+        ValueError: fields overlap or end after ``size``; an error in the declaration.
     """
     end = 0
     for name, offset, kind in fields:
@@ -43,16 +43,16 @@ def record(size: int, *fields: tuple[str, int, Any]) -> Record:
 
 @cache
 def field_offset(kind: Record, field: str) -> int:
-    """Give the byte offset of a field, for relocations that patch it."""
+    """Return the byte offset of a field, for relocations that patch the field."""
     offsets = {str(name): int(entry[1]) for name, entry in (kind.fields or {}).items()}
     return offsets[field]
 
 
 def text_field(value: str, size: int) -> bytes:
-    """Encode a fixed-size, zero-terminated text field, cut at a character border if too long."""
+    """Encode a fixed-size, zero-terminated text field; a long text is cut between characters."""
     return value.encode()[: size - 1].decode(errors="ignore").encode()
 
 
 def read_text(value: bytes) -> str:
-    """Decode a fixed-size text field up to its terminator; bytes that are no UTF-8 are replaced."""
+    """Decode a fixed-size text field up to its terminator; invalid UTF-8 is replaced."""
     return bytes(value).split(b"\0", 1)[0].decode(errors="replace")

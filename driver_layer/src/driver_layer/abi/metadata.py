@@ -1,7 +1,6 @@
 """Serialised containers of a blob: network metadata, platform information, performance tables.
 
-A container is a chain of 32-byte descriptors, each pointing at an array of elements.
-
+A container is a chain of 32-byte descriptors, each of which points to an array of elements.
 Source: fact sheet elf_driver §1.6.
 """
 
@@ -27,7 +26,7 @@ CHAIN = record(
     ("count", 16, "<u8"),
     ("elem_size", 24, "<u8"),
 )
-"""A link of a container: where an array of elements lies, and where the next link is (0 ends)."""
+"""A link of a container: location of an array of elements, and of the next link (0: last)."""
 
 IDENTIFICATION = record(512, ("arch_name", 0, "S256"), ("blob_name", 256, "S256"))
 
@@ -68,7 +67,7 @@ OV_NODE = record(
     ("shape_size", 8772, "<u4"),
     ("tensor_names_count", 8776, "<u4"),
 )
-"""A parameter or result of the OpenVINO model; state arguments have none."""
+"""A parameter or result of the OpenVINO model; arguments for states have no such record."""
 
 PLATFORM_INFO = record(8, ("arch_kind", 0, "<u8"))
 
@@ -109,7 +108,7 @@ NETWORK_METADATA: tuple[tuple[str, Record], ...] = (
 
 
 class ArchKind(IntEnum):
-    """Which generation a blob is for; the codes after 40XX follow it in order."""
+    """Generation that a blob is for; the codes after 40XX continue in order."""
 
     UNKNOWN = 0
     VPUX30XX = 1
@@ -124,10 +123,10 @@ ORDER_BY_RANK = {1: 0x1, 2: 0x12, 3: 0x123, 4: 0x1234, 5: 0x12345, 6: 0x123456, 
 
 
 class ContainerError(ValueError):
-    """A serialised container does not hold what it says.
+    """The content of a serialised container contradicts its descriptors.
 
     Args:
-        message: what is wrong.
+        message: the problem.
         offset: byte offset in the container.
     """
 
@@ -144,7 +143,7 @@ class ContainerArray(NamedTuple):
 
 
 def encode_container(arrays: Sequence[RecordArray]) -> bytes:
-    """Serialise arrays of records as a chain; everything is 8-aligned."""
+    """Serialise arrays of records as a chain; links and arrays are aligned to 8 bytes."""
     links = np.zeros(len(arrays), CHAIN)
     body = bytearray()
     offset = 0
@@ -160,14 +159,14 @@ def encode_container(arrays: Sequence[RecordArray]) -> bytes:
 
 
 def decode_container(data: bytes | memoryview, kinds: Sequence[Record]) -> list[ContainerArray]:
-    """Read a chain of arrays in place; every link, and every array, lies within the data.
+    """Read a chain of arrays in place; all links and arrays are checked to be within the data.
 
-    Elements have exactly the size of ours, as for the public loader. A chain may go on after the
-    arrays that are read: later versions append theirs.
+    Elements must have exactly the size of the record in ``kinds``, as in the public loader. The
+    chain may continue after the arrays that are read: later versions append arrays.
 
     Raises:
-        ContainerError: the chain is shorter than ``kinds``, turns back, or leaves the data; or
-            elements have another size.
+        ContainerError: the chain is shorter than ``kinds``, points backwards, or leaves the data;
+            or elements have another size.
     """
     arrays: list[ContainerArray] = []
     offset = 0
@@ -187,16 +186,18 @@ def _read_link(data: bytes | memoryview, offset: int, kind: Record) -> tuple[Con
     start, count, size = int(link["data_offset"]), int(link["count"]), int(link["elem_size"])
     following = int(link["next"])
     if following and (following <= offset or following % 8):
-        raise ContainerError(f"the link at {offset} leads to {following}", offset)
+        raise ContainerError(
+            f"the link at {offset} points back or unaligned, to {following}", offset
+        )
     if following + CHAIN.itemsize > len(data):
-        raise ContainerError(f"the link at {offset} leads to {following}, past the end", offset)
+        raise ContainerError(f"the link at {offset} points to {following}, past the end", offset)
     if count and size != kind.itemsize:
         raise ContainerError(
-            f"the link at {offset} has elements of {size} bytes, they have {kind.itemsize}", offset
+            f"the link at {offset} has elements of {size} bytes instead of {kind.itemsize}", offset
         )
     if start + count * size > len(data):
         raise ContainerError(
-            f"the link at {offset} says {count} elements of {size} bytes at {start}, "
+            f"the link at {offset} declares {count} elements of {size} bytes at {start}, "
             f"past the end at {len(data)}",
             offset,
         )

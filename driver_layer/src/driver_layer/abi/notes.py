@@ -1,7 +1,6 @@
-"""Notes: which loader and which mapped-inference layout a blob was written for, and its digest.
+"""Notes: the versions of loader and mapped inference that a blob was written for, and its digest.
 
-The versions of each generation are facts of its platform (``driver_layer.abi.platforms``).
-
+The versions of each generation are stated in its platform (``driver_layer.abi.platforms``).
 Source: fact sheet elf_driver §1.7.
 """
 
@@ -22,24 +21,24 @@ NOTE = record(
     ("name", 12, "S4"),
     ("desc", 16, ("<u4", (4,))),
 )
-"""One note; of a version ``desc`` is mode word, major, minor, patch."""
+"""One note; the ``desc`` of a version is mode word, major, minor, patch."""
 
 NT_LOADER_ABI_VERSION = 1
 NT_MAPPED_INFERENCE_VERSION = 0xA000
 NT_CONTENT_DIGEST = 0xD165
-"""Ours; public loaders pass over notes of types that they do not look for."""
+"""This project's own type; public loaders skip notes of unknown types."""
 CONTENT_DIGEST = "note.ContentDigest"
-"""The name of its section."""
+"""Name of the section with the digest note."""
 NOTE_OWNER = b"NPU"
 
 DIGEST_BYTES = 16
-"""All that a note has room for: the first bytes of the SHA-256 of all of the file, for which the
-digest itself counts as zeros."""
+"""Length of a digest: the first bytes, as many as a note holds, of the SHA-256 of the complete
+file, with zeros in place of the digest."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Version:
-    """A version: a new major breaks, a new minor adds, a new patch changes no format."""
+    """A version: a new major breaks the format, a new minor extends it, a patch leaves it."""
 
     major: int
     minor: int
@@ -47,12 +46,12 @@ class Version:
 
     @staticmethod
     def parse(text: str) -> Version | None:
-        """Read a version as ``str`` writes it; None if the text is no version."""
+        """Parse a version in the form of ``str``; None if the text is not a version."""
         found = re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})", text)
         return None if found is None else Version(*map(int, found.groups()))
 
     def accepts(self, blob: Version) -> bool:
-        """Tell whether a loader of this version may load a blob of that one."""
+        """Return whether a loader of this version may load a blob of the given version."""
         return blob.major == self.major != 0 and blob.minor <= self.minor
 
     def __str__(self) -> str:
@@ -60,14 +59,14 @@ class Version:
 
 
 def encode_note(kind: int, version: Version) -> bytes:
-    """Write one version note section's content, 32 bytes."""
+    """Encode the content of a version note's section, 32 bytes."""
     return _encode(
         kind, np.array([0, version.major, version.minor, version.patch], "<u4").tobytes()
     )
 
 
 def encode_digest(digest: bytes) -> bytes:
-    """Write the content of the note section that has the file's digest, 32 bytes."""
+    """Encode the content of the digest note's section, 32 bytes."""
     return _encode(NT_CONTENT_DIGEST, digest[:DIGEST_BYTES])
 
 

@@ -1,14 +1,13 @@
-"""The simulated SHAVE's instruction set.
+"""The instruction set of the simulated SHAVE.
 
-How it works. A kernel runs over a grid of up to three outer dimensions. At each point of the grid a
-vector register holds one row: ``cols`` f32 values, or a single one that stands for the whole row.
-Rows come and go through *windows*: regions of CMX given by address, element type, row length and
-byte strides, so that a program is independent of addresses, shapes and types. A load widens to f32,
-a store rounds to the window's type. There are no branches: every program ends, after as many
-instructions as it has.
+A kernel runs over a grid of up to three outer dimensions. At each grid point, a vector register
+holds one row: ``cols`` f32 values, or a single value that stands for the complete row. Rows are
+loaded and stored through *windows*: regions of CMX given by address, element type, row length and
+byte strides, so a program is independent of addresses, shapes and types. A load widens to f32, a
+store rounds to the window's type. The set has no branches, so every program terminates.
 
 The set is this project's own; the real one is not public. A program is data of a blob, and is
-verified before it may run (``driver_layer.loader.kernels``).
+verified before it runs (``driver_layer.loader.kernels``).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ INSTRUCTION = record(
     ("window", 5, "u1"),
     ("imm", 8, "<u4"),
 )
-"""One instruction; fields that its form does not use are zero."""
+"""One instruction; fields that its form leaves unused are zero."""
 
 KERNEL_ARGS = record(16, ("window_count", 0, "<u4"), ("grid", 4, ("<u4", (GRID_DIMS,))))
 """Head of a kernel's argument block; the windows follow."""
@@ -56,14 +55,14 @@ the row in that dimension."""
 
 
 class Access(IntFlag):
-    """What a program may do with a window."""
+    """Permitted accesses of a program to a window."""
 
     READ = 1
     WRITE = 2
 
 
 class Form(IntEnum):
-    """Which fields an instruction uses, in the order of its text."""
+    """Fields that an instruction uses, in the order of its text."""
 
     NONE = 0
     DST_WINDOW = 1
@@ -77,9 +76,9 @@ class Form(IntEnum):
 
 
 class Op(IntEnum):
-    """Opcodes; the comment says what one computes for each row."""
+    """Opcodes; comments state the result for each row."""
 
-    END = 0  # the program is over
+    END = 0  # end of the program
     LD = 1  # dst = the window's row
     ST = 2  # the window's row = a
     IMM = 3  # dst = the immediate
@@ -146,7 +145,7 @@ REDUCTIONS = frozenset({Op.RSUM, Op.RMAX, Op.RMIN})
 """Opcodes whose result is a single value per row."""
 
 ACROSS_COLUMNS = REDUCTIONS | {Op.IOTA, Op.ROT}
-"""Opcodes of which a column depends on others, or on where it is: their rows must be whole."""
+"""Opcodes whose columns depend on other columns or on their index: rows must not be split."""
 
 SOURCES: dict[Form, tuple[str, ...]] = {
     Form.NONE: (),
@@ -179,12 +178,12 @@ class Instruction:
 
     @property
     def form(self) -> Form:
-        """Which fields are used."""
+        """Fields that the instruction uses."""
         return FORMS[self.op]
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The registers that it reads."""
+        """The registers that the instruction reads."""
         return tuple(getattr(self, field) for field in SOURCES[self.form])
 
     @property
@@ -194,16 +193,16 @@ class Instruction:
 
 
 def float_bits(value: float) -> int:
-    """Give the 32 bits of an f32 immediate."""
+    """Return the 32 bits of an f32 immediate."""
     return int(np.array(value, "<f4").view("<u4"))
 
 
 class ProgramError(ValueError):
-    """Bytes that are no program; the message names the instruction."""
+    """Bytes or text that are not a program; the message names the instruction."""
 
 
 def encode(program: list[Instruction]) -> bytes:
-    """Write a program as bytes, 16 for each instruction."""
+    """Encode a program, 16 bytes for each instruction."""
     code = np.zeros(len(program), INSTRUCTION)
     for index, i in enumerate(program):
         code[index] = (i.op, i.dst, i.a, i.b, i.c, i.window, i.imm)
@@ -211,13 +210,13 @@ def encode(program: list[Instruction]) -> bytes:
 
 
 def decode(code: bytes) -> list[Instruction]:
-    """Read a program.
+    """Decode a program.
 
     Raises:
-        ProgramError: the length is no multiple of 16, or an opcode is unknown.
+        ProgramError: the length is not a multiple of 16, or an opcode is unknown.
     """
     if len(code) % INSTRUCTION.itemsize:
-        raise ProgramError(f"a program of {len(code)} bytes is no whole number of instructions")
+        raise ProgramError(f"a program of {len(code)} bytes is not a multiple of 16 bytes")
     program: list[Instruction] = []
     for index, (opcode, *fields) in enumerate(np.frombuffer(code, INSTRUCTION).tolist()):
         if opcode not in _OPCODES:

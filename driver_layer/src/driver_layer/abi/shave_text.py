@@ -34,7 +34,7 @@ _OPCODES = {op.name.lower(): op for op in Op}
 
 
 def disassemble(program: list[Instruction]) -> str:
-    """Write a program as text; ``assemble`` gives the same program back."""
+    """Write a program as text, from which ``assemble`` returns the same program."""
     return "\n".join(_line(instruction) for instruction in program) + "\n"
 
 
@@ -42,7 +42,7 @@ def assemble(text: str) -> list[Instruction]:
     """Read a program from text.
 
     Raises:
-        ProgramError: names the line and what is wrong with it.
+        ProgramError: a line is not an instruction; the message names the line.
     """
     program: list[Instruction] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -68,7 +68,7 @@ def _line(i: Instruction) -> str:
 
 
 def _float_text(value: float) -> str:
-    """The shortest decimal that gives the same f32."""
+    """Return the shortest decimal that rounds to the same f32."""
     if not math.isfinite(value):
         return str(value)
     with np.errstate(over="ignore"):  # fewer digits may round the largest values up to infinity
@@ -102,4 +102,4 @@ def _operand(kind: str, word: str, line: int) -> int:
             raise ValueError
         return int(word[1:])
     except ValueError:
-        raise ProgramError(f"line {line}: {word!r} is no {kind} operand") from None
+        raise ProgramError(f"line {line}: {word!r} is not a {kind} operand") from None

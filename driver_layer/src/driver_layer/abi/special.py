@@ -1,4 +1,4 @@
-"""The error function, which numpy lacks: part of what SHAVE's ERF means."""
+"""The error function, which numpy lacks; SHAVE's ERF is defined by it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy.typing as npt
 from numpy.polynomial import Chebyshev
 
 _FLAT = 4.0
-"""From here on, erf is 1 in f32."""
+"""Argument from which on erf is 1 in f32."""
 
 _DEGREE = 24
-"""Enough for an error below 1e-9: the function is entire."""
+"""Degree that is sufficient for an error below 1e-9, as the function is entire."""
 
 
 def _ratio(squares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """erf(x) / x as a function of x²: even and smooth, so that small x keep their precision."""
+    """Return erf(x) / x as a function of x²: smooth, so that small x keep their precision."""
     roots = np.sqrt(squares)
     return np.array([math.erf(root) / root if root else 2 / math.sqrt(math.pi) for root in roots])
 
@@ -25,6 +25,6 @@ _RATIO = Chebyshev.interpolate(_ratio, _DEGREE, [0, _FLAT**2])
 
 
 def erf(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The error function, rounded to f32."""
+    """Return the error function, rounded to f32."""
     inside = np.clip(x.astype(np.float64), -_FLAT, _FLAT)
     return (inside * _RATIO(inside * inside)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""What the management core reads: the mapped inference and the task lists it leads to.
+"""The mapped inference and its task lists, which the management core reads.
 
 List layout and record sizes are those of NPU4000. The register images of the DPU and the argument
-block of SHAVE kernels are this project's own: the real ones are not public.
+blocks of SHAVE kernels are this project's own: the real ones are not public.
 
 Source: fact sheet elf_driver §3.1 to §3.4.
 """
@@ -16,10 +16,10 @@ from driver_layer.abi.metadata import PERFORMANCE_METRICS, RESOURCE_REQUIREMENTS
 MAX_TILES = 6
 MAX_PHYSICAL_BARRIERS = 96
 MAX_BARRIER_SLOTS = 64
-"""Producers, consumers, and their sum, of one barrier."""
+"""Limit of the producers of a barrier, of its consumers, and of their sum."""
 
 TASK_REFERENCE = record(40, ("address", 24, "<u8"), ("count", 32, "<u8"))
-"""A list of tasks: where it lies and how many it holds."""
+"""A list of tasks: its address and length."""
 
 _LISTS = (TASK_REFERENCE, (MAX_TILES,))
 
@@ -51,7 +51,7 @@ HOST_PARSED_INFERENCE = record(
     ("performance_metrics", 24, PERFORMANCE_METRICS),
     ("mapped_inference", 344, TASK_REFERENCE),
 )
-"""What an inference-execute command points at; written by the loader, not by the compiler."""
+"""Target of an inference-execute command; written by the loader, not by the compiler."""
 
 BARRIER_CONFIG = record(
     12,
@@ -69,11 +69,11 @@ SCHEDULING = record(
     ("start_after", 32, "<u4"),
     ("clean_after", 36, "<u4"),
 )
-"""When a DPU or SHAVE task may run, and what its end sets off.
+"""The barriers that a DPU or SHAVE task waits for and signals.
 
 The masks name physical barriers 0 to 63 and 64 to 95. The management core issues a task once all
-virtual barriers below ``start_after`` are programmed; its storage is free once those below
-``clean_after`` are consumed."""
+virtual barriers below ``start_after`` are programmed; the task's storage is free once the barriers
+below ``clean_after`` are consumed."""
 
 DMA_DESCRIPTOR = record(
     192,
@@ -116,10 +116,10 @@ DMA_DESCRIPTOR = record(
 """A transfer of up to six dimensions on either side; strides and widths are in bytes.
 
 ``width`` is the contiguous innermost run and ``dimN`` the size of dimension N minus one. Both
-sides move the same number of bytes. Producer masks name the barriers that its end feeds, consumer
-masks those it waits for. In a gather, ``src_list`` is the CMX address of i64 row numbers,
-``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``. Of our own making
-is ``src_dim2``: how many rows the table has, or 0 if it ends with its memory."""
+sides move the same number of bytes. Producer masks name the barriers that the end of the transfer
+signals, consumer masks those that it waits for. In a gather, ``src_list`` is the CMX address of i64
+row numbers, ``src_dim1`` their count minus one and ``src_stride1`` the row pitch from ``src``.
+``src_dim2``, this project's own, is the number of the table's rows, or 0 for all of its memory."""
 
 DMA_TASK = record(
     224,
@@ -129,11 +129,11 @@ DMA_TASK = record(
 )
 
 DMA_MAX_BYTES = 16 << 20
-"""The most that one descriptor moves."""
+"""Limit of the bytes that one descriptor moves."""
 
 
 class DmaCfg(IntFlag):
-    """Fields of a descriptor's ``cfg`` word that the simulated engine knows."""
+    """Fields of a descriptor's ``cfg`` word that the simulated engine supports."""
 
     NUM_DIM = 0x7
     """Dimensions minus one, 0 to 5."""
@@ -146,15 +146,15 @@ class DmaCfg(IntFlag):
 
 
 DMA_BURSTS = 15 << 12 | 15 << 16 | 255 << 20
-"""Source and destination burst 15, quality of service 255: what the real compiler writes."""
+"""Source and destination burst 15, quality of service 255, as the real compiler writes."""
 
 
 DPU_MAX_DIM = 8192
-"""The most elements along any dimension of a workload (fact sheet elf_driver §4.2)."""
+"""Limit of the elements along any dimension of a workload (fact sheet elf_driver §4.2)."""
 
 
 class DpuWorkload(IntEnum):
-    """What an invariant computes."""
+    """The computation of an invariant."""
 
     MATMUL = 1
 
@@ -163,7 +163,7 @@ class DpuFlag(IntFlag):
     """Modifiers of a workload."""
 
     ACCUMULATE = 1
-    """Add to what the output holds; the output is f32."""
+    """Add to the previous values of the output, which is f32."""
 
 
 DPU_REGISTERS = record(
@@ -200,13 +200,13 @@ DPU_REGISTERS = record(
 Addresses are in the CMX of the invariant's tile. Strides are in bytes, for (b, m, k) of act,
 (b, n, k) of weight and (b, m, n) of out; a stride of 0 repeats the operand.
 
-Integer weights i8, u8, i4 and u4 stand for ``(stored - zero[n, k / group]) * scale[n, k / group]``.
-``scale_type`` and ``zero_type`` are UNSET where there is no such table; their strides are for
-(n, group). Weights that are floats of 8 bits may have scales, but no zero points. 4-bit weights are
-packed along k, two in a byte, the first in the lower half; their k stride is that of a byte.
-Activations i8 and u8 are multiplied with integer weights in integers, with one group: what is
-multiplied is ``act - act_zero``, and ``act_zero`` is 0 for floats. Row m is worth ``act_scale[m]``,
-an f32, if ``act_scale_address`` is not 0."""
+Integer weights i8, u8, i4 and u4 mean ``(stored - zero[n, k / group]) * scale[n, k / group]``.
+``scale_type`` and ``zero_type`` are UNSET if the table is absent; the tables' strides are for
+(n, group). 8-bit float weights may have scales, but no zero points. 4-bit weights are packed along
+k, two in a byte, the first in the lower half; their k stride is that of a byte. Activations i8 and
+u8 are multiplied with integer weights of one group in integer arithmetic, as ``act - act_zero``;
+``act_zero`` is 0 for floats. If ``act_scale_address`` is not 0, row m of the activations has the
+scale ``act_scale[m]``, an f32."""
 
 DPU_INVARIANT = record(
     352,
@@ -215,7 +215,7 @@ DPU_INVARIANT = record(
     ("variant_count", 328, "<u4"),
     ("cluster", 332, "u1"),
 )
-"""What the variants of one workload share; it is done when they all are."""
+"""The part of a workload that its variants share; it ends when all of its variants have ended."""
 
 DPU_VARIANT = record(
     224,
@@ -227,7 +227,7 @@ DPU_VARIANT = record(
     ("invariant_index", 20, "<u4"),
     ("cluster", 24, "u1"),
 )
-"""The part of an invariant's output that one pass of the DPU computes, ends exclusive."""
+"""The region of an invariant's output that one variant computes; the ends are exclusive."""
 
 KERNEL_RANGE = record(
     40,
@@ -261,4 +261,4 @@ TASK_STORAGE = {
     "dma_ddr": 80,
     "dma_cmx": 80,
 }
-"""Descriptors of a kind that a tile's CMX metadata region holds at a time on 40XX."""
+"""Descriptors of each kind that a tile's CMX metadata region can hold on 40XX."""

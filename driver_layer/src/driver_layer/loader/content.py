@@ -1,7 +1,7 @@
-"""Verify a blob's content against the digest in it, if its compiler put one there.
+"""Verification of a blob's content against the digest in the blob, if it has one.
 
-The note of the digest is npuc's own. Blobs of other compilers have none, and nothing tells whether
-their content is whole. Loading does not verify it: whoever keeps blobs verifies them.
+The digest note is npuc's own. Blobs of other compilers have none, so damage of their content cannot
+be detected. Loading does not verify the digest: code that stores blobs verifies them.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from driver_layer.support.files import content_digest
 
 
 def check_content(data: Buffer) -> int | None:
-    """Verify a blob's content; return where its last section ends, None if it has no digest.
+    """Verify a blob's content; return the end of its last section, None if it has no digest.
 
     Raises:
-        BlobError: the blob is malformed, or its content is not what was written.
+        BlobError: the blob is malformed, or its content does not match the digest.
     """
     view = memoryview(data).toreadonly().cast("B")
     blob = read_blob(view)
@@ -29,15 +29,15 @@ def check_content(data: Buffer) -> int | None:
     behind = begin + DIGEST_BYTES
     end = max(section.offset + len(section.data) for section in blob.sections)
     if behind > end:
-        raise BlobError("its digest lies outside the file: it is damaged")
+        raise BlobError("the digest is located outside the file: the blob is damaged")
     found = content_digest((view[:begin], bytes(DIGEST_BYTES), view[behind:end]))
     if found[:DIGEST_BYTES] != bytes(view[begin:behind]):
-        raise BlobError("its content is not what was written: it is damaged")
+        raise BlobError("the content does not match the digest: the blob is damaged")
     return end
 
 
 def _digest_note(blob: Blob) -> Section | None:
-    """Find the note by its section's name, or by its type: either may be damaged."""
+    """Find the note by its section's name or by its type, as either may be damaged."""
     return next((each for each in blob.sections if _is_digest(each)), None)
 
 

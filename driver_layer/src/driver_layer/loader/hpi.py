@@ -1,7 +1,7 @@
-"""Host-parsed inference: a blob as one user of it sees it, ready to be run again and again.
+"""Host-parsed inference: a blob that is loaded for one user and can run repeatedly.
 
-Construction checks, ``load`` places and relocates, ``apply_input_output`` ties it to the caller's
-buffers, ``clone`` gives a second user without loading the weights again.
+The constructor checks the blob, ``load`` places and relocates it, ``apply_input_output`` binds the
+caller's buffers, ``clone`` loads it for a second user without loading the weights again.
 
 Source: fact sheet elf_driver §2.2 to §2.5.
 """
@@ -39,23 +39,23 @@ _OVERRIDDEN = {
     SectionType.VPU_SHT_CMX_WORKSPACE: CMX_WORKSPACE_ADDRESS,
 }
 """Addresses that replace those of the blob's symbols of these sections, on platforms whose runtime
-has no symbol table of its own."""
+has no symbol table."""
 
 _DIRECT_ACCESS = 1
 
 _MOST_KNOWN = 64
-"""Of so many sets of buffers an inference remembers what patched memory was like."""
+"""Number of sets of buffers for which an inference keeps the generations of patched memory."""
 
 
 @dataclass(slots=True)
 class _UserRelocations:
-    """Relocations that wait for one side's buffers."""
+    """Relocations for the buffers of one side, inputs or outputs."""
 
     table: RelocationTable
     target: Allocation
     sizes: Words
     pristine: Bytes = field(init=False)
-    """The patched bytes as they were, as some relocations build on what is there."""
+    """The patched bytes before relocation, as some relocations depend on them."""
     cells: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class _UserRelocations:
         self.pristine = self.target.data[self.cells]
 
     def apply(self, addresses: Words) -> None:
-        """Patch for buffers at these addresses, whatever was applied before."""
+        """Patch for buffers at the given addresses, undoing earlier patches."""
         self.target.data[self.cells] = self.pristine
         apply(self.table, self.target.data, addresses, self.sizes)
         self.target.changed()
@@ -73,12 +73,12 @@ class HostParsedInference:
     """A blob, checked for a platform.
 
     Args:
-        blob: the file, or what ``read_blob`` made of it. The file's bytes must not change while
-            this lives: constants are used where they are.
-        platform: the device that it is to run on.
+        blob: the file, or the result of ``read_blob``. The file's bytes must not change during the
+            lifetime of this object: constants are used in place.
+        platform: the device to run on.
 
     Raises:
-        BlobError: it is malformed, or for another platform or version.
+        BlobError: the blob is malformed, or for another platform or version.
     """
 
     def __init__(self, blob: Blob | Buffer, platform: Platform) -> None:
@@ -94,14 +94,14 @@ class HostParsedInference:
         self._user: dict[SectionFlag, list[_UserRelocations]] = {}
         self._applied: dict[SectionFlag, tuple[int, ...]] = {}
         self._known: dict[tuple[tuple[int, ...], ...], list[tuple[Allocation, int]]] = {}
-        """For buffers that it was tied to lately what was patched, and its generation."""
+        """Patched allocations and their generations, by recently bound buffers."""
 
     @property
     def address(self) -> int:
         """Device address of the HOST_PARSED_INFERENCE record.
 
         Raises:
-            DriverUsageError: it is not loaded.
+            DriverUsageError: the inference is not loaded.
         """
         if self._record is None:
             raise DriverUsageError("the inference is not loaded; call load() first")
@@ -114,18 +114,18 @@ class HostParsedInference:
 
     @property
     def allocated_bytes(self) -> int:
-        """Device memory in use by it, without what it shares with clones made from it."""
+        """Device memory of the inference, without memory that it shares with its clones."""
         record = 0 if self._record is None else self._record.size
         return record + (self._placement.private_bytes if self._placement else 0)
 
     def footprint(self) -> Footprint:
-        """Return all memory that it accesses, as it is tied now.
+        """Return all memory that the inference accesses with the bound buffers.
 
         Raises:
-            DriverUsageError: it is not loaded and tied to buffers.
+            DriverUsageError: the inference is not loaded, or no buffers are bound.
         """
         if self._record is None or self._placement is None or len(self._applied) < 2:
-            raise DriverUsageError("the inference is not tied to buffers")
+            raise DriverUsageError("no buffers are bound; call apply_input_output() first")
         own = (*self._placement.allocations.values(), self._record)
         spans = [(one.address, one.size) for one in own]
         for side, tensors in (
@@ -137,20 +137,20 @@ class HostParsedInference:
         return Footprint(self._blob_key, [span for span in spans if span[1]])
 
     def load(self, memory: BufferManager) -> None:
-        """Place it in device memory; all but the user's buffers is then relocated.
+        """Place the blob in device memory and relocate all but the user's buffers.
 
         Raises:
-            OutOfMemory: it does not fit; nothing stays allocated.
+            OutOfMemory: the blob does not fit; nothing stays allocated.
             RelocError, KernelError: a relocation or a kernel is malformed.
         """
         self._load(memory, None)
 
     def clone(self) -> HostParsedInference:
-        """Give a second user of a loaded blob; both share what nobody writes.
+        """Load the blob for a second user; both share the memory that is only read.
 
         Raises:
-            DriverUsageError: it is not loaded.
-            OutOfMemory: there is no room for the private parts.
+            DriverUsageError: the inference is not loaded.
+            OutOfMemory: the private parts do not fit.
         """
         if self._memory is None or self._placement is None:
             raise DriverUsageError("only a loaded inference can be cloned")
@@ -163,7 +163,7 @@ class HostParsedInference:
         return twin
 
     def free(self) -> None:
-        """Give its memory back; a second call does nothing, or what the first one did not do."""
+        """Free the memory; a second call completes an interrupted one, else it does nothing."""
         if self._memory is not None and self._record is not None:
             give_back(self._memory, self._record)
         if self._placement is not None:
@@ -172,16 +172,16 @@ class HostParsedInference:
         self._user, self._applied, self._known = {}, {}, {}
 
     def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Tie the inference to buffers; may be repeated before each run.
+        """Bind the caller's buffers; may be repeated before each run.
 
-        Who comes back to buffers that it was tied to lately finds what was prepared for these.
+        Recently bound buffers get the same generations again, so prepared programs are reused.
 
         Args:
             inputs: device address of each input, in the order of the metadata.
             outputs: device address of each output.
 
         Raises:
-            DriverUsageError: it is not loaded, or the number of addresses is wrong.
+            DriverUsageError: the inference is not loaded, or the number of addresses is wrong.
         """
         if self._record is None:
             raise DriverUsageError("the inference is not loaded; call load() first")
@@ -201,7 +201,7 @@ class HostParsedInference:
         self._recall((tuple(inputs), tuple(outputs)))
 
     def _recall(self, buffers: tuple[tuple[int, ...], ...]) -> None:
-        """Let patched memory have the generation that it had with these buffers."""
+        """Restore the generations that patched memory had with these buffers."""
         found = self._known.pop(buffers, None)
         if found is None:
             users = [each.target for side in self._user.values() for each in side]
@@ -241,7 +241,7 @@ class HostParsedInference:
         return record.tobytes()
 
     def _relocate(self, placement: Placement) -> None:
-        """Apply what does not depend on the user's buffers; keep the rest for them."""
+        """Apply relocations that do not depend on the user's buffers; store the others."""
         tables = {VPU_RT_SYMTAB: self._runtime_values()}
         for section in self._blob.of_type(SectionType.SHT_RELA):
             target = placement.allocations[section.info]
@@ -269,12 +269,12 @@ class HostParsedInference:
             target.changed()
 
     def _runtime_values(self) -> tuple[Words, Words]:
-        """Give address and size of each supported symbol of the runtime: the workspace of CMX."""
+        """Return addresses and sizes of the runtime's supported symbols: the CMX workspace."""
         address, size = CMX_WORKSPACE_ADDRESS, self._platform.workspace_bytes
         return np.array([address], np.uint64), np.array([size], np.uint64)
 
     def _symbol_values(self, symtab: Section, placement: Placement) -> tuple[Words, Words]:
-        """Give address and size of each symbol of a table."""
+        """Return addresses and sizes of a table's symbols."""
         records = symtab.records(SYM)
         bases = np.full(len(self._blob.sections) + 1, _UNPLACED, np.uint64)
         for index, allocation in placement.allocations.items():
@@ -290,4 +290,4 @@ class HostParsedInference:
 
 
 _UNPLACED = np.uint64(0xFFFFFFFFFFFFFFFF)
-"""Stands for the address of what is not in memory."""
+"""Placeholder for the address of a section that is not in memory."""

@@ -1,7 +1,7 @@
-"""Verifies SHAVE programs and their arguments before they may run.
+"""Verification of SHAVE programs and their arguments before they run.
 
-A verified kernel cannot fail for its shape: it ends, reads no register that it has not written, and
-touches no byte outside its tile's CMX workspace.
+A verified kernel terminates, reads only registers that it has written, and accesses only its tile's
+CMX workspace; its shapes are consistent.
 
 Source: the rules of ``abi.shave``.
 """
@@ -55,23 +55,23 @@ _MEMORY_TYPES = frozenset(
         DType.BIN,
     }
 )
-"""What SHAVE loads and stores."""
+"""Element types that SHAVE loads and stores."""
 
 _FIELDS = ("dst", "a", "b", "c", "window", "imm")
 
 Shape = tuple[int, ...]
-"""Grid dimensions, then columns; 1 where a register or window repeats."""
+"""Grid dimensions, then columns; 1 where a register or window is broadcast."""
 
 
 def verify_program(code: bytes) -> list[Instruction]:
-    """Check a program by itself.
+    """Check a program, independently of its arguments.
 
     Raises:
-        KernelError: it breaks a rule; the offset is that of the instruction.
+        KernelError: the program breaks a rule; the offset is that of the instruction.
     """
     size = INSTRUCTION.itemsize
     if not 0 < len(code) <= MAX_INSTRUCTIONS * size:
-        raise KernelError(f"a program of {len(code)} bytes", "shave.text", 0)
+        raise KernelError(f"a program of {len(code)} bytes is empty or too long", "shave.text", 0)
     try:
         program = decode(code)
     except ProgramError as error:
@@ -87,7 +87,7 @@ def verify_program(code: bytes) -> list[Instruction]:
 
 
 def _problem(instruction: Instruction, written: set[int], last: bool) -> str | None:
-    """Say what is wrong with an instruction, and note the register that it writes."""
+    """Return the problem of an instruction, if any, and record the register that it writes."""
     form = FORMS[instruction.op]
     used = {*SOURCES[form]}
     if form in WRITES_REGISTER:
@@ -97,14 +97,14 @@ def _problem(instruction: Instruction, written: set[int], last: bool) -> str | N
     if form in (Form.DST_FLOAT, Form.DST_A_INT):
         used.add("imm")
     if (instruction.op is Op.END) != last:
-        return "a program ends with its only END"
+        return "END must be the last instruction, and only the last"
     stray = [field for field in _FIELDS if field not in used and getattr(instruction, field)]
     if stray:
         return f"unused field {stray[0]} is not zero"
     if instruction.window >= MAX_WINDOWS:
-        return f"window {instruction.window}"
+        return f"window {instruction.window} is out of range"
     if max(instruction.dst, instruction.a, instruction.b, instruction.c) >= REGISTERS:
-        return "there are only 32 registers"
+        return "only 32 registers exist"
     unset = [register for register in instruction.sources if register not in written]
     if unset:
         return f"register v{unset[0]} is read before it is written"
@@ -114,12 +114,12 @@ def _problem(instruction: Instruction, written: set[int], last: bool) -> str | N
 
 
 class ArgumentVerifier:
-    """Checks argument blocks against programs; equal blocks and equal shapes are checked once.
+    """Check of argument blocks against programs; equal blocks and equal shapes are checked once.
 
     Equal layers have equal blocks: the same program with the same windows in CMX.
 
     Args:
-        platform: its CMX bounds the windows.
+        platform: the device, whose CMX bounds the windows.
     """
 
     def __init__(self, platform: Platform) -> None:
@@ -132,13 +132,13 @@ class ArgumentVerifier:
         """Check one argument block.
 
         Args:
-            number: tells programs apart.
+            number: identifier of the program.
             program: verified instructions.
             args: the block.
-            tile: where it is to run.
+            tile: tile that runs the program.
 
         Raises:
-            KernelError: a rule is broken.
+            KernelError: the block breaks a rule.
         """
         block = (number, tile, args)
         if block in self._blocks:
@@ -146,9 +146,9 @@ class ArgumentVerifier:
         head = np.frombuffer(args, KERNEL_ARGS, 1)[0]
         count, grid = int(head["window_count"]), tuple(head["grid"].tolist())
         if count > MAX_WINDOWS or KERNEL_ARGS.itemsize + count * WINDOW.itemsize > len(args):
-            raise _error(f"{count} windows in {len(args)} bytes")
+            raise _error(f"{count} windows do not fit into {len(args)} bytes")
         if len(grid) != GRID_DIMS or not all(grid):
-            raise _error(f"a grid of {grid}")
+            raise _error(f"invalid grid {grid}")
         records = np.frombuffer(args, WINDOW, count, KERNEL_ARGS.itemsize).tolist()
         shapes = tuple(self._window(record, grid, tile) for record in records)
         accesses = tuple(int(record[5]) for record in records)
@@ -159,16 +159,16 @@ class ArgumentVerifier:
         self._blocks.add(block)
 
     def _window(self, record: Any, grid: Shape, tile: int) -> Shape:
-        """Check a window by itself; give the shape of what a load from it brings."""
+        """Check one window; return the shape that a load from it has."""
         address, cols, col_stride, steps, kind, access = record
         element = BY_CODE.get(kind)
         if element is None or element.code not in _MEMORY_TYPES:
-            raise _error(f"a window of type {kind}")
+            raise _error(f"a window has unsupported type {kind}")
         if not 0 < access <= Access.READ | Access.WRITE:
-            raise _error(f"a window with access {access}")
+            raise _error(f"a window has invalid access {access}")
         points = grid[0] * grid[1] * grid[2] * cols
         if not 0 < points <= MAX_ELEMENTS:
-            raise _error(f"{cols} columns over a grid of {grid}")
+            raise _error(f"{cols} columns over a grid of {grid}: no elements, or too many")
         dims, strides = (*grid, cols), (*(int(step) for step in steps), col_stride)
         reach = sum((dim - 1) * stride for dim, stride in zip(dims, strides, strict=True))
         begin = address & TILE_OFFSET_MASK
@@ -185,7 +185,7 @@ def _error(message: str) -> KernelError:
 def _check_shapes(
     program: Sequence[Instruction], windows: Sequence[Shape], accesses: Sequence[int]
 ) -> None:
-    """Follow the shapes of registers through a program."""
+    """Infer the shapes of registers through a program and check them."""
     widest = max((shape[-1] for shape in windows), default=1)
     registers: dict[int, Shape] = {}
     for index, i in enumerate(program):
@@ -217,14 +217,14 @@ def _result(
     sources = [registers[source] for source in i.sources]
     shape = _joined(sources)
     if shape is None:
-        raise _error(f"instruction {index}: operands of {sources}")
+        raise _error(f"instruction {index}: the operands {sources} do not broadcast")
     if i.op is Op.ROT and i.imm >= shape[-1]:
         raise _error(f"instruction {index}: rotates {shape[-1]} columns by {i.imm}")
     return (*shape[:-1], 1) if i.op in REDUCTIONS else shape
 
 
 def _joined(shapes: Sequence[Shape]) -> Shape | None:
-    """Broadcast shapes; None if they do not go together."""
+    """Return the broadcast shape; None if the shapes are incompatible."""
     joined: list[int] = []
     for dims in zip(*shapes, strict=True):
         sizes = {dim for dim in dims if dim != 1}
@@ -235,11 +235,11 @@ def _joined(shapes: Sequence[Shape]) -> Shape | None:
 
 
 def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform) -> None:
-    """Verify all kernels that a loaded mapped inference leads to.
+    """Verify all kernels of a loaded mapped inference.
 
     Args:
-        memory: where it was loaded.
-        root: its MAPPED_INFERENCE record, relocated.
+        memory: the memory that it was loaded to.
+        root: its relocated MAPPED_INFERENCE record.
         platform: the device.
 
     Raises:
@@ -254,13 +254,13 @@ def verify_kernels(memory: ReadableMemory, root: RecordArray, platform: Platform
             for one in _list(memory, root["kernel_invocations"][tile], tasks.KERNEL_INVOCATION):
                 index, size = int(one["range_index"]), int(one["args_size"])
                 if index >= len(programs):
-                    raise _error(f"range {index} of {len(programs)} on tile {tile}")
+                    raise _error(f"no kernel range {index} of {len(programs)} on tile {tile}")
                 if not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
-                    raise _error(f"an argument block of {size} bytes")
+                    raise _error(f"an argument block has an invalid size of {size} bytes")
                 args = _fixed(memory, int(one["kernel_args"]), size).tobytes()
                 verifier.verify(*programs[index], args, tile)
     except DeviceFault as fault:
-        raise _error(f"leads out of the blob's memory: {fault}") from None
+        raise _error(f"an address is outside the blob's memory: {fault}") from None
 
 
 _MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
@@ -274,7 +274,7 @@ def _list(memory: ReadableMemory, reference: Any, kind: Record) -> RecordArray:
 
 
 def _fixed(memory: ReadableMemory, address: int, size: int) -> Bytes:
-    """Give bytes that stay as they are, so that what is verified is what will run."""
+    """Return read-only bytes, so that the verified bytes are the ones that run."""
     content = memory.view(address, size)
     home = memory.find(address)
     if home is None or home.writable:
@@ -287,7 +287,7 @@ def _program(
 ) -> tuple[int, list[Instruction]]:
     address, size = int(kernel_range["kernel_entry"]), int(kernel_range["code_size"])
     if size > MAX_INSTRUCTIONS * INSTRUCTION.itemsize:
-        raise KernelError(f"a program of {size} bytes", "shave.text", 0)
+        raise KernelError(f"a program of {size} bytes is too long", "shave.text", 0)
     code = _fixed(memory, address, size).tobytes()
     if code not in known:
         known[code] = (len(known), verify_program(code))

@@ -1,6 +1,6 @@
-"""What a blob says about itself: NETDESC, PLATFORM_INFO and the version notes as plain objects.
+"""A blob's metadata: NETDESC, PLATFORM_INFO and the version notes as plain objects.
 
-Every field is checked against its range, even where nothing here reads it: the public driver takes
+Every field is checked against its range, even if no code here uses it: the public driver accepts
 the same blobs and trusts counts and texts.
 
 Source: fact sheet elf_driver §1.6, §1.7.
@@ -22,7 +22,7 @@ from driver_layer.loader.records import CheckedRecord, read_arrays
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
-    """An input or output as the device has it."""
+    """An input or output in the form that the device uses."""
 
     name: str
     element: ElementType
@@ -30,7 +30,7 @@ class TensorInfo:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a dense tensor."""
+        """Size in bytes of the dense tensor."""
         count = 1
         for dim in self.shape:
             count *= dim
@@ -48,7 +48,7 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMetadata:
-    """The NETDESC section."""
+    """Content of the NETDESC section."""
 
     arch_name: str
     blob_name: str
@@ -62,14 +62,14 @@ class NetworkMetadata:
 
 
 def the_section(blob: Blob, kind: SectionType) -> Section:
-    """Give the one section of a type.
+    """Return the only section of a type.
 
     Raises:
-        SectionError: there is none, or more than one.
+        SectionError: the blob has none, or several.
     """
     found = blob.of_type(kind)
     if len(found) != 1:
-        raise SectionError(f"a blob has exactly one, this has {len(found)}", kind.name, 0)
+        raise SectionError(f"{len(found)} sections of this type instead of one", kind.name, 0)
     return found[0]
 
 
@@ -80,7 +80,7 @@ def read_network(blob: Blob) -> NetworkMetadata:
     """Read the NETDESC section, once for each blob.
 
     Raises:
-        SectionError: it is missing or malformed.
+        SectionError: the section is missing or malformed.
     """
     found = _known.get(blob)
     if found is None:
@@ -121,7 +121,7 @@ def _read_network(blob: Blob) -> NetworkMetadata:
 
 
 def read_arch(blob: Blob) -> int:
-    """Read which generation a blob is for (``abi.metadata.ArchKind``).
+    """Read the generation that a blob is for (``abi.metadata.ArchKind``).
 
     Raises:
         SectionError: PLATFORM_INFO is missing or malformed.
@@ -135,38 +135,38 @@ def read_version(blob: Blob, kind: int) -> Version:
     """Read one version note.
 
     Raises:
-        SectionError: a note is malformed, or not exactly one is of this type.
+        SectionError: a note is malformed, or the blob does not have exactly one of this type.
     """
     found: list[Version] = []
     for section in blob.of_type(SectionType.SHT_NOTE):
         if section.size != NOTE.itemsize:
-            raise SectionError(f"a note of {section.size} bytes", section.name, 0)
+            raise SectionError(f"a note has {section.size} bytes instead of 32", section.name, 0)
         note = section.records(NOTE)[0]
         if int(note["namesz"]) != len(NOTE_OWNER) + 1 or int(note["descsz"]) != 16:
-            raise SectionError("name and content of a note are 4 and 16 bytes", section.name, 0)
+            raise SectionError("a note must have a name of 4 bytes, content of 16", section.name, 0)
         if note["type"] == kind:
             _, *numbers = note["desc"].tolist()
             found.append(Version(*numbers))
     if len(found) != 1:
-        raise SectionError(f"a blob has one of type {kind:#x}, this has {len(found)}", "notes", 0)
+        raise SectionError(f"{len(found)} notes of type {kind:#x} instead of one", "notes", 0)
     return found[0]
 
 
 def _one(section: Section, records: list[CheckedRecord]) -> CheckedRecord:
     if len(records) != 1:
-        raise SectionError(f"{len(records)} records where one is due", section.name, 0)
+        raise SectionError(f"{len(records)} records instead of one", section.name, 0)
     return records[0]
 
 
 def _tensor(ref: CheckedRecord) -> tuple[str, int, tuple[int, ...]]:
-    """Check a tensor; give its name, type and shape."""
+    """Check a tensor; return its name, type and shape."""
     name, kind = ref.text("name"), ref.number("data_type", abi.MAX_DATA_TYPE)
     ref.number("strides_size", abi.MAX_STRIDES)
     return name, kind, ref.numbers("dims", ref.number("dimensions_size", abi.MAX_DIMS))
 
 
 def _described(refs: list[CheckedRecord]) -> tuple[TensorInfo, ...]:
-    """Read the tensors that the device has; their names differ, their types are supported."""
+    """Read the device's tensors; names must be unique, types supported."""
     tensors: dict[str, TensorInfo] = {}
     for ref in refs:
         name, kind, shape = _tensor(ref)
@@ -174,7 +174,7 @@ def _described(refs: list[CheckedRecord]) -> tuple[TensorInfo, ...]:
         if element is None:
             raise ref.error("data_type", f"{name!r} has unsupported type {kind}")
         if name in tensors:
-            raise ref.error("name", f"a second tensor is called {name!r}")
+            raise ref.error("name", f"a second tensor has the name {name!r}")
         tensors[name] = TensorInfo(name, element, shape)
     return tuple(tensors.values())
 

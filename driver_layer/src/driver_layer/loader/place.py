@@ -1,7 +1,7 @@
-"""Places a blob's sections in device memory.
+"""Placement of a blob's sections in device memory.
 
-What nobody writes or patches – the weights – is used where the file has it, and is shared between
-clones; everything else is copied for each user.
+Sections that are neither written nor patched – the weights – are used in place in the file and are
+shared between clones; all others are copied for each clone.
 
 Source: fact sheet elf_driver §2.3, §2.5.
 """
@@ -20,48 +20,48 @@ from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
 
 
 class ReadableMemory(Protocol):
-    """Device memory to look into; ``npu.memory.AddressSpace`` is one."""
+    """Device memory for reading; implemented by ``npu.memory.AddressSpace``."""
 
     def view(self, address: int, size: int) -> Bytes:
-        """Give bytes at a device address; raises DeviceFault if they are not there."""
+        """Return bytes at a device address; raises DeviceFault if they are not mapped."""
         ...
 
     def find(self, address: int) -> Allocation | None:
-        """Give the allocation that contains an address."""
+        """Return the allocation that contains an address."""
         ...
 
 
 class BufferManager(ReadableMemory, Protocol):
-    """Gives the loader device memory; ``npu.memory.AddressSpace`` is one."""
+    """Device memory for the loader; implemented by ``npu.memory.AddressSpace``."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Take zeroed memory; raises OutOfMemory."""
+        """Allocate zeroed memory; raises OutOfMemory."""
         ...
 
     def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Make the host's bytes reachable in place; raises OutOfMemory."""
+        """Map host memory into the device's address range; raises OutOfMemory."""
         ...
 
     def free(self, allocation: Allocation) -> None:
-        """Give memory back."""
+        """Free an allocation."""
         ...
 
 
 class _User:
-    """Stands for a placement that uses what clones share."""
+    """Token of a placement that uses the shared allocations."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """Allocations of all clones, freed with the last of them."""
+    """Allocations that all clones share, freed with the last clone."""
 
     memory: BufferManager
     allocations: dict[int, Allocation] = field(default_factory=dict[int, Allocation])
     users: WeakSet[_User] = field(default_factory=WeakSet[_User])
-    """One whose placement was interrupted before anybody was given it is none any more."""
+    """Weak: a placement that was interrupted before it was returned no longer counts."""
 
     def release(self, user: _User) -> None:
-        """Let a user go, if it is one."""
+        """Remove a user; free the allocations if it was the last one."""
         self.users.discard(user)
         if not self.users:
             for allocation in self.allocations.values():
@@ -70,7 +70,7 @@ class _Shared:
 
 @dataclass(slots=True)
 class Placement:
-    """Where the sections of one user's inference lie, by section index."""
+    """Allocations of the sections of one clone, by section index."""
 
     memory: BufferManager
     shared: _Shared
@@ -80,16 +80,16 @@ class Placement:
 
     @property
     def allocations(self) -> dict[int, Allocation]:
-        """All sections in memory."""
+        """Allocations of all sections, shared and private."""
         return {**self.shared.allocations, **self.private}
 
     @property
     def private_bytes(self) -> int:
-        """Bytes that only this user has."""
+        """Bytes that are not shared with other clones."""
         return sum(allocation.size for allocation in self.private.values())
 
     def free(self) -> None:
-        """Give everything back that no other user needs; what was interrupted may be repeated."""
+        """Free all memory that no other clone needs; an interrupted call may be repeated."""
         for allocation in self.private.values():
             give_back(self.memory, allocation)
         self.private = {}
@@ -97,15 +97,15 @@ class Placement:
 
 
 def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Placement:
-    """Allocate and fill what a blob needs.
+    """Allocate and fill the memory of a blob's sections.
 
     Args:
-        blob: checked.
-        memory: where to.
-        original: the placement that this one may share with.
+        blob: a verified blob.
+        memory: the memory to allocate from.
+        original: the placement to share allocations with, or None.
 
     Raises:
-        OutOfMemory: it does not fit; nothing stays allocated.
+        OutOfMemory: the blob does not fit; nothing stays allocated.
     """
     patched = {section.info for section in blob.of_type(SectionType.SHT_RELA)}
     placement = Placement(memory, original.shared if original else _Shared(memory))
@@ -127,13 +127,13 @@ def place(blob: Blob, memory: BufferManager, original: Placement | None) -> Plac
 
 
 def give_back(memory: BufferManager, allocation: Allocation) -> None:
-    """Free an allocation, unless that was done."""
+    """Free an allocation unless it was freed before."""
     if memory.find(allocation.address) is allocation:
         memory.free(allocation)
 
 
 def needs_memory(section: Section) -> bool:
-    """Tell whether a section is to be placed; what the user brings, and what is empty, is not."""
+    """Return whether a section is placed: it is not empty and not one of the user's buffers."""
     return (
         section.has(SectionFlag.SHF_ALLOC)
         and section.type in (SectionType.SHT_PROGBITS, SectionType.SHT_NOBITS)
@@ -159,7 +159,7 @@ def _copy(section: Section, memory: BufferManager) -> Allocation:
 
 
 def _kind(section: Section) -> MemoryKind:
-    """Whose memory: flags decide, as the public driver's buffer manager does."""
+    """Return the kind of memory for a section's flags, as the public driver's manager does."""
     if section.has(SectionFlag.SHF_EXECINSTR):
         return MemoryKind.FW
     if section.has(SectionFlag.VPU_SHF_PROC_SHAVE):

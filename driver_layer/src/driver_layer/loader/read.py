@@ -1,8 +1,7 @@
-"""Reads the sections of a blob; nothing of the file is copied.
+"""Reading the sections of a blob without copying the file.
 
-pyelftools judges the header; section headers are read as the records that they are. The checks are
-stricter than those of the public loader, which trusts offsets and indices that a file may get
-wrong.
+pyelftools checks the ELF header; section headers are read as numpy records. The checks are stricter
+than those of the public loader, which trusts offsets and indices of the file.
 
 Source: fact sheet elf_driver §1.1, §1.2, §8 (what upstream does not check).
 """
@@ -49,7 +48,7 @@ _WITHOUT_DATA = frozenset(
         SectionType.VPU_SHT_CMX_WORKSPACE,
     }
 )
-"""Types whose size says nothing about bytes in the file."""
+"""Section types without bytes in the file, whatever their size."""
 
 _RECORDS: dict[int, Record] = {SectionType.SHT_SYMTAB: SYM, SectionType.SHT_RELA: RELA}
 _MAX_SECTIONS = 1 << 16
@@ -57,7 +56,7 @@ _MAX_SECTIONS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section; ``data`` is a view of the file, empty for types without data."""
+    """A section; ``data`` is a view of the file, empty for types without data."""
 
     index: int
     name: str
@@ -71,11 +70,11 @@ class Section:
     data: memoryview
 
     def has(self, flag: SectionFlag) -> bool:
-        """Tell whether one of the given flags is set."""
+        """Return whether any of the given flags is set."""
         return bool(self.flags & flag)
 
     def records(self, kind: Record) -> RecordArray:
-        """The section as records, read in place."""
+        """Return the section's data as records, without a copy."""
         return np.frombuffer(self.data, kind)
 
 
@@ -86,7 +85,7 @@ class Blob:
     sections: tuple[Section, ...]
 
     def of_type(self, kind: SectionType) -> list[Section]:
-        """All sections of a type."""
+        """Return all sections of a type."""
         return [section for section in self.sections if section.type == kind]
 
 
@@ -94,11 +93,11 @@ def read_blob(data: Buffer) -> Blob:
     """Read a blob's sections.
 
     Args:
-        data: the file; it must live as long as the blob, whose sections are views of it.
+        data: the file; it must outlive the blob, whose sections are views of it.
 
     Raises:
-        HeaderError: it is no ELF file of the kind that blobs are.
-        SectionError: a section header is wrong.
+        HeaderError: the file is not an ELF file in the dialect of blobs.
+        SectionError: a section header is invalid.
     """
     view = memoryview(data).toreadonly().cast("B")
     _check_header(view)
@@ -113,7 +112,7 @@ def read_blob(data: Buffer) -> Blob:
 
 
 def _check_header(view: memoryview) -> None:
-    """Check what pyelftools trusts, and what this dialect of ELF demands."""
+    """Check the fields that pyelftools trusts, and the rules of this ELF dialect."""
     if len(view) < EHDR.itemsize:
         raise HeaderError(f"{len(view)} bytes are too few for an ELF header", offset=0)
     header = np.frombuffer(view, EHDR, 1)[0]
@@ -127,10 +126,10 @@ def _check_header(view: memoryview) -> None:
         (header["e_type"] != ET_REL, "e_type", "not a relocatable file"),
         (header["e_shentsize"] != SHDR.itemsize, "e_shentsize", "section headers are not 64 bytes"),
         (header["e_phnum"] != 0, "e_phnum", "a blob has no program headers"),
-        (not 0 < count < _MAX_SECTIONS, "e_shnum", f"{count} sections"),
+        (not 0 < count < _MAX_SECTIONS, "e_shnum", f"{count} is not a valid number of sections"),
         (table < EHDR.itemsize, "e_shoff", "the section headers overlap the ELF header"),
-        (end > len(view), "e_shoff", f"the section headers end at {end} of {len(view)} bytes"),
-        (not 0 < names < count, "e_shstrndx", f"the name table is section {names} of {count}"),
+        (end > len(view), "e_shoff", f"the section headers end at {end}, past {len(view)}"),
+        (not 0 < names < count, "e_shstrndx", f"the name table has index {names} of {count}"),
     )
     for wrong, field, message in problems:
         if wrong:
@@ -152,15 +151,15 @@ def _check_header(view: memoryview) -> None:
 
 
 def _headers(view: memoryview) -> Iterator[tuple[str, dict[str, int]]]:
-    """Give names and headers of all sections."""
+    """Iterate over the names and headers of all sections."""
     raw = np.frombuffer(view, EHDR, 1)[0]
     table, count = int(raw["e_shoff"]), int(raw["e_shnum"])
     try:
-        # Whether it is ELF, pyelftools says. Of section headers, hundreds in each blob, it would
-        # make a parser's objects one by one; they are a table, as what they describe is.
+        # pyelftools checks only that the file is ELF: it would build one parser object for each of
+        # hundreds of section headers, which numpy reads as a table.
         ELFFile(io.BytesIO(view[: table + count * SHDR.itemsize]))
     except (ELFError, ConstructError) as error:
-        raise HeaderError(f"pyelftools cannot read it: {error}") from error
+        raise HeaderError(f"pyelftools cannot read the header: {error}") from error
     rows = np.frombuffer(view, SHDR, count, table)
     fields, values = rows.dtype.names or (), rows.tolist()
     headers: list[dict[str, int]] = [dict(zip(fields, row, strict=True)) for row in values]
@@ -176,7 +175,7 @@ def _section(index: int, name: str, header: dict[str, int], view: memoryview) ->
     if kind in _WITHOUT_DATA:
         data = view[:0]
     elif offset + size > len(view):
-        raise SectionError(f"{size} bytes end after the file's {len(view)}", label, offset)
+        raise SectionError(f"{size} bytes extend past the file's {len(view)}", label, offset)
     else:
         data = view[offset : offset + size]
     return Section(
@@ -195,7 +194,7 @@ def _section(index: int, name: str, header: dict[str, int], view: memoryview) ->
 
 def _check_section(section: Section, entry_size: int) -> None:
     if section.type in REFUSED_SECTION_TYPES:
-        raise SectionError(f"type {section.type} has no place in a blob", section.name, 0)
+        raise SectionError(f"type {section.type} is not allowed in a blob", section.name, 0)
     if section.type not in _KNOWN_TYPES:
         if not SHT_LOUSER <= section.type <= SHT_HIUSER:
             raise SectionError(f"unknown type {section.type:#x}", section.name, 0)
@@ -203,18 +202,18 @@ def _check_section(section: Section, entry_size: int) -> None:
     if section.type != SectionType.SHT_NULL and (
         section.align == 0 or section.align & (section.align - 1)
     ):
-        raise SectionError(f"alignment {section.align} is no power of two", section.name, 0)
+        raise SectionError(f"alignment {section.align} is not a power of two", section.name, 0)
     kind = _RECORDS.get(section.type)
     if kind is not None:
         if entry_size != kind.itemsize:
-            raise SectionError(f"entries of {entry_size} bytes", section.name, 0)
+            raise SectionError(f"entries of {entry_size} bytes are not supported", section.name, 0)
         if section.size % kind.itemsize:
             raise SectionError(
-                f"{section.size} bytes are no whole number of entries", section.name, section.size
+                f"{section.size} bytes are not a multiple of an entry", section.name, section.size
             )
     elif entry_size and section.size % entry_size:
         raise SectionError(
-            f"{section.size} bytes are no multiple of {entry_size}", section.name, section.size
+            f"{section.size} bytes are not a multiple of {entry_size}", section.name, section.size
         )
 
 

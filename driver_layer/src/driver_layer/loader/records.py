@@ -1,4 +1,4 @@
-"""Records of a metadata section whose fields are checked against their ranges when they are read.
+"""Records of a metadata section; reading a field checks its range.
 
 Source: fact sheet elf_driver §1.6.
 """
@@ -17,14 +17,14 @@ from driver_layer.loader.read import Section
 
 @dataclass(frozen=True, slots=True)
 class CheckedRecord:
-    """One record; ``place`` is its byte offset in the section."""
+    """A record; ``place`` is its byte offset in the section."""
 
     section: str
     place: int
     record: Any
 
     def error(self, field: str, message: str, index: int = 0) -> SectionError:
-        """Make an error that names the section and the field's offset there."""
+        """Return an error that names the section and the field's offset in it."""
         kind: Record = self.record.dtype
         at = field_offset(kind, field) + index * kind[field].base.itemsize
         return SectionError(f"{field}: {message}", self.section, self.place + at)
@@ -33,7 +33,7 @@ class CheckedRecord:
         """Read a number.
 
         Raises:
-            SectionError: it is larger than ``most``.
+            SectionError: the number is larger than ``most``.
         """
         value = int(self.record[field])
         if most is not None and value > most:
@@ -41,14 +41,14 @@ class CheckedRecord:
         return value
 
     def numbers(self, field: str, count: int) -> tuple[int, ...]:
-        """Read the first ``count`` of an array of numbers, which has at least that many."""
+        """Read the first ``count`` numbers of an array, which has at least ``count``."""
         return tuple(self.record[field][:count].tolist())
 
     def label(self, field: str) -> str:
-        """Read a text for people only; bytes that are no UTF-8 are replaced.
+        """Read a text that is for display only; invalid UTF-8 is replaced.
 
         Raises:
-            SectionError: it fills its field, without the zero that ends it.
+            SectionError: the text has no terminating zero.
         """
         return read_text(self._terminated(field, 0))
 
@@ -56,19 +56,19 @@ class CheckedRecord:
         """Read a text, or one of an array of texts.
 
         Raises:
-            SectionError: it is no UTF-8, or fills its field, without the zero that ends it.
+            SectionError: the text is not UTF-8, or has no terminating zero.
         """
         raw = self._terminated(field, index).split(b"\0", 1)[0]
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise self.error(field, f"{raw!r} is no UTF-8", index) from None
+            raise self.error(field, f"{raw!r} is not UTF-8", index) from None
 
     def _terminated(self, field: str, index: int) -> bytes:
         kind: Record = self.record.dtype[field]
         found = self.record[field][index] if kind.shape else self.record[field]
         if len(found) == kind.base.itemsize and b"\0" not in found:  # numpy drops trailing zeros
-            raise self.error(field, f"{len(found)} bytes without a zero at the end", index)
+            raise self.error(field, f"{len(found)} bytes without a terminating zero", index)
         return bytes(found)
 
 

@@ -1,7 +1,7 @@
-"""Relocations: the table of what each type does to a word, and the loop that applies it.
+"""Relocations: a table with the formula of each type, and the loop that applies them.
 
-With S the symbol's address, A the addend, P = S + A, Z the symbol's size and D the word: each
-recipe gives the new D. Words are computed as u64, which wraps, and cut to the type's width.
+With S the symbol's address, A the addend, Z the symbol's size and D the word, each recipe returns
+the new D. Words are computed as u64, which wraps, and truncated to the type's width.
 
 Source: fact sheet elf_driver §1.5, there checked against the public loader on 1088 cases. Types 25
 to 28, which rewrite a DMA descriptor for the caller's strides, are not supported.
@@ -22,7 +22,7 @@ from driver_layer.npu.memory import Bytes
 
 Words = npt.NDArray[np.uint64]
 Recipe = Callable[[Words, Words, Words, Words], Words]
-"""Gives new words from D, S, A and Z."""
+"""Function that computes new words from D, S, A and Z."""
 
 _LOW_21 = np.uint64(0x1FFFFF)
 _TILES = np.uint64(0x07E00000)
@@ -32,7 +32,7 @@ _MULTICAST_BITS = np.uint64(0x00C00000)
 _ONE = np.uint64(1)
 
 _MULTICAST = np.zeros(16, np.uint64)
-"""Nibbles by the two tile bits of an address: tile of the base, then what to add for the others."""
+"""Nibbles by the two tile bits of an address: the base's tile, then the offsets of the others."""
 _MULTICAST[[4, 8, 12]] = (0x0012, 0x0211, 0x3210)
 
 
@@ -45,7 +45,7 @@ def _shift_right(value: Words, by: int) -> Words:
 
 
 def _replace(d: Words, value: Words, bits: int, at: int = 0) -> Words:
-    """Put the low ``bits`` of a value at bit ``at`` of D."""
+    """Replace ``bits`` bits of D from bit ``at`` on by the low bits of a value."""
     mask = np.uint64((1 << bits) - 1)
     return (d & ~_shift_left(mask, at)) | _shift_left(value & mask, at)
 
@@ -60,7 +60,7 @@ def _base(address: Words) -> Words:
 
 
 def _offset(address: Words, index: Words) -> Words:
-    """Offset of the index-th further tile of a multicast, in units of 16 bytes."""
+    """Return the offset of further tile number ``index`` of a multicast, in units of 16 bytes."""
     if np.any(index > np.uint64(2)):
         raise ValueError(f"multicast index {int(index.max())} is not below 3")
     nibble = (_nibbles(address) >> ((index + _ONE) * np.uint64(4))) & np.uint64(0xF)
@@ -89,7 +89,7 @@ def _high_27(d: Words, s: Words, a: Words, _z: Words) -> Words:
 
 _R = Relocation
 RECIPES: dict[Relocation, tuple[int, Recipe]] = {
-    # type: width of the word in bytes, and what becomes of it
+    # type: width of the word in bytes, and formula of the new word
     _R.R_VPU_64: (8, lambda d, s, a, z: s + a),
     _R.R_VPU_64_OR: (8, lambda d, s, a, z: d | (s + a)),
     _R.R_VPU_DISP40_RTM: (
@@ -140,7 +140,7 @@ RECIPES: dict[Relocation, tuple[int, Recipe]] = {
     _R.R_VPU_64_MULT: (8, lambda d, s, a, z: d * s),
     _R.R_VPU_64_MULT_SUB: (8, lambda d, s, a, z: d * (a - s)),
 }
-"""The relocations that are supported."""
+"""The supported relocations."""
 
 _WIDTHS = {int(kind): width for kind, (width, _) in RECIPES.items()}
 _WIDTH_OF: npt.NDArray[np.int64] = np.zeros(max(_WIDTHS) + 1, np.int64)
@@ -150,12 +150,12 @@ _UNSUPPORTED = frozenset(int(kind) for kind in Relocation) - _WIDTHS.keys()
 
 @dataclass(frozen=True, slots=True)
 class RelocationTable:
-    """The relocations of one section, checked.
+    """The relocations of one section; construction checks types and offsets.
 
     Attributes:
         name: the relocation section's name, for errors.
         entries: RELA records.
-        target_size: bytes of the section that they patch.
+        target_size: bytes of the patched section.
     """
 
     name: str
@@ -188,7 +188,7 @@ class RelocationTable:
 
     @property
     def cells(self) -> npt.NDArray[np.int64]:
-        """Offset of every byte that is patched; where relocations overlap, several times."""
+        """Offset of every patched byte; repeated where relocations overlap."""
         offsets = self.entries["r_offset"].astype(np.int64)
         spread = offsets[:, None] + np.arange(8)
         return spread[np.arange(8) < _WIDTH_OF[self.types][:, None]]
@@ -203,7 +203,7 @@ def apply(table: RelocationTable, data: Bytes, addresses: Words, sizes: Words) -
     """Patch a section.
 
     Args:
-        table: what to patch.
+        table: the relocations.
         data: the section's bytes.
         addresses: address S of each symbol, by index.
         sizes: size Z of each symbol, by index.
@@ -229,9 +229,9 @@ def apply(table: RelocationTable, data: Bytes, addresses: Words, sizes: Words) -
 def _independent(
     types: npt.NDArray[np.uint64], offsets: npt.NDArray[np.int64]
 ) -> list[npt.NDArray[np.intp]]:
-    """Split entries into groups of one type that may be patched at once, in this order.
+    """Split entries into groups of one type, each of which may be patched in one step, in order.
 
-    Where two entries touch the same bytes, the order of the table counts: then each is a group.
+    If entries overlap, the order of the table matters, and each entry is a group.
     """
     order = np.argsort(offsets, kind="stable")
     if (np.diff(offsets[order]) >= _WIDTH_OF[types][order][:-1]).all():
@@ -240,7 +240,7 @@ def _independent(
 
 
 def _different(types: npt.NDArray[np.uint64]) -> list[int]:
-    """The types that there are, ascending. They are small, unless the blob is malformed."""
+    """Return the distinct types, ascending; they are small unless the blob is malformed."""
     if not len(types) or int(types.max()) >= len(_WIDTH_OF):
         return np.unique(types).tolist()
     return np.flatnonzero(np.bincount(types.astype(np.intp))).tolist()

@@ -1,4 +1,4 @@
-"""The rules that a blob must keep to be loadable, one function each.
+"""The rules that a loadable blob obeys, one function each.
 
 Source: fact sheet elf_driver §2.2, §9.1; bounds that upstream does not check, §8.
 """
@@ -40,12 +40,12 @@ _USER_OUTPUT = SectionFlag.VPU_SHF_USEROUTPUT
 
 
 def loader_version(blob: Blob, platform: Platform) -> None:
-    """The blob's ELF ABI is one that the platform's loader reads."""
+    """Check that the platform's loader accepts the blob's ELF ABI."""
     _accept(blob, notes.NT_LOADER_ABI_VERSION, platform.loader_abi, "ELF ABI")
 
 
 def firmware_version(blob: Blob, platform: Platform) -> None:
-    """The blob's mapped inference is one that the platform's firmware runs."""
+    """Check that the platform's firmware runs the blob's version of mapped inferences."""
     ours = platform.firmware_inference
     _accept(blob, notes.NT_MAPPED_INFERENCE_VERSION, ours, "mapped inference")
 
@@ -57,44 +57,44 @@ def _accept(blob: Blob, kind: int, ours: notes.Version, what: str) -> None:
 
 
 def architecture(blob: Blob, platform: Platform) -> None:
-    """The blob is for this platform."""
+    """Check that the blob is for this platform."""
     found = metadata.read_arch(blob)
     if found != platform.arch:
         raise CompatibilityError(
-            f"made for architecture {found}, this device is {platform.name} ({platform.arch:d})",
+            f"made for architecture {found}; this device is {platform.name} ({platform.arch:d})",
             SectionType.VPU_SHT_PLATFORM_INFO.name,
             0,
         )
 
 
 def one_compiler_hash(blob: Blob, _platform: Platform) -> None:
-    """The hash of the compiler occurs at most once."""
+    """Check that the blob has at most one compiler hash."""
     found = blob.of_type(SectionType.VPU_SHT_COMPILER_HASH)
     if len(found) > 1:
-        raise SectionError("a second compiler hash", found[1].name, 0)
+        raise SectionError("the blob has a second compiler hash", found[1].name, 0)
 
 
 def tiles(blob: Blob, platform: Platform) -> None:
-    """The blob needs no more tiles and CMX than there are; 0 tiles is a blob of transfers only."""
+    """Check that the platform has the blob's tiles and CMX; 0 tiles is a blob of transfers."""
     network = metadata.read_network(blob)
     if network.tile_count > platform.tiles or network.slice_length > platform.cmx_bytes:
         raise CompatibilityError(
-            f"needs {network.tile_count} tiles with {network.slice_length} bytes of CMX, there "
-            f"are {platform.tiles} with {platform.cmx_bytes}",
+            f"needs {network.tile_count} tiles with {network.slice_length} bytes of CMX; the "
+            f"device has {platform.tiles} with {platform.cmx_bytes}",
             SectionType.VPU_SHT_NETDESC.name,
             0,
         )
 
 
 def sizes(blob: Blob, _platform: Platform) -> None:
-    """No section asks for an absurd amount of memory."""
+    """Check that no section requests more memory than the limit."""
     for section in blob.sections:
         if section.has(SectionFlag.SHF_ALLOC) and section.size > _MAX_SECTION_BYTES:
-            raise SectionError(f"asks for {section.size} bytes", section.name, 0)
+            raise SectionError(f"{section.size} bytes exceed the limit", section.name, 0)
 
 
 def symbols(blob: Blob, _platform: Platform) -> None:
-    """Every symbol is of a section that exists."""
+    """Check that the section of every symbol exists."""
     for table in blob.of_type(SectionType.SHT_SYMTAB):
         homes = table.records(SYM)["st_shndx"]
         bad = (homes >= len(blob.sections)) & (homes < SHN_LORESERVE)
@@ -108,38 +108,38 @@ def symbols(blob: Blob, _platform: Platform) -> None:
 
 
 def entry(blob: Blob, _platform: Platform) -> None:
-    """One symbol says where the mapped inference is."""
+    """Check that exactly one symbol names the section of the mapped inference."""
     find_entry(blob)
 
 
 def find_entry(blob: Blob) -> int:
-    """Give the index of the section that holds the mapped inference.
+    """Return the index of the section that holds the mapped inference.
 
     Raises:
-        SectionError: no symbol, or several, say so; or it is no loadable section of that size.
+        SectionError: not exactly one entry symbol; or its section is not loaded, or too small.
     """
     homes: list[int] = []
     for table in blob.of_type(SectionType.SHT_SYMTAB):
         records = table.records(SYM)
         homes += records["st_shndx"][records["st_info"] & 0xF == SymbolType.VPU_STT_ENTRY].tolist()
     if len(homes) != 1 or homes[0] >= len(blob.sections):
-        raise SectionError(f"{len(homes)} entry symbols in place of one", "symtab", 0)
+        raise SectionError(f"{len(homes)} entry symbols instead of one", "symtab", 0)
     section = blob.sections[homes[0]]
     if section.type != SectionType.SHT_PROGBITS or not needs_memory(section):
         raise SectionError("the entry is in a section that is not loaded", section.name, 0)
     if section.has(SectionFlag.SHF_WRITE):
-        raise SectionError("the device must not write the mapped inference", section.name, 0)
+        raise SectionError("the mapped inference must not be writable", section.name, 0)
     if section.size < MAPPED_INFERENCE.itemsize:
-        raise SectionError(f"{section.size} bytes hold no mapped inference", section.name, 0)
+        raise SectionError(f"{section.size} bytes: no mapped inference fits", section.name, 0)
     return section.index
 
 
 def relocations(blob: Blob, platform: Platform) -> None:
-    """Relocations patch sections that are loaded, with symbols that exist."""
+    """Check that relocations patch loaded sections, with existing symbols."""
     for section in blob.of_type(SectionType.SHT_RELA):
         target = blob.sections[section.info]
         if not needs_memory(target) or target.type != SectionType.SHT_PROGBITS:
-            raise RelocError(f"its target {target.name} is not loaded", section.name, 0)
+            raise RelocError(f"the target {target.name} is not loaded", section.name, 0)
         if section.link == VPU_RT_SYMTAB:
             _check_runtime_relocation(section, platform)
             continue
@@ -149,7 +149,7 @@ def relocations(blob: Blob, platform: Platform) -> None:
         if bad.any():
             index = int(bad.argmax())
             raise RelocError(
-                f"symbol {used[index]} of {count}", section.name, index * RELA.itemsize
+                f"no symbol {used[index]} of {count}", section.name, index * RELA.itemsize
             )
         _check_user_relocation(section, target, blob)
 
@@ -159,7 +159,7 @@ def _check_runtime_relocation(section: Section, platform: Platform) -> None:
         message = f"platform {platform.name} has no symbol table of the runtime"
         raise RelocError(message, section.name, 0)
     if section.has(SectionFlag.VPU_SHF_JIT | USER_FLAGS):
-        message = "relocations for user buffers link to the runtime's symbol table"
+        message = "relocations for user buffers must not link to the runtime's symbol table"
         raise RelocError(message, section.name, 0)
     used = section.records(RELA)["r_info"] >> np.uint64(32)
     bad = used != VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
@@ -177,16 +177,16 @@ def _check_user_relocation(section: Section, target: Section, blob: Blob) -> Non
     jit = section.has(SectionFlag.VPU_SHF_JIT)
     side = section.flags & USER_FLAGS
     if jit != bool(side) or (jit and side not in (_USER_INPUT, _USER_OUTPUT)):
-        raise RelocError("relocations for user buffers have JIT and one side set", section.name, 0)
+        raise RelocError("user relocations need the JIT flag and one side's flag", section.name, 0)
     if jit and blob.sections[section.link].flags & USER_FLAGS != side:
-        raise RelocError("its symbol table is of another side", section.name, 0)
+        raise RelocError("the symbol table belongs to the other side", section.name, 0)
     if jit and target.has(_VERIFIED_ONCE):
-        # Transfers alone reach user buffers; all else is verified before those are known.
+        # Only transfers access user buffers; kernels are verified before their addresses are known.
         raise RelocError(f"{target.name} cannot refer to user buffers", section.name, 0)
 
 
 def user_tables(blob: Blob, _platform: Platform) -> None:
-    """Each tensor of the metadata has a symbol of its size, on either side."""
+    """Check that each input and output of the metadata has a symbol of its size."""
     network = metadata.read_network(blob)
     for side, tensors in ((_USER_INPUT, network.inputs), (_USER_OUTPUT, network.outputs)):
         tables = [t for t in blob.of_type(SectionType.SHT_SYMTAB) if t.has(side)]
@@ -218,7 +218,7 @@ def verify(blob: Blob, platform: Platform) -> None:
     """Check all rules.
 
     Raises:
-        BlobError: the first one that is broken; it names section and offset.
+        BlobError: a rule is broken; the error of the first one names section and offset.
     """
     for rule in RULES:
         rule(blob, platform)

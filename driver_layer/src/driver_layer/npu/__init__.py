@@ -1,4 +1,4 @@
 """The simulated NPU: memory, CMX, barriers, and the management core that runs programs.
 
-Begin with ``device``, which wires them together, and ``management``.
+Begin with ``device``, which connects these parts, and ``management``.
 """

@@ -1,8 +1,8 @@
-"""Barriers: the only thing that orders tasks of different queues.
+"""Barriers, the only means by which tasks of different queues order each other.
 
 A virtual barrier counts producers and consumers. Its waiters may start when all producers are done;
-when all consumers are done too, the physical barrier it sits in is programmed with the next virtual
-barrier of the same number. So virtual barriers are unlimited, physical ones few.
+when all consumers are done, too, the physical barrier is programmed with the next virtual barrier
+of the same number. Thus the number of virtual barriers is unlimited, that of physical ones small.
 
 Source: fact sheet elf_driver §3.4.
 """
@@ -14,7 +14,7 @@ from driver_layer.errors import DeviceFault
 
 
 def mask_bits(mask: int) -> list[int]:
-    """Give the numbers of the barriers in a mask."""
+    """Return the numbers of the barriers in a mask."""
     bits: list[int] = []
     while mask:
         low = mask & -mask
@@ -24,11 +24,11 @@ def mask_bits(mask: int) -> list[int]:
 
 
 class BarrierFile:
-    """The physical barriers during one inference.
+    """State of the physical barriers during one inference.
 
     Args:
         configs: BARRIER_CONFIG records of the virtual barriers.
-        physical: how many physical barriers the device has.
+        physical: number of the device's physical barriers.
 
     Raises:
         DeviceFault: a chain of virtual barriers is malformed.
@@ -42,19 +42,19 @@ class BarrierFile:
         self._current: dict[int, int] = {}
         self._programmed = [False] * len(self._real)
         self.programmed_below = 0
-        """All virtual barriers below this one have been programmed."""
+        """First virtual barrier that has not been programmed."""
         self._check_chains(physical)
         for virtual, real in enumerate(self._real):
             if real not in self._current:
                 self._program(real, virtual)
 
     def open(self, wait: int) -> bool:
-        """Tell whether all barriers of a wait mask have seen their producers."""
+        """Return whether all producers of a wait mask's barriers are done."""
         producers, current = self._producers, self._current
         return all(real in current and producers[current[real]] == 0 for real in mask_bits(wait))
 
     def finish(self, wait: int, post: int, slots: int) -> None:
-        """Account for the end of a task that waited on one mask and feeds another.
+        """Count the end of a task that waited for one mask and signals another.
 
         Raises:
             DeviceFault: a counter would fall below zero.
@@ -67,11 +67,11 @@ class BarrierFile:
             self._reprogram_if_consumed(real)
 
     def unfinished(self) -> list[int]:
-        """Give the virtual barriers that some producer has not reached."""
+        """Return the virtual barriers with producers that are not done."""
         return [virtual for virtual, left in enumerate(self._producers) if left]
 
     def describe(self, wait: int) -> str:
-        """Say which barriers of a mask are closed, for people who debug a schedule."""
+        """Return a text that lists the closed barriers of a mask, for debugging schedules."""
         closed = [
             f"{self._current.get(real)} (physical {real})"
             for real in mask_bits(wait)

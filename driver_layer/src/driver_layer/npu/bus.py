@@ -1,4 +1,4 @@
-"""How the engines reach memory: one address decoder over CMX and a context's address space."""
+"""The engines' access to memory: one address decoder over CMX and a context's address space."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from driver_layer.npu.memory import AddressSpace, Allocation, Bytes
 
 
 class Bus:
-    """What the programs of one context can reach.
+    """Memory that the programs of one context can access.
 
     Args:
-        cmx: the device's.
+        cmx: the device's CMX.
         space: the context's memory.
     """
 
@@ -21,21 +21,21 @@ class Bus:
 
     @property
     def used(self) -> tuple[Allocation, ...]:
-        """The allocations that were reached through this bus."""
+        """The allocations that were accessed through this bus."""
         return tuple(self._used.values())
 
     def allocation(self, address: int) -> Allocation | None:
-        """Give the allocation that holds an address outside CMX."""
+        """Return the allocation that contains an address outside CMX, and record its use."""
         found = self.space.find(address)
         if found is not None:
             self._used[found.address] = found
         return found
 
     def read(self, address: int, size: int) -> Bytes:
-        """Give ``size`` bytes to read.
+        """Return ``size`` bytes to read.
 
         Raises:
-            DeviceFault: they are not mapped, or the address selects several tiles.
+            DeviceFault: the bytes are not mapped, or the address selects several tiles.
         """
         if Cmx.contains(address):
             return self.cmx.view(address, size)
@@ -43,10 +43,10 @@ class Bus:
         return self.space.view(address, size)
 
     def write(self, address: int, size: int) -> list[Bytes]:
-        """Give ``size`` bytes to write, once for each place that the address selects.
+        """Return ``size`` bytes to write, once for each tile that the address selects.
 
         Raises:
-            DeviceFault: they are not mapped, or are read-only.
+            DeviceFault: the bytes are not mapped, or read-only.
         """
         if Cmx.contains(address):
             return self.cmx.views(address, size)

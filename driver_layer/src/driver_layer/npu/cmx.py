@@ -1,7 +1,6 @@
-"""CMX: each tile's own memory, where all operands of DPU and SHAVE live.
+"""CMX: each tile's on-chip memory, which holds all operands of DPU and SHAVE.
 
-An address selects tiles by one bit each (``abi.platforms``); reads come from one tile, writes go to
-every selected one.
+An address selects tiles by one bit each (``abi.platforms``); only a write may select several.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ class Cmx:
 
     @staticmethod
     def contains(address: int) -> bool:
-        """Tell whether an address is in CMX."""
+        """Return whether an address is in CMX."""
         return address & ~(TILE_SELECT_MASK | TILE_OFFSET_MASK) == CMX_BASE
 
     def views(self, address: int, size: int) -> list[Bytes]:
-        """Give ``size`` bytes at an address, once for each tile that it selects.
+        """Return ``size`` bytes at an address, once for each tile that it selects.
 
         Raises:
-            DeviceFault: it selects no tile or one that does not exist, or leaves the tile.
+            DeviceFault: the address selects no tile or a missing one, or the bytes leave the tile.
         """
         offset = address & TILE_OFFSET_MASK
         mask = (address & TILE_SELECT_MASK) >> TILE_SELECT_SHIFT
@@ -49,12 +48,12 @@ class Cmx:
         ]
 
     def view(self, address: int, size: int) -> Bytes:
-        """Give ``size`` bytes of the one tile that an address selects.
+        """Return ``size`` bytes of the only tile that an address selects.
 
         Raises:
-            DeviceFault: as ``views``, or several tiles are selected.
+            DeviceFault: as for ``views``, or the address selects several tiles.
         """
         views = self.views(address, size)
         if len(views) != 1:
-            raise DeviceFault("an access that needs one tile selects several", address=address)
+            raise DeviceFault("the address selects several tiles; only writes may", address=address)
         return views[0]

@@ -1,7 +1,6 @@
-"""From a mapped inference in device memory to a program.
+"""Decoding of a mapped inference in device memory into a program.
 
-The management core reads the records that the compiler wrote and the loader placed; nothing else
-tells it what to do.
+The only input is the records that the compiler wrote and the loader placed.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _MAX_ARGS = KERNEL_ARGS.itemsize + MAX_WINDOWS * WINDOW.itemsize
 
 
 class Decoder:
-    """Reads one mapped inference.
+    """Decoder of one mapped inference.
 
     Args:
-        space: the memory that holds it.
+        space: the memory that contains the inference.
     """
 
     def __init__(self, space: AddressSpace) -> None:
@@ -33,10 +32,10 @@ class Decoder:
         self._sources: dict[int, tuple[Allocation, int]] = {}
 
     def decode(self, hpi_address: int) -> Program:
-        """Decode the program behind a host-parsed inference.
+        """Decode the program of a host-parsed inference.
 
         Raises:
-            DeviceFault: a list or a task is malformed, or leads out of the context's memory.
+            DeviceFault: a list or a task is malformed, or located outside the context's memory.
         """
         hpi = self._records(hpi_address, 1, tasks.HOST_PARSED_INFERENCE)[0]
         root = self._records(int(hpi["mapped_inference"]["address"]), 1, tasks.MAPPED_INFERENCE)[0]
@@ -107,7 +106,7 @@ class Decoder:
             try:
                 if program >= len(programs) or not KERNEL_ARGS.itemsize <= size <= _MAX_ARGS:
                     what = f"kernel range {program} of {len(programs)}"
-                    raise DeviceFault(f"{what}, {size} bytes of arguments")
+                    raise DeviceFault(f"invalid invocation: {what}, {size} bytes of arguments")
                 arguments.append(self._bytes(address, size).tobytes())
             except DeviceFault as fault:
                 raise fault.at(name, index) from None
@@ -132,9 +131,9 @@ def _dpu_queue(tile: int, invariants: RecordArray, variants: RecordArray) -> Que
     counts = invariants["variant_count"].astype(np.int64)
     first = [0, *np.cumsum(counts).tolist()]
     if first[-1] != len(variants):
-        raise DeviceFault(f"tile {tile}: invariants own {first[-1]} of {len(variants)} variants")
+        raise DeviceFault(f"tile {tile}: invariants have {first[-1]} of {len(variants)} variants")
     if not counts.all():
-        message = "an invariant without variants"
+        message = "the invariant has no variants"
         raise DeviceFault(message, name, int(counts.argmin()))
     work = DpuWork(tile, invariants["registers"], variants, first)
     return _scheduled(name, invariants["scheduling"], counts.tolist(), work)
@@ -155,7 +154,7 @@ def _scheduled(
 
 
 def _joined(low: RecordArray, high: RecordArray) -> list[int]:
-    """Masks of 128 bits from two halves."""
+    """Return 128-bit masks from two halves."""
     if not high.any():
         return low.tolist()
     return [one | two << 64 for one, two in zip(low.tolist(), high.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""The simulated device: wires its blocks together, and decides nothing."""
+"""The simulated device: connects CMX, the engines' lock, the management core and streams."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from driver_layer.npu.turns import Turns
 
 
 class _Work:
-    """What goes on in one process: locks and threads are of no use to a fork of it."""
+    """Locks, threads and doorbell of one process; a forked process needs new ones."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
         self.engines = Turns()
-        """Held by who uses CMX and the engines: inferences run one at a time."""
+        """Held while CMX and the engines are used: inferences run one at a time."""
         self.core = threading.Lock()
-        """Held by who uses the management core. It is a plain lock, as programs are prepared in the
-        caller's thread, where a signal's handler may raise (see ``turns``)."""
+        """Held while the management core is used. A plain lock, as programs are prepared in the
+        caller's thread, where a signal handler may raise (see ``turns``)."""
         self.doorbell = Doorbell()
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
@@ -39,11 +39,11 @@ class Device:
     """One NPU.
 
     Args:
-        platform: its generation.
-        executor: what runs programs; the one that ``NPU_ENGINE`` names if not given.
+        platform: generation of the device.
+        executor: executor of programs; the one that ``NPU_ENGINE`` names if not given.
 
     Raises:
-        EngineError: ``NPU_ENGINE`` names none, or one that this machine cannot run.
+        EngineError: ``NPU_ENGINE`` names an unknown engine, or one that cannot run here.
     """
 
     def __init__(self, platform: Platform, executor: Executor | None = None) -> None:
@@ -55,7 +55,7 @@ class Device:
 
     def _begin(self) -> None:
         work = _Work()
-        # At the end of the process as well, if nobody drops the device before.
+        # Also called at the end of the process, if the device still exists then.
         weakref.finalize(self, _shut_down, work)
         self._in_process = work
 
@@ -67,32 +67,32 @@ class Device:
 
     @property
     def doorbell(self) -> Doorbell:
-        """Where streams and the host wait for each other."""
+        """Doorbell at which streams and the host wait for each other."""
         return self._work.doorbell
 
     @property
     def engines(self) -> Turns:
-        """Who uses CMX and the engines, one at a time."""
+        """Lock of CMX and the engines."""
         return self._work.engines
 
     def stream(self, kind: str) -> Stream:
-        """Make a stream of work.
+        """Create a stream.
 
         Args:
-            kind: what it does, for the name of its thread.
+            kind: kind of its work, for the name of its thread.
         """
         made = Stream(f"npu-{self.platform.name}-{kind}")
         self._work.streams.add(made)
         return made
 
     def prepare(self, space: AddressSpace, hpi_address: int, footprint: Footprint) -> None:
-        """Do now what the first run of a loaded program would do before it begins.
+        """Prepare a loaded program before its first run.
 
-        What is wrong with the program is said when it runs.
+        Problems of the program are reported when it runs.
 
         Args:
-            space: the memory of the context that loaded it.
-            hpi_address: where its HOST_PARSED_INFERENCE record lies.
+            space: the memory of the context that loaded the program.
+            hpi_address: address of the HOST_PARSED_INFERENCE record.
             footprint: the memory it accesses; a program of the same blob is rebased onto it.
         """
         with self._work.core, suppress(DeviceFault):
@@ -102,8 +102,8 @@ class Device:
         """Execute a loaded program to its end, on the calling thread, which is a stream's.
 
         Args:
-            space: the memory of the context that loaded it.
-            hpi_address: where its HOST_PARSED_INFERENCE record lies.
+            space: the memory of the context that loaded the program.
+            hpi_address: address of the HOST_PARSED_INFERENCE record.
 
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
@@ -112,12 +112,12 @@ class Device:
             self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:
-        """Drop what the device remembers of a program that is being unloaded."""
+        """Drop cached data of a program that is being unloaded."""
         self._core.forget(Bus(self.cmx, space), hpi_address)
 
 
 def _shut_down(work: _Work) -> None:
-    """End all streams: what runs is finished, what waits for a signal fails."""
+    """End all streams: running jobs complete, jobs that wait for a signal fail."""
     if work.process != os.getpid():
         return
     work.doorbell.close()

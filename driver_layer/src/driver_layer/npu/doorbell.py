@@ -1,8 +1,8 @@
-"""The doorbell: where streams and the host wait for each other's signals.
+"""The doorbell: a condition variable for signals between streams and the host.
 
-There is one for a device. Who changes something that others may wait for does so under its lock and
-rings; who waits looks again each time. A device that shuts down closes it: then every wait ends in
-a fault, so that a signal that never comes cannot keep a process from ending.
+A device has one doorbell. Code that changes state that others may wait for holds the doorbell's
+lock and rings; waiters check their conditions again at each ring. A device that shuts down closes
+the doorbell: every wait then ends in a fault, so no missing signal can keep a process alive.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from driver_layer.support.bell import Bell
 
 
 class Doorbell:
-    """Lets threads wait until something has become true."""
+    """Condition variable on which threads wait until a predicate is true."""
 
     def __init__(self) -> None:
         self._bell = Bell()
         self._closed = False
 
     def ring(self, change: Callable[[], None]) -> None:
-        """Make a change that others may wait for."""
+        """Make a change that others may wait for, and wake the waiters."""
         with self._bell.lock:
             change()
             self._bell.ring()
 
     def wait(self, ready: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Wait until something is true, at most so long; tell whether it is.
+        """Wait until ``ready`` returns true or a timeout; return the last result.
 
         Raises:
-            DeviceFault: the device shuts down, and it is not.
+            DeviceFault: the device shuts down before ``ready`` returns true.
         """
         is_ready = False
 
@@ -40,11 +40,11 @@ class Doorbell:
             return is_ready or self._closed
 
         if self._bell.wait(look, seconds) and not is_ready:
-            raise DeviceFault("the device shut down while something waited for a signal")
+            raise DeviceFault("the device shut down during a wait for a signal")
         return is_ready
 
     def close(self) -> None:
-        """End all waits, now and from now on."""
+        """End all present and future waits."""
         with self._bell.lock:
             self._closed = True
             self._bell.ring()

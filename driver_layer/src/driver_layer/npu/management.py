@@ -1,4 +1,4 @@
-"""The management core: reads task lists under barriers, and runs one inference at a time."""
+"""The management core: decodes task lists and runs one inference at a time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from driver_layer.npu.program import Footprint, Program
 
 
 class ManagementCore:
-    """Reads task lists under barriers, and runs one inference at a time.
+    """The management core of one device.
 
     Args:
-        executor: prepares and runs programs.
-        physical_barriers: how many barriers the device has.
+        executor: the executor, which prepares and runs programs.
+        physical_barriers: number of physical barriers of the device.
     """
 
     def __init__(self, executor: Executor, physical_barriers: int) -> None:
@@ -25,12 +25,12 @@ class ManagementCore:
         self._programs = PreparedPrograms(executor)
 
     def prepare(self, bus: Bus, hpi_address: int, footprint: Footprint | None = None) -> Run:
-        """Prepare the program behind a host-parsed inference, unless it is cached.
+        """Prepare the program of a host-parsed inference, unless it is cached.
 
         Args:
             bus: the memory that the program can access.
-            hpi_address: where its HOST_PARSED_INFERENCE record lies.
-            footprint: the memory that the program does access, if known.
+            hpi_address: address of the HOST_PARSED_INFERENCE record.
+            footprint: memory that the program accesses, if known.
 
         Raises:
             DeviceFault: the program is malformed, or deadlocks.
@@ -43,7 +43,7 @@ class ManagementCore:
         return self._programs.get(bus, hpi_address, read, footprint)
 
     def run_inference(self, bus: Bus, hpi_address: int) -> None:
-        """Execute the program behind a host-parsed inference.
+        """Execute the program of a host-parsed inference.
 
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.

@@ -1,7 +1,7 @@
-"""The device's memory: an address space of ranges by kind, mapped per context, with faults.
+"""The device's memory: an address space per context, with a range for each kind of memory.
 
-Each Level Zero context has an address space of its own, as each has its own page tables on the
-device. CMX is not in it: that belongs to the tiles (``npu.cmx``).
+Each Level Zero context has its own address space, as it has its own page tables on the device.
+The address space does not contain CMX, which belongs to the tiles (``npu.cmx``).
 
 Source: address ranges of linux drivers/accel/ivpu (40XX); fact sheet elf_driver §2.5.
 """
@@ -26,14 +26,14 @@ PAGE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class AddressRange:
-    """A part of the address space that one kind of memory is taken from."""
+    """The range of the address space that one kind of memory is allocated from."""
 
     begin: int
     end: int
 
 
 class MemoryKind(Enum):
-    """Who must reach an allocation; each kind has a range of addresses of its own."""
+    """The user of an allocation; each kind has its own range of addresses."""
 
     FW = AddressRange(0xA0000000, 0xBFF00000)
     """The management core: task lists, the mapped inference."""
@@ -45,29 +45,29 @@ class MemoryKind(Enum):
 
 @dataclass(eq=False, slots=True)
 class Allocation:
-    """Memory of the device: ``data`` are its bytes, ``address`` is where the device sees them."""
+    """Memory of the device: ``data`` has its bytes, ``address`` is its device address."""
 
     kind: MemoryKind
     address: int
     data: Bytes
     writable: bool = True
     generation: int = field(default=0)
-    """Names the content, so that what was decoded from here can tell it is stale. Who knows that
-    the content is again what it was may set the number that it had then."""
+    """Number of the content, by which programs decoded from it detect that they are stale. Code
+    that restores an earlier content may restore that content's number."""
     _newest: int = field(default=0)
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.data.size
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """First address after the allocation."""
         return self.address + self.data.size
 
     def changed(self) -> None:
-        """Say that the host wrote: the content is one that was not here before."""
+        """Assign a new generation, after the host wrote new content."""
         self._newest += 1
         self.generation = self._newest
 
@@ -83,16 +83,16 @@ class Allocation:
 
 
 def zeroed(size: int) -> Bytes:
-    """Take bytes of the host that begin at a page of it, as what they stand for does.
+    """Allocate zeroed host memory that begins at a page boundary, as device memory does.
 
-    So what is aligned on the device is aligned for the host's vectors as well.
+    Data that is aligned on the device is thus aligned for the host's vector instructions, too.
 
     Raises:
         OutOfMemory: the host has no such memory.
     """
     try:
         raw = np.zeros(size + PAGE_BYTES, np.uint8)
-    except (MemoryError, ValueError, OverflowError):  # numpy's, for sizes beyond any host
+    except (MemoryError, ValueError, OverflowError):  # raised by numpy for sizes beyond any host
         raise OutOfMemory(f"the host has no {size} bytes left") from None
     begin = -raw.ctypes.data % PAGE_BYTES
     return raw[begin : begin + size]
@@ -102,24 +102,24 @@ _ADDRESS = attrgetter("address")
 
 
 class AddressSpace:
-    """What one context's programs can reach.
+    """The memory that one context's programs can access.
 
-    Any thread may use it: hosts allocate and free while the device executes. A signal's handler may
-    raise at any bytecode, so each change is one call into C on one list.
+    The class is thread-safe: hosts allocate and free while the device executes. A signal handler
+    may raise at any bytecode, so each change is one call into C on one list.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._allocations: list[Allocation] = []
-        """In the order of their addresses."""
+        """Allocations in the order of their addresses."""
         self._next: dict[MemoryKind, int] = {}
-        """Behind what was allocated last, by kind: where a search begins, no more."""
+        """End of the latest allocation, by kind; only a hint where to begin the search."""
         self.frees = 0
-        """Counts frees, so that prepared tasks can tell their views may be stale; an interrupted
-        free may count and free nothing."""
+        """Number of frees, by which prepared tasks detect that their views may be stale; an
+        interrupted free may count without freeing."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Take ``size`` bytes, zeroed, at a page boundary of the kind's range.
+        """Allocate ``size`` zeroed bytes at a page boundary of the kind's range.
 
         Raises:
             DriverUsageError: the size is not positive.
@@ -130,14 +130,14 @@ class AddressSpace:
         return self._insert(zeroed(size), kind, writable)
 
     def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
-        """Make the host's bytes reachable in place, without a copy."""
+        """Map host memory into the address space, without a copy."""
         return self._insert(data, kind, writable)
 
     def free(self, allocation: Allocation) -> None:
-        """Take an allocation out of the address space.
+        """Remove an allocation from the address space.
 
         Raises:
-            DriverUsageError: it is not, or no longer, of this address space.
+            DriverUsageError: the allocation is not, or no longer, in this address space.
         """
         with self._lock:
             index = bisect_left(self._allocations, allocation.address, key=_ADDRESS)
@@ -147,7 +147,7 @@ class AddressSpace:
             del self._allocations[index]
 
     def find(self, address: int) -> Allocation | None:
-        """Give the allocation that contains an address."""
+        """Return the allocation that contains an address."""
         with self._lock:
             index = bisect_right(self._allocations, address, key=_ADDRESS) - 1
             if index < 0 or address >= self._allocations[index].end:
@@ -155,10 +155,10 @@ class AddressSpace:
             return self._allocations[index]
 
     def view(self, address: int, size: int, write: bool = False) -> Bytes:
-        """Give ``size`` bytes at a device address, as the device reads or writes them.
+        """Return ``size`` bytes at a device address, for the device to read or write.
 
         Raises:
-            DeviceFault: they are not all in one allocation, or may not be written.
+            DeviceFault: the bytes are not all in one allocation, or not writable.
         """
         allocation = self.find(address)
         if allocation is None or address + size > allocation.end:
@@ -169,18 +169,18 @@ class AddressSpace:
         return allocation.data[offset : offset + size]
 
     def allocations(self) -> tuple[Allocation, ...]:
-        """Give all allocations, in the order of their addresses."""
+        """Return all allocations, in the order of their addresses."""
         with self._lock:
             return tuple(self._allocations)
 
     @property
     def allocated_bytes(self) -> int:
-        """Bytes in use."""
+        """Number of allocated bytes."""
         with self._lock:
             return sum(allocation.size for allocation in self._allocations)
 
     def _insert(self, data: Bytes, kind: MemoryKind, writable: bool) -> Allocation:
-        """Give bytes a place: to find a gap and to take it is one step."""
+        """Insert an allocation; the lock makes finding a gap and occupying it one step."""
         with self._lock:
             address = self._find_gap(max(data.size, 1), kind)
             allocation = Allocation(kind, address, data, writable)
@@ -188,10 +188,10 @@ class AddressSpace:
             return allocation
 
     def _find_gap(self, size: int, kind: MemoryKind) -> int:
-        """Next fit at page boundaries; a page stays free behind each allocation to catch overruns.
+        """Return a next-fit address at a page boundary; a free guard page follows each allocation.
 
-        The search goes on where the last one of the kind ended, so that who allocates much does not
-        look at all there is each time; from the beginning only if nothing is left there.
+        The search continues where the last one of the kind ended, so that many allocations do not
+        each scan all others; it restarts at the beginning if no gap is left there.
         """
         for begin in (self._next.get(kind, kind.value.begin), kind.value.begin):
             found = self._gap_behind(begin, size, kind)
@@ -201,7 +201,7 @@ class AddressSpace:
         raise OutOfMemory(f"no {size} bytes left in the {kind.name} range")
 
     def _gap_behind(self, begin: int, size: int, kind: MemoryKind) -> int | None:
-        """The first place from an address on; None if there is none."""
+        """Return the first gap from an address on; None if no gap is wide enough."""
         end = kind.value.end
         first = bisect_left(self._allocations, begin, key=_ADDRESS)
         before = self._allocations[first - 1].end if first else 0
@@ -215,5 +215,5 @@ class AddressSpace:
 
 
 def _behind(end: int) -> int:
-    """Where something may begin behind what ends there."""
+    """Return the first possible address after an allocation that ends at ``end``."""
     return -(-end // PAGE_BYTES) * PAGE_BYTES + PAGE_BYTES

@@ -1,7 +1,6 @@
-"""The order in which a program's barriers let its tasks run.
+"""The order of tasks that a program's barriers impose.
 
-It does not depend on data, so it is found by simulating the barriers once for each program; each
-inference follows it.
+The order does not depend on data, so the barriers are simulated only once for each program.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from driver_layer.npu.program import Program, Queue
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Step by step, the number of a queue and the index of the task in it."""
+    """Steps of a program: the number of a queue, and the index of a task in it, for each."""
 
     queues: Sequence[int]
     tasks: Sequence[int]
@@ -25,18 +24,18 @@ class Order:
         return len(self.queues)
 
     def steps(self) -> Iterator[tuple[int, int]]:
-        """Queue and task of each step."""
+        """Return an iterator over the queue and task of each step."""
         return zip(self.queues, self.tasks, strict=True)
 
 
 def issue_order(program: Program, physical_barriers: int) -> Order:
-    """Find the order in which the barriers let a program's tasks run.
+    """Return the order in which the barriers allow a program's tasks to run.
 
-    Each queue issues its head as soon as the head's barriers allow; among several the one that
-    comes first in ``program.queues`` goes first.
+    Each queue issues its head task as soon as the task's barriers allow; if several queues can
+    issue, the first one in ``program.queues`` does.
 
     Raises:
-        DeviceFault: a deadlock, a barrier used wrongly, or one that is never completed.
+        DeviceFault: a deadlock, or a barrier that is misused or never completed.
     """
     barriers = BarrierFile(program.barriers, physical_barriers)
     heads = [0] * len(program.queues)
@@ -57,7 +56,7 @@ def issue_order(program: Program, physical_barriers: int) -> Order:
 
 
 def _issue(queue: Queue, head: int, barriers: BarrierFile) -> int:
-    """Issue tasks of a queue while the barriers allow; give the index of the next one."""
+    """Issue tasks of a queue while the barriers allow; return the index of the next task."""
     waits, posts, slots = queue.waits, queue.posts, queue.slots
     while head < len(waits):
         if queue.start_after[head] > barriers.programmed_below or not barriers.open(waits[head]):
@@ -74,9 +73,9 @@ def _check_complete(program: Program, heads: list[int], barriers: BarrierFile) -
     for queue, head in zip(program.queues, heads, strict=True):
         if head < len(queue):
             raise DeviceFault(
-                f"deadlock: waits for barriers {barriers.describe(queue.waits[head])}, issues "
-                f"after {queue.start_after[head]} of which {barriers.programmed_below} are "
-                "programmed",
+                f"deadlock: waits for barriers {barriers.describe(queue.waits[head])}; needs "
+                f"{queue.start_after[head]} programmed barriers, of which the first "
+                f"{barriers.programmed_below} are",
                 queue.name,
                 head,
             )

@@ -17,14 +17,14 @@ from driver_layer.npu.order import Order
 from driver_layer.npu.program import BlobKey, Footprint, Program
 
 Read = Callable[[], tuple[Program, Order]]
-"""Decode the program, and find the order in which its tasks run."""
+"""Function that decodes the program and finds the order in which its tasks run."""
 
 _MOST_PREPARED = 4
-"""Most prepared programs of one inference, which may alternate between sets of buffers."""
+"""Limit of the prepared programs of one inference, which may alternate between sets of buffers."""
 
 _MOST_REBASABLE = 4
-"""Keep at most so many rebasable programs per blob. A blob needs several if its inferences differ
-in which of their spans touch, as the weights of some layers do in a file."""
+"""Limit of the rebasable programs of one blob. A blob needs several if its inferences differ in
+the spans that adjoin each other, as the weights of some layers do in a file."""
 
 
 @dataclass(slots=True)
@@ -32,10 +32,10 @@ class _Prepared:
     """A program that runs as long as its memory stays in place.
 
     Attributes:
-        run: executes the program.
+        run: function that executes the program.
         sources: the allocations that it was decoded from, each with its generation at the time.
         used: the allocations that its tasks access.
-        frees: ``AddressSpace.frees`` when all of these were last seen in place.
+        frees: ``AddressSpace.frees`` at the last check that all allocations are in place.
     """
 
     run: Run
@@ -45,7 +45,7 @@ class _Prepared:
 
     def in_place(self, space: AddressSpace) -> bool:
         """Return whether the space still holds all allocations of the program."""
-        frees = space.frees  # before any allocation is looked at
+        frees = space.frees  # before any allocation is looked up
         if self.frees != frees:
             read = (allocation for allocation, _ in self.sources)
             if any(space.find(one.address) is not one for one in (*self.used, *read)):
@@ -75,7 +75,7 @@ class PreparedPrograms:
     """Cache of prepared programs, by address space and address of the inference.
 
     Args:
-        executor: prepares programs.
+        executor: the executor, which prepares programs.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -90,9 +90,9 @@ class PreparedPrograms:
 
         Args:
             bus: the memory that the program can access.
-            hpi_address: where its HOST_PARSED_INFERENCE record lies.
-            read: decodes the program, if it has to be prepared.
-            footprint: the memory that the program does access, if known.
+            hpi_address: address of the HOST_PARSED_INFERENCE record.
+            read: function that decodes the program, called if the program must be prepared.
+            footprint: the memory that the program accesses, if known.
 
         Raises:
             DeviceFault: the program is malformed, or deadlocks.
@@ -113,7 +113,7 @@ class PreparedPrograms:
         self._cached.get(space, {}).pop(hpi_address, None)
 
     def _prepare(self, bus: Bus, read: Read, footprint: Footprint | None) -> _Prepared:
-        frees = bus.space.frees  # before any allocation is looked at
+        frees = bus.space.frees  # before any allocation is looked up
         program, order = read()
         seen = Bus(bus.cmx, bus.space)
         spans = None if footprint is None else _spans(bus, footprint)
@@ -133,7 +133,7 @@ class PreparedPrograms:
         candidates = self._rebasable.get(footprint.blob)
         if not candidates:
             return None
-        frees = bus.space.frees  # before any allocation is looked at
+        frees = bus.space.frees  # before any allocation is looked up
         spans = _spans(bus, footprint)
 
         def explain(step: int) -> NoReturn:

@@ -1,6 +1,6 @@
-"""A program as the management core sees it: queues of tasks, and barriers between them.
+"""A program in the form that the management core uses: queues of tasks, and barriers.
 
-The tasks are the records of the blob, in arrays; what they do is decided by the engines.
+The tasks are arrays of the blob's records; the engines implement their effects.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Prepared = TypeVar("Prepared")
 
 
 class Work(Protocol):
-    """What the tasks of a queue do, without when."""
+    """The tasks of a queue, without their order and barriers."""
 
     def prepare(self, index: int, engines: Engines[Prepared], bus: Bus) -> Prepared:
-        """Let engines prepare one task; raises DeviceFault if it is malformed."""
+        """Prepare one task with the given engines; raises DeviceFault if the task is malformed."""
         ...
 
 
@@ -40,9 +40,9 @@ class DmaWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DpuWork:
-    """Workloads of one tile: DPU_REGISTERS records, each with some of the DPU_VARIANT records.
+    """Workloads of one tile: DPU_REGISTERS records, each with a range of DPU_VARIANT records.
 
-    Those of workload i begin at ``first[i]`` and end at ``first[i + 1]``; it has at least one.
+    The variants of workload i are ``first[i]`` to ``first[i + 1]``, exclusive; at least one.
     """
 
     tile: int
@@ -51,14 +51,14 @@ class DpuWork:
     first: Sequence[int]
 
     def prepare(self, index: int, engines: Engines[Prepared], bus: Bus) -> Prepared:
-        """Prepare one workload."""
+        """Prepare one workload with its variants."""
         own = list(self.variants[self.first[index] : self.first[index + 1]])
         return engines.dpu(self.registers[index], own, self.tile, bus)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShaveWork:
-    """Invocations on one tile: each runs one of the programs with one argument block."""
+    """SHAVE invocations on one tile, each with one of the programs and one argument block."""
 
     tile: int
     programs: Sequence[Sequence[Instruction]]
@@ -73,7 +73,7 @@ class ShaveWork:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Queue:
-    """A first-in-first-out queue of one engine; each sequence has an entry per task.
+    """A FIFO of one engine; each sequence has an entry per task.
 
     ``waits`` and ``posts`` are masks of physical barriers; a task is issued once the virtual
     barriers below ``start_after`` are programmed, and counts ``slots`` times in its barriers.
@@ -98,13 +98,13 @@ class BlobKey:
 class Footprint:
     """The memory of an inference.
 
-    Inferences of one blob run the same tasks on memory of their own. So a program prepared for one
-    of them serves another, when each address in it is rebased.
+    Inferences of one blob run the same tasks on different memory, so a program prepared for one of
+    them serves another after its addresses are rebased.
 
     Attributes:
-        blob: equal for inferences of one blob.
-        spans: device address and size of all memory that the tasks may access, CMX apart: sections
-            and the caller's buffers, in an order that all inferences of the blob share.
+        blob: key that is equal for inferences of one blob.
+        spans: device address and size of all memory that the tasks may access, without CMX: the
+            sections and the caller's buffers, in the same order for all inferences of the blob.
     """
 
     blob: BlobKey
@@ -122,10 +122,10 @@ class Program:
 
 
 def prepare_queue(queue: Queue, engines: Engines[Prepared], bus: Bus) -> list[Prepared]:
-    """Let engines prepare all tasks of a queue.
+    """Prepare all tasks of a queue with the given engines.
 
     Raises:
-        DeviceFault: one is malformed; it says which.
+        DeviceFault: a task is malformed; the fault names the task.
     """
     prepared: list[Prepared] = []
     for index in range(len(queue)):
@@ -137,11 +137,11 @@ def prepare_queue(queue: Queue, engines: Engines[Prepared], bus: Bus) -> list[Pr
 
 
 def queue_name(kind: str, number: int) -> str:
-    """What a queue is called in errors and timelines.
+    """Return the name of a queue for errors and timelines.
 
     Args:
         kind: one of ``abi.layer_map.QUEUE_KINDS``.
-        number: its port or tile.
+        number: the queue's port or tile.
     """
     if kind.startswith("dma_"):
         return f"DMA port {number} {kind.removeprefix('dma_').upper()}"

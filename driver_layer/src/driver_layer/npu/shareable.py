@@ -1,7 +1,7 @@
-"""Memory that other processes can reach: what a DMA-BUF is to a real device.
+"""Memory that processes can share, as a DMA-BUF on a real device.
 
-It is a memfd. Whoever holds a descriptor of it, or has mapped it, holds the memory, so it outlives
-the process that made it. Its size is sealed: nobody can cut it short under another's feet.
+The memory is a memfd. Each descriptor or mapping holds a reference, so the memory outlives the
+process that created it. Its size is sealed: no process can truncate it while others use it.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if sys.platform == "linux":
     _SIZE_IS_SEALED = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 CAN_SHARE = sys.platform == "linux"
-"""Whether the host has such memory."""
+"""True if the host supports such memory."""
 
 
 class Shareable:
     """Bytes with a descriptor, by which other processes map the same bytes.
 
     Args:
-        descriptor: becomes this object's own.
-        size: bytes of it to map.
-        writable: False maps them for reading alone.
+        descriptor: the descriptor, which this object then owns.
+        size: number of bytes to map.
+        writable: False maps the bytes read-only.
 
     Raises:
-        DriverInputError: the descriptor is not such memory, or shorter, or may not be written.
+        DriverInputError: the descriptor's memory is of another kind, too short, or read-only.
     """
 
     def __init__(self, descriptor: int, size: int, writable: bool = True) -> None:
@@ -48,36 +48,36 @@ class Shareable:
 
     @staticmethod
     def allocate(size: int) -> Shareable:
-        """Take ``size`` bytes, zeroed, beginning at a page.
+        """Allocate ``size`` zeroed bytes, aligned to a page.
 
         Raises:
-            OutOfMemory: the host has no such memory; as NoDescriptor, no descriptor for it.
+            OutOfMemory: the host has no such memory; NoDescriptor if it has no descriptor left.
         """
         try:
             descriptor = os.memfd_create("npu", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         except OSError as error:
             check_descriptors_left(error)
-            raise OutOfMemory(f"no memory to share: {error.strerror}") from None
+            raise OutOfMemory(f"no shareable memory: {error.strerror}") from None
         try:
             os.ftruncate(descriptor, -(-size // PAGE_BYTES) * PAGE_BYTES)
             fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SIZE_IS_SEALED)
         except (OSError, OverflowError):
             os.close(descriptor)
-            raise OutOfMemory(f"the host has no {size} bytes to share") from None
+            raise OutOfMemory(f"the host has no {size} bytes of shareable memory") from None
         return Shareable(descriptor, size)
 
     @staticmethod
     def import_fd(descriptor: int, size: int, writable: bool = True) -> Shareable:
-        """Map what another process has allocated; the caller keeps its descriptor.
+        """Map memory that another process has allocated; the caller keeps its descriptor.
 
         Raises:
-            DriverInputError: as the class.
-            NoDescriptor: this process has none left.
+            DriverInputError: as for the class.
+            NoDescriptor: this process has no descriptor left.
         """
         _check(descriptor, size)
         mode = os.O_RDWR if writable else os.O_RDONLY
         try:
-            # Opened anew: memory that is sealed against writing is mapped from such alone.
+            # Opened again: memory that is sealed against writing needs a read-only descriptor.
             own = os.open(f"/proc/self/fd/{descriptor}", mode | os.O_CLOEXEC)
         except OSError as error:
             check_descriptors_left(error)
@@ -85,17 +85,17 @@ class Shareable:
         return Shareable(own, size, writable)
 
     def export_fd(self) -> int:
-        """Give a new descriptor, which is the caller's to close.
+        """Return a new descriptor, which the caller must close.
 
         Raises:
-            NoDescriptor: this process has none left.
+            NoDescriptor: this process has no descriptor left.
         """
         assert self._descriptor is not None, "used after close()"
         return duplicate(self._descriptor)
 
     def close(self) -> None:
-        """Close the descriptor; the bytes stay as long as somebody looks at ``data``."""
-        # Forgotten first: a number that is closed twice is that of another file by then.
+        """Close the descriptor; the bytes stay mapped as long as ``data`` is referenced."""
+        # Cleared first: if the number were closed twice, it could be that of another file by then.
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
@@ -105,10 +105,10 @@ class Shareable:
 
 
 def duplicate(descriptor: int) -> int:
-    """Give another descriptor of the same memory.
+    """Return another descriptor of the same memory.
 
     Raises:
-        NoDescriptor: this process has none left.
+        NoDescriptor: this process has no descriptor left.
     """
     try:
         return os.dup(descriptor)
@@ -118,22 +118,22 @@ def duplicate(descriptor: int) -> int:
 
 
 def check_descriptors_left(error: OSError) -> None:
-    """Raise NoDescriptor if that is why the system refused something."""
+    """Raise NoDescriptor if the error is a lack of descriptors."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        raise NoDescriptor(f"no descriptor for memory to share: {error.strerror}") from None
+        raise NoDescriptor(f"no descriptor for shareable memory: {error.strerror}") from None
 
 
 def _check(descriptor: int, size: int) -> None:
-    """See that a descriptor is memory that cannot shrink, and has the bytes."""
+    """Check that a descriptor is memory of sealed size, and has ``size`` bytes."""
     try:
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
         length = os.fstat(descriptor).st_size
     except (OSError, OverflowError, TypeError, ValueError):
-        raise DriverInputError(f"descriptor {descriptor} is not memory to share") from None
+        raise DriverInputError(f"descriptor {descriptor} is not shareable memory") from None
     if seals & _SIZE_IS_SEALED != _SIZE_IS_SEALED:
         raise DriverInputError(f"descriptor {descriptor}: the memory's size is not sealed")
     if not 0 < size <= length:
-        raise DriverInputError(f"{size} bytes are wanted of memory that has {length}")
+        raise DriverInputError(f"{size} bytes were requested of memory that has {length}")
 
 
 def _mapped(descriptor: int, size: int, writable: bool) -> Bytes:
@@ -141,11 +141,11 @@ def _mapped(descriptor: int, size: int, writable: bool) -> Bytes:
     try:
         pages = mmap.mmap(descriptor, size, mmap.MAP_SHARED, protection)
     except PermissionError:
-        raise DriverInputError("the memory may only be read") from None
+        raise DriverInputError("the memory is read-only") from None
     except (OSError, OverflowError, ValueError) as error:
         if isinstance(error, OSError):
-            check_descriptors_left(error)  # a mapping keeps one of its own
+            check_descriptors_left(error)  # a mapping duplicates the descriptor
         raise OutOfMemory(f"the host cannot map {size} bytes") from None
-    with contextlib.suppress(OSError):  # the system may be built without large pages
+    with contextlib.suppress(OSError):  # the system may lack support for huge pages
         pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)

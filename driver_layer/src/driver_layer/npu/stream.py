@@ -1,12 +1,12 @@
-"""Streams: work for the device in the order of submission, each stream on a thread of its own.
+"""Streams: work for the device in the order of submission, each stream on its own thread.
 
-A command queue is a stream. What two streams do may overlap: a copy runs beside an inference. The
-threads are daemons, so that a stream that waits for what never comes cannot keep the process; a
-device ends them in good order when the process does (``npu.device``).
+A command queue is a stream. The work of two streams may overlap: a copy runs during an inference.
+The threads are daemons, so a stream that waits for a missing signal cannot keep the process alive;
+a device joins the threads when the process ends (``npu.device``).
 
-A signal's handler may raise at any moment of a submission; whatever was submitted before and comes
-later runs all the same. Therefore nothing here is asked of ``threading.Thread`` but to begin: what
-it knows of itself is wrong when such a moment was one of its own.
+A signal handler may raise at any moment of a submission; earlier and later submissions still run.
+Therefore ``threading.Thread`` is used only to start threads: its own state is wrong if the handler
+raised while it was updated.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ Job = Callable[[], object]
 
 
 class _Server:
-    """What a stream and its thread share; the thread does not keep the stream."""
+    """State that a stream and its thread share; the thread holds no reference to the stream."""
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[tuple[Job, Outcome] | None] = SimpleQueue()
         self.serving = threading.Lock()
-        """Held by the thread while it is there."""
+        """Held by the thread while it serves."""
         self.thread = 0
 
     def serve(self) -> None:
-        """Do jobs until there is None, unless another thread does already."""
+        """Run jobs until the queue returns None, unless another thread already does."""
         if not self.serving.acquire(blocking=False):
             return
         self.thread = threading.get_ident()
         while (entry := self.jobs.get()) is not None:
             job, outcome = entry
             outcome.run(job)
-            del entry, job, outcome  # not kept alive until the next job comes
+            del entry, job, outcome  # else kept alive until the next job arrives
         self.serving.release()
 
 
 class Stream:
-    """Runs jobs one after the other.
+    """A thread that runs jobs one after the other.
 
     Args:
-        name: of its thread.
+        name: name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -58,12 +58,12 @@ class Stream:
         self._submitting = threading.Lock()
         self._server = _Server()
         self._used = False
-        """Whether anything was submitted."""
+        """True if any job was submitted."""
         self._last: Outcome | None = None
-        """Of what was submitted last; None also if a signal came just then."""
-        # Who drops a stream lets its thread end, after what was submitted.
+        """Outcome of the latest job; None also if a signal interrupted its submission."""
+        # The thread of a garbage-collected stream ends after the submitted jobs.
         weakref.finalize(self, self._server.jobs.put, None).atexit = False
-        self._process = os.getpid()  # last: what is interrupted before begins anew
+        self._process = os.getpid()  # last: if interrupted earlier, the next call begins again
 
     def submit(self, job: Job) -> Outcome:
         """Queue a job; the first one starts the thread."""
@@ -79,20 +79,20 @@ class Stream:
         return outcome
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for all that was submitted, at most so long; tell whether it has ended."""
+        """Wait for all submitted jobs, with a timeout; return whether they have ended."""
         self._look_where()
         return not self._used or self.latest().wait(seconds)
 
     def latest(self) -> Outcome:
-        """Give the outcome of what was submitted last.
+        """Return the outcome of the latest job, or of a new empty one.
 
-        If a signal came just then, nobody knows it: then that of nothing, which is submitted now.
+        An empty job is submitted if a signal interrupted the latest submission.
         """
         self._look_where()
         return self._last or self.submit(_nothing)
 
     def join(self) -> None:
-        """Let the thread end, after what was submitted, and wait for that."""
+        """End the thread after the submitted jobs, and wait for its end."""
         server = self._server
         elsewhere = self._process != os.getpid() or server.thread == threading.get_ident()
         if elsewhere or not server.serving.locked():
@@ -102,13 +102,10 @@ class Stream:
             pass
 
     def _look_where(self) -> None:
-        """Begin anew in a forked process.
-
-        It has none of its parent's threads, and maybe a lock that one of them held.
-        """
+        """Begin again in a forked process: it has no threads and may have inherited a held lock."""
         if self._process != os.getpid():
             self._begin()
 
 
 def _nothing() -> None:
-    """Ends when all before it has ended."""
+    """Do nothing; the job ends when all jobs before it have ended."""

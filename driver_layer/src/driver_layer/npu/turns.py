@@ -1,6 +1,6 @@
-"""Who uses the engines next: one at a time, the most urgent of those who wait, then who came first.
+"""A priority lock for the engines: the most urgent waiter is next, then the earliest.
 
-Nobody is interrupted: an inference that has begun runs to its end.
+There is no preemption: an inference that has begun runs to its end.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 USUAL = 0
-"""How urgent work is that nobody said anything of; less is more urgent."""
+"""Default rank of work; a smaller rank is more urgent."""
 
 
 class Turns:
-    """A lock that is given to the most urgent; entered as any lock, and not twice by one thread.
+    """A lock that the most urgent waiter acquires next; a context manager, not reentrant.
 
-    The threads of streams alone enter it. In the main thread a signal's handler may raise just when
-    the lock was taken: then nobody gives it back.
+    Only the threads of streams may enter it. In the main thread, a signal handler may raise just
+    after the lock was acquired; then the lock is never released.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._taken = False
         self._waiting: list[tuple[int, int, threading.Lock]] = []
-        """A heap: how urgent, when it came, and what it waits for."""
+        """Heap of waiters: rank, number of arrival, and the lock that the waiter waits for."""
         self._arrivals = itertools.count()
         self._own = threading.local()
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """Number of waiters."""
         with self._lock:
             return len(self._waiting)
 
     @contextmanager
     def at(self, rank: int) -> Generator[None]:
-        """Let what this thread does meanwhile be so urgent; less is more."""
+        """Set this thread's rank within a ``with`` block; a smaller rank is more urgent."""
         before = self._rank
         self._own.rank = rank
         try:
@@ -47,7 +47,7 @@ class Turns:
             self._own.rank = before
 
     def __enter__(self) -> None:
-        """Wait for a turn."""
+        """Acquire the lock, waiting for a turn."""
         with self._lock:
             if not self._taken:
                 self._taken = True
@@ -58,12 +58,12 @@ class Turns:
             heapq.heappush(self._waiting, entry)
         try:
             turn.acquire()
-        except BaseException:  # an interrupt: the turn may be its own already, or still to come
+        except BaseException:  # an interrupt: the turn may have been granted already or not
             self._give_up(entry)
             raise
 
     def __exit__(self, *error: object) -> None:
-        """Give the next one its turn."""
+        """Release the lock to the next waiter."""
         with self._lock:
             self._pass_on()
 

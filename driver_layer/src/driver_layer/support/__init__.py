@@ -1,4 +1,4 @@
-"""Support that is no driver, and that all layers above share: files, waiting, commands.
+"""Utilities that all layers share and that do not concern the driver: files, waiting, commands.
 
-Begin with ``files``, through which every named file is opened.
+Begin with ``files``: it opens every file that a user names.
 """

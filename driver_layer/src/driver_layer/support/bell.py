@@ -1,9 +1,9 @@
 """A condition variable that survives signal handlers that raise.
 
 ``threading.Condition``, and Event, Semaphore, Queue and Future, which are built on it, enter their
-lock in Python code. If a signal's handler raises there, as Ctrl-C's does, the lock stays locked and
-every thread that needs it hangs. A lock itself is safe: ``with`` enters and leaves it in C, and
-CPython runs no handler in between.
+lock in Python code. If a signal handler raises there, as Ctrl-C's does, the lock stays locked and
+every thread that needs the lock hangs. A lock alone is safe: ``with`` acquires and releases it in
+C, and CPython runs no signal handler in between.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from driver_layer.support.outcome import LOOK_S
 
 
 class Bell:
-    """A lock, and threads that wait until what it guards has changed."""
+    """A lock, and the threads that wait for a change of the state that the lock guards."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Held while the guarded state changes; entered by ``with`` alone. A signal's handler that
-        interrupts its holder may enter it again."""
+        """Held while the guarded state changes; enter it by ``with`` only. A signal handler that
+        interrupts the holder may enter it again."""
         self._sleeping: set[threading.Lock] = set()
-        """One locked lock for each waiter; an interrupted waiter's stays until the next ring."""
+        """One locked lock per waiter; that of an interrupted waiter stays until the next ring."""
 
     def ring(self) -> None:
-        """Let all waiters check again; the caller holds the lock.
+        """Make all waiters check again; the caller holds the lock.
 
-        If the caller is interrupted, waiters check again after ``LOOK_S``.
+        If the caller is interrupted, the waiters check again after ``LOOK_S``.
         """
         for waiter in tuple(self._sleeping):
             self._sleeping.discard(waiter)
@@ -40,7 +40,7 @@ class Bell:
 
         Args:
             ready: the condition, called with the lock held.
-            seconds: the timeout; None waits for ever.
+            seconds: the timeout; None waits without limit.
         """
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while True:

@@ -1,7 +1,7 @@
-"""Commands on the command line: click, and streams that may be closed, full, or read by nobody.
+"""Command-line commands built with click; they tolerate closed, full and broken streams.
 
-Begin with ``run``. Commands declare themselves by ``click.command(cls=Command)``; their functions
-return the exit code, or None for 0.
+Begin with ``run``. Declare a command by ``click.command(cls=Command)``; its function returns the
+exit code, or None for 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from click.exceptions import Exit
 
 
 class Command(click.Command):
-    """A command whose help and epilog (examples) are shown as they are written."""
+    """A command whose help and epilog (examples) are printed verbatim, not reflowed."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help."""
@@ -30,11 +30,11 @@ class Command(click.Command):
         formatter.write(f"\n{self.epilog}" if self.epilog else "")
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """Name the options that show the help."""
+        """Return the names of the help option."""
         return ["-h", "--help"]
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Print the help as output: click would write UTF-8 to streams of other encodings."""
+        """Replace click's callback, which writes UTF-8 to streams of other encodings."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.callback = _print_help
@@ -45,7 +45,7 @@ class Group(Command, click.Group):
     """A command with sub-commands, listed in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the sub-commands."""
+        """Return the names of the sub-commands."""
         return list(self.commands)
 
 
@@ -56,16 +56,16 @@ def run(
 ) -> int:
     """Run a command; return its exit code.
 
-    That is 2 if its output could not be written, 130 if it was interrupted, and 0 if its reader,
-    such as head, has seen enough.
+    The code is 2 if the output could not be written, 130 after an interrupt, and 0 if the reader of
+    the output, such as head, closed the pipe.
 
     Args:
-        command: with its name.
+        command: the command; it has a name.
         argv: arguments; those of the process if not given.
-        expected: errors of input, told in a line, with exit code 2.
+        expected: errors of input; they are reported in one line, with exit code 2.
 
     Raises:
-        SystemExit: the command line is wrong, or asks for help.
+        SystemExit: the command line is invalid, or requests help.
     """
     name = command.name or ""
     with _usable_streams():
@@ -96,7 +96,7 @@ def run(
 
 
 def complain(name: str, message: str) -> int:
-    """Write a line to stderr, if anybody reads it, under a command's name; return exit code 2."""
+    """Write a line to stderr under a command's name, ignoring errors; return exit code 2."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{name}: {message}\n")
     return 2
@@ -117,24 +117,24 @@ def _show_usage(error: click.UsageError) -> NoReturn:
 
 
 def _discard_output() -> None:
-    """Drop output that could not be written: the end of the process would try again."""
+    """Redirect stdout to the null device: Python flushes it again when the process ends."""
     with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 @contextlib.contextmanager
 def _usable_streams() -> Generator[None]:
-    """Replace streams that are closed; let output have characters that its encoding has not."""
+    """Replace closed streams; escape characters that the encoding of the output lacks."""
     kept = sys.stdin, sys.stdout, sys.stderr
     with contextlib.ExitStack() as opened:
-        # A closed one is None; the next file to be opened would get its number.
+        # A closed stream is None; the next opened file would get its descriptor number.
         sys.stdin, output, sys.stderr = (
             cast(TextIO, opened.enter_context(open(os.devnull, mode))) if stream is None else stream
             for stream, mode in zip(kept, "rww", strict=True)
         )
         sys.stdout = output
         if isinstance(output, io.TextIOWrapper):
-            # In UTF-8 surrogates stand for bytes of a file's name, and are written as these.
+            # In UTF-8, surrogates represent bytes of file names and are written as those bytes.
             utf8 = output.encoding.lower().startswith("utf")
             if output.errors == "strict" or (output.errors == "surrogateescape" and not utf8):
                 output.reconfigure(errors="backslashreplace")

@@ -1,6 +1,6 @@
-"""Files that users name: opened as regular files alone, refused in one line, checked for damage.
+"""Files that users name: only regular files are opened, errors take one line, digests find damage.
 
-A pipe or a device would keep its reader waiting for ever; nor does writing replace one.
+Reading a pipe or a device could block indefinitely; writing never replaces one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
-    """Open a file to read it.
+    """Open a file for reading.
 
     Raises:
-        OSError: it cannot be opened, or is a folder, a pipe or a device.
+        OSError: the file cannot be opened, or is a folder, a pipe or a device.
     """
     try:
         return io.BufferedReader(io.FileIO(path, opener=_open))
@@ -28,7 +28,7 @@ def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """Read a whole file; errors as ``open_regular``."""
+    """Read a complete file; raises as ``open_regular``."""
     with open_regular(path) as file:
         return file.read()
 
@@ -37,52 +37,52 @@ def check_regular(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     """Check that a status is that of a regular file.
 
     Raises:
-        OSError: it is a folder, a pipe or a device.
+        OSError: it is the status of a folder, a pipe or a device.
     """
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "no regular file", path)
+        raise OSError(errno.EINVAL, "not a regular file", path)
 
 
 def place_of(path: Path) -> tuple[Path, os.stat_result | None]:
-    """Return where to write a file, links followed, and the status of the file there, if any.
+    """Return the path to write to, with links resolved, and the status of the file there, if any.
 
     Raises:
-        OSError: it is no regular file, links lead in circles, or it cannot be looked at.
+        OSError: the file is not a regular one, the links form a loop, or stat fails.
     """
     status = None
     try:
-        # Before links are read: the system follows none that others left in a shared folder.
+        # Before links are resolved: the system follows no links of others in a shared folder.
         status = path.stat()
         check_regular(status, path)
     except FileNotFoundError:
-        pass  # a link may name a file that is not there
+        pass  # a link may name a missing file
     except ValueError as error:
         raise no_name(path, error) from None
     return Path(os.path.realpath(path)), status
 
 
 def no_name(path: str | os.PathLike[str], error: ValueError) -> OSError:
-    """Return the error of a name that Python does not pass on: with a NUL, or half a character."""
-    return OSError(errno.EINVAL, f"no file's name: {error}", path)
+    """Return the error of a name that Python rejects: it has a NUL or half a character."""
+    return OSError(errno.EINVAL, f"not a file name: {error}", path)
 
 
 @contextmanager
 def looking_at(
     path: str | os.PathLike[str], refused: Callable[[str], Exception]
 ) -> Generator[None]:
-    """Turn the system's errors about a path into one line of a layer's own error.
+    """Convert the system's errors about a path into one-line errors of a layer.
 
-    Questions fail, too: in a folder without permission, and of a name that is too long, the system
-    does not even tell whether there is a file (``Path.exists`` raises).
+    Queries fail, too: in a folder without permission, and for a name that is too long, the system
+    does not report whether the file exists (``Path.exists`` raises).
 
     Args:
-        path: looked at, read or written.
-        refused: makes the error of a line.
+        path: the path that the block queries, reads or writes.
+        refused: returns the error with a given message.
 
     Raises:
-        Exception: what ``refused`` makes: the system refuses the path.
+        Exception: the result of ``refused``: the system rejects the path.
     """
     try:
         yield
@@ -95,9 +95,9 @@ def looking_at(
 
 
 def content_digest(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """Return the SHA-256 of content in pieces, by which its reader knows that it is whole.
+    """Return the SHA-256 of content given in parts; its reader checks that the content is complete.
 
-    The digest tells damage, not forgery: whoever changes content can change its digest.
+    The digest detects damage, not forgery: an author of changes can change the digest, too.
     """
     whole = hashlib.sha256()
     for piece in pieces:

@@ -1,7 +1,7 @@
-"""Files that are mapped to be read in place, and what may become of them meanwhile.
+"""Memory-mapped files that are read in place, and the check for truncation.
 
-A file that is truncated where it lies takes its pages along, and to look at these ends the process
-(SIGBUS). Nobody can keep others from that, but who is about to read can see first whether it was.
+Truncating a mapped file removes its pages, and reading them ends the process (SIGBUS). Truncation
+by others cannot be prevented, but a reader can check for it before it reads.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy.typing as npt
 
 
 class Truncated(OSError):
-    """A file has fewer bytes than when it was mapped; nothing else is taken for it."""
+    """A file has fewer bytes than when it was mapped; raised for no other reason."""
 
 
 class MappedFile(mmap.mmap):
-    """A whole file, read-only; it may be closed."""
+    """Read-only mapping of a complete file; the file may be closed."""
 
     name: str
 
     @staticmethod
     def of(file: BinaryIO) -> MappedFile:
-        """Map an open file, which has bytes.
+        """Map an open file that is not empty.
 
         Raises:
-            OSError, ValueError: it cannot be mapped.
+            OSError, ValueError: the file cannot be mapped.
         """
         made = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
-        made.name = str(file.name)  # of a bare descriptor it is a number
+        made.name = str(file.name)  # a number if the file is a bare descriptor
         return made
 
     def check(self) -> None:
-        """See that the file has all the bytes that it had; costs one call of the system.
+        """Check that the file is as long as when it was mapped; costs one system call.
 
         Raises:
-            Truncated: it has fewer.
+            Truncated: the file is shorter.
         """
         before, now = len(self), self.size()
         if now < before:
@@ -47,7 +47,7 @@ class MappedFile(mmap.mmap):
 
 
 def mapped_file_of(data: npt.NDArray[Any] | bytes | memoryview) -> MappedFile | None:
-    """Give the file that bytes are mapped from; None if they are from none."""
+    """Return the mapped file that contains the bytes; None if they are not in a mapped file."""
     owner: object = data
     while isinstance(owner, np.ndarray | memoryview):
         owner = owner.base if isinstance(owner, np.ndarray) else owner.obj

@@ -1,4 +1,4 @@
-"""What becomes of work that another thread does, for those who wait for it."""
+"""Completion and error of work that another thread does."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ import time
 from collections.abc import Callable
 
 LOOK_S = 0.05
-"""Period of a waiter's own checks, in case an interrupted thread never wakes it."""
+"""Polling period of waiters, in case an interrupted thread never wakes them."""
 
 
 class Outcome:
-    """Whether work has ended, and what it raised.
+    """Completion of a job and the exception that it raised.
 
-    ``concurrent.futures.Future`` waits with a lock that the worker needs as well. A handler of
-    signals that raises (Ctrl-C does) may come just when it was taken: it is never given back, and
-    the worker waits for ever. Here the worker needs nothing that who waits may hold.
+    ``concurrent.futures.Future`` waits with a lock that the worker needs as well. If a signal
+    handler raises (as Ctrl-C's does) just after the lock was acquired, the lock is never released
+    and the worker hangs. Here the worker needs no lock that a waiter may hold.
     """
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        """What it raised; None as well until it has ended."""
+        """Exception that the job raised; None if it raised none or has not ended."""
         self._ended = False
         self._running = threading.Lock()
-        """Held until it has ended; then those who wait pass it on, and one may be torn away with
-        it: therefore they look again."""
+        """Held until the job ends. Waiters then acquire and release it in turn; an interrupted
+        waiter may never release it, so the others poll."""
         self._running.acquire()
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended."""
+        """True if the job has ended."""
         return self._ended
 
     def run(self, job: Callable[[], object]) -> None:
-        """Do the work, once; whatever it raises is kept for who waits."""
+        """Run the job, once; an exception that it raises is kept in ``error``."""
         try:
             job()
         except BaseException as error:
@@ -43,7 +43,7 @@ class Outcome:
         self._running.release()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it has ended, at most so long; tell whether it has."""
+        """Wait until the job has ended or a timeout; return whether it has ended."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while not self._ended:
             left = deadline - time.monotonic()

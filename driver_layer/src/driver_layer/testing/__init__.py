@@ -1,4 +1,1 @@
-"""Helpers for tests of the driver, and conformance checks for other implementations.
-
-Begin with ``check_engines``, which any set of engines must pass.
-"""
+"""Helpers for tests of the driver, and conformance checks; begin with ``check_engines``."""

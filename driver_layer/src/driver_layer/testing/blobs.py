@@ -1,9 +1,9 @@
-"""A small blob assembled by hand that uses every engine: a dense layer with ReLU.
+"""A small hand-assembled blob that uses every engine: a dense layer with ReLU.
 
     y[m, n] = max(0, sum over k of x[m, k] * weights[n, k])
 
-Two transfers bring x and the weights to CMX, the DPU multiplies, a SHAVE kernel cuts off what is
-negative, a transfer takes y away; four barriers order them.
+Two transfers copy x and the weights to CMX, the DPU multiplies, a SHAVE kernel applies ReLU, a
+transfer copies y to DDR; four barriers order the tasks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from driver_layer.testing.elf_builder import RUNTIME_CMX, BlobBuilder, Port
 
 ROWS, COLS, DEPTH = 4, 16, 8
 X_AT, WEIGHTS_AT, Y_AT = 0, 0x1000, 0x2000
-"""Where the operands lie in the workspace."""
+"""Offsets of the operands in the workspace."""
 
 RELU = """
 ld   v0, w0
@@ -46,22 +46,22 @@ _CFG = tasks.DmaCfg.ORDERED | tasks.DmaCfg.BARRIER_EN
 
 
 def weights() -> npt.NDArray[np.float32]:
-    """The layer's weights, f32 [COLS, DEPTH]."""
+    """Return the layer's weights, f32 [COLS, DEPTH]."""
     return (np.arange(COLS * DEPTH, dtype=np.float32).reshape(COLS, DEPTH) % 7) - 3
 
 
 def expected(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """What the blob computes, f32 [ROWS, COLS]."""
+    """Return the expected output of the blob, f32 [ROWS, COLS]."""
     return np.maximum(x @ weights().T, 0).astype(np.float32)
 
 
 def is_expected(y: npt.NDArray[np.float32], x: npt.NDArray[np.float32]) -> bool:
-    """Whether y is what the blob computes of x, in whatever order an engine sums up."""
+    """Return whether y is the blob's output for x, with tolerance for the order of sums."""
     return np.allclose(y, expected(x), rtol=1e-5, atol=1e-6)
 
 
 def dense_builder(platform: str = "4000") -> BlobBuilder:
-    """Assemble the layer."""
+    """Return a builder with the layer."""
     b = BlobBuilder(platform)
     b.inputs.append(Port("x", "f32", (ROWS, DEPTH)))
     b.outputs.append(Port("y", "f32", (ROWS, COLS)))
@@ -93,12 +93,12 @@ def dense_builder(platform: str = "4000") -> BlobBuilder:
 
 
 def dense_blob(platform: str = "4000") -> bytes:
-    """Give the layer as a file."""
+    """Return the layer's blob."""
     return dense_builder(platform).build()
 
 
 _Listed = tuple[int, int]
-"""A task list: its section and how many tasks it has."""
+"""A task list: its section and its number of tasks."""
 
 
 def _one(kind: Record, **fields: Any) -> RecordArray:
@@ -109,7 +109,7 @@ def _one(kind: Record, **fields: Any) -> RecordArray:
 
 
 def _add_barriers(b: BlobBuilder) -> _Listed:
-    """0: operands are there; 1: multiplied; 2: cut off; 3: the end."""
+    """Add the barriers after 0: the loads, 1: the matmul, 2: ReLU, 3: the store."""
     configs = np.zeros(4, tasks.BARRIER_CONFIG)
     for number, (producers, consumers) in enumerate(((2, 1), (1, 1), (1, 1), (1, 0))):
         configs[number] = (-1, producers, consumers, number)

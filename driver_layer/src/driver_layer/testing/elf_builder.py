@@ -1,6 +1,6 @@
-"""Puts blobs together by hand, section by section, right or deliberately wrong.
+"""Builder of blobs, valid or deliberately invalid, section by section.
 
-It writes ELF without the compiler, so that the driver can be tested without one.
+The builder does not use the compiler, so the driver can be tested alone.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from driver_layer.abi.platforms import PLATFORMS
 NO_FLAGS = SectionFlag(0)
 
 RUNTIME_CMX = -1
-"""Number of the symbol that is the runtime's own: the workspace of CMX."""
+"""Placeholder for the symbol of the runtime's table: the CMX workspace."""
 
 
 @dataclass(slots=True)
 class RawSection:
-    """A section header's fields and the section's content; change what a test wants wrong."""
+    """A section header's fields and the section's content; tests change them to be invalid."""
 
     name: str
     type: int
@@ -61,18 +61,18 @@ class Port:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dense tensor."""
+        """Size in bytes of the dense tensor."""
         return int(np.prod(self.shape)) * ELEMENT_TYPES[self.element].storage.itemsize
 
 
 @dataclass(slots=True)
 class BlobBuilder:
-    """Collects what a blob is made of; ``build`` may be called again after changes."""
+    """Parts of a blob; ``build`` may be called again after changes."""
 
     platform: str = "4000"
     arch: int = -1
     loader_version: notes.Version | None = None
-    """None, here and below: the platform's."""
+    """None, here and below, is the platform's version."""
     inference_version: notes.Version | None = None
     tile_count: int = 1
     inputs: list[Port] = field(default_factory=list[Port])
@@ -86,8 +86,8 @@ class BlobBuilder:
     relocations: dict[tuple[int, int, bool], list[tuple[int, int, int, int]]] = field(
         default_factory=dict[tuple[int, int, bool], list[tuple[int, int, int, int]]]
     )
-    """By target section, user flags and whether the symbol is the runtime's: offset, type, symbol
-    and addend."""
+    """Offset, type, symbol and addend, by target section, user flags and whether the symbol is the
+    runtime's."""
 
     def add(
         self,
@@ -98,7 +98,7 @@ class BlobBuilder:
         size: int = 0,
         align: int = 64,
     ) -> int:
-        """Add a section; give its index in the file."""
+        """Add a section; return its index in the file."""
         data = content if isinstance(content, bytes) else content.tobytes()
         self.sections.append(RawSection(name, kind, flags, data, size or len(data), align))
         return _FIRST + len(self.sections) - 1
@@ -106,7 +106,7 @@ class BlobBuilder:
     def symbol(
         self, section: int, value: int = 0, size: int = 0, kind: int = SymbolType.STT_SECTION
     ) -> int:
-        """Add a symbol; give its index."""
+        """Add a symbol; return its index."""
         self.symbols.append((kind, section, value, size))
         return len(self.symbols)
 
@@ -127,11 +127,11 @@ class BlobBuilder:
         self.relocations.setdefault((target, user, runtime), []).append(entry)
 
     def build(self) -> bytes:
-        """Give the file."""
+        """Return the content of the file."""
         return write_elf(self.raw_sections())
 
     def raw_sections(self) -> list[RawSection]:
-        """Give all sections in file order, for a test to spoil before ``write_elf``."""
+        """Return all sections in file order; tests may corrupt them before ``write_elf``."""
         placeholders: list[RawSection] = []
         tables: list[RawSection] = []
         index = _FIRST + len(self.sections)
@@ -263,7 +263,7 @@ def _rela(
 
 
 def write_elf(sections: Sequence[RawSection]) -> bytes:
-    """Write a file of these sections; the second one becomes the table of their names."""
+    """Return an ELF file of the sections; the second one becomes the table of their names."""
     names = bytearray()
     headers = np.zeros(len(sections), SHDR)
     for header, section in zip(headers, sections, strict=True):

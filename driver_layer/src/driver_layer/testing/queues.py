@@ -1,4 +1,4 @@
-"""Queues made by hand, for tests of what orders tasks."""
+"""Hand-made queues, for tests of the order of tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver_layer.npu.program import Prepared, Queue
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """When a task may run, and what it sets off; masks are of physical barriers."""
+    """Scheduling of a task; masks are of physical barriers."""
 
     wait: int = 0
     post: int = 0
@@ -22,16 +22,16 @@ class Task:
 
 
 class NoWork:
-    """Tasks that are there to be ordered alone; satisfies ``npu.program.Work``."""
+    """Tasks that can be ordered but not executed; satisfies ``npu.program.Work``."""
 
     def prepare(self, index: int, engines: Engines[Prepared], bus: Bus) -> Prepared:
-        """Refuse."""
+        """Raise DriverUsageError."""
         del engines, bus
-        raise DriverUsageError(f"task {index} has nothing to do")
+        raise DriverUsageError(f"task {index} cannot be executed, only ordered")
 
 
 def queue_of(name: str, tasks: Sequence[Task]) -> Queue:
-    """Make a queue."""
+    """Return a queue of the given tasks."""
     return Queue(
         name,
         waits=[task.wait for task in tasks],

@@ -1,4 +1,4 @@
-"""Small programs over small memory, to be run by any executor; needs no test framework."""
+"""Small programs on small memory, for tests of any executor; independent of test frameworks."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from driver_layer.npu.program import DmaWork, DpuWork, Program, ShaveWork
 from driver_layer.testing.check_engines.one_task import free_queue
 
 BYTES = 512
-"""Of each memory that programs work in: small, so that what they reach overlaps."""
+"""Size of each memory that programs use: small, so that their accesses overlap."""
 
 CMX = 0x20000
-"""Where in a tile they work."""
+"""Offset in a tile of the memory that programs use."""
 
 NUMBERS = BYTES
-"""Where behind that f16 numbers lie, which stay."""
+"""Offset from ``CMX`` of constant f16 numbers."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A place in a memory: "ddr", "fixed" (never written), "cmx0" or "cmx1"."""
+    """A strided region of a memory: "ddr", "fixed" (never written), "cmx0" or "cmx1"."""
 
     memory: str
     offset: int
@@ -51,7 +51,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Copy:
-    """DMA: bytes from one place to another."""
+    """DMA task: a copy from one region to another."""
 
     src: Side
     dst: Side
@@ -59,7 +59,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Fill:
-    """DMA: a byte everywhere in a place."""
+    """DMA task: a fill of a region with one byte."""
 
     dst: Side
     value: int
@@ -67,7 +67,7 @@ class Fill:
 
 @dataclass(frozen=True)
 class Add:
-    """SHAVE: u8 rows plus one, from one place of a tile to another."""
+    """SHAVE task: u8 rows plus one, from one region of a tile to another."""
 
     tile: int
     src: int
@@ -80,7 +80,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Product:
-    """DPU: i8 by i8 to f32, exact; rows lie side by side, or their begins ``depth`` apart."""
+    """DPU task: exact matmul of i8 by i8 to f32; rows are contiguous, or ``depth`` bytes apart."""
 
     tile: int
     act: int
@@ -96,10 +96,10 @@ class Product:
 
 @dataclass(frozen=True)
 class Mix:
-    """DPU: small whole numbers in f16 by i8 that lie along n, less zero points, exact.
+    """DPU task: exact matmul of small integers in f16 by i8, contiguous along n, with zero points.
 
-    The numbers are the machine's, at ``NUMBERS``; ``group`` elements of k share a zero point; the
-    output is f16 or f32.
+    The f16 numbers are the machine's, at ``NUMBERS``; ``group`` elements of k share a zero point;
+    the output is f16 or f32.
     """
 
     tile: int
@@ -115,14 +115,14 @@ class Mix:
 
 
 Step = Copy | Fill | Add | Product | Mix
-"""One task."""
+"""A task of a small program."""
 
 
 class Machine:
-    """Memory, and a program over it.
+    """Memory, and programs that use it.
 
     Args:
-        before: bytes of DDR that lie before those that programs work in.
+        before: bytes of DDR before those that programs use.
     """
 
     def __init__(self, before: int = 0) -> None:
@@ -139,24 +139,24 @@ class Machine:
             memory[NUMBERS:].view("<f2")[:] = random.integers(-8, 9, BYTES // 2)
 
     def run(self, made: list[Step], executor: Executor) -> bytes:
-        """Run steps one after the other, as far as anybody can tell; give DDR."""
+        """Run steps, with the result of sequential execution; return ``contents``."""
         executor.prepare(*self.program(made), self.bus)()
         return self.contents
 
     @property
     def contents(self) -> bytes:
-        """What of DDR programs work in."""
+        """Content of the part of DDR that programs use."""
         return self.ddr.data[self._before :].tobytes()
 
     def program(self, made: list[Step]) -> tuple[Program, Order]:
-        """Steps as tasks, each after the one before."""
+        """Return steps as tasks in sequential order."""
         works = [self._work(step) for step in made]
         queues = tuple(free_queue(f"q{i}", work, 1) for i, work in enumerate(works))
         program = Program(queues, np.zeros(0, BARRIER_CONFIG), ())
         return program, Order(list(range(len(works))), [0] * len(works))
 
     def spans(self) -> Spans:
-        """Where all that programs reach is in the host's memory."""
+        """Return the host addresses of all memory that programs access."""
         tiles = self.bus.cmx.tiles[:2]
         found = [(tile.ctypes.data, tile.size, tile.size, True) for tile in tiles]
         for memory, begin in ((self.ddr, self._before), (self.fixed, 2 * self._before)):
@@ -214,7 +214,7 @@ def _sum(step: Add) -> ShaveWork:
 
 
 def product(step: Product) -> DpuWork:
-    """The workload of a product."""
+    """Return the workload of a matmul."""
     depth = step.depth or step.k
     fields: dict[str, Any] = {
         "act_type": DType.I8,

@@ -1,9 +1,9 @@
-"""npu-smi: shows the simulated device.
+"""npu-smi: prints the properties of the simulated device.
 
 Examples:
-    npu-smi                        the device that ZE_INTEL_NPU_PLATFORM_OVERRIDE or the default is
-    npu-smi --platform 3720        another one
-    npu-smi --json                 for scripts
+    npu-smi                        device of ZE_INTEL_NPU_PLATFORM_OVERRIDE, else the default
+    npu-smi --platform 3720        another device
+    npu-smi --json                 JSON, for scripts
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool.
 
     Returns:
-        0; 2 if there is no such platform.
+        0; 2 if the platform is unknown.
     """
     return run(_smi, argv, ZeError)
 
 
 @click.command("npu-smi", cls=Command, help=__doc__)
-@click.option("--platform", help="3720, 4000 or 5010, or its code name")
+@click.option("--platform", help="3720, 4000, 5010, a code name such as LUNARLAKE, or a .toml file")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def _smi(platform: str | None, as_json: bool) -> None:
     facts = describe(platform)
@@ -41,7 +41,7 @@ def describe(platform: str | None = None) -> dict[str, Any]:
     """Return the properties of a simulated device.
 
     Raises:
-        ZeError: there is no such platform.
+        ZeError: the platform is unknown.
     """
     if platform is None:
         ze.zeInit(0)
@@ -74,7 +74,7 @@ def describe(platform: str | None = None) -> dict[str, Any]:
         "int8_tops": round(tops, 1),
         "ddr_mb_per_s": memory.maxBandwidth,
         "memory_bytes": memory.totalSize,
-        # A simulated device belongs to its process: a tool that only looks sees none in use.
+        # A simulated device belongs to one process, so this is 0 when the tool runs by itself.
         "memory_in_use_bytes": sum(space.allocated_bytes for space in device.spaces),
         "memory_ranges": {
             kind.name: f"{kind.value.begin:#x}-{kind.value.end:#x}" for kind in MemoryKind

@@ -1,7 +1,7 @@
 """Level Zero in Python, on the simulated NPU.
 
-Functions have the specification's names. What they give through pointers in C, they return; a
-result code other than ZE_RESULT_SUCCESS is raised as ``ZeError``, which carries it.
+Functions have the specification's names. They return values that C functions write through
+pointers, and raise ``ZeError`` with any result code other than ZE_RESULT_SUCCESS.
 """
 
 from driver_layer.errors import ZeError as ZeError

@@ -1,4 +1,4 @@
-"""Command lists: what the device is to do, recorded once and executed as often as wanted.
+"""Command lists: commands for the device, recorded once and executed repeatedly.
 
 Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 """
@@ -28,14 +28,14 @@ _COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROP
 
 @dataclass(frozen=True, slots=True)
 class ze_mutable_command_list_exp_desc_t:
-    """Asks for a list whose commands can be changed after they were recorded."""
+    """Request for a list whose commands can be changed after recording."""
 
     flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ze_command_list_desc_t:
-    """How a list is to be made: for the queues of a group."""
+    """Descriptor of a list for the queues of a group."""
 
     commandQueueGroupOrdinal: int = 0
     flags: int = 0
@@ -46,34 +46,34 @@ class Mutable(Protocol):
     """A command whose arguments can be changed."""
 
     def check(self, index: int, pointer: Pointer) -> None:
-        """See that an argument may become this; raises ZeError."""
+        """Check a new value of an argument; raises ZeError."""
         ...
 
     def change(self, index: int, pointer: Pointer) -> None:
-        """Use another argument from the next ``apply`` on."""
+        """Set a new value of an argument, used from the next ``apply`` on."""
         ...
 
     def apply(self) -> None:
-        """Carry changes out; raises ZeError."""
+        """Apply the changes; raises ZeError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One step of a list: waits for events, does something, signals an event."""
+    """A command of a list: waits for events, runs, signals an event."""
 
     run: Callable[[], object]
     signal: ze_event_handle_t | None = None
     waits: tuple[ze_event_handle_t, ...] = ()
     mutable: Mutable | None = None
     release: Callable[[], None] | None = None
-    """Called when the list no longer needs what the command uses."""
+    """Called when the list no longer needs the command's resources."""
 
     def __call__(self) -> None:
-        """Execute it.
+        """Execute the command.
 
         Raises:
-            DeviceFault: it failed, or an event that it waits for will not be signaled.
+            DeviceFault: the command failed, or an event that it waits for cannot be signaled.
         """
         for event in self.waits:
             event.wait()
@@ -83,7 +83,7 @@ class Command:
 
 
 class ListState(Enum):
-    """OPEN takes commands; CHANGED must be closed again; CLOSED may be executed."""
+    """States of a list: OPEN accepts commands, CLOSED can execute, CHANGED must be closed again."""
 
     OPEN = "open"
     CHANGED = "changed"
@@ -101,7 +101,7 @@ class ze_command_list_handle_t(Handle):
     CHANGED     no      → CLOSED  UNINITIALIZED yes
     =========== ======= ========= ============= ============================
 
-    Reset gives an OPEN, empty list from any state.
+    Reset makes a list in any state OPEN and empty.
     """
 
     def __init__(self, context: ze_context_handle_t, desc: ze_command_list_desc_t) -> None:
@@ -111,17 +111,17 @@ class ze_command_list_handle_t(Handle):
         self.state = ListState.OPEN
         self.commands: list[Command] = []
         self.last: Outcome | Stream | None = None
-        """The submission that executes it, or did; a stream, if it may have been submitted there
-        and a signal came just then."""
+        """Outcome of the latest submission of the list; the stream instead, if a signal interrupted
+        the submission."""
 
     @property
     def is_mutable(self) -> bool:
-        """Whether its commands can be changed."""
+        """True if recorded commands can be changed."""
         return self.desc.pNext is not None
 
     @property
     def computes(self) -> bool:
-        """Whether it is for queues that run graphs."""
+        """True if the list is for queues that run graphs."""
         return bool(QUEUE_GROUPS[self.desc.commandQueueGroupOrdinal].flags & _COMPUTE)
 
     def append(self, command: Command | Callable[[], object]) -> None:
@@ -129,7 +129,7 @@ class ze_command_list_handle_t(Handle):
 
         Raises:
             ZeError: INVALID_ARGUMENT: the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event
-                is of another context.
+                belongs to another context.
         """
         self.check_open()
         made = command if isinstance(command, Command) else Command(command)
@@ -139,19 +139,19 @@ class ze_command_list_handle_t(Handle):
         self.commands.append(made)
 
     def check_open(self) -> None:
-        """Raise ZeError INVALID_ARGUMENT if it takes no commands."""
+        """Raise ZeError INVALID_ARGUMENT if the list is not open."""
         if self.state is not ListState.OPEN:
             message = "the command list is closed; reset it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
     def check_event(self, event: ze_event_handle_t) -> None:
-        """Raise ZeError INVALID_SYNCHRONIZATION_OBJECT if an event is of another context."""
+        """Raise ZeError INVALID_SYNCHRONIZATION_OBJECT if an event belongs to another context."""
         if check(event, ze_event_handle_t).context is not self.context:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
-            raise failed(code, "event and command list are of different contexts")
+            raise failed(code, "event and command list belong to different contexts")
 
     def check_idle(self) -> None:
-        """Raise ZeError HANDLE_OBJECT_IN_USE if it is executing."""
+        """Raise ZeError HANDLE_OBJECT_IN_USE if the list is executing."""
         if isinstance(self.last, Stream):
             self.last = self.last.latest()
         if self.last is not None and not self.last.ended:
@@ -159,11 +159,11 @@ class ze_command_list_handle_t(Handle):
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
 
     def reset(self) -> None:
-        """Forget all commands; raises ZeError as ``check_idle``."""
-        self.check_idle()  # what it uses would go to others
-        self.state = ListState.OPEN  # first: what is half emptied is not executed
+        """Remove all commands; raises ZeError as ``check_idle``."""
+        self.check_idle()  # else resources in use would be reused
+        self.state = ListState.OPEN  # first: a half-emptied list must not execute
         while self.commands:
-            release = self.commands.pop().release  # it goes back once, or not at all
+            release = self.commands.pop().release  # released at most once
             if release is not None:
                 release()
 
@@ -173,26 +173,26 @@ def zeCommandListCreate(
     hDevice: ze_device_handle_t,
     desc: ze_command_list_desc_t | None = None,
 ) -> ze_command_list_handle_t:
-    """Make an open, empty list.
+    """Create an open, empty list.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such group of queues, or the device is not the
+        ZeError: INVALID_ARGUMENT: the group of queues does not exist, or the device is not the
             context's.
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
     desc = desc or ze_command_list_desc_t()
     if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
-        message = f"no group {desc.commandQueueGroupOrdinal} of queues"
+        message = f"queue group {desc.commandQueueGroupOrdinal} does not exist"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return ze_command_list_handle_t(context, desc)
 
 
 def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
-    """End a list.
+    """Destroy a list.
 
     Raises:
-        ZeError: HANDLE_OBJECT_IN_USE: it is executing.
+        ZeError: HANDLE_OBJECT_IN_USE: the list is executing.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     command_list.reset()
@@ -200,11 +200,11 @@ def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
 
 
 def zeCommandListClose(hCommandList: ze_command_list_handle_t) -> None:
-    """Make a list ready to be executed; changes of its commands are carried out.
+    """Close a list for execution, and apply changes of its commands.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: memory that a changed argument lies in was freed since; UNKNOWN:
-            a relocation of the blob cannot be applied. The list is not closed then.
+        ZeError: INVALID_ARGUMENT: the memory of a changed argument was freed; UNKNOWN: a relocation
+            of the blob cannot be applied. The list then stays open or changed.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     for command in command_list.commands:
@@ -217,7 +217,7 @@ def zeCommandListReset(hCommandList: ze_command_list_handle_t) -> None:
     """Empty a list and open it.
 
     Raises:
-        ZeError: HANDLE_OBJECT_IN_USE: it is executing.
+        ZeError: HANDLE_OBJECT_IN_USE: the list is executing.
     """
     check(hCommandList, ze_command_list_handle_t).reset()
 
@@ -227,19 +227,19 @@ def zeCommandListAppendBarrier(
     hSignalEvent: ze_event_handle_t | None = None,
     phWaitEvents: Events = (),
 ) -> None:
-    """Let what follows wait for what came before, which it does anyway, and for events."""
+    """Record a barrier; commands run in order anyway, so it only waits for events."""
     command_list = check(hCommandList, ze_command_list_handle_t)
     command_list.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
 
 
 def _nothing() -> None:
-    """Commands run one after the other."""
+    """Do nothing; the command only waits or signals."""
 
 
 def zeCommandListAppendSignalEvent(
     hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
 ) -> None:
-    """Record that an event is signaled when all before is done."""
+    """Record the signal of an event after all earlier commands."""
     event = check(hEvent, ze_event_handle_t)
     check(hCommandList, ze_command_list_handle_t).append(Command(_nothing, signal=event))
 
@@ -247,10 +247,10 @@ def zeCommandListAppendSignalEvent(
 def zeCommandListAppendWaitOnEvents(
     hCommandList: ze_command_list_handle_t, phEvents: Events
 ) -> None:
-    """Record that what follows waits until events are signaled.
+    """Record a wait of the following commands for events.
 
     Raises:
-        ZeError: INVALID_SIZE: none is given.
+        ZeError: INVALID_SIZE: no event is given.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     if not phEvents:
@@ -261,7 +261,7 @@ def zeCommandListAppendWaitOnEvents(
 def zeCommandListAppendEventReset(
     hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
 ) -> None:
-    """Record that an event is made not signaled."""
+    """Record the reset of an event."""
     event = check(hEvent, ze_event_handle_t)
     command_list = check(hCommandList, ze_command_list_handle_t)
     command_list.check_event(event)
@@ -276,12 +276,12 @@ def zeCommandListAppendMemoryCopy(
     hSignalEvent: ze_event_handle_t | None = None,
     phWaitEvents: Events = (),
 ) -> None:
-    """Record a copy of ``size`` bytes, after events and before one if they are given.
+    """Record a copy of ``size`` bytes that waits for events and signals one, if given.
 
     Raises:
-        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or
-            the target may only be read;
-            INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or the
+            target is read-only; INVALID_SYNCHRONIZATION_OBJECT: an event belongs to another
+            context.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     target = command_list.context.bytes_at(dstptr, size, write=True)
@@ -299,10 +299,10 @@ def zeCommandListAppendMemoryFill(
     hSignalEvent: ze_event_handle_t | None = None,
     phWaitEvents: Events = (),
 ) -> None:
-    """Record that ``size`` bytes are to be filled with a repeated pattern.
+    """Record the fill of ``size`` bytes with a repeated pattern.
 
     Raises:
-        ZeError: INVALID_SIZE: the pattern's length is no power of two, or ``size`` is not a
+        ZeError: INVALID_SIZE: the pattern's length is not a power of two, or ``size`` is not a
             multiple of it; else as zeCommandListAppendMemoryCopy.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)

@@ -1,4 +1,4 @@
-"""Command queues and fences: handing work to the device, and waiting for it.
+"""Command queues and fences: submission of work to the device, and waiting for its end.
 
 Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
 """
@@ -25,10 +25,10 @@ _SYNCHRONOUS = q.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
 
 
 class ze_command_queue_handle_t(Handle):
-    """A queue of one device; submissions run in their order, beside those of other queues.
+    """A queue of one device; submissions run in order, concurrently with those of other queues.
 
-    Where inferences of several queues wait for the engines, the most urgent begins first. Any
-    thread may submit and wait.
+    Among inferences of several queues that wait for the engines, the most urgent one runs next.
+    The class is thread-safe.
     """
 
     def __init__(self, context: ze_context_handle_t, desc: q.ze_command_queue_desc_t) -> None:
@@ -39,10 +39,10 @@ class ze_command_queue_handle_t(Handle):
         self.stream = context.device.npu.stream(kind)
         self._rank = rank_of(desc)
         self._failed: deque[BaseException] = deque(maxlen=1)
-        """Why the last submission failed that failed since anybody waited for the queue."""
+        """Error of the latest submission that failed since the last wait for the queue."""
 
     def set_workload(self, workload: q.ze_command_queue_workload_type_t) -> None:
-        """Say whether somebody waits for what is submitted from now on.
+        """Set the workload type of later submissions.
 
         Raises:
             ZeError: UNSUPPORTED_FEATURE: the queue only copies.
@@ -50,7 +50,7 @@ class ze_command_queue_handle_t(Handle):
         self._rank = rank_of(self.desc, workload)
 
     def submit(self, job: Callable[[], object]) -> Outcome:
-        """Let the device run something after what was submitted before."""
+        """Submit a job, which runs after all earlier submissions."""
         npu, rank, failures = self.context.device.npu, self._rank, self._failed
 
         def work() -> None:
@@ -64,18 +64,15 @@ class ze_command_queue_handle_t(Handle):
         return self.stream.submit(work)
 
     def wait(self, timeout: int) -> None:
-        """Wait, so many nanoseconds, for all that was submitted, and raise what failed of it."""
+        """Wait at most ``timeout`` ns for all submissions; raise the error of a failed one."""
         if not self.stream.wait(seconds_of(timeout)):
-            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
         if self._failed:
             _raise_as_result(self._failed.popleft())
 
 
 class ze_fence_handle_t(Handle):
-    """Tells when a submission is done.
-
-    ``work`` is None until the fence was given to a submission.
-    """
+    """A fence, signaled at the end of a submission; ``work`` is None before the submission."""
 
     def __init__(self, queue: ze_command_queue_handle_t, signaled: bool) -> None:
         super().__init__()
@@ -89,14 +86,14 @@ def zeCommandQueueCreate(
     hDevice: ze_device_handle_t,
     desc: q.ze_command_queue_desc_t | None = None,
 ) -> ze_command_queue_handle_t:
-    """Make a queue.
+    """Create a queue.
 
-    Its submissions run in their order anyway, as DEVICE_SYNC asks.
+    Submissions always run in order, as DEVICE_SYNC requests.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such group, or it has no such queue, or the device is
-            not the context's; INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC of a
-            synchronous queue; UNSUPPORTED_FEATURE: turbo, or a priority of copies.
+        ZeError: INVALID_ARGUMENT: the group or the queue does not exist, or the device is not the
+            context's; INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC for a
+            synchronous queue; UNSUPPORTED_FEATURE: turbo, or a priority of a copy queue.
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
@@ -110,7 +107,7 @@ def zeCommandQueueCreate(
 
 
 def zeCommandQueueDestroy(hCommandQueue: ze_command_queue_handle_t) -> None:
-    """End a queue; what was submitted still runs."""
+    """Destroy a queue; earlier submissions still run."""
     check(hCommandQueue, ze_command_queue_handle_t).alive = False
 
 
@@ -119,20 +116,20 @@ def zeCommandQueueExecuteCommandLists(
     phCommandLists: Sequence[ze_command_list_handle_t],
     hFence: ze_fence_handle_t | None = None,
 ) -> None:
-    """Hand closed lists to the device; returns at once unless the queue is synchronous.
+    """Submit closed lists; return immediately unless the queue is synchronous.
 
     Raises:
-        ZeError: INVALID_SIZE: no list; UNINITIALIZED: a list is open; INVALID_COMMAND_LIST_TYPE: it
-            is for another group of queues; INVALID_ARGUMENT: it is of another context;
-            INVALID_SYNCHRONIZATION_OBJECT: the fence is of another queue; of a synchronous queue
-            also what zeFenceHostSynchronize raises.
+        ZeError: INVALID_SIZE: no list; UNINITIALIZED: a list is not closed;
+            INVALID_COMMAND_LIST_TYPE: a list is for another group of queues; INVALID_ARGUMENT: a
+            list is of another context; INVALID_SYNCHRONIZATION_OBJECT: the fence is of another
+            queue; for a synchronous queue also the errors of zeFenceHostSynchronize.
     """
     queue = check(hCommandQueue, ze_command_queue_handle_t)
     lists = _executable(queue, phCommandLists)
     commands = [command for command_list in lists for command in command_list.commands]
     if hFence is not None and check(hFence, ze_fence_handle_t).queue is not queue:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
-        raise failed(code, "the fence is of another queue")
+        raise failed(code, "the fence belongs to another queue")
     for command_list in lists:
         command_list.last = queue.stream
     work = queue.submit(lambda: _run_all(commands))
@@ -147,7 +144,7 @@ def zeCommandQueueExecuteCommandLists(
 def _executable(
     queue: ze_command_queue_handle_t, given: Sequence[ze_command_list_handle_t]
 ) -> list[ze_command_list_handle_t]:
-    """Check that lists can be executed on a queue."""
+    """Return the lists, after a check that the queue can execute them."""
     if not given:
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no command list given")
     lists = [check(each, ze_command_list_handle_t) for each in given]
@@ -159,12 +156,12 @@ def _executable(
             raise failed(code, "a command list is for another group of queues")
         if command_list.context is not queue.context:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-            raise failed(code, "command list and queue are of different contexts")
+            raise failed(code, "command list and queue belong to different contexts")
     return lists
 
 
 def _run_all(commands: Sequence[Command]) -> None:
-    """Run commands; if one fails, whoever waits for the events of the others is told."""
+    """Run commands; if one fails, abandon the events that the remaining ones would signal."""
     for number, command in enumerate(commands):
         try:
             command()
@@ -179,29 +176,29 @@ def _run_all(commands: Sequence[Command]) -> None:
 def zeCommandQueueSynchronize(
     hCommandQueue: ze_command_queue_handle_t, timeout: int = UINT64_MAX
 ) -> None:
-    """Wait until all that was submitted is done.
+    """Wait until all submissions have ended.
 
     Args:
         hCommandQueue: the queue.
         timeout: nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: the time is over; DEVICE_LOST: a task of any submission since the last
-            call failed, ``__cause__`` says which; UNKNOWN: the simulator failed.
+        ZeError: NOT_READY: timeout; DEVICE_LOST: a task of any submission since the last call
+            failed, ``__cause__`` names it; UNKNOWN: the simulator failed.
     """
     check(hCommandQueue, ze_command_queue_handle_t).wait(timeout)
 
 
 def _wait_for(work: Outcome, timeout: int) -> None:
-    """Wait for a submission, and raise what it failed with."""
+    """Wait for a submission, and raise its error."""
     if not work.wait(seconds_of(timeout)):
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "still running")
+        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
     if work.error is not None:
         _raise_as_result(work.error)
 
 
 def _raise_as_result(error: BaseException) -> NoReturn:
-    """Raise what a submission failed with, as Level Zero says it."""
+    """Raise the error of a submission as a ZeError."""
     lost = isinstance(error, DeviceFault)
     code = ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST if lost else ze_result_t.ZE_RESULT_ERROR_UNKNOWN
     raise failed(code, str(error) if lost else repr(error)) from error
@@ -210,7 +207,7 @@ def _raise_as_result(error: BaseException) -> NoReturn:
 def zeFenceCreate(
     hCommandQueue: ze_command_queue_handle_t, flags: t.ze_fence_flags_t | int = 0
 ) -> ze_fence_handle_t:
-    """Make a fence; with ZE_FENCE_FLAG_SIGNALED it begins as if its work were done.
+    """Create a fence, which ZE_FENCE_FLAG_SIGNALED makes signaled from the start.
 
     Raises:
         ZeError: INVALID_ENUMERATION: unknown flags.
@@ -221,27 +218,27 @@ def zeFenceCreate(
 
 
 def zeFenceDestroy(hFence: ze_fence_handle_t) -> None:
-    """End a fence."""
+    """Destroy a fence."""
     check(hFence, ze_fence_handle_t).alive = False
 
 
 def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX) -> None:
-    """Wait for a fence, ``timeout`` nanoseconds.
+    """Wait for a fence, at most ``timeout`` nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: nothing was submitted with it, or the time is over; DEVICE_LOST,
-            UNKNOWN: the submission failed.
+        ZeError: NOT_READY: the fence was not submitted, or timeout; DEVICE_LOST, UNKNOWN: the
+            submission failed.
     """
     fence = check(hFence, ze_fence_handle_t)
     if fence.work is not None:
         _wait_for(fence.work, timeout)
     elif not fence.signaled:
-        message = "the fence was not given to a submission"
+        message = "the fence was not submitted"
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
 
 
 def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
-    """Tell whether a fence is signaled: SUCCESS, NOT_READY, DEVICE_LOST or UNKNOWN."""
+    """Return whether a fence is signaled: SUCCESS, NOT_READY, DEVICE_LOST or UNKNOWN."""
     fence = check(hFence, ze_fence_handle_t)
     try:
         zeFenceHostSynchronize(fence, 0)
@@ -251,7 +248,7 @@ def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
 
 
 def zeFenceReset(hFence: ze_fence_handle_t) -> None:
-    """Make a fence as new, not signaled."""
+    """Reset a fence to not signaled."""
     fence = check(hFence, ze_fence_handle_t)
-    fence.signaled = False  # first: between both it is as it was
+    fence.signaled = False  # first: if interrupted in between, the fence still has its work
     fence.work = None

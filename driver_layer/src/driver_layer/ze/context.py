@@ -1,7 +1,7 @@
-"""Contexts, and what is memory of theirs.
+"""Contexts and their memory.
 
-Each context has an address space of its own. Host and shared memory have a host view, ``data``;
-device memory is reached by copies only.
+Each context has its own address space. Host and shared memory have a host view, ``data``; the host
+accesses device memory only by copies.
 
 Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet elf_driver §5.3.
 """
@@ -25,7 +25,7 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class Memory(Handle):
-    """Memory that a caller allocated: a pointer with its size."""
+    """Memory that a caller allocated: a pointer with a size."""
 
     def __init__(self, allocation: Allocation, kind: t.ze_memory_type_t, number: int) -> None:
         super().__init__()
@@ -33,28 +33,28 @@ class Memory(Handle):
         self.kind = kind
         self.number = number
         self.shareable: Shareable | None = None
-        """What other processes can reach it by."""
+        """Memory shared with other processes; None if the memory is not shareable."""
         self.exportable = x.ze_external_memory_type_flags_t.NONE
-        """How it was said to be exported when it was allocated."""
+        """Forms of export that the allocation requested."""
         self.given_out: tuple[x.ze_ipc_mem_handle_t, int] | None = None
-        """Its IPC handle and the descriptor behind it, until the handle is put back."""
+        """The IPC handle and its descriptor, until the handle is put back."""
         self.opened = False
-        """Whether it came by an IPC handle, and is to be closed and not freed."""
+        """True if the memory was opened by an IPC handle, and must be closed, not freed."""
 
     def put_back(self) -> None:
-        """Let its IPC handle be of no use any more."""
+        """Invalidate the memory's IPC handle."""
         given, self.given_out = self.given_out, None
         if given is not None:
             os.close(given[1])
 
     @property
     def address(self) -> int:
-        """Where the device sees it; valid for the host as a pointer to pass on."""
+        """Device address; the host may pass it as a pointer."""
         return self.allocation.address
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.allocation.size
 
     @property
@@ -62,7 +62,7 @@ class Memory(Handle):
         """The host's view, u8.
 
         Raises:
-            ZeError: UNSUPPORTED_FEATURE: device memory has none.
+            ZeError: UNSUPPORTED_FEATURE: device memory has no host view.
         """
         if self.kind is t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE:
             message = "device memory has no host view; copy it, or allocate shared memory"
@@ -71,7 +71,7 @@ class Memory(Handle):
 
 
 Pointer = Memory | int
-"""Where a call reads or writes: memory from its start, or an address inside of it."""
+"""Location that a call reads or writes: the start of memory, or an address in it."""
 
 
 class ze_context_handle_t(Handle):
@@ -83,11 +83,11 @@ class ze_context_handle_t(Handle):
         self.space = AddressSpace()
         device.spaces.add(self.space)
         self.memory: dict[Allocation, Memory] = {}
-        """Memory that callers allocated and have not freed."""
+        """Memory that callers have allocated and not freed."""
         self._numbers = itertools.count(1)
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
-        """Take memory, zeroed; see zeMemAllocHost."""
+        """Allocate zeroed memory; see zeMemAllocHost."""
         _check_size(size, alignment)
         return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
 
@@ -99,7 +99,7 @@ class ze_context_handle_t(Handle):
         desc: x.ze_external_desc_t,
         read_only: bool = False,
     ) -> Memory:
-        """Take memory that can be exported, or map what was; see ``make_shareable``."""
+        """Allocate exportable memory, or map exported memory; see ``make_shareable``."""
         _check_size(size, alignment)
         shareable = make_shareable(desc, size, writable=not read_only)
         memory = self.map_shareable(shareable, kind)
@@ -108,7 +108,7 @@ class ze_context_handle_t(Handle):
         return memory
 
     def map_shareable(self, shareable: Shareable, kind: t.ze_memory_type_t) -> Memory:
-        """Let the device reach memory that is shared with other processes."""
+        """Map memory that is shared with other processes into the device's address space."""
         data = shareable.data
         memory = self._keep(
             lambda: self.space.map(data, MemoryKind.DMA, data.flags.writeable), kind
@@ -117,14 +117,16 @@ class ze_context_handle_t(Handle):
         return memory
 
     def map_host(self, data: Bytes, read_only: bool) -> Memory:
-        """Let the device reach the host's memory in place; see zeMemAllocHost."""
+        """Map host memory into the device's address space; see zeMemAllocHost."""
         if not data.size:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "no memory to map")
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "the memory to map is empty")
         if data.ctypes.data % PAGE_BYTES or not data.flags.c_contiguous:
-            message = "what is mapped begins at a page, and is in one piece"
+            message = "mapped memory must begin at a page and be contiguous"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
         if not data.flags.writeable and not read_only:
-            message = "read-only memory is mapped with ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY alone"
+            message = (
+                "read-only memory can be mapped only with ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY"
+            )
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         return self._keep(
             lambda: self.space.map(data, MemoryKind.DMA, not read_only),
@@ -142,10 +144,7 @@ class ze_context_handle_t(Handle):
         return memory
 
     def release(self, memory: Memory) -> None:
-        """Take memory out of the context; what was done already is left out.
-
-        Memory is the context's until all is done: if that is interrupted, it can be freed again.
-        """
+        """Remove memory from the context; an interrupted call may be repeated."""
         with suppress(DriverUsageError):
             self.space.free(memory.allocation)
         memory.put_back()
@@ -155,25 +154,25 @@ class ze_context_handle_t(Handle):
         memory.alive = False
 
     def bytes_at(self, pointer: Pointer | None, size: int, write: bool = False) -> Bytes:
-        """Give bytes of this context's memory.
+        """Return bytes of this context's memory.
 
         Raises:
-            ZeError: INVALID_NULL_POINTER, or INVALID_ARGUMENT if they are not all in one
-                allocation of a caller of this context, or are to be written and may not be.
+            ZeError: INVALID_NULL_POINTER, or INVALID_ARGUMENT if the bytes are not all in one
+                allocation of this context, or ``write`` is set and they are read-only.
         """
         allocation, offset = self._resolve(pointer, size)
         if write and not allocation.writable:
-            message = f"the device may only read the memory at {allocation.address:#x}"
+            message = f"the memory at {allocation.address:#x} is read-only for the device"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         return allocation.data[offset : offset + size]
 
     def address_of(self, pointer: Pointer | None, size: int) -> int:
-        """Give the device address of bytes of this context's memory; as ``bytes_at``."""
+        """Return the device address of bytes of this context's memory; raises as ``bytes_at``."""
         allocation, offset = self._resolve(pointer, size)
         return allocation.address + offset
 
     def find(self, pointer: Pointer) -> Memory | None:
-        """Give the memory that a pointer points into."""
+        """Return the memory that a pointer points into."""
         address = pointer if isinstance(pointer, int) else pointer.address
         allocation = self.space.find(address)
         memory = None if allocation is None else self.memory.get(allocation)
@@ -184,16 +183,16 @@ class ze_context_handle_t(Handle):
         memory = self.find(pointer)
         address = pointer if isinstance(pointer, int) else pointer.address
         if memory is None or size < 0 or address + size > memory.allocation.end:
-            message = f"{size} bytes at {address:#x} are not memory of this context"
+            message = f"{size} bytes at {address:#x} are not in memory of this context"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         return memory.allocation, address - memory.address
 
 
 def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
-    """Give memory if it is a context's.
+    """Return ``ptr`` if it is memory of the context.
 
     Raises:
-        ZeError: INVALID_ARGUMENT.
+        ZeError: INVALID_ARGUMENT: it is not.
     """
     memory = check(given(ptr, "ptr"), Memory)
     if context.memory.get(memory.allocation) is not memory:
@@ -203,13 +202,13 @@ def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
 
 
 def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
-    """See that a device is the context's.
+    """Check that a device is the context's.
 
     Raises:
-        ZeError: INVALID_ARGUMENT.
+        ZeError: INVALID_ARGUMENT: it is not.
     """
     if check(device, ze_device_handle_t) is not context.device:
-        message = "the device is not of this context"
+        message = "the device does not belong to this context"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
 
@@ -218,17 +217,17 @@ def _check_size(size: int, alignment: int) -> None:
         message = f"cannot allocate {size} bytes"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
     if alignment < 0 or alignment & (alignment - 1):
-        message = f"alignment {alignment} is no power of two"
+        message = f"alignment {alignment} is not a power of two"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
 
 
 def zeContextCreate(hDriver: ze_driver_handle_t) -> ze_context_handle_t:
-    """Make a context."""
+    """Create a context."""
     return ze_context_handle_t(check(hDriver, ze_driver_handle_t).device)
 
 
 def zeContextDestroy(hContext: ze_context_handle_t) -> None:
-    """End a context; its memory goes with it."""
+    """Destroy a context and free its memory."""
     context = check(hContext, ze_context_handle_t)
     for memory in list(context.memory.values()):
         context.release(memory)

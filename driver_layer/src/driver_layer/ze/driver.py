@@ -1,4 +1,4 @@
-"""Driver and device: what is there, and what it can do.
+"""Driver and device: discovery and properties.
 
 Source: Level Zero core specification 1.17; UUIDs, names and device properties of the public NPU
 driver, fact sheet elf_driver §5.2, §5.3.
@@ -37,12 +37,12 @@ _WITH_TABLES = {name: (GRAPH_EXTENSION, GRAPH_EXTENSION_VERSION) for name in _GR
     PROFILING_EXTENSION: (PROFILING_EXTENSION, PROFILING_EXTENSION_VERSION),
     QUEUE_EXTENSION: (QUEUE_EXTENSION, QUEUE_EXTENSION_VERSION),
 }
-"""By the names that a table goes by: the one it is registered under, and its version."""
+"""Function tables by name: the name that each is registered under, and its version."""
 _OTHER_EXTENSIONS = {
     "ZE_extension_external_memmap_sysmem": t.ZE_MAKE_VERSION(1, 0),
     "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
 }
-"""Those whose functions are the library's own; there is no table of them."""
+"""Extensions without a function table: their functions are part of the library."""
 _VENDOR = 0x8086
 _COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
 _COPY = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
@@ -50,8 +50,8 @@ QUEUE_GROUPS = (
     t.ze_command_queue_group_properties_t(_COMPUTE | _COPY, 1),
     t.ze_command_queue_group_properties_t(_COPY, 1),
 )
-"""The groups of queues, by ordinal. The public driver has the first alone; what only copies runs
-beside it, as the copy engines of other Level Zero devices do."""
+"""The groups of queues, by ordinal. The public driver has only the first; queues of the second copy
+concurrently, as the copy engines of other Level Zero devices do."""
 
 _LANES = {"4000": 4096}
 """``numEUsPerSubslice`` that the public driver reports; others report their MACs."""
@@ -74,7 +74,7 @@ class ze_device_handle_t(Handle):
         self.platform = platform
         self.npu = Device(platform)
         self.spaces: weakref.WeakSet[AddressSpace] = weakref.WeakSet()
-        """Memory of the contexts that are in use."""
+        """Address spaces of the contexts in use."""
 
 
 _lock = threading.Lock()
@@ -83,23 +83,23 @@ _initialized = False
 
 
 def simulated_driver(platform: str) -> ze_driver_handle_t:
-    """Give the driver of a simulated platform, whichever the environment chooses.
+    """Return the driver of a simulated platform, chosen by the caller, not by the environment.
+
+    The specification has no such function: a real machine has one NPU, a simulator has all.
 
     Args:
-        platform: its name, that of its generation, or the path of a file (.toml) of your own.
-
-    Not of the specification: a real machine has one NPU, a simulator has them all.
+        platform: name of a platform or product, or the path of a .toml file.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such platform, or no such engine as the environment
-            asks for (``NPU_ENGINE``, ``NPU_NATIVE_ISA``, ``NPU_ENGINE_THREADS``).
+        ZeError: INVALID_ARGUMENT: the platform is unknown, or the engine that the environment
+            requests (``NPU_ENGINE``, ``NPU_NATIVE_ISA``, ``NPU_ENGINE_THREADS``) is unavailable.
     """
     name = PLATFORM_NAMES.get(platform.upper(), platform)
     try:
         found = platform_of(name)
     except PlatformError as error:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
-        raise failed(code, f"{error}; also {', '.join(PLATFORM_NAMES)}") from error
+        raise failed(code, f"{error}; product names: {', '.join(PLATFORM_NAMES)}") from error
     with _lock:
         if found not in _drivers:
             try:
@@ -111,13 +111,13 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
 
 
 def zeInit(flags: int = 0) -> None:
-    """Initialise; ``flags`` 0 asks for all drivers.
+    """Initialise the library; ``flags`` is ignored.
 
-    The environment is read here: ZE_INTEL_NPU_PLATFORM_OVERRIDE chooses the platform,
-    ZE_INTEL_NPU_LOGLEVEL what is logged.
+    The function reads the environment: ZE_INTEL_NPU_PLATFORM_OVERRIDE chooses the platform,
+    ZE_INTEL_NPU_LOGLEVEL the level of log messages.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: the environment names no known platform.
+        ZeError: INVALID_ARGUMENT: the environment names an unknown platform.
     """
     del flags
     global _initialized
@@ -133,24 +133,27 @@ def _chosen_platform() -> str:
 
 
 def zeInitDrivers(flags: int = 0) -> list[ze_driver_handle_t]:
-    """Initialise and give all drivers, as newer applications do."""
+    """Initialise the library and return all drivers, as newer applications do."""
     zeInit(flags)
     return zeDriverGet()
 
 
 def zeDriverGet() -> list[ze_driver_handle_t]:
-    """Give all drivers.
+    """Return all drivers.
 
     Raises:
         ZeError: UNINITIALIZED: zeInit was not called.
     """
     if not _initialized:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "call zeInit first")
+        raise failed(
+            ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED,
+            "the library is not initialised; call zeInit first",
+        )
     return [simulated_driver(_chosen_platform())]
 
 
 def zeDriverGetApiVersion(hDriver: ze_driver_handle_t) -> int:
-    """Give the version of the specification."""
+    """Return the version of the specification."""
     check(hDriver, ze_driver_handle_t)
     return ZE_API_VERSION
 
@@ -171,25 +174,25 @@ def zeDriverGetExtensionProperties(
 
 
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
-    """Give an extension's table of functions.
+    """Return an extension's function table.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: there is no such extension.
+        ZeError: INVALID_ARGUMENT: the extension is unknown or has no table.
     """
     check(hDriver, ze_driver_handle_t)
     if name not in _WITH_TABLES:
-        message = f"no extension {name!r}"
+        message = f"extension {name!r} is unknown or has no function table"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     registered, _ = _WITH_TABLES[name]
     return extension_tables[registered]()
 
 
 extension_tables: dict[str, Callable[[], Any]] = {}
-"""Extensions register their tables here; they know the driver, it does not know them."""
+"""Function tables by extension; extensions register them, so the driver need not import them."""
 
 
 def zeDeviceGet(hDriver: ze_driver_handle_t) -> list[ze_device_handle_t]:
-    """Give the devices of a driver."""
+    """Return the devices of a driver."""
     return [check(hDriver, ze_driver_handle_t).device]
 
 
@@ -214,7 +217,7 @@ def zeDeviceGetProperties(hDevice: ze_device_handle_t) -> t.ze_device_properties
 def zeDeviceGetCommandQueueGroupProperties(
     hDevice: ze_device_handle_t,
 ) -> list[t.ze_command_queue_group_properties_t]:
-    """Describe the groups of queues: one computes and copies, the other copies beside it."""
+    """Describe the groups of queues: one computes and copies, the other copies concurrently."""
     check(hDevice, ze_device_handle_t)
     return list(QUEUE_GROUPS)
 
@@ -222,7 +225,7 @@ def zeDeviceGetCommandQueueGroupProperties(
 def zeDeviceGetMemoryProperties(
     hDevice: ze_device_handle_t,
 ) -> list[t.ze_device_memory_properties_t]:
-    """Describe the one memory, DDR."""
+    """Describe the device's only memory, DDR."""
     platform = check(hDevice, ze_device_handle_t).platform
     return [t.ze_device_memory_properties_t("DDR", _memory_bytes(), platform.ddr_mb_per_s)]
 

@@ -1,8 +1,8 @@
-"""Events: how lists on different queues, and the host, wait for each other.
+"""Events, by which command lists on different queues and the host wait for each other.
 
-A wait ends when the event is signaled. It fails, with DEVICE_LOST for whoever waits for the list,
-if that can no longer happen as it should: the list that was to signal the event failed before it
-came to that, the event is destroyed, or the process ends.
+A wait ends when the event is signaled. It fails, and waits for its command list fail with
+DEVICE_LOST, if the event can no longer be signaled: the list that was to signal it failed before,
+the event was destroyed, or the process ends.
 
 Source: Level Zero core specification 1.17; states of the NPU driver, fact sheet elf_driver §5.3.
 """
@@ -23,16 +23,16 @@ from driver_layer.ze.handles import Handle, check, given
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
-"""A timeout of for ever."""
+"""Timeout that never ends."""
 
 
 def seconds_of(timeout: int) -> float | None:
-    """Give a timeout of nanoseconds as Python's waits take it: None is for ever."""
+    """Convert a timeout in nanoseconds to seconds for Python's waits; None means no timeout."""
     return None if timeout >= UINT64_MAX else min(timeout / 1e9, threading.TIMEOUT_MAX)
 
 
 class ze_event_pool_flags_t(IntFlag):
-    """Who sees a pool's events, and what else they keep."""
+    """Visibility of a pool's events, and timestamps."""
 
     ZE_EVENT_POOL_FLAG_HOST_VISIBLE = 1
     ZE_EVENT_POOL_FLAG_IPC = 2
@@ -41,7 +41,7 @@ class ze_event_pool_flags_t(IntFlag):
 
 
 class ze_event_scope_flags_t(IntFlag):
-    """Whose caches a signal or a wait is to flush; here all see the same memory."""
+    """Caches that a signal or a wait flushes; without effect here, as memory is coherent."""
 
     ZE_EVENT_SCOPE_FLAG_SUBDEVICE = 1
     ZE_EVENT_SCOPE_FLAG_DEVICE = 2
@@ -50,10 +50,7 @@ class ze_event_scope_flags_t(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class ze_event_pool_desc_t:
-    """How a pool is to be made; ``count`` events find room in it.
-
-    The host sees the events of all pools; applications still say if it is to.
-    """
+    """Descriptor of a pool with room for ``count`` events; all events are visible to the host."""
 
     count: int
     flags: ze_event_pool_flags_t | int = 0
@@ -61,7 +58,7 @@ class ze_event_pool_desc_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_event_desc_t:
-    """How an event is to be made: at ``index`` of its pool."""
+    """Descriptor of an event, at ``index`` of its pool."""
 
     index: int
     signal: ze_event_scope_flags_t | int = 0
@@ -69,7 +66,7 @@ class ze_event_desc_t:
 
 
 class EventState(IntEnum):
-    """What became of an event last, with the numbers of the public driver."""
+    """Latest state of an event, with the public driver's numbers."""
 
     INITIAL = 0
     DEVICE_RESET = 1
@@ -79,18 +76,18 @@ class EventState(IntEnum):
 
 
 class ze_event_pool_handle_t(Handle):
-    """Room for events."""
+    """A pool of events."""
 
     def __init__(self, context: ze_context_handle_t, count: int) -> None:
         super().__init__()
         self.context = context
         self.count = count
         self.events: WeakValueDictionary[int, ze_event_handle_t] = WeakValueDictionary()
-        """Living events by index; an event whose creation was interrupted is dropped by itself."""
+        """Living events by index; weak, so an event whose creation was interrupted disappears."""
 
 
 class ze_event_handle_t(Handle):
-    """An event: signaled, or not yet."""
+    """An event, signaled or not."""
 
     def __init__(self, pool: ze_event_pool_handle_t, index: int) -> None:
         super().__init__()
@@ -100,16 +97,16 @@ class ze_event_handle_t(Handle):
 
     @property
     def context(self) -> ze_context_handle_t:
-        """Whose it is."""
+        """Context of the event."""
         return self.pool.context
 
     @property
     def signaled(self) -> bool:
-        """Whether waits for it end at once."""
+        """True if the event is signaled, so that waits end immediately."""
         return self._became in (EventState.DEVICE_SIGNAL, EventState.HOST_SIGNAL)
 
     def become(self, state: EventState) -> None:
-        """Signal or reset it."""
+        """Signal or reset the event."""
 
         def change() -> None:
             self._became = state
@@ -117,7 +114,7 @@ class ze_event_handle_t(Handle):
         self._doorbell.ring(change)
 
     def abandon(self, fault: DeviceFault) -> None:
-        """Let all waits fail: what was to signal it failed."""
+        """Make all waits fail, as the command that was to signal the event failed."""
 
         def change() -> None:
             if not self.signaled:
@@ -126,7 +123,7 @@ class ze_event_handle_t(Handle):
         self._doorbell.ring(change)
 
     def destroy(self) -> None:
-        """End it; whoever waits for it fails."""
+        """Destroy the event and make all waits fail."""
 
         def change() -> None:
             self.alive = False
@@ -134,21 +131,21 @@ class ze_event_handle_t(Handle):
         self._doorbell.ring(change)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is signaled, at most so long; tell whether it was.
+        """Wait until the event is signaled or a timeout; return whether it is signaled.
 
         Raises:
-            DeviceFault: it cannot be any more.
+            DeviceFault: the event can no longer be signaled.
         """
         faults: list[str] = []
 
         def is_decided() -> bool:
-            # Here the doorbell's lock is held; later the event may be another's to reset.
+            # The doorbell's lock is held here; after the wait, others may reset the event.
             if self.signaled:
                 return True
             if isinstance(self._became, DeviceFault):
                 faults.append(f"event {self.index} was not signaled: {self._became}")
             elif not self.alive:
-                faults.append(f"event {self.index} was destroyed while something waited for it")
+                faults.append(f"event {self.index} was destroyed during a wait for it")
             return bool(faults)
 
         decided = self._doorbell.wait(is_decided, seconds)
@@ -166,11 +163,11 @@ def zeEventPoolCreate(
     desc: ze_event_pool_desc_t,
     phDevices: Sequence[ze_device_handle_t] = (),
 ) -> ze_event_pool_handle_t:
-    """Make room for events.
+    """Create a pool of events.
 
     Raises:
-        ZeError: INVALID_SIZE: for none; INVALID_ENUMERATION: unknown flags;
-            UNSUPPORTED_ENUMERATION: its events are to have timestamps, or go to other processes;
+        ZeError: INVALID_SIZE: the count is not positive; INVALID_ENUMERATION: unknown flags;
+            UNSUPPORTED_ENUMERATION: the flags request timestamps or sharing with processes;
             INVALID_ARGUMENT: a device is not the context's.
     """
     context = check(hContext, ze_context_handle_t)
@@ -178,40 +175,40 @@ def zeEventPoolCreate(
         check_device(context, device)
     given(desc, "desc")
     if desc.count <= 0:
-        message = f"a pool of {desc.count} events"
+        message = f"count {desc.count}: a pool must have at least one event"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
     check_known(desc.flags, ze_event_pool_flags_t)
     if desc.flags & ~ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE:
-        message = f"events have no timestamps and stay in their process; not {desc.flags!r}"
+        message = f"{desc.flags!r}: timestamps and events of other processes are not supported"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
     return ze_event_pool_handle_t(context, desc.count)
 
 
 def zeEventPoolDestroy(hEventPool: ze_event_pool_handle_t) -> None:
-    """End a pool.
+    """Destroy a pool.
 
     Raises:
-        ZeError: HANDLE_OBJECT_IN_USE: events of it are left.
+        ZeError: HANDLE_OBJECT_IN_USE: the pool still has events.
     """
     pool = check(hEventPool, ze_event_pool_handle_t)
     if pool.events:
-        message = f"{len(pool.events)} events of the pool are left; destroy them first"
+        message = f"the pool still has {len(pool.events)} events; destroy them first"
         raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
     pool.alive = False
 
 
 def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> ze_event_handle_t:
-    """Make an event, not signaled.
+    """Create an event, not signaled.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: the pool has no such place, or it is taken;
-            INVALID_ENUMERATION: unknown scopes.
+        ZeError: INVALID_ARGUMENT: the index is out of range or in use; INVALID_ENUMERATION: unknown
+            scopes.
     """
     pool = check(hEventPool, ze_event_pool_handle_t)
     given(desc, "desc")
     check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
-        message = f"place {desc.index} of a pool of {pool.count} events is taken, or not there"
+        message = f"index {desc.index} of a pool of {pool.count} events is out of range or in use"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     event = ze_event_handle_t(pool, desc.index)
     pool.events[desc.index] = event
@@ -219,9 +216,9 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
 
 
 def zeEventDestroy(hEvent: ze_event_handle_t) -> None:
-    """End an event; a list that waits for it fails."""
+    """Destroy an event; a command list that waits for it fails."""
     event = check(hEvent, ze_event_handle_t)
-    if event.pool.events.get(event.index) is event:  # what was interrupted is repeated
+    if event.pool.events.get(event.index) is event:  # an interrupted call may be repeated
         del event.pool.events[event.index]
     event.destroy()
 
@@ -232,12 +229,12 @@ def zeEventHostSignal(hEvent: ze_event_handle_t) -> None:
 
 
 def zeEventHostReset(hEvent: ze_event_handle_t) -> None:
-    """Make an event not signaled."""
+    """Reset an event to not signaled."""
     check(hEvent, ze_event_handle_t).become(EventState.HOST_RESET)
 
 
 def zeEventQueryStatus(hEvent: ze_event_handle_t) -> ze_result_t:
-    """Tell whether an event is signaled: SUCCESS, NOT_READY or DEVICE_LOST."""
+    """Return whether an event is signaled: SUCCESS, NOT_READY or DEVICE_LOST."""
     try:
         signaled = check(hEvent, ze_event_handle_t).wait(0)
     except DeviceFault:
@@ -246,11 +243,11 @@ def zeEventQueryStatus(hEvent: ze_event_handle_t) -> ze_result_t:
 
 
 def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX) -> None:
-    """Wait for an event, ``timeout`` nanoseconds.
+    """Wait for an event, at most ``timeout`` nanoseconds.
 
     Raises:
-        ZeError: NOT_READY: the time is over; DEVICE_LOST: nobody will signal it any more,
-            ``__cause__`` says why.
+        ZeError: NOT_READY: timeout; DEVICE_LOST: the event can no longer be signaled;
+            ``__cause__`` has the reason.
     """
     event = check(hEvent, ze_event_handle_t)
     try:

@@ -1,10 +1,10 @@
 """Memory that is exported to, or imported from, other processes as a descriptor.
 
-Exported memory is said to be so when it is allocated, and is of another make than other memory:
-sharing costs nothing to who does not share.
+Exportable memory is requested at allocation and implemented differently from other memory, so other
+memory has no overhead.
 
-Source: Level Zero core specification 1.17, external memory; that an imported descriptor stays the
-caller's is what applications rely on.
+Source: Level Zero core specification 1.17, external memory; applications rely on keeping the
+descriptors that they import.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _Flags = x.ze_external_memory_type_flags_t
 _KNOWN = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
 
 SUPPORTED = _KNOWN if CAN_SHARE else _Flags.NONE
-"""How this host's memory can be handed on."""
+"""Forms of export that this host supports."""
 
 
 def zeDeviceGetExternalMemoryProperties(
     hDevice: ze_device_handle_t,
 ) -> x.ze_device_external_memory_properties_t:
-    """Tell how memory can be exported and imported."""
+    """Return the supported forms of export and import."""
     check(hDevice, ze_device_handle_t)
     of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
     return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
@@ -38,7 +38,7 @@ def zeDeviceGetExternalMemoryProperties(
 
 @contextlib.contextmanager
 def handing_on() -> Generator[None, None, None]:
-    """Give what happens to shareable memory its result code."""
+    """Convert errors of shareable memory to ZeError with their result codes."""
     try:
         yield
     except DriverInputError as error:
@@ -53,16 +53,16 @@ def handing_on() -> Generator[None, None, None]:
 
 
 def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Shareable:
-    """Make memory that can be exported, or map what was.
+    """Allocate exportable memory, or map imported memory.
 
     Args:
-        desc: which of both.
-        size: bytes.
-        writable: whether imported memory is to be written.
+        desc: a request for export or for import.
+        size: size in bytes.
+        writable: True maps imported memory writable.
 
     Raises:
-        ZeError: UNSUPPORTED_ENUMERATION: not with these flags; INVALID_ARGUMENT: the descriptor is
-            not such memory, is smaller, or may only be read; OUT_OF_DEVICE_MEMORY;
+        ZeError: UNSUPPORTED_ENUMERATION: the flags are not supported; INVALID_ARGUMENT: the
+            descriptor's memory is of another kind, too small or read-only; OUT_OF_DEVICE_MEMORY;
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     check_flags(desc.flags)
@@ -73,11 +73,11 @@ def make_shareable(desc: x.ze_external_desc_t, size: int, writable: bool) -> Sha
 
 
 def check_flags(flags: x.ze_external_memory_type_flags_t) -> None:
-    """See that memory can be handed on so.
+    """Check that the host supports the given forms of export.
 
     Raises:
-        ZeError: UNSUPPORTED_ENUMERATION.
+        ZeError: UNSUPPORTED_ENUMERATION: a form is not supported.
     """
     if not flags or int(flags) & ~int(SUPPORTED):
-        message = f"memory cannot be exported or imported as {flags!r}; known are {SUPPORTED!r}"
+        message = f"memory cannot be exported or imported as {flags!r}; supported: {SUPPORTED!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)

@@ -1,4 +1,4 @@
-"""Types of memory that other processes reach, by the specification's names.
+"""Types for memory that is shared with other processes, with the specification's names.
 
 Source: Level Zero core specification 1.17, memory and external memory.
 """
@@ -10,10 +10,10 @@ from enum import IntFlag
 
 
 class ze_external_memory_type_flags_t(IntFlag):
-    """How memory is handed to, or taken from, others.
+    """Forms in which memory is exported and imported.
 
-    OPAQUE_FD and DMA_BUF are a descriptor of the same kind; STANDARD_ALLOCATION is memory of the
-    host itself, which zeMemAllocHost takes (ZE_extension_external_memmap_sysmem).
+    OPAQUE_FD and DMA_BUF use the same kind of descriptor; STANDARD_ALLOCATION is host memory, which
+    zeMemAllocHost can map (ZE_extension_external_memmap_sysmem).
     """
 
     NONE = 0
@@ -24,14 +24,14 @@ class ze_external_memory_type_flags_t(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class ze_external_memory_export_desc_t:
-    """Asks for memory that can be exported; chained to an allocation's descriptor."""
+    """Request for exportable memory; chained to an allocation's descriptor."""
 
     flags: ze_external_memory_type_flags_t
 
 
 @dataclass(frozen=True, slots=True)
 class ze_external_memory_import_fd_t:
-    """Asks for memory that another process exported; the descriptor stays the caller's."""
+    """Request for memory that another process exported; the caller keeps the descriptor."""
 
     flags: ze_external_memory_type_flags_t
     fd: int
@@ -39,7 +39,7 @@ class ze_external_memory_import_fd_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_external_memory_export_fd_t:
-    """Asks for an allocation's descriptor, and is the answer; ``fd`` is the caller's to close."""
+    """Request for an allocation's descriptor, and the answer; the caller must close ``fd``."""
 
     flags: ze_external_memory_type_flags_t
     fd: int = -1
@@ -47,7 +47,7 @@ class ze_external_memory_export_fd_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_device_external_memory_properties_t:
-    """How a device's memory can be exported and imported; it has no images."""
+    """Forms in which a device's memory can be exported and imported; images are not supported."""
 
     memoryAllocationImportTypes: ze_external_memory_type_flags_t
     memoryAllocationExportTypes: ze_external_memory_type_flags_t
@@ -56,11 +56,11 @@ class ze_device_external_memory_properties_t:
 
 
 ZE_MAX_IPC_HANDLE_SIZE = 64
-"""Bytes of an IPC handle."""
+"""Size of an IPC handle in bytes."""
 
 
 class ze_ipc_memory_flags_t(IntFlag):
-    """How memory of another process is to be cached; this device has no such choice."""
+    """Caching of another process's memory; without effect on this device."""
 
     NONE = 0
     ZE_IPC_MEMORY_FLAG_BIAS_CACHED = 1
@@ -69,13 +69,13 @@ class ze_ipc_memory_flags_t(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class ze_ipc_mem_handle_t:
-    """Names memory to another process: ZE_MAX_IPC_HANDLE_SIZE bytes, to be passed on as they are.
+    """Identifier of memory for another process: ZE_MAX_IPC_HANDLE_SIZE bytes, passed unchanged.
 
-    The first four are the descriptor's number, as those of other drivers are; see ``ze.ipc``.
+    The first four bytes are the descriptor's number, as in other drivers; see ``ze.ipc``.
     """
 
     data: bytes
 
 
 ze_external_desc_t = ze_external_memory_export_desc_t | ze_external_memory_import_fd_t
-"""What may be chained to any allocation's descriptor."""
+"""Descriptors that may be chained to the descriptor of any allocation."""

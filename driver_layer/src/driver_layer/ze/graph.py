@@ -1,4 +1,4 @@
-"""Graphs: blobs that the driver has adopted, with the arguments they are to be run on.
+"""Graphs: blobs that the driver has accepted, with their arguments.
 
 Source: fact sheet elf_driver §2.5 (one inference per recording), §5.2, §5.3.
 """
@@ -27,12 +27,12 @@ class ze_graph_handle_t(Handle):
     """A graph.
 
     Args:
-        context: whose memory it uses.
-        desc: a native blob.
+        context: context whose memory the graph uses.
+        desc: descriptor with a native blob.
 
     Raises:
-        ZeError: INVALID_NATIVE_BINARY: for another platform or version; INVALID_ARGUMENT: it is
-            malformed, ``__cause__`` says how.
+        ZeError: INVALID_NATIVE_BINARY: the blob is for another platform or version;
+            INVALID_ARGUMENT: the blob is malformed, ``__cause__`` has the details.
     """
 
     def __init__(self, context: ze_context_handle_t, desc: t.ze_graph_desc_2_t) -> None:
@@ -49,18 +49,18 @@ class ze_graph_handle_t(Handle):
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, str(error)) from error
         self.metadata = self._original.metadata
         self.tensors = (*self.metadata.inputs, *self.metadata.outputs)
-        """The arguments: inputs, then outputs."""
+        """Arguments: inputs, then outputs."""
         self.parameter_names = _tensor_names(self.metadata.parameters)
-        """What the OpenVINO model calls an input, by its name here."""
+        """Tensor names of inputs in the OpenVINO model, by the names in the blob."""
         self.result_names = _tensor_names(self.metadata.results)
         self._holders: dict[HostParsedInference, ref[GraphExecution] | None]
         self._holders = {self._original: None}
-        """All inferences, and what each is recorded in; idle is also one whose recording is gone,
-        as if a signal's handler raised before anybody was given it."""
+        """All inferences with their recordings. An inference is idle if it has no recording or a
+        dead one, as after a signal handler raised before the recording was returned."""
 
     @cached_property
     def profile(self) -> GraphProfile:
-        """What each of its inferences leaves of when its tasks ran.
+        """Profile of the graph: the times of its tasks, equal for all inferences.
 
         Raises:
             ZeError: as ``GraphProfile``.
@@ -84,7 +84,7 @@ class ze_graph_handle_t(Handle):
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
     def record(self, holder: GraphExecution) -> HostParsedInference:
-        """Give an inference tied to the present arguments, for one recording to keep.
+        """Return an inference bound to the current arguments, for one recording.
 
         Args:
             holder: the recording.
@@ -111,7 +111,7 @@ class ze_graph_handle_t(Handle):
         return inference
 
     def relocate(self, inference: HostParsedInference, pointers: Sequence[Pointer]) -> None:
-        """Tie a recorded inference to other arguments.
+        """Bind a recorded inference to other arguments.
 
         Raises:
             ZeError: as ``record``.
@@ -124,12 +124,12 @@ class ze_graph_handle_t(Handle):
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
     def release(self, inference: HostParsedInference) -> None:
-        """Take an inference back from its recording."""
+        """Mark an inference as idle, after its recording was discarded."""
         if inference in self._holders:
             self._holders[inference] = None
 
     def destroy(self) -> None:
-        """Unload; nothing that uses it may be executing. What was interrupted may be repeated."""
+        """Unload the graph, which must not be executing; an interrupted call may be repeated."""
         for inference in self._holders:
             if inference.loaded:
                 self.context.device.npu.forget(self.context.space, inference.address)
@@ -138,11 +138,11 @@ class ze_graph_handle_t(Handle):
         self.alive = False
 
     def address(self, index: int, pointer: Pointer) -> int:
-        """Where the device sees an argument that lies at a pointer.
+        """Return the device address of an argument at a pointer.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: there is no such argument, or what is there is too small or
-                not memory of the graph's context.
+            ZeError: INVALID_ARGUMENT: the argument does not exist, or the memory is too small or
+                not of the graph's context.
         """
         if not 0 <= index < len(self.tensors):
             message = f"no argument {index}; the graph has {len(self.tensors)}"
@@ -162,7 +162,7 @@ class GraphExecution:
     """One recorded inference; satisfies ``command_list.Mutable``.
 
     Args:
-        graph: its arguments, as they are set now, are the recording's.
+        graph: the graph, whose current arguments become the recording's.
 
     Raises:
         ZeError: as ``ze_graph_handle_t.record``.
@@ -173,32 +173,32 @@ class GraphExecution:
         self._inference = graph.record(self)
         self._pointers = [graph.arguments[index] for index in range(len(graph.tensors))]
         self._changed = False
-        """True if an argument may have moved since relocations were applied."""
+        """True if an argument may have changed since relocations were applied."""
         self._prepare()
 
     def run(self) -> None:
-        """Execute it, on the calling thread."""
+        """Execute the inference on the calling thread."""
         context = self._graph.context
         context.device.npu.run_inference(context.space, self._inference.address)
 
     def release(self) -> None:
-        """Give the inference back to the graph."""
+        """Return the inference to the graph."""
         self._graph.release(self._inference)
 
     def check(self, index: int, pointer: Pointer) -> None:
-        """See that an argument may lie at a pointer; raises ZeError as ``address``."""
+        """Check a new pointer for an argument; raises ZeError as ``address``."""
         self._graph.address(index, pointer)
 
     def change(self, index: int, pointer: Pointer) -> None:
-        """Let an argument lie elsewhere from the next ``apply`` on."""
+        """Set a new pointer for an argument, used from the next ``apply`` on."""
         self._changed = True
         self._pointers[index] = pointer
 
     def apply(self) -> None:
-        """Apply the blob's user relocations anew, if an argument was changed.
+        """Apply the blob's user relocations again if an argument was changed.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: memory was freed since; UNKNOWN: a relocation fails.
+            ZeError: INVALID_ARGUMENT: memory was freed; UNKNOWN: a relocation fails.
         """
         if self._changed:
             self._graph.relocate(self._inference, self._pointers)

@@ -1,7 +1,7 @@
-"""The graph extension's table of functions, 1.18.
+"""The graph extension's function table, 1.18.
 
-Only native graphs: compiling is the affair of the layers above. What a newer table entry replaces
-(pfnGetArgumentProperties2 and the like) is not offered again under its older name.
+Only native graphs are supported: the layers above compile. Functions that a newer one replaces
+(such as pfnGetArgumentProperties2) are not offered.
 
 Source: fact sheet elf_driver §5.2.
 """
@@ -33,7 +33,7 @@ _OUT = t.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT
 
 
 class ze_graph_dditable_ext_t:
-    """The functions; all check their handles, and raise ZeError where C returns a code."""
+    """The function table; functions check their handles, and raise ZeError for C's result codes."""
 
     def pfnCreate2(
         self,
@@ -41,7 +41,7 @@ class ze_graph_dditable_ext_t:
         hDevice: ze_device_handle_t,
         desc: t.ze_graph_desc_2_t,
     ) -> ze_graph_handle_t:
-        """Adopt a blob.
+        """Create a graph from a blob.
 
         Raises:
             ZeError: UNSUPPORTED_FEATURE: not a native graph; INVALID_NATIVE_BINARY: for another
@@ -70,7 +70,7 @@ class ze_graph_dditable_ext_t:
         """Describe an argument; inputs come first.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: there is no such argument.
+            ZeError: INVALID_ARGUMENT: the argument does not exist.
         """
         graph = check(hGraph, ze_graph_handle_t)
         _check_index(graph, argIndex)
@@ -89,7 +89,7 @@ class ze_graph_dditable_ext_t:
     def pfnGraphGetArgumentMetadata(
         self, hGraph: ze_graph_handle_t, argIndex: int
     ) -> t.ze_graph_argument_metadata_t:
-        """Describe an argument as the OpenVINO model knows it; as pfnGetArgumentProperties3."""
+        """Return OpenVINO's metadata of an argument; raises as pfnGetArgumentProperties3."""
         graph = check(hGraph, ze_graph_handle_t)
         _check_index(graph, argIndex)
         tensor = graph.tensors[argIndex]
@@ -106,31 +106,33 @@ class ze_graph_dditable_ext_t:
     def pfnSetArgumentValue(
         self, hGraph: ze_graph_handle_t, argIndex: int, pArgValue: Pointer | None
     ) -> None:
-        """Say where an argument lies, for what is recorded from now on.
+        """Set the location of an argument for later recordings.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: there is no such argument; INVALID_NULL_POINTER.
+            ZeError: INVALID_ARGUMENT: the argument does not exist; INVALID_NULL_POINTER.
         """
         graph = check(hGraph, ze_graph_handle_t)
         _check_index(graph, argIndex)
         graph.arguments[argIndex] = given(pArgValue or None, "pArgValue")
 
     def pfnGraphInitialize(self, hGraph: ze_graph_handle_t) -> None:
-        """Load a graph now, rather than with its first recording."""
+        """Load a graph now instead of at its first recording."""
         check(hGraph, ze_graph_handle_t).initialize()
 
     def pfnAppendGraphInitialize(
         self, hCommandList: ze_command_list_handle_t, hGraph: ze_graph_handle_t | None
     ) -> None:
-        """Load a graph; nothing is left for the device to do.
+        """Load a graph immediately; no command is recorded.
 
         Raises:
-            ZeError: UNINITIALIZED for no graph, as the public driver says; else as
+            ZeError: UNINITIALIZED: hGraph is None, as in the public driver; else as
                 pfnGraphInitialize. Source: linux-npu-driver, CommandList::appendGraphInitialize.
         """
         check(hCommandList, ze_command_list_handle_t)
         if hGraph is None:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "hGraph: no graph given")
+            raise failed(
+                ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "hGraph is None; a graph is required"
+            )
         check(hGraph, ze_graph_handle_t).initialize()
 
     def pfnAppendGraphExecute(
@@ -141,19 +143,18 @@ class ze_graph_dditable_ext_t:
         hSignalEvent: ze_event_handle_t | None = None,
         phWaitEvents: Events = (),
     ) -> None:
-        """Record one inference on the arguments as they are set now.
+        """Record one inference with the current arguments.
 
         Raises:
-            ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: one is too small or
-                not memory of the context, or the list is closed or of another context, or the
-                query of another graph;
-                INVALID_COMMAND_LIST_TYPE: the list is for queues that only copy;
-                INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+            ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: an argument is too
+                small or not memory of the context, the list is closed or of another context, or
+                the query is of another graph; INVALID_COMMAND_LIST_TYPE: the list is for queues
+                that only copy; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
         """
         command_list = check(hCommandList, ze_command_list_handle_t)
         graph = check(hGraph, ze_graph_handle_t)
         if command_list.context is not graph.context:
-            message = "graph and command list are of different contexts"
+            message = "graph and command list belong to different contexts"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         if not command_list.computes:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
@@ -173,17 +174,17 @@ class ze_graph_dditable_ext_t:
             raise
 
     def pfnGetNativeBinary(self, hGraph: ze_graph_handle_t) -> bytes:
-        """Give a copy of the blob."""
+        """Return a copy of the blob."""
         return bytes(check(hGraph, ze_graph_handle_t).binary)
 
     def pfnGetNativeBinary2(self, hGraph: ze_graph_handle_t) -> memoryview:
-        """Give the blob where it lies, read-only; valid until the graph is destroyed."""
+        """Return a read-only view of the blob, valid until the graph is destroyed."""
         return check(hGraph, ze_graph_handle_t).binary.toreadonly()
 
     def pfnDeviceGetGraphProperties2(
         self, hDevice: ze_device_handle_t
     ) -> t.ze_device_graph_properties_2_t:
-        """Describe what graphs a device takes."""
+        """Describe the graphs that a device supports."""
         platform = check(hDevice, ze_device_handle_t).platform
         elf, runtime = platform.loader_abi, platform.firmware_inference
         return t.ze_device_graph_properties_2_t(
@@ -195,13 +196,13 @@ class ze_graph_dditable_ext_t:
         )
 
     def pfnQueryContextMemory(self, hContext: ze_context_handle_t) -> t.ze_graph_memory_query_t:
-        """Tell how much DDR a context uses, in bytes."""
+        """Return a context's total and allocated DDR, in bytes."""
         context = check(hContext, ze_context_handle_t)
         total = sum(kind.value.end - kind.value.begin for kind in MemoryKind)
         return t.ze_graph_memory_query_t(total, context.space.allocated_bytes)
 
     def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
-        """Give the text of this thread's last error."""
+        """Return the text of this thread's last error."""
         del hGraph
         return last_error()
 
@@ -214,7 +215,7 @@ def _check_index(graph: ze_graph_handle_t, index: int) -> None:
 
 def _check_query(query: ze_graph_profiling_query_handle_t, graph: ze_graph_handle_t) -> None:
     if check(query, ze_graph_profiling_query_handle_t).pool.graph is not graph:
-        message = "the profiling query is of another graph"
+        message = "the profiling query belongs to another graph"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
 

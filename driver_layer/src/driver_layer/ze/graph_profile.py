@@ -1,7 +1,7 @@
-"""When the tasks of a graph run, and whose they are.
+"""Times of a graph's tasks, and the layers that the tasks belong to.
 
-The times are those of the simulated device (``npu.timeline``), so that they do not depend on the
-host, and all inferences of a graph take the same. They count from the begin of the inference.
+The times are those of the simulated device (``npu.timeline``), so they do not depend on the host
+and are equal for all inferences of a graph. They count from the start of the inference.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class GraphProfile:
-    """What each inference of a graph leaves.
+    """Profiling data of a graph, equal for each of its inferences.
 
     Args:
         binary: the graph's blob.
         platform: the device.
 
     Raises:
-        ZeError: UNSUPPORTED_FEATURE: the blob does not say whose its tasks are; INVALID_ARGUMENT:
-            what it says is malformed.
+        ZeError: UNSUPPORTED_FEATURE: the blob has no layer map; INVALID_ARGUMENT: its layer map is
+            malformed.
     """
 
     def __init__(self, binary: memoryview, platform: Platform) -> None:
@@ -45,10 +45,10 @@ class GraphProfile:
         self._data: ProfilingData | None = None
 
     def data(self) -> ProfilingData:
-        """Give it; it is found when it is first asked for.
+        """Return the data, which the first call computes.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: a task belongs to no layer; UNKNOWN: it cannot be predicted.
+            ZeError: INVALID_ARGUMENT: a task belongs to no layer; UNKNOWN: the prediction fails.
         """
         with self._lock:
             if self._data is None:
@@ -70,16 +70,16 @@ def _names(blob: Blob) -> LayerMap:
                 message = f"section {SECTION_NAME}: {error}"
                 code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
                 raise failed(code, message) from error
-    message = f"the blob has no section {SECTION_NAME}, which says whose its tasks are"
+    message = f"the blob has no layer map (section {SECTION_NAME}), so it cannot be profiled"
     raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
 
 
 def _check_owned(records: RecordArray, names: LayerMap) -> None:
-    """See that each task belongs to a layer."""
+    """Check that each task belongs to a layer."""
     known = {(QUEUE_KINDS.index(k), number): len(own) for (k, number), own in names.tasks.items()}
     for kind, number in {(int(r["kind"]), int(r["number"])) for r in records}:
         of_queue = (records["kind"] == kind) & (records["number"] == number)
         if records["index"][of_queue].max() >= known.get((kind, number), 0):
             queue = f"{QUEUE_KINDS[kind]} {number}"
-            message = f"section {SECTION_NAME}: some tasks of {queue} are of no layer"
+            message = f"section {SECTION_NAME}: some tasks of {queue} belong to no layer"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -1,4 +1,4 @@
-"""What all Level Zero objects have in common: they are alive until they are destroyed."""
+"""The base class of Level Zero objects, which are alive until they are destroyed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class Handle:
-    """An object that a caller holds."""
+    """Handle of an object; callers hold handles."""
 
     def __init__(self) -> None:
         self.alive = True
@@ -29,16 +29,16 @@ H = TypeVar("H", bound=Handle)
 
 
 def check(handle: H | None, kind: type[H]) -> H:
-    """Give the handle if it is a living object of its kind.
+    """Return the handle if it is an object of its kind and alive.
 
     Raises:
         ZeError: INVALID_NULL_HANDLE for None, INVALID_ARGUMENT for anything else.
     """
     if handle is None:
-        message = f"no {kind.__name__} given"
+        message = f"{kind.__name__} is None; a handle is required"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, message)
     if not isinstance(handle, kind) or not handle.alive:  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        message = f"not a living {kind.__name__}: {handle!r}"
+        message = f"{handle!r} is not a {kind.__name__}, or was destroyed"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return handle
 
@@ -47,15 +47,17 @@ T = TypeVar("T")
 
 
 def given(pointer: T | None, name: str) -> T:
-    """Give what a pointer points to.
+    """Return the object that a pointer points to.
 
     Args:
-        pointer: a descriptor, memory or a pattern; None stands for a null pointer.
-        name: of the parameter.
+        pointer: a descriptor, memory or a pattern; None represents a null pointer.
+        name: name of the parameter.
 
     Raises:
         ZeError: INVALID_NULL_POINTER for None.
     """
     if pointer is None:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, f"{name}: no pointer given")
+        raise failed(
+            ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER, f"{name}: the pointer is null"
+        )
     return pointer

@@ -1,13 +1,13 @@
-"""Memory handed to another process by an IPC handle.
+"""Memory that is shared with another process by an IPC handle.
 
-A handle names the exporting process, its descriptor of the memory, and the memory itself. Who gets
-it opens that process's descriptor, which needs the process to be alive and of the same user. Or the
-descriptor is passed along, over a socket, and its new number put into the handle's first four
-bytes: then the exporter may be gone. In both cases it must be the memory that the handle names: a
-number that has since come to mean something else is refused.
+A handle names the exporting process, its descriptor of the memory, and the memory itself. The
+receiver opens that process's descriptor, which requires that the process is alive and of the same
+user. Alternatively, the descriptor is sent over a socket, and its new number is written to the
+handle's first four bytes; then the exporter may have ended. In both cases the descriptor must be of
+the memory that the handle names: a number that was reused for another file is rejected.
 
 Source: Level Zero core specification 1.17. The public NPU driver has no IPC handles (fact sheet
-elf_driver §5.3); those of GPUs begin with the descriptor too.
+elf_driver §5.3); those of GPUs begin with the descriptor, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHARED_BY_HANDLE = (
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What a handle says."""
+    """Fields of a handle."""
 
     descriptor: int
     process: int
@@ -45,23 +45,25 @@ class _Named:
     inode: int
 
     def pack(self) -> x.ze_ipc_mem_handle_t:
-        """Write the handle."""
+        """Encode the handle."""
         fields = (self.process, self.kind, self.size, self.device, self.inode)
         packed = _LAYOUT.pack(self.descriptor, _MARK, *fields)
         return x.ze_ipc_mem_handle_t(packed.ljust(x.ZE_MAX_IPC_HANDLE_SIZE, b"\0"))
 
     @staticmethod
     def unpack(handle: x.ze_ipc_mem_handle_t) -> _Named:
-        """Read a handle, which may be anything."""
+        """Decode a handle of untrusted content."""
         if len(handle.data) != x.ZE_MAX_IPC_HANDLE_SIZE:
-            raise _invalid(f"a handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(handle.data)}")
+            raise _invalid(
+                f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(handle.data)}"
+            )
         descriptor, mark, process, kind, size, device, inode = _LAYOUT.unpack_from(handle.data)
         if mark != _MARK or kind not in _SHARED_BY_HANDLE or process <= 0 or not size:
-            raise _invalid("these bytes are no handle of this driver")
+            raise _invalid("the bytes are not an IPC handle of this driver")
         return _Named(descriptor, process, t.ze_memory_type_t(kind), size, device, inode)
 
     def is_of(self, descriptor: int | str) -> bool:
-        """Tell whether a descriptor of this process, or a path, is of the memory."""
+        """Return whether a descriptor of this process, or a path, refers to the memory."""
         try:
             status = os.stat(descriptor)
         except (OSError, OverflowError):
@@ -70,22 +72,22 @@ class _Named:
 
 
 def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_mem_handle_t:
-    """Give a handle by which another process can open memory; the same one until it is put back.
+    """Return a handle by which another process can open memory; the same one until it is put back.
 
     Args:
-        hContext: whose.
+        hContext: the context.
         ptr: host or device memory that was allocated with ze_external_memory_export_desc_t.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: it is not such memory of this context; UNSUPPORTED_FEATURE: it
-            was not allocated to be exported; OUT_OF_HOST_MEMORY: the process has no descriptors
-            left.
+        ZeError: INVALID_ARGUMENT: the memory is not host or device memory of this context;
+            UNSUPPORTED_FEATURE: the memory was not allocated for export; OUT_OF_HOST_MEMORY: the
+            process has no descriptors left.
     """
     memory = own_memory(check(hContext, ze_context_handle_t), ptr)
     if memory.kind not in _SHARED_BY_HANDLE:
-        raise _invalid("shared memory stays in its process; allocate host or device memory")
+        raise _invalid("shared memory cannot be exported; allocate host or device memory")
     if memory.shareable is None or not memory.exportable:
-        message = "allocate it with ze_external_memory_export_desc_t"
+        message = "the memory was not allocated with ze_external_memory_export_desc_t"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
     if memory.given_out is None:
         with handing_on():
@@ -98,11 +100,11 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
 
 
 def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle_t) -> None:
-    """Take a handle back: nobody can open it any more; who has opened it keeps the memory.
+    """Invalidate a handle; processes that have opened it keep the memory.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: this context gave no such handle, or it was put back before, or
-            went with its memory.
+        ZeError: INVALID_ARGUMENT: the handle is not of this context, was put back before, or its
+            memory was freed.
     """
     context = check(hContext, ze_context_handle_t)
     given(handle, "handle")
@@ -110,7 +112,7 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
         if memory.given_out is not None and memory.given_out[0] == handle:
             memory.put_back()
             return
-    raise _invalid("no handle that this context has given out")
+    raise _invalid("the handle is not one that this context has exported")
 
 
 def zeMemOpenIpcHandle(
@@ -119,23 +121,23 @@ def zeMemOpenIpcHandle(
     handle: x.ze_ipc_mem_handle_t,
     flags: x.ze_ipc_memory_flags_t = x.ze_ipc_memory_flags_t.NONE,
 ) -> Memory:
-    """Reach memory of another process; each call gives another address.
+    """Map memory of another process; each call returns another address.
 
-    It stays as long as it is open here, whatever becomes of the exporter.
+    The memory stays until it is closed here, even if the exporter ends.
 
     Args:
-        hContext: who is to reach it.
+        hContext: the context to map the memory into.
         hDevice: the context's device.
-        handle: from zeMemGetIpcHandle, in that process.
+        handle: handle that zeMemGetIpcHandle returned in the other process.
         flags: without effect.
 
     Returns:
-        Memory of the kind that was exported; to be closed with zeMemCloseIpcHandle.
+        Memory of the exported kind; close it with zeMemCloseIpcHandle.
 
     Raises:
-        ZeError: INVALID_ENUMERATION: unknown flags; INVALID_ARGUMENT: no handle, or the exporter
-            has ended, freed the memory or put the handle back; OUT_OF_DEVICE_MEMORY;
-            OUT_OF_HOST_MEMORY: this process has no descriptors left.
+        ZeError: INVALID_ENUMERATION: unknown flags; INVALID_ARGUMENT: the handle is malformed, or
+            the exporter has ended, freed the memory or put the handle back;
+            OUT_OF_DEVICE_MEMORY; OUT_OF_HOST_MEMORY: this process has no descriptors left.
     """
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
@@ -156,22 +158,22 @@ def zeMemCloseIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> None:
     """Close memory of another process.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: it was not opened in this context, or was closed before.
+        ZeError: INVALID_ARGUMENT: the memory was not opened in this context, or closed before.
     """
     context = check(hContext, ze_context_handle_t)
     memory = own_memory(context, ptr)
     if not memory.opened:
-        raise _invalid("memory of this process is freed with zeMemFree")
+        raise _invalid("the memory is this process's; free it with zeMemFree")
     context.release(memory)
 
 
 def _descriptor(named: _Named) -> int:
-    """Give a new descriptor of the memory: from what was passed along, or from the exporter."""
+    """Return a new descriptor of the memory: from the one that was sent, or from the exporter."""
     if named.is_of(named.descriptor):
         return duplicate(named.descriptor)
     path = f"/proc/{named.process}/fd/{named.descriptor}"
     try:
-        if named.is_of(path):  # what is something else is not even opened
+        if named.is_of(path):  # other files are not even opened
             found = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             if named.is_of(found):
                 return found
@@ -180,7 +182,7 @@ def _descriptor(named: _Named) -> int:
         check_descriptors_left(error)
         message = f"process {named.process} does not export this memory: {error.strerror}"
         raise _invalid(message) from None
-    raise _invalid(f"process {named.process} does not export this memory any more")
+    raise _invalid(f"process {named.process} no longer exports this memory")
 
 
 def _invalid(message: str) -> Exception:

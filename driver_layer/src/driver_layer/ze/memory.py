@@ -1,4 +1,4 @@
-"""Memory: allocating, freeing and describing it.
+"""Memory: allocation, release and properties.
 
 Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet elf_driver §5.3.
 """
@@ -27,22 +27,22 @@ def zeMemAllocHost(
     alignment: int = 0,
     host_desc: t.ze_host_mem_alloc_desc_t | None = None,
 ) -> Memory:
-    """Take zeroed host memory that the device reaches, or let it reach what the host has.
+    """Allocate zeroed host memory that the device can access, or map existing memory.
 
-    Unlike the specification's, mapped memory has another address on the device than on the host:
-    addresses are the simulated device's own.
+    Unlike in the specification, mapped memory has different addresses on device and host, as the
+    simulated device has its own addresses.
 
     Args:
-        hContext: whose.
-        size: bytes; of mapped memory, those that it has.
+        hContext: the context.
+        size: size in bytes; for mapped memory, its actual size.
         alignment: a power of two, or 0; every allocation begins at a page.
         host_desc: with ``pNext``, memory to map in place, to export or to import. Without the flag
-            MEM_READ_ONLY, imported memory is written as well.
+            MEM_READ_ONLY, imported memory is mapped writable.
 
     Raises:
         ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
-            memory that the host may only read is to be written, or what is imported is not memory
-            that was exported; UNSUPPORTED_ENUMERATION: it cannot be exported in this way.
+            read-only memory is to be mapped writable, or the imported memory was not exported;
+            UNSUPPORTED_ENUMERATION: this form of export is not supported.
     """
     context = check(hContext, ze_context_handle_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
@@ -54,7 +54,7 @@ def zeMemAllocHost(
     if isinstance(chained, t.ze_external_memmap_sysmem_ext_desc_t):
         data = chained.pSystemMemory
         if data.nbytes != size:
-            message = f"{size} bytes of {data.nbytes} are to be mapped"
+            message = f"size {size} differs from the {data.nbytes} bytes of the mapped memory"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
         return context.map_host(data, read_only)
     return context.allocate_external(size, alignment, kind, chained, read_only)
@@ -67,7 +67,7 @@ def zeMemAllocDevice(
     hDevice: ze_device_handle_t,
     device_desc: t.ze_device_mem_alloc_desc_t | None = None,
 ) -> Memory:
-    """Take device memory, without a host view; otherwise as zeMemAllocHost."""
+    """Allocate device memory, without a host view; otherwise as zeMemAllocHost."""
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
@@ -79,26 +79,23 @@ def zeMemAllocDevice(
 def zeMemAllocShared(
     hContext: ze_context_handle_t, size: int, alignment: int, hDevice: ze_device_handle_t
 ) -> Memory:
-    """Take memory that host and device both work on, and that stays in this process.
-
-    Otherwise as zeMemAllocHost.
-    """
+    """Allocate memory for host and device that cannot be exported; otherwise as zeMemAllocHost."""
     context = check(hContext, ze_context_handle_t)
     check_device(context, hDevice)
     return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
 
 
 def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
-    """Give memory back; other processes keep what they have opened or imported of it.
+    """Free memory; other processes that have opened or imported the memory keep it.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: it is not memory of this context, was freed before, or is to be
+        ZeError: INVALID_ARGUMENT: the memory is not of this context, was freed before, or must be
             closed with zeMemCloseIpcHandle.
     """
     context = check(hContext, ze_context_handle_t)
     memory = own_memory(context, ptr)
     if memory.opened:
-        message = "memory of another process is closed with zeMemCloseIpcHandle"
+        message = "the memory is another process's; close it with zeMemCloseIpcHandle"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     context.release(memory)
 
@@ -111,14 +108,14 @@ def zeMemGetAllocProperties(
     """Describe the memory that a pointer points into; unknown memory has type UNKNOWN.
 
     Args:
-        hContext: whose.
+        hContext: the context.
         ptr: an address in the memory.
-        pNext: asks for a descriptor by which other processes can import the memory. It is in
-            ``pNext`` of the answer, and is the caller's to close.
+        pNext: request for a descriptor by which other processes can import the memory. The result
+            has it in ``pNext``; the caller must close it.
 
     Raises:
-        ZeError: UNSUPPORTED_ENUMERATION: memory cannot be exported so; INVALID_ARGUMENT: it was
-            not allocated with ze_external_memory_export_desc_t and these flags;
+        ZeError: UNSUPPORTED_ENUMERATION: this form of export is not supported; INVALID_ARGUMENT:
+            the memory was not allocated with ze_external_memory_export_desc_t and these flags;
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
     memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
@@ -134,20 +131,20 @@ def _export(
 ) -> x.ze_external_memory_export_fd_t:
     check_flags(flags)
     if memory.shareable is None or int(flags) & ~int(memory.exportable):
-        message = f"the memory was not allocated to be exported as {flags!r}"
+        message = f"the memory was not allocated for export as {flags!r}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     with handing_on():
         return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 
 def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[int, int]:
-    """Give base address and size of the memory that a pointer points into.
+    """Return base address and size of the memory that a pointer points into.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: it points into none.
+        ZeError: INVALID_ARGUMENT: the pointer is not in memory of this context.
     """
     memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
     if memory is None:
-        message = "not memory of this context"
+        message = "ptr is not in memory of this context"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     return memory.address, memory.size

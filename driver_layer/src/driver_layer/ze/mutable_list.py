@@ -1,9 +1,9 @@
-"""Mutable command lists: one recording, run on other arguments each time.
+"""Mutable command lists: one recording that runs with different arguments.
 
-A list that was made with ``ze_mutable_command_list_exp_desc_t`` numbers its commands; the graph
-arguments of a recorded execution can be replaced without recording anew. The list must be closed
-again before it is executed; that applies the blob's user relocations for the new addresses, and
-prepares the program for them (the public driver does it with the next submission).
+A list created with ``ze_mutable_command_list_exp_desc_t`` numbers its commands; the graph arguments
+of a recorded execution can be replaced without a new recording. The list must then be closed again
+before execution; closing applies the blob's user relocations for the new addresses, and prepares
+the program for them (the public driver does both at the next submission).
 
 Source: ZE_experimental_mutable_command_list 1.1; fact sheets elf_driver §5.3, npuw §e.3.
 """
@@ -20,7 +20,7 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class ze_mutable_command_exp_flags_t(IntFlag):
-    """What of a command is to be changed."""
+    """Changeable properties of a command."""
 
     ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENT_DEPRECATED = 1 << 6
     ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENTS = 1 << 7
@@ -34,14 +34,14 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class ze_mutable_command_id_exp_desc_t:
-    """Asks for the number of the next command, to change this of it."""
+    """Request for the number of the next command; the flags name the property to change."""
 
     flags: int = ze_mutable_command_exp_flags_t.ZE_MUTABLE_COMMAND_EXP_FLAG_GRAPH_ARGUMENTS
 
 
 @dataclass(frozen=True, slots=True)
 class ze_mutable_graph_argument_exp_desc_t:
-    """A command's argument, and where it lies from now on; ``pNext`` is the next change."""
+    """A new location of a command's argument; ``pNext`` is the next change."""
 
     commandId: int
     argIndex: int
@@ -60,11 +60,11 @@ class ze_mutable_commands_exp_desc_t:
 def zeCommandListGetNextCommandIdExp(
     hCommandList: ze_command_list_handle_t, desc: ze_mutable_command_id_exp_desc_t
 ) -> int:
-    """Give the number that the next command of a mutable list will have.
+    """Return the number that the next command of a mutable list will have.
 
     Raises:
-        ZeError: INVALID_ARGUMENT: the list is not mutable, or closed, or something else than graph
-            arguments is to be changed.
+        ZeError: INVALID_ARGUMENT: the list is not mutable, or closed, or the flags name another
+            property than graph arguments.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     given(desc, "desc")
@@ -79,20 +79,20 @@ def zeCommandListGetNextCommandIdExp(
 def zeCommandListUpdateMutableCommandsExp(
     hCommandList: ze_command_list_handle_t, desc: ze_mutable_commands_exp_desc_t
 ) -> None:
-    """Replace arguments of recorded graph executions; all of the chain, or none.
+    """Replace arguments of recorded graph executions: all of the chain, or none.
 
-    The list is to be closed again before it is executed.
+    The list must be closed again before execution.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the list is not mutable, the chain is empty, a command or an
-            argument is not there, or too small a memory is given; INVALID_NULL_POINTER;
+            argument does not exist, or the memory is too small; INVALID_NULL_POINTER;
             HANDLE_OBJECT_IN_USE: the list is executing.
     """
     command_list = check(hCommandList, ze_command_list_handle_t)
     given(desc, "desc")
     _check_mutable(command_list)
     if desc.flags or desc.pNext is None:
-        message = "flags must be 0, and something to change is to be given"
+        message = "flags must be 0 and pNext a chain of changes"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     command_list.check_idle()
     changes: list[tuple[Mutable, int, Pointer]] = []
@@ -108,7 +108,7 @@ def zeCommandListUpdateMutableCommandsExp(
         target.check(change.argIndex, pointer)
         changes.append((target, change.argIndex, pointer))
         change = change.pNext
-    if command_list.state is ListState.CLOSED:  # first: half of the changes are not executed
+    if command_list.state is ListState.CLOSED:  # first: a partly changed list must not execute
         command_list.state = ListState.CHANGED
     for target, index, pointer in changes:
         target.change(index, pointer)
@@ -116,5 +116,5 @@ def zeCommandListUpdateMutableCommandsExp(
 
 def _check_mutable(command_list: ze_command_list_handle_t) -> None:
     if not command_list.is_mutable:
-        message = "the command list is not mutable; make it with ze_mutable_command_list_exp_desc_t"
+        message = "the list is not mutable; create it with ze_mutable_command_list_exp_desc_t"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

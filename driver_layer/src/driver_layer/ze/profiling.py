@@ -1,7 +1,7 @@
-"""Pools and queries: what a recorded inference leaves of when its tasks ran.
+"""Profiling pools and queries, which collect the times of a recorded inference's tasks.
 
-Source: NPU profiling data extension 1.0 (fact sheet elf_driver §5.2); as it says nothing of a query
-that was not run, NOT_READY is that of Level Zero's own queries of timestamps.
+Source: NPU profiling data extension 1.0 (fact sheet elf_driver §5.2); it does not define the result
+of a query without a run, so NOT_READY is taken from Level Zero's timestamp queries.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class ze_graph_profiling_pool_handle_t(Handle):
-    """Room for what inferences of a graph leave.
+    """A pool of profiling queries.
 
     Args:
-        graph: whose inferences.
-        count: of queries that find room.
+        graph: the graph to profile.
+        count: maximum number of queries.
 
     Raises:
-        ZeError: INVALID_SIZE: for none; UNSUPPORTED_FEATURE: the graph does not say whose its tasks
-            are; INVALID_ARGUMENT: what it says is malformed.
+        ZeError: INVALID_SIZE: the count is not positive; UNSUPPORTED_FEATURE: the graph has no
+            layer map; INVALID_ARGUMENT: its layer map is malformed.
     """
 
     def __init__(self, graph: ze_graph_handle_t, count: int) -> None:
         super().__init__()
         if count <= 0:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, f"a pool of {count} queries")
+            raise failed(
+                ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE,
+                f"count {count}: a pool must have at least one query",
+            )
         self.graph = graph
         self.count = count
         self.queries: dict[int, ze_graph_profiling_query_handle_t] = {}
@@ -37,11 +40,11 @@ class ze_graph_profiling_pool_handle_t(Handle):
 
 
 class ze_graph_profiling_query_handle_t(Handle):
-    """What the last run of the inferences that were recorded with it left.
+    """Profiling data of the latest run of the inferences that were recorded with this query.
 
     Args:
-        pool: where it has its place.
-        index: the place.
+        pool: the query's pool.
+        index: index in the pool.
     """
 
     def __init__(self, pool: ze_graph_profiling_pool_handle_t, index: int) -> None:
@@ -49,25 +52,25 @@ class ze_graph_profiling_query_handle_t(Handle):
         self.pool = pool
         self.index = index
         self.filled = False
-        """Whether an inference has run to its end since the last one began."""
+        """True if the latest inference has completed."""
         self.log = ""
-        """Why data could not be given last."""
+        """Reason why the latest request for data failed; empty if it succeeded."""
 
     def profile(self, run: Callable[[], object]) -> None:
-        """Run an inference, and take note when it has come to its end."""
+        """Run an inference, and record its completion."""
         self.filled = False
         run()
         self.filled = True
 
     def data(self) -> ProfilingData:
-        """Give what is there.
+        """Return the profiling data.
 
         Raises:
-            ZeError: NOT_READY: nothing was run with it, or is not done, or failed; else as that of
-                its pool.
+            ZeError: NOT_READY: no inference ran with the query, or it is running, or failed; else
+                as ``GraphProfile.data``.
         """
         if not self.filled:
-            message = f"no inference has run to its end with query {self.index}"
+            message = f"no inference with query {self.index} has completed"
             raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
         check(self.pool, ze_graph_profiling_pool_handle_t)
         return self.pool.profile.data()

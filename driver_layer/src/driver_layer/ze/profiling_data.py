@@ -1,4 +1,4 @@
-"""From what profiling left in memory to layers and tasks: the blob's layer map says whose it is."""
+"""Conversion of profiling records to layers and tasks by the blob's layer map."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _DMA, _DPU, _SW = (
     t.ze_task_execute_type_t.ZE_TASK_EXECUTE_SW,
 )
 _ENGINES = np.array([{"dpu": _DPU, "shave": _SW}.get(kind, _DMA) for kind in QUEUE_KINDS])
-"""What executes the tasks of a queue, by the number of its kind."""
+"""Unit that executes the tasks of a queue, by the number of the queue's kind."""
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class ProfilingData:
-    """One inference, as it was profiled.
+    """Profiling data of one inference.
 
     Attributes:
-        records: a TASK_TIME for each task.
-        names: whose the tasks are; it knows them all.
+        records: a TASK_TIME record for each task.
+        names: layer map that has all tasks.
         platform: the device.
     """
 
@@ -41,7 +41,7 @@ class ProfilingData:
 
     @cached_property
     def layers(self) -> tuple[t.ze_profiling_layer_info, ...]:
-        """The layers, in the order in which they begin; those without tasks come last."""
+        """Layers in the order in which they begin; those without tasks come last."""
         count = len(self.names.layers)
         owners, begins, ends = self._owners(), self._times("begin_ns"), self._times("end_ns")
         first = np.full(count, np.iinfo(np.int64).max)
@@ -58,7 +58,7 @@ class ProfilingData:
 
     @cached_property
     def tasks(self) -> tuple[t.ze_profiling_task_info, ...]:
-        """The tasks, in the order in which they begin."""
+        """Tasks in the order in which they begin."""
         mhz = {_DPU: self.platform.dpu_mhz}
         order = np.argsort(self.records["begin_ns"], kind="stable")
         tasks: list[t.ze_profiling_task_info] = []
@@ -85,7 +85,7 @@ class ProfilingData:
 
     @property
     def raw(self) -> bytes:
-        """The records as they are."""
+        """Raw bytes of the records."""
         return self.records.tobytes()
 
     def _layer(
@@ -114,7 +114,7 @@ class ProfilingData:
         return self.records[field].astype(np.int64)
 
     def _owners(self) -> Numbers:
-        """The number of each task's layer."""
+        """Return the layer number of each task."""
         owners = np.zeros(len(self.records), np.int64)
         for (kind, number), layers in self.names.tasks.items():
             code = QUEUE_KINDS.index(kind)

@@ -1,7 +1,7 @@
-"""The profiling extension's table of functions, 1.0.
+"""The profiling extension's function table, 1.0.
 
 Source: fact sheet elf_driver §5.2. In the public driver a graph must have been compiled for it;
-here all that say whose their tasks are can be profiled, as the times are simulated anyway.
+here all graphs with a layer map can be profiled, as the times are simulated.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ _Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info,
 
 
 class ze_graph_profiling_dditable_ext_t:
-    """The functions; all check their handles, and raise ZeError where C returns a code."""
+    """The function table; functions check their handles, and raise ZeError for C's result codes."""
 
     def pfnProfilingPoolCreate(
         self, hGraph: ze_graph_handle_t, count: int
     ) -> ze_graph_profiling_pool_handle_t:
-        """Make room for queries.
+        """Create a pool of queries.
 
         Raises:
-            ZeError: INVALID_SIZE: for none; UNSUPPORTED_FEATURE: the graph does not say whose its
-                tasks are; INVALID_ARGUMENT: what it says is malformed.
+            ZeError: INVALID_SIZE: the count is not positive; UNSUPPORTED_FEATURE: the graph has no
+                layer map; INVALID_ARGUMENT: its layer map is malformed.
         """
         return ze_graph_profiling_pool_handle_t(check(hGraph, ze_graph_handle_t), count)
 
     def pfnProfilingPoolDestroy(self, hProfilingPool: ze_graph_profiling_pool_handle_t) -> None:
-        """End a pool.
+        """Destroy a pool.
 
         Raises:
-            ZeError: HANDLE_OBJECT_IN_USE: queries of it are left.
+            ZeError: HANDLE_OBJECT_IN_USE: the pool still has queries.
         """
         pool = check(hProfilingPool, ze_graph_profiling_pool_handle_t)
         if pool.queries:
-            message = f"{len(pool.queries)} queries of the pool are left; destroy them first"
+            message = f"the pool still has {len(pool.queries)} queries; destroy them first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
         pool.alive = False
 
     def pfnProfilingQueryCreate(
         self, hProfilingPool: ze_graph_profiling_pool_handle_t, index: int
     ) -> ze_graph_profiling_query_handle_t:
-        """Make a query at a place of a pool; inferences are recorded with it.
+        """Create a query at an index of a pool; inferences are recorded with the query.
 
         Raises:
-            ZeError: INVALID_ARGUMENT: there is no such place, or it is taken.
+            ZeError: INVALID_ARGUMENT: the index is out of range or in use.
         """
         pool = check(hProfilingPool, ze_graph_profiling_pool_handle_t)
         if not 0 <= index < pool.count or index in pool.queries:
-            message = f"place {index} of a pool of {pool.count} queries is taken, or not there"
+            message = f"index {index} of a pool of {pool.count} queries is out of range or in use"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         query = pool.queries[index] = ze_graph_profiling_query_handle_t(pool, index)
         return query
 
     def pfnProfilingQueryDestroy(self, hProfilingQuery: ze_graph_profiling_query_handle_t) -> None:
-        """End a query; what was recorded with it still runs."""
+        """Destroy a query; inferences that were recorded with it still run."""
         query = check(hProfilingQuery, ze_graph_profiling_query_handle_t)
         del query.pool.queries[query.index]
         query.alive = False
@@ -95,16 +95,16 @@ class ze_graph_profiling_dditable_ext_t:
         hProfilingQuery: ze_graph_profiling_query_handle_t,
         profilingType: t.ze_graph_profiling_type_t,
     ) -> _Found:
-        """Give what the last inference with a query left.
+        """Return the data of the latest inference with a query.
 
         Args:
             hProfilingQuery: the query.
-            profilingType: layers and tasks, in the order in which they begin; or the records that
-                both are made of, ``abi.layer_map.TASK_TIME``.
+            profilingType: layers or tasks, in the order in which they begin; or the raw records
+                that both are computed from, ``abi.layer_map.TASK_TIME``.
 
         Raises:
-            ZeError: NOT_READY: none has run to its end; INVALID_ENUMERATION: no such type;
-                INVALID_ARGUMENT: the blob does not say whose all its tasks are.
+            ZeError: NOT_READY: no inference has completed; INVALID_ENUMERATION: unknown type;
+                INVALID_ARGUMENT: the layer map lacks some tasks.
         """
         query = check(hProfilingQuery, ze_graph_profiling_query_handle_t)
         try:
@@ -118,7 +118,7 @@ class ze_graph_profiling_dditable_ext_t:
                 found = data.raw
             else:
                 code = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
-                raise failed(code, f"no profiling type {profilingType}")
+                raise failed(code, f"unknown profiling type {profilingType}")
         except ZeError as error:
             query.log = str(error)
             raise
@@ -133,7 +133,7 @@ class ze_graph_profiling_dditable_ext_t:
         return t.ze_device_profiling_data_properties_t(PROFILING_EXTENSION_VERSION)
 
     def pfnProfilingLogGetString(self, hProfilingQuery: ze_graph_profiling_query_handle_t) -> str:
-        """Give why a query's data could not be given last; empty if they could."""
+        """Return why a query's latest request for data failed; empty if it succeeded."""
         return check(hProfilingQuery, ze_graph_profiling_query_handle_t).log
 
 

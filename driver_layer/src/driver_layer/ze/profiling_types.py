@@ -1,4 +1,4 @@
-"""Enumerations and records of the profiling extension, by the public header's names.
+"""Enumerations and records of the profiling extension, with the public header's names.
 
 Source: NPU profiling data extension 1.0 (fact sheet elf_driver §5.2).
 """
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ze_graph_profiling_type_t(IntEnum):
-    """What is asked of a query."""
+    """Types of data that a query returns."""
 
     ZE_GRAPH_PROFILING_LAYER_LEVEL = 1
     ZE_GRAPH_PROFILING_TASK_LEVEL = 2
@@ -18,7 +18,7 @@ class ze_graph_profiling_type_t(IntEnum):
 
 
 class ze_layer_status_t(IntEnum):
-    """What became of a layer."""
+    """Status of a layer after an inference."""
 
     ZE_LAYER_STATUS_NOT_RUN = 1
     ZE_LAYER_STATUS_OPTIMIZED_OUT = 2
@@ -26,7 +26,7 @@ class ze_layer_status_t(IntEnum):
 
 
 class ze_task_execute_type_t(IntEnum):
-    """What executed a task."""
+    """Unit that executed a task."""
 
     ZE_TASK_EXECUTE_NONE = 0
     ZE_TASK_EXECUTE_DPU = 1
@@ -36,43 +36,43 @@ class ze_task_execute_type_t(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ze_profiling_layer_info:
-    """A layer; nanoseconds of the simulated device, since the inference began."""
+    """A layer; times are nanoseconds of the simulated device since the start of the inference."""
 
     name: str
     layer_type: str
     status: ze_layer_status_t
     start_time_ns: int
     duration_ns: int
-    """From the begin of its first task to the end of its last one; layers overlap."""
+    """Time from the begin of the first task to the end of the last one; layers overlap."""
     layer_id: int
-    """Its place in the program."""
+    """Index in the program."""
     dpu_ns: int
     sw_ns: int
     dma_ns: int
-    """Sums of its tasks on DPU, SHAVE and DMA; they overlap, too."""
+    """Sums of the durations of the tasks on DPU, SHAVE and DMA; tasks overlap, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ze_profiling_task_info:
-    """A task; nanoseconds as of a layer, cycles of what executes it."""
+    """A task; times as those of a layer, cycles of the unit that executes the task."""
 
     name: str
-    """Of its layer."""
+    """Name of the task's layer."""
     layer_type: str
     exec_type: ze_task_execute_type_t
     start_time_ns: int
     duration_ns: int
     active_cycles: int
-    """What it takes if it has the device for itself."""
+    """Cycles that the task takes without contention."""
     stall_cycles: int
-    """What it takes besides, as transfers share the bandwidth of DDR."""
+    """Additional cycles, as transfers share the DDR bandwidth."""
     task_id: int
-    """Its place in its queue."""
+    """Index in the task's queue."""
     parent_layer_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ze_device_profiling_data_properties_t:
-    """What a device's profiling is like."""
+    """Properties of a device's profiling."""
 
     extensionVersion: int

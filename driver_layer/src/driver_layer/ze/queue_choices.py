@@ -1,6 +1,6 @@
-"""What a queue may be asked for, and how urgent that makes its work.
+"""Checks of a queue's priority and options, and the rank of its work.
 
-What has no effect on the simulated device is refused: it would be believed.
+Options without effect on the simulated device are rejected, so that no caller relies on them.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ _RANKS = {
     t.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW: 1,
 }
 _BACKGROUND = len(_RANKS)
-"""How much less urgent all work in the background is."""
+"""Rank added to background work, which makes it less urgent than all other work."""
 
-_COPIES = "a queue that only copies waits for no engines: nothing there is more urgent than another"
+_COPIES = "a queue that only copies never waits for the engines: priority and type have no effect"
 
 
 def check_choices(desc: t.ze_command_queue_desc_t) -> None:
-    """See that a queue can be what it is asked to be.
+    """Check a queue's descriptor.
 
     Raises:
-        ZeError: INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC of a synchronous
-            queue; UNSUPPORTED_FEATURE: turbo, or a priority of copies.
+        ZeError: INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC for a synchronous
+            queue; UNSUPPORTED_FEATURE: turbo, or a priority of a copy queue.
     """
     wrong = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
     unsupported = ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
     if desc.priority not in _RANKS:
-        raise failed(wrong, f"no priority {desc.priority}")
+        raise failed(wrong, f"unknown priority {desc.priority}")
     if desc.ordinal and desc.priority != _NORMAL:
         raise failed(unsupported, _COPIES)
     options = desc.pNext.options if desc.pNext is not None else 0
     check_known(options, t.ze_npu_command_queue_option_t)
     if options & _TURBO:
-        message = "turbo: the simulated device has one clock, and waits are as short as they can be"
+        message = "turbo: not supported; the simulated device has one clock, and waits are minimal"
         raise failed(unsupported, message)
     if options and desc.mode is _SYNCHRONOUS:
-        message = "DEVICE_SYNC orders submissions on the device; a synchronous queue waits for each"
+        message = "DEVICE_SYNC orders submissions; a synchronous queue waits for each one anyway"
         raise failed(wrong, message)
 
 
 def rank_of(
     desc: t.ze_command_queue_desc_t, workload: t.ze_command_queue_workload_type_t = _DEFAULT
 ) -> int:
-    """Give how urgent a queue's work is, as ``npu.turns`` counts.
+    """Return the rank of a queue's work for ``npu.turns``.
 
     Raises:
-        ZeError: UNSUPPORTED_FEATURE: it only copies, and is to do so in the background.
+        ZeError: UNSUPPORTED_FEATURE: a workload type was set for a queue that only copies.
     """
     if desc.ordinal and workload != _DEFAULT:
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, _COPIES)

@@ -1,4 +1,4 @@
-"""The command queue extension's table of functions, 1.1.
+"""The command queue extension's function table, 1.1.
 
 Source: fact sheet elf_driver §5.2.
 """
@@ -13,25 +13,25 @@ from driver_layer.ze.result import failed, ze_result_t
 
 
 class ze_command_queue_npu_dditable_ext_t:
-    """The functions; all check their handles, and raise ZeError where C returns a code."""
+    """The function table; functions check their handles, and raise ZeError for C's result codes."""
 
     def pfnSetWorkloadType(
         self,
         hCommandQueue: ze_command_queue_handle_t,
         workloadType: ze_command_queue_workload_type_t,
     ) -> None:
-        """Say whether somebody waits for what is submitted from now on.
+        """Set the workload type of later submissions.
 
-        In the background, an inference begins when none waits that is not.
+        A background inference begins only if no inference of the default type is waiting.
 
         Raises:
-            ZeError: INVALID_ENUMERATION: no such type; UNSUPPORTED_FEATURE: the queue only copies.
+            ZeError: INVALID_ENUMERATION: unknown type; UNSUPPORTED_FEATURE: the queue only copies.
         """
         queue = check(hCommandQueue, ze_command_queue_handle_t)
         try:
             workload = ze_command_queue_workload_type_t(workloadType)
         except ValueError:
-            message = f"no workload type {workloadType}"
+            message = f"unknown workload type {workloadType}"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message) from None
         queue.set_workload(workload)
 

@@ -1,4 +1,4 @@
-"""How urgent a queue's work is, and what else may be asked of it.
+"""Descriptors of queues: priority, workload type and options.
 
 Source: Level Zero core specification 1.17 (priorities); NPU command queue extension 1.1, fact sheet
 elf_driver §5.2, §5.3.
@@ -11,7 +11,7 @@ from enum import IntEnum, IntFlag
 
 
 class ze_command_queue_mode_t(IntEnum):
-    """How a queue executes."""
+    """Modes of execution of a queue."""
 
     ZE_COMMAND_QUEUE_MODE_DEFAULT = 0
     ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS = 1
@@ -19,7 +19,7 @@ class ze_command_queue_mode_t(IntEnum):
 
 
 class ze_command_queue_priority_t(IntEnum):
-    """How urgent a queue's work is, beside that of others."""
+    """Priority of a queue's work relative to that of other queues."""
 
     ZE_COMMAND_QUEUE_PRIORITY_NORMAL = 0
     ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW = 1
@@ -27,14 +27,14 @@ class ze_command_queue_priority_t(IntEnum):
 
 
 class ze_command_queue_workload_type_t(IntEnum):
-    """Whether somebody waits for a queue's work."""
+    """Type of a queue's work: default, or background work, for which no caller waits."""
 
     ZE_WORKLOAD_TYPE_DEFAULT = 0
     ZE_WORKLOAD_TYPE_BACKGROUND = 1
 
 
 class ze_npu_command_queue_option_t(IntFlag):
-    """What may be asked of a queue."""
+    """Options of a queue."""
 
     ZE_NPU_COMMAND_QUEUE_OPTION_TURBO = 1
     ZE_NPU_COMMAND_QUEUE_OPTION_DEVICE_SYNC = 2
@@ -42,26 +42,26 @@ class ze_npu_command_queue_option_t(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class ze_command_queue_desc_npu_ext_t:
-    """What is asked of a queue, in the extension's first version."""
+    """Options of a queue in the extension's first version."""
 
     turbo: bool = False
 
     @property
     def options(self) -> ze_npu_command_queue_option_t | int:
-        """The same as the second version has it."""
+        """The options in the form of the extension's second version."""
         return ze_npu_command_queue_option_t.ZE_NPU_COMMAND_QUEUE_OPTION_TURBO if self.turbo else 0
 
 
 @dataclass(frozen=True, slots=True)
 class ze_command_queue_desc_npu_ext_2_t:
-    """What is asked of a queue."""
+    """Options of a queue in the extension's second version."""
 
     options: ze_npu_command_queue_option_t | int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ze_command_queue_desc_t:
-    """How a queue is to be made."""
+    """Descriptor of a queue."""
 
     ordinal: int = 0
     index: int = 0

@@ -1,4 +1,4 @@
-"""Result codes of Level Zero, and how a call fails.
+"""Result codes of Level Zero, and the errors of calls.
 
 Source: Level Zero core specification 1.17, ``ze_result_t``.
 """
@@ -12,7 +12,7 @@ from driver_layer.errors import ZeError
 
 
 class ze_result_t(IntEnum):
-    """Result codes that this driver gives."""
+    """Result codes that this driver returns."""
 
     ZE_RESULT_SUCCESS = 0
     ZE_RESULT_NOT_READY = 1
@@ -41,18 +41,18 @@ _last = threading.local()
 
 
 def failed(code: ze_result_t, message: str) -> ZeError:
-    """Make the error of a call, and keep its text as this thread's last error."""
+    """Return the error of a call, and store its text as this thread's last error."""
     _last.text = message
     return ZeError(code, message)
 
 
 def check_known(flags: int, known: type[IntFlag]) -> None:
-    """Raise ZeError INVALID_ENUMERATION if some flags are none of the specification's."""
+    """Raise ZeError INVALID_ENUMERATION if a flag is not in the specification."""
     if int(flags) & ~sum(known):
         message = f"unknown flags {int(flags):#x} of {known.__name__}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
 
 
 def last_error() -> str:
-    """Give the text of this thread's last error; empty if there was none."""
+    """Return the text of this thread's last error; empty if none occurred."""
     return str(getattr(_last, "text", ""))

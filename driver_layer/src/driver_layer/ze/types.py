@@ -1,4 +1,4 @@
-"""Enumerations and properties of Level Zero that this driver has, by the specification's names.
+"""Enumerations and properties of Level Zero that this driver uses, with the specification's names.
 
 Source: Level Zero core specification 1.17; NPU graph extension 1.18 (fact sheet elf_driver §5.2).
 """
@@ -30,53 +30,53 @@ class ze_memory_type_t(IntEnum):
 
 
 class ze_command_queue_group_property_flags_t(IntFlag):
-    """What the queues of a group can do."""
+    """Capabilities of the queues of a group."""
 
     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE = 1
     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY = 2
 
 
 class ze_fence_flags_t(IntFlag):
-    """How a fence begins."""
+    """Initial state of a fence."""
 
     ZE_FENCE_FLAG_SIGNALED = 1
 
 
 class ze_graph_format_t(IntEnum):
-    """What a graph is made from."""
+    """Formats that a graph is created from."""
 
     ZE_GRAPH_FORMAT_NATIVE = 1
     ZE_GRAPH_FORMAT_NGRAPH_LITE = 2
 
 
 class ze_graph_argument_type_t(IntEnum):
-    """Sides of a graph."""
+    """Sides of a graph: inputs and outputs."""
 
     ZE_GRAPH_ARGUMENT_TYPE_INPUT = 1
     ZE_GRAPH_ARGUMENT_TYPE_OUTPUT = 2
 
 
 class ze_graph_init_stage_t(IntFlag):
-    """When a graph must be initialised."""
+    """Stage at which a graph must be initialised."""
 
     ZE_GRAPH_STAGE_COMMAND_LIST_INITIALIZE = 1
     ZE_GRAPH_STAGE_INITIALIZE = 2
 
 
 class ze_host_mem_alloc_flags_t(IntFlag):
-    """How host memory is used."""
+    """Uses of host memory."""
 
     NONE = 0
     ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY = auto()
-    """The device does not write it: what the host may only read, can be mapped so alone. (The name
-    is the specification's, the number is not.)"""
+    """The device does not write the memory; required to map host memory that is read-only. (The
+    name is the specification's, the number is not.)"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ze_external_memmap_sysmem_ext_desc_t:
-    """Memory of the host that an allocation is to be made of (ZE_extension_external_memmap_sysmem).
+    """Host memory that an allocation maps (ZE_extension_external_memmap_sysmem).
 
-    It begins at a page, and is whole pages but for what a mapped file lacks in its last one.
+    The memory begins at a page and consists of complete pages, except for a mapped file's last one.
     """
 
     pSystemMemory: npt.NDArray[np.uint8]
@@ -84,7 +84,7 @@ class ze_external_memmap_sysmem_ext_desc_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_host_mem_alloc_desc_t:
-    """What zeMemAllocHost is asked for besides a size."""
+    """Descriptor of an allocation by zeMemAllocHost."""
 
     flags: ze_host_mem_alloc_flags_t = ze_host_mem_alloc_flags_t.NONE
     pNext: ze_external_memmap_sysmem_ext_desc_t | ze_external_desc_t | None = None
@@ -92,7 +92,7 @@ class ze_host_mem_alloc_desc_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_device_mem_alloc_desc_t:
-    """What zeMemAllocDevice is asked for besides a size."""
+    """Descriptor of an allocation by zeMemAllocDevice."""
 
     flags: int = 0
     ordinal: int = 0
@@ -101,7 +101,7 @@ class ze_device_mem_alloc_desc_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_driver_properties_t:
-    """A driver."""
+    """Properties of a driver."""
 
     uuid: str
     driverVersion: int
@@ -109,7 +109,7 @@ class ze_driver_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_driver_extension_properties_t:
-    """An extension that the driver offers."""
+    """Properties of an extension of the driver."""
 
     name: str
     version: int
@@ -117,7 +117,7 @@ class ze_driver_extension_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_device_properties_t:
-    """A device; clock in MHz, timer in ticks per second, memory in bytes."""
+    """Properties of a device; clock in MHz, timer in ticks per second, memory in bytes."""
 
     type: ze_device_type_t
     vendorId: int
@@ -134,7 +134,7 @@ class ze_device_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_command_queue_group_properties_t:
-    """A group of queues."""
+    """Properties of a group of queues."""
 
     flags: int
     numQueues: int
@@ -142,7 +142,7 @@ class ze_command_queue_group_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_device_memory_properties_t:
-    """A memory of the device; size in bytes, bandwidth in MB/s."""
+    """Properties of a device's memory; size in bytes, bandwidth in MB/s."""
 
     name: str
     totalSize: int
@@ -151,7 +151,7 @@ class ze_device_memory_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_memory_allocation_properties_t:
-    """An allocation; ``pNext`` holds its descriptor, if that was asked for."""
+    """Properties of an allocation; ``pNext`` has its file descriptor, if requested."""
 
     type: ze_memory_type_t
     id: int
@@ -161,10 +161,7 @@ class ze_memory_allocation_properties_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_desc_2_t:
-    """What a graph is to be made from.
-
-    ``pInput`` is used where it is and must not change while the graph lives.
-    """
+    """Descriptor of a graph; ``pInput`` is used in place and must outlive the graph unchanged."""
 
     format: ze_graph_format_t
     pInput: bytes | memoryview
@@ -174,7 +171,7 @@ class ze_graph_desc_2_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_properties_2_t:
-    """A graph."""
+    """Properties of a graph."""
 
     numGraphArgs: int
     initStageRequired: ze_graph_init_stage_t
@@ -182,7 +179,7 @@ class ze_graph_properties_2_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_argument_properties_3_t:
-    """An argument; ``dims`` has five entries, of which ``dims_count`` count, padded with ones.
+    """Properties of an argument; ``dims`` has ``dims_count`` valid entries and is padded to five.
 
     Precisions are the codes of ``abi.dtypes.ElementType.precision``.
     """
@@ -199,7 +196,7 @@ class ze_graph_argument_properties_3_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_argument_metadata_t:
-    """An argument as the OpenVINO model knows it; ``shape`` is not limited to five dimensions."""
+    """OpenVINO's metadata of an argument; ``shape`` is not limited to five dimensions."""
 
     type: ze_graph_argument_type_t
     friendly_name: str
@@ -210,7 +207,7 @@ class ze_graph_argument_metadata_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_version_t:
-    """A version of two numbers."""
+    """A version with two numbers."""
 
     major: int
     minor: int
@@ -218,7 +215,7 @@ class ze_version_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_device_graph_properties_2_t:
-    """What a device's graph support is like."""
+    """Properties of a device's graph support."""
 
     graphExtensionVersion: int
     graphFormatsSupported: int
@@ -229,12 +226,12 @@ class ze_device_graph_properties_2_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_memory_query_t:
-    """Memory of a context, bytes."""
+    """Memory of a context, in bytes."""
 
     total: int
     allocated: int
 
 
 def ZE_MAKE_VERSION(major: int, minor: int) -> int:
-    """Pack a version as the specification does."""
+    """Pack a version in the specification's format."""
     return major << 16 | minor

@@ -221,7 +221,7 @@ def test_what_is_refused_says_why(context, properties: dict, message: str) -> No
 
 def test_a_pipe_is_refused_and_not_waited_for(context, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(RemoteError, match=r"MMAPED_FILE .*pipe: no regular file"):
+    with pytest.raises(RemoteError, match=r"MMAPED_FILE .*pipe: not a regular file"):
         context.create_tensor("f32", SHAPE, mapped(tmp_path / "pipe"))
 
 

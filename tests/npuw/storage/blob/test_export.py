@@ -440,17 +440,17 @@ def test_what_cannot_be_a_path_is_refused(exporters, tmp_path) -> None:
 
 def test_a_pipe_is_no_blob_and_not_waited_for(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BlobError, match="pipe: no regular file"):
+    with pytest.raises(BlobError, match="pipe: not a regular file"):
         Core().import_model(tmp_path / "pipe")
 
 
 def test_a_pipe_is_no_place_to_export_to(exporters, tiny, tmp_path, monkeypatch) -> None:
     path = tmp_path / "pipe.blob"
     os.mkfifo(path)
-    with pytest.raises(NpuwFault, match=r"pipe\.blob: no regular file"):
+    with pytest.raises(NpuwFault, match=r"pipe\.blob: not a regular file"):
         exporters["OPTIMIZE_SIZE"].export_model(path)
     monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
-    with pytest.raises(OptionError, match=r"pipe\.blob: it cannot be written: no regular file"):
+    with pytest.raises(OptionError, match=r"pipe\.blob: it cannot be written: not a regular file"):
         Core().compile_model(tiny, "NPU", {"EXPORT_BLOB": "YES", "BLOB_PATH": str(path)})
     assert path.is_fifo()
 

@@ -131,7 +131,7 @@ def test_a_pipe_is_no_model_and_not_waited_for(start, tmp_path, suffix: str) -> 
     path.write_bytes(b"<net/>")
     path.with_suffix(suffix).unlink(missing_ok=True)
     os.mkfifo(path.with_suffix(suffix))
-    with pytest.raises(ModelError, match=rf"openvino_model\{suffix}: no regular file"):
+    with pytest.raises(ModelError, match=rf"openvino_model\{suffix}: not a regular file"):
         start(path, tmp_path / "cache")
 
 

@@ -79,7 +79,7 @@ def test_a_pipe_is_no_entry_and_not_waited_for(halves, key, entry, caplog) -> No
     entry.unlink()
     os.mkfifo(entry)
     assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
-    assert f"{entry} cannot be read: [Errno 22] no regular file" in caplog.text
+    assert f"{entry} cannot be read: [Errno 22] not a regular file" in caplog.text
     assert entry.is_fifo()
 
 

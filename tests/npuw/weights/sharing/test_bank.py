@@ -44,7 +44,7 @@ def test_the_npu_shares_memory_as_npuw_relies_on(check) -> None:
 
 def test_memory_that_was_not_allocated_for_it_is_not_exported() -> None:
     device = new_device()
-    with pytest.raises(DeviceError, match="not allocated to be exported"):
+    with pytest.raises(DeviceError, match="not allocated for export"):
         device.export(device.allocate(100))
 
 

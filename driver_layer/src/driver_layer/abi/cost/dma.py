@@ -1,20 +1,19 @@
-"""The cost of transfers, and of copies from the host's memory to the device's.
+"""The cost of DMA transfers, and of copies from the host's memory to the device's.
 
     ns = max(latency of both sides) + max(time to read, time to write)
 
-Each side moves whole words of the port's width (A), so a run of a few bytes takes as long as one of
-a word: rows of 2 bytes cost a cycle per element, as the public model says of permuting transfers.
-To write to several tiles at once takes as long as to write to one.
+Each side moves complete words of the port's width (A), so a run of a few bytes takes as long as a
+word: rows of 2 bytes cost a cycle per element, as the public model states for permuting transfers.
+A write to several tiles together takes as long as a write to one.
 
 Source: fact sheet elf_driver §6.2.
 
-An NPU of a system on chip has no memory of its own: "host" and "device" memory are both in its DDR,
-and a copy is one of its transfers, which reads and writes DDR. A device with memory of its own is
-reached by a link; then a copy takes what the link takes, and only writes DDR.
+An NPU of a system on chip has no separate memory: "host" and "device" memory are both in its DDR,
+and a copy is a DMA transfer, which reads and writes DDR. A device with its own memory is attached
+by a link; then a copy takes as long as the link needs, and only writes DDR.
 
 Source of ``host_link_mb_per_s``: it is 0 for all platforms here; a card on PCIe 4.0 x4 has 7877 (16
-GT/s · 4 lanes · 128/130 / 8, PCI Express base specification 4.0; what is left of that after
-packets' headers is less).
+GT/s · 4 lanes · 128/130 / 8, PCI Express base specification 4.0; packet headers are not deducted).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from driver_layer.abi.platforms import Platform
 
 
 class Space(Enum):
-    """Where one side of a transfer is."""
+    """Memory of one side of a transfer."""
 
     DDR = "DDR"
     CMX = "CMX"
@@ -39,22 +38,22 @@ def dma_ns(
     source_run: int | None = None,
     target_run: int | None = None,
 ) -> float:
-    """Give the time of a transfer that has the device for itself, in ns.
+    """Return the duration of a transfer without contention, in ns.
 
     Args:
         platform: the device.
-        nbytes: what is moved.
-        source: where from; None for a fill, which reads nothing.
-        target: where to.
-        source_run: bytes that lie together at the source; all of them if not given.
-        target_run: as ``source_run``, at the target.
+        nbytes: number of bytes moved.
+        source: memory of the source; None for a fill, which reads nothing.
+        target: memory of the target.
+        source_run: contiguous bytes at the source; all of them if not given.
+        target_run: contiguous bytes at the target; all of them if not given.
     """
     latency = dma_latency_ns(platform, source, target)
     return latency + dma_busy_ns(platform, nbytes, source, target, source_run, target_run)
 
 
 def dma_latency_ns(platform: Platform, source: Space | None, target: Space) -> float:
-    """Give the time until the first byte moves, in ns; DDR is not in use during it."""
+    """Return the latency until the first byte moves, in ns; it occupies no DDR bandwidth."""
     return max(_latency_ns(platform, side) for side in (source, target) if side is not None)
 
 
@@ -66,7 +65,7 @@ def dma_busy_ns(
     source_run: int | None = None,
     target_run: int | None = None,
 ) -> float:
-    """Give the time from the first byte to the last, in ns; arguments as for ``dma_ns``."""
+    """Return the time from the first byte to the last, in ns; arguments as for ``dma_ns``."""
     mixed = source is not None and source is not target
     sides = (
         [(target, target_run)] if source is None else [(source, source_run), (target, target_run)]
@@ -79,7 +78,7 @@ def dma_busy_ns(
 
 
 def padded_bytes(platform: Platform, nbytes: int, run: int | None = None) -> int:
-    """Give the bytes that a side really moves: whole words for each run."""
+    """Return the bytes that a side moves, each run rounded up to complete words."""
     run = nbytes if run is None else run
     if not run:
         return 0
@@ -89,7 +88,7 @@ def padded_bytes(platform: Platform, nbytes: int, run: int | None = None) -> int
 
 
 def ddr_bytes_per_ns(platform: Platform) -> float:
-    """Give what DDR moves for all ports together."""
+    """Return the DDR bandwidth of all ports together, in bytes per ns."""
     return platform.ddr_mb_per_s / 1000
 
 
@@ -101,10 +100,10 @@ def _latency_ns(platform: Platform, side: Space) -> float:
 
 
 def _bytes_per_cycle(platform: Platform, side: Space, mixed: bool) -> float:
-    """Give a side's bandwidth for one port.
+    """Return a side's bandwidth for one port.
 
-    The public model floors the bytes of DDR per cycle. Here they are not: with the floor, a faster
-    CMX clock could make a transfer slower. It makes 2.5 % on 3720 and nothing on the others.
+    Unlike in the public model, the DDR bytes per cycle are not rounded down, as rounding could make
+    a transfer slower with a faster CMX clock. The difference is 2.5 % on 3720, none on the others.
     """
     port = platform.dma_bytes_per_cycle
     if side is Space.DDR:
@@ -113,7 +112,7 @@ def _bytes_per_cycle(platform: Platform, side: Space, mixed: bool) -> float:
 
 
 def host_copy_ns(platform: Platform, nbytes: int) -> float:
-    """Return the time of a copy that has the device for itself, in ns."""
+    """Return the duration of a copy from the host without contention, in ns."""
     alone = dma_ns(platform, nbytes, Space.DDR, Space.DDR)
     if not platform.host_link_mb_per_s:
         return alone
@@ -121,5 +120,5 @@ def host_copy_ns(platform: Platform, nbytes: int) -> float:
 
 
 def host_copy_ddr_bytes(platform: Platform, nbytes: int) -> int:
-    """Return the bytes that a copy moves in the device's memory."""
+    """Return the bytes that a copy from the host moves in the device's memory."""
     return nbytes if platform.host_link_mb_per_s else 2 * nbytes

@@ -1,9 +1,9 @@
-"""What matrix products cost.
+"""The cost of matmuls.
 
     ns = max(time to multiply, time to read the operands from CMX)
 
-It is ideal: every multiplier works in every cycle, and each operand is read once (A; the public
-formula counts re-reading, but how often is not known).
+The cost is ideal: every multiplier works in every cycle, and each operand is read once (A; the
+public formula counts repeated reads, but their number is not known).
 
 Source: fact sheets elf_driver §6.2 and simulators_npu §c.
 """
@@ -16,16 +16,16 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.platforms import Platform
 
 F16_CYCLES = 2
-"""Cycles that 16-bit operands take for what takes 8-bit integers one (V)."""
+"""Cycles of 16-bit operands for the work that 8-bit integers do in one cycle (V)."""
 
 F32_CYCLES = 4
-"""As ``F16_CYCLES``, for wider operands (A: the real DPU does not have them)."""
+"""Cycles of wider operands, as ``F16_CYCLES`` (A: the real DPU does not support them)."""
 
 _ACCUMULATOR_BITS = 32
 
 
 class DpuWork(NamedTuple):
-    """Products of act [batch, m, k] with weight [batch, n, k], whose element types go by name."""
+    """Matmul of act [batch, m, k] with weight [batch, n, k]; element types are given by name."""
 
     m: int
     n: int
@@ -34,16 +34,16 @@ class DpuWork(NamedTuple):
     weight: str = "f16"
     batch: int = 1
     accumulate: bool = False
-    """The product is added to what the output, f32, holds."""
+    """True if the product is added to the previous values of the output, which is f32."""
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates."""
+        """Number of multiply-accumulates."""
         return self.batch * self.m * self.n * self.k
 
     @property
     def read_bytes(self) -> int:
-        """Bytes that are read from CMX."""
+        """Bytes read from CMX."""
         bits = self.m * self.k * _bits(self.act) + self.n * self.k * _bits(self.weight)
         if self.accumulate:
             bits += self.m * self.n * _ACCUMULATOR_BITS
@@ -51,16 +51,16 @@ class DpuWork(NamedTuple):
 
 
 def dpu_ns(platform: Platform, work: DpuWork) -> float:
-    """Give the time of a product on one DPU, in ns."""
+    """Return the duration of a matmul on one DPU, in ns."""
     multiply = -(-work.macs // platform.macs_per_cycle) * cycles_per_step(work.act, work.weight)
     read = work.read_bytes / (platform.cmx_word_bytes * platform.cmx_read_ports)
     return max(multiply * 1000 / platform.dpu_mhz, read * 1000 / platform.cmx_mhz)
 
 
 def cycles_per_step(act: str, weight: str) -> int:
-    """Give the cycles in which ``macs_per_cycle`` products are made, by the operands' types.
+    """Return the cycles of ``macs_per_cycle`` multiplications of the operands' types.
 
-    The full rate needs integers of at most 8 bits on both sides: weights of 4 bits save bandwidth,
+    The full rate requires integers of at most 8 bits on both sides: 4-bit weights save bandwidth,
     not arithmetic.
     """
     if all(_bits(name) <= 8 and name[0] in "iu" for name in (act, weight)):

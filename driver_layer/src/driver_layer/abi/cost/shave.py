@@ -1,15 +1,15 @@
-"""What SHAVE programs cost.
+"""The cost of SHAVE programs.
 
     cycles = entry + rows * (max(loads and stores, arithmetic) / derates + 25 * reductions)
 
-It is the public model's heuristic for NPU 5, used for all generations with their own lanes and
-their own price for a call. There an operation has so many arithmetic and so many memory operations
-for each element; here they are counted in the program itself.
+This is the public model's heuristic for NPU 5, used for all generations with their own lanes and
+entry cycles. The public model has a table of arithmetic and memory operations per element; here
+they are counted in the program itself.
 
-Assumed: each computing instruction is one operation, whatever it computes (the table has 2 for
-swish, 4 for gelu); vectors are whole for each row, where the public model doubles the time of
-unaligned ones; the rows of a call are dealt to all SHAVEs of the tile; f32 takes twice as long as
-f16, and arithmetic is in f32 as soon as a window is wider than 16 bits.
+Assumptions: each computing instruction is one operation (the public table has 2 for swish, 4 for
+gelu); each row is padded to complete vectors, where the public model doubles the time of unaligned
+rows; the rows of a call are distributed over all SHAVEs of the tile; f32 takes twice as long as
+f16, and arithmetic is in f32 if any window is wider than 16 bits.
 
 Source: fact sheets elf_driver §6.2 and simulators_npu §c.
 """
@@ -24,23 +24,23 @@ from driver_layer.abi.platforms import Platform
 from driver_layer.abi.shave import REDUCTIONS, Form, Instruction, Op
 
 BANDWIDTH_DERATE = 0.7
-"""The share of the lanes that memory lets a program use (V)."""
+"""The share of the lanes that memory bandwidth allows (V)."""
 
 CODE_DERATE = 0.8
-"""The share of the lanes that compiled code uses (V)."""
+"""The share of the lanes that compiled code utilizes (V)."""
 
 CYCLES_PER_REDUCTION = 25
-"""Scalar cycles for each row (V says 50 for softmax, which has two reductions)."""
+"""Scalar cycles per row and reduction (V has 50 for softmax, which has two reductions)."""
 
 _LANE_BITS = 16
 _WIDE_BITS = 32
 
 
 class ShaveWork(NamedTuple):
-    """One call of a program, counted."""
+    """Operation counts of one call of a program."""
 
     rows: int
-    """Points of the grid; the program runs once for each."""
+    """Number of grid points; the program runs once for each."""
     memory: tuple[tuple[int, int], ...]
     """Columns and bits per column of each load and store."""
     arithmetic: tuple[int, ...]
@@ -49,21 +49,21 @@ class ShaveWork(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are loaded and stored."""
+        """Number of bytes loaded and stored."""
         return self.rows * sum(columns * bits for columns, bits in self.memory) // 8
 
 
 def kernel_work(
     program: Sequence[Instruction], rows: int, windows: Sequence[tuple[int, str]]
 ) -> ShaveWork:
-    """Count what a call of a program does.
+    """Count the operations of one call of a program.
 
-    Constants are no work: they are made once and not for each row.
+    Constants do not count: they are computed once, not for each row.
 
     Args:
-        program: verified.
-        rows: points of the grid.
-        windows: of each window the columns, 1 if one repeats in all of them, and the element type.
+        program: a verified program.
+        rows: number of grid points.
+        windows: columns (1 if one is repeated) and element type of each window.
     """
     widest = max((columns for columns, _ in windows), default=1)
     registers: dict[int, int] = {}
@@ -86,7 +86,7 @@ def kernel_work(
 
 
 def shave_ns(platform: Platform, work: ShaveWork) -> float:
-    """Give the time of one call on the SHAVEs of one tile, in ns."""
+    """Return the duration of one call on the SHAVEs of one tile, in ns."""
     wide = any(bits > _LANE_BITS for _, bits in work.memory)
     element = _WIDE_BITS if wide else _LANE_BITS
     memory = sum(_vectors(platform, columns, bits) for columns, bits in work.memory)
@@ -98,5 +98,5 @@ def shave_ns(platform: Platform, work: ShaveWork) -> float:
 
 
 def _vectors(platform: Platform, columns: int, bits: int) -> int:
-    """Whole vectors, of one cycle each, that a row takes."""
+    """Return the number of vectors of a row, rounded up; each takes one cycle."""
     return -(-columns * bits // (_LANE_BITS * platform.shave_lanes))

@@ -1,11 +1,11 @@
-"""The NPU generations: a TOML file for each, and where CMX lies in all of them.
+"""The NPU generations, a TOML file each, and the CMX address map that they share.
 
-To try another device, copy a file and change it; its path is taken wherever a platform's name is
-(NPU_PLATFORM, ``npuc --platform``), and ``load_platform`` reads it. Clocks are what
-the public cost model plans with; real parts run from 1.16 to 1.95 GHz.
+To try another device, copy a file and change it; a path is accepted wherever a platform's name is
+(NPU_PLATFORM, ``npuc --platform``), and ``load_platform`` reads the file. Clocks are those of
+the public cost model; real parts run from 1.16 to 1.95 GHz.
 
-    platform  what is known of a generation
-    load      reads it from a file
+    platform  the numbers of a generation
+    load      reading a platform from its file
     cmx_map   addresses in CMX
 """
 
@@ -60,18 +60,18 @@ PLATFORMS: dict[str, Platform] = _own_platforms()
 DEFAULT_PLATFORM = "4000"
 
 PLATFORM_NAMES = {"METEORLAKE": "3720", "LUNARLAKE": "4000", "PANTHERLAKE": "5010"}
-"""What the products are called that have them."""
+"""Platform names by the code names of the products."""
 
 
 def platform_of(name: str) -> Platform:
-    """Give a platform by its name, or one of your own by its file's path, which ends with .toml.
+    """Return a platform by its name, or by the path of a file that ends with .toml.
 
     Raises:
-        PlatformError: there is no such platform; else as ``load_platform``.
+        PlatformError: the platform is unknown; also as ``load_platform``.
     """
     if name in PLATFORMS:
         return PLATFORMS[name]
     if name.endswith(".toml"):
         return load_platform(name)
     known = ", ".join(PLATFORMS)
-    raise PlatformError(f"unknown platform; known are {known}, or a file (.toml) of your own", name)
+    raise PlatformError(f"unknown platform; choose {known}, or the path of a .toml file", name)

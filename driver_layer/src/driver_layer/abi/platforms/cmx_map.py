@@ -1,4 +1,4 @@
-"""Where CMX lies in the device's address space, and what lies where in a tile.
+"""The CMX address map: CMX in the device's address space, and the regions of a tile.
 
 Source: npu_compiler (C); fact sheets elf_driver §6.1 and simulators_npu §c.
 """
@@ -6,7 +6,7 @@ Source: npu_compiler (C); fact sheets elf_driver §6.1 and simulators_npu §c.
 from __future__ import annotations
 
 CMX_BASE = 0x40000000
-"""Where CMX begins in the device's address space (C)."""
+"""Start of CMX in the device's address space (C)."""
 
 TILE_SELECT_SHIFT = 21
 """Address bits 21 to 26 select tiles, one bit each; several bits make a DMA write to them all (C).
@@ -17,14 +17,14 @@ TILE_SELECT_MASK = 0x3F << TILE_SELECT_SHIFT
 TILE_OFFSET_MASK = (1 << TILE_SELECT_SHIFT) - 1
 
 CMX_WORKSPACE_OFFSET = 0x18000
-"""Where a tile's data region begins; SHAVE stacks and descriptors lie below it (C)."""
+"""Start of a tile's data region; SHAVE stacks and descriptors are below it (C)."""
 
 CMX_METADATA_OFFSET = 0x3C00
-"""Where a tile's task descriptors lie (C)."""
+"""Start of a tile's task descriptors (C)."""
 
 
 def tile_base(tile: int) -> int:
-    """Give the address of a tile's CMX."""
+    """Return the address of a tile's CMX."""
     return CMX_BASE | 1 << (TILE_SELECT_SHIFT + tile)
 
 

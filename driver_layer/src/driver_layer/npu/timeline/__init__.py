@@ -1,15 +1,15 @@
-"""When each task of a blob begins and ends: predicted from its task lists, without running it.
+"""Timelines: begin and end of each task of a blob, predicted without running it.
 
-How it works. The lists are decoded as the management core decodes them, but a *pricer* stands where
-the engines would: it makes of each task a cost (``abi.cost``), not an effect. A simulation
-then lets queues and barriers do what they do on the device, in time. No value is computed and no
-weight is read; the schedule does not depend on data, so a blob has one timeline.
+The task lists are decoded as the management core decodes them, but a *pricer* takes the place of
+the engines: it computes the cost of each task (``abi.cost``), not its effect. A simulation then
+models queues and barriers in time. No values are computed and no weights are read; the schedule
+does not depend on data, so a blob has exactly one timeline.
 
-    price     what a task costs, from its descriptor
+    price     costs of tasks, from their descriptors
     simulate  queues, barriers and the DDR bandwidth that transfers share
     predict   from a blob's bytes to its timeline
 
-How far to trust it: ``abi.cost`` says.
+``abi.cost`` describes the accuracy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a blob to its timeline."""
+"""Prediction of a blob's timeline."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from driver_layer.npu.timeline.simulate import TaskTime, simulate
 
 
 def predict(blob: Blob | Buffer, platform: Platform | None = None) -> list[TaskTime]:
-    """Predict when each task of a blob runs.
+    """Predict begin and end of each task of a blob.
 
     Args:
-        blob: the file, or what ``read_blob`` made of it. Its weights are not read.
-        platform: the device; the one that the blob is for if not given. One of your own
-            (``load_platform``) must be of the blob's architecture.
+        blob: the file, or the result of ``read_blob``. Its weights are not read.
+        platform: the device; the one that the blob is for if not given. A platform from a file
+            (``load_platform``) must have the blob's architecture.
 
     Returns:
         The tasks, queue by queue, each in order.
 
     Raises:
-        BlobError: it is malformed, or for another platform or version.
-        DeviceFault: its task lists are malformed, or deadlock.
-        OutOfMemory: it does not fit the device's memory.
+        BlobError: the blob is malformed, or for another platform or version.
+        DeviceFault: the blob's task lists are malformed, or deadlock.
+        OutOfMemory: the blob does not fit the device's memory.
     """
     parsed = blob if isinstance(blob, Blob) else read_blob(blob)
     device = platform or _platform_of(parsed)
     inference = HostParsedInference(parsed, device)
     space = AddressSpace()
     inference.load(space)
-    # Whoever runs it brings buffers; for their time it only counts that they are in DDR.
+    # The caller's buffers are unknown here; their addresses only have to be in DDR.
     somewhere = MemoryKind.DMA.value.begin
     inputs, outputs = inference.metadata.inputs, inference.metadata.outputs
     inference.apply_input_output([somewhere] * len(inputs), [somewhere] * len(outputs))
@@ -45,11 +45,11 @@ def predict(blob: Blob | Buffer, platform: Platform | None = None) -> list[TaskT
 
 
 def predict_loaded(space: AddressSpace, hpi_address: int, platform: Platform) -> list[TaskTime]:
-    """Predict when each task of a loaded inference runs.
+    """Predict begin and end of each task of a loaded inference.
 
     Args:
-        space: the memory of the context that loaded it.
-        hpi_address: where its HOST_PARSED_INFERENCE record lies.
+        space: the memory of the context that loaded the inference.
+        hpi_address: address of the HOST_PARSED_INFERENCE record.
         platform: the device.
 
     Raises:
@@ -65,4 +65,4 @@ def _platform_of(blob: Blob) -> Platform:
         if platform.arch == arch:
             return platform
     section = SectionType.VPU_SHT_PLATFORM_INFO.name
-    raise CompatibilityError(f"no platform is known for architecture {arch}", section, 0)
+    raise CompatibilityError(f"unknown architecture {arch}", section, 0)

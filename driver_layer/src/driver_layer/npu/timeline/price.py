@@ -1,4 +1,4 @@
-"""What a task costs, from its descriptor: engines that price in place of preparing.
+"""Costs of tasks from their descriptors, computed by engines that return prices.
 
 Source: the formulas of ``abi.cost``; the layout of descriptors in ``abi.tasks``.
 """
@@ -29,7 +29,7 @@ _ADDRESS = (1 << 48) - 1
 
 
 class Engine(Enum):
-    """What executes a task."""
+    """Unit that executes a task."""
 
     DMA = "DMA"
     DPU = "DPU"
@@ -38,50 +38,50 @@ class Engine(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a task costs if it has the device for itself."""
+    """Cost of a task without contention."""
 
     engine: Engine
     tile: int | None
-    """Where the task runs; None for a transfer."""
+    """Tile that the task runs on; None for a transfer."""
     nbytes: int
-    """What a transfer moves, and what DPU and SHAVE read and write in CMX."""
+    """Bytes that a transfer moves, or that DPU and SHAVE read and write in CMX."""
     ddr_bytes: int
-    """What goes through DDR's bandwidth, with what runs shorter than a word waste."""
+    """Bytes that occupy DDR bandwidth, with the padding of runs shorter than a word."""
     macs: int
-    """Multiply-accumulates."""
+    """Number of multiply-accumulates."""
     latency_ns: float
     """Time before the task uses any bandwidth."""
     busy_ns: float
-    """Time after that, with all the bandwidth it can use."""
+    """Time after the latency, at the full bandwidth that the task can use."""
 
     @property
     def alone_ns(self) -> float:
-        """The whole time."""
+        """Total duration without contention."""
         return self.latency_ns + self.busy_ns
 
 
 def price(program: Program, platform: Platform, bus: Bus) -> list[list[Price]]:
-    """Price the tasks of each queue.
+    """Compute the prices of the tasks of each queue.
 
     Raises:
-        DeviceFault: one is malformed; it says which.
+        DeviceFault: a task is malformed; the fault names the task.
     """
     pricer = Pricer(platform)
     return [prepare_queue(queue, pricer, bus) for queue in program.queues]
 
 
 class Pricer:
-    """Satisfies ``engines.contract.Engines``; what it prepares are prices.
+    """Implementation of ``engines.contract.Engines`` that returns prices.
 
     Args:
-        platform: the device that tasks are to be priced for.
+        platform: the device that the prices are for.
     """
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
 
     def dma(self, descriptor: Any, bus: Bus) -> Price:
-        """Price a transfer; buffers that are not in CMX are in DDR.
+        """Return the price of a transfer; buffers that are not in CMX are in DDR.
 
         Raises:
             DeviceFault: the descriptor is malformed.
@@ -93,7 +93,7 @@ class Pricer:
         source, source_run = None, None
         if not cfg & DmaCfg.MEMSET_EN:
             source = _space(descriptor["src"])
-            source_run = int(descriptor["src_width"])  # of a gather, a row
+            source_run = int(descriptor["src_width"])  # a row of a gather
             if cfg & DmaCfg.SRC_LIST == 0:
                 _, source_run = _side(descriptor, "src")
         in_ddr = [
@@ -112,7 +112,7 @@ class Pricer:
         )
 
     def dpu(self, registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Price:
-        """Price the variants of an invariant, one after the other.
+        """Return the price of an invariant: its variants run one after the other.
 
         Raises:
             DeviceFault: the workload or a type is unknown, or a variant leaves the output.
@@ -132,7 +132,7 @@ class Pricer:
         )
 
     def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Price:
-        """Price a call of a verified program.
+        """Return the price of a call of a verified program.
 
         Raises:
             DeviceFault: a window has an unknown type.
@@ -161,10 +161,10 @@ def _space(address: Any) -> Space:
 
 
 def _side(descriptor: Any, side: str) -> tuple[int, int]:
-    """Give the bytes of one side of a transfer, and how many of them lie together."""
+    """Return the bytes of one side of a transfer, and the bytes of its contiguous runs."""
     used = int(descriptor["cfg"]) & DmaCfg.NUM_DIM
     if used > _STRIDED_DIMS:
-        raise DeviceFault(f"a transfer of {used + 1} dimensions")
+        raise DeviceFault(f"a transfer has {used + 1} dimensions; the limit is 6")
     run = size = int(descriptor[f"{side}_width"])
     for number in range(1, used + 1):
         count = int(descriptor[f"{side}_dim{number}"]) + 1
@@ -177,18 +177,20 @@ def _side(descriptor: Any, side: str) -> tuple[int, int]:
 def _type(code: Any) -> ElementType:
     found = BY_CODE.get(int(code))
     if found is None:
-        raise DeviceFault(f"no element type has code {code}")
+        raise DeviceFault(f"unknown element type {code}")
     return found
 
 
 def _part(registers: Any, variant: Any) -> DpuWork:
-    """What one variant computes."""
+    """Return the work of one variant."""
     if registers["workload"] != DpuWorkload.MATMUL:
         raise DeviceFault(f"unknown DPU workload {registers['workload']}")
     m = int(variant["m_end"]) - int(variant["m_begin"])
     n = int(variant["n_end"]) - int(variant["n_begin"])
     if not (0 < m <= int(registers["m"]) and 0 < n <= int(registers["n"])):
-        raise DeviceFault(f"a variant of {m} x {n} in {registers['m']} x {registers['n']}")
+        raise DeviceFault(
+            f"a variant of {m} x {n} in an output of {registers['m']} x {registers['n']}"
+        )
     return DpuWork(
         m=m,
         n=n,

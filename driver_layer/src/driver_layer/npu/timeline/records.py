@@ -1,4 +1,4 @@
-"""A timeline as what profiling leaves in memory."""
+"""A timeline as the records that profiling writes to memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driver_layer.npu.program import queue_name
 from driver_layer.npu.timeline.simulate import TaskTime
 
 _MOST_QUEUES = 256
-"""Of one kind: their number is a byte."""
+"""Limit of the queues of one kind, whose number is stored in a byte."""
 
 _QUEUES = {
     queue_name(kind, number): (code, number)
@@ -22,7 +22,7 @@ _QUEUES = {
 
 
 def task_records(times: Sequence[TaskTime]) -> RecordArray:
-    """Write the tasks of a timeline as TASK_TIME records, each time to the nanosecond."""
+    """Return the tasks of a timeline as TASK_TIME records, with times rounded to nanoseconds."""
     records = np.zeros(len(times), TASK_TIME)
     queues = np.array([_QUEUES[task.queue] for task in times]).reshape(-1, 2)
     records["kind"], records["number"] = queues.T

@@ -1,13 +1,13 @@
-"""An event simulation of queues, barriers and DDR.
+"""Discrete-event simulation of queues, barriers and DDR.
 
-How it works. Time goes from event to event: a task ends, or its latency is over and it begins to
-move bytes. Each queue runs one task at a time and in order; its head begins when the engine is free
-and the barriers let it. Transfers that use DDR at the same time share its bandwidth: each gets what
-it can use, and if that is too much together, the greediest give way first. Nothing else is shared;
-in particular the two channels of a DMA port do not slow each other down (assumed).
+Time advances from event to event: a task ends, or its latency ends and it begins to move bytes.
+Each queue runs one task at a time, in order; its head begins when the engine is free and the
+barriers allow. Concurrent transfers share the DDR bandwidth: each gets its demand, and if the sum
+is too large, the largest demands are reduced first. Nothing else is shared; in particular, the two
+channels of a DMA port do not slow each other down (assumed).
 
-Since transfers share, a faster engine can make a program slower: it lets a transfer begin earlier,
-which takes bandwidth from one that others wait for. Without contention that cannot happen.
+Because transfers share bandwidth, a faster engine can make a program slower: an earlier transfer
+can take bandwidth from one that is critical. Without contention, this cannot happen.
 
 Source: fact sheet elf_driver §3.4; the order of issue is that of ``npu.order``.
 """
@@ -27,28 +27,28 @@ from driver_layer.npu.timeline.price import Engine, Price
 
 @dataclass(frozen=True, slots=True)
 class TaskTime:
-    """When a task runs, and what it does."""
+    """Begin, end and work of a task."""
 
     queue: str
-    """Name of its queue, e.g. "DPU tile 0"."""
+    """Name of the task's queue, e.g. "DPU tile 0"."""
     index: int
-    """Its place in the queue's list."""
+    """Index in the queue's list."""
     engine: Engine
     tile: int | None
-    """As in ``Price``, as are bytes and multiply-accumulates."""
+    """See ``Price``, also for bytes and multiply-accumulates."""
     nbytes: int
     ddr_bytes: int
     macs: int
     alone_ns: float
-    """How long it would take if it had the device for itself; end - begin is never less."""
+    """Duration without contention; end - begin is never less."""
     begin_ns: float
-    """From the start of the inference."""
+    """Time since the start of the inference."""
     end_ns: float
 
 
 @dataclass(slots=True)
 class _Running:
-    """A task under way: from ``since`` on, ``left`` ns of work at full rate are to be done."""
+    """A running task: at ``since``, ``left`` ns of work at full rate remained."""
 
     price: Price
     begin: float
@@ -58,7 +58,7 @@ class _Running:
 
     @property
     def end(self) -> float:
-        """When it will be done if its rate stays."""
+        """End of the task if its rate does not change."""
         return self.since + self.left / self.rate
 
     def go_on(self, now: float, rate: float) -> None:
@@ -71,18 +71,18 @@ class _Running:
 def simulate(
     program: Program, prices: Sequence[Sequence[Price]], platform: Platform
 ) -> list[TaskTime]:
-    """Find when each task of a program runs.
+    """Simulate begin and end of each task of a program.
 
     Args:
         program: queues and barriers.
-        prices: of each queue's tasks.
-        platform: its number of barriers and its DDR bandwidth count.
+        prices: prices of each queue's tasks.
+        platform: the device; its number of barriers and its DDR bandwidth matter.
 
     Returns:
         The tasks, queue by queue, each in order.
 
     Raises:
-        DeviceFault: a deadlock, or a barrier used wrongly or never completed.
+        DeviceFault: a deadlock, or a barrier that is misused or never completed.
     """
     timeline = _Timeline(program, prices, platform)
     while timeline.issue():
@@ -95,10 +95,10 @@ def fair_rates(demands: Sequence[float]) -> list[float]:
     """Share one unit of bandwidth: small demands are met, the others get equal parts of the rest.
 
     Args:
-        demands: what each would use, alone; positive.
+        demands: positive demands without contention.
 
     Returns:
-        The share of its demand that each gets, up to 1.
+        The granted fraction of each demand, at most 1.
     """
     rates = [1.0] * len(demands)
     rest = 1.0
@@ -111,7 +111,7 @@ def fair_rates(demands: Sequence[float]) -> list[float]:
 
 
 class _Timeline:
-    """The state of the simulation."""
+    """State of the simulation."""
 
     def __init__(
         self, program: Program, prices: Sequence[Sequence[Price]], platform: Platform
@@ -126,7 +126,7 @@ class _Timeline:
         self._done: list[list[TaskTime]] = [[] for _ in program.queues]
 
     def issue(self) -> bool:
-        """Begin what may begin; tell whether anything is under way."""
+        """Begin all tasks that may begin; return whether any task is running."""
         for number, running in enumerate(self._running):
             if running is None and self._ready(number):
                 price = self._head(number)
@@ -136,7 +136,7 @@ class _Timeline:
         return any(running is not None for running in self._running)
 
     def advance(self) -> None:
-        """Go to the next event, and end what ends then."""
+        """Advance to the next event, and end the tasks that end then."""
         under_way = [running for running in self._running if running is not None]
         ends = [running.end for running in under_way]
         waits = [one.since for one in under_way if one.price.ddr_bytes and one.since > self._now]
@@ -146,11 +146,11 @@ class _Timeline:
                 self._finish(number, running)
 
     def times(self) -> list[TaskTime]:
-        """What was found."""
+        """Return the times of all tasks, queue by queue."""
         return [time for queue in self._done for time in queue]
 
     def check_complete(self) -> None:
-        """Raise DeviceFault if a task or a barrier is left over."""
+        """Raise DeviceFault if a task has not run or a barrier is not completed."""
         for queue, done in zip(self._queues, self._done, strict=True):
             if len(done) < len(queue):
                 wait = queue.waits[len(done)]
@@ -172,7 +172,7 @@ class _Timeline:
         return self._prices[number][len(self._done[number])]
 
     def _share_ddr(self) -> None:
-        """Give the transfers that move bytes to or from DDR now their parts of it."""
+        """Set the rates of the transfers that currently use DDR bandwidth."""
         sharing = [
             running
             for running in self._running

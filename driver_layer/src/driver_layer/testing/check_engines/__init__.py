@@ -1,7 +1,4 @@
-"""Puts any set of engines through its paces; needs no test framework.
-
-``check_engines(lambda: MyEngines[Run]())`` raises AssertionError with what went wrong.
-"""
+"""Conformance checks for any set of engines: ``check_engines(lambda: MyEngines[Run]())``."""
 
 from __future__ import annotations
 
@@ -31,14 +28,14 @@ CHECKS: Sequence[Callable[[Bench], None]] = (
     shave.check_a_grid_reaches_every_row,
     shave.check_windows_that_leave_their_tile_are_faults,
 )
-"""All checks; test frameworks may run them one by one."""
+"""All checks; test frameworks may run them individually."""
 
 
 def check_engines(make: Callable[[], Engines[Run]]) -> None:
     """Run all checks, each on new engines.
 
     Raises:
-        AssertionError: the engines do not compute what the contract says.
+        AssertionError: the engines violate their contract.
     """
     for check in CHECKS:
         check(Bench.make(make()))

@@ -1,4 +1,4 @@
-"""Engines[Run] with memory to work on, and what all checks use."""
+"""Engines with memory, and helpers of all checks."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Engines[Run] with memory to work on."""
+    """Engines with the memory that their tasks use."""
 
     engines: Engines[Run]
     bus: Bus
 
     @staticmethod
     def make(engines: Engines[Run]) -> Bench:
-        """Set up CMX and an empty address space."""
+        """Return a bench with CMX and an empty address space."""
         return Bench(engines, Bus(Cmx(PLATFORMS["4000"]), AddressSpace()))
 
     def ddr(self, content: Array) -> int:
-        """Put an array into DDR; give its address."""
+        """Copy an array to DDR; return its address."""
         allocation = self.bus.space.allocate(max(content.nbytes, 1), MemoryKind.DMA)
         allocation.write(0, np.ascontiguousarray(content).tobytes())
         return allocation.address
 
     def cmx(self, offset: int, content: Array, tile: int = 0) -> int:
-        """Put an array into a tile's CMX; give its address."""
+        """Copy an array to a tile's CMX; return its address."""
         address = tile_base(tile) + offset
         raw = np.frombuffer(np.ascontiguousarray(content).tobytes(), np.uint8)
         self.bus.cmx.view(address, raw.size)[:] = raw
         return address
 
     def read(self, address: int, kind: str, count: int) -> Array:
-        """Read an array back."""
+        """Read an array from DDR or CMX."""
         size = np.dtype(kind).itemsize * count
         return np.frombuffer(self.bus.read(address, size).tobytes(), kind)
 
 
 def one(kind: Record, **fields: Any) -> Any:
-    """Make a record from fields."""
+    """Return a record with the given fields."""
     record = np.zeros(1, kind)
     for name, value in fields.items():
         record[name] = value
@@ -62,7 +62,7 @@ def one(kind: Record, **fields: Any) -> Any:
 
 
 def faults(action: Callable[[], object]) -> DeviceFault:
-    """Assert that an action ends in a DeviceFault, and give it."""
+    """Assert that an action raises DeviceFault, and return the fault."""
     try:
         action()
     except DeviceFault as fault:
@@ -71,10 +71,10 @@ def faults(action: Callable[[], object]) -> DeviceFault:
 
 
 def stored(values: npt.NDArray[np.float32], kind: str) -> Array:
-    """Give values as memory of an element type holds them."""
+    """Convert f32 values to the stored form of an element type."""
     return narrowed(ELEMENT_TYPES[kind].code, values)
 
 
 def widened(values: Array, kind: str) -> npt.NDArray[np.float32]:
-    """Give f32 values of what memory of an element type holds."""
+    """Convert stored elements of a type to f32."""
     return widened_by_code(ELEMENT_TYPES[kind].code, values)

@@ -1,4 +1,4 @@
-"""What transfers do."""
+"""Checks of transfers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driver_layer.testing.check_engines.bench import Bench, faults, one
 
 
 def check_strided_copies_move_every_element(bench: Bench) -> None:
-    """A transposition as a DMA: two strided dimensions, widths of one element."""
+    """Check a transposition by DMA: two strided dimensions, widths of one element."""
     values = np.arange(12, dtype=np.uint16).reshape(3, 4)
     source, target = bench.ddr(values), bench.ddr(np.zeros(12, np.uint16))
     bench.engines.dma(
@@ -42,7 +42,7 @@ def check_strided_copies_move_every_element(bench: Bench) -> None:
 
 
 def check_copies_may_be_cut_differently_on_both_sides(bench: Bench) -> None:
-    """Twelve bytes in one piece go to three places of four."""
+    """Check a copy of twelve contiguous bytes to three runs of four."""
     source = bench.ddr(np.arange(12, dtype=np.uint8))
     target = bench.cmx(0x100, np.zeros(32, np.uint8))
     bench.engines.dma(
@@ -65,7 +65,7 @@ def check_copies_may_be_cut_differently_on_both_sides(bench: Bench) -> None:
 
 
 def check_a_write_may_select_several_tiles(bench: Bench) -> None:
-    """Multicast: one read, written to tiles 0 and 2."""
+    """Check a multicast: one read, written to tiles 0 and 2."""
     source = bench.ddr(np.arange(8, dtype=np.uint8))
     address = tile_base(0) | tile_base(2)
     bench.engines.dma(
@@ -77,7 +77,7 @@ def check_a_write_may_select_several_tiles(bench: Bench) -> None:
 
 
 def _gather(bench: Bench, rows: Sequence[int], length: int = 0) -> tuple[Any, int]:
-    """A gather from memory of five rows; ``length`` is what the table says that it has of them."""
+    """Return a gather from memory of five rows; ``length`` is the declared length of the table."""
     table = bench.ddr(np.arange(20, dtype=np.float16).reshape(5, 4))
     listed = bench.cmx(0x400, np.array(rows, np.int64))
     target = bench.cmx(0x800, np.zeros(64, np.uint8))
@@ -97,7 +97,7 @@ def _gather(bench: Bench, rows: Sequence[int], length: int = 0) -> tuple[Any, in
 
 
 def check_a_gather_follows_its_list(bench: Bench) -> None:
-    """Rows come in the order of the list, as often as they are named."""
+    """Check that rows are gathered in the order of the list, with repetitions."""
     descriptor, target = _gather(bench, [3, 0, 3])
     bench.engines.dma(descriptor, bench.bus)()
     rows = bench.read(target, "<f2", 12).reshape(3, 4)
@@ -105,14 +105,14 @@ def check_a_gather_follows_its_list(bench: Bench) -> None:
 
 
 def check_a_gather_outside_its_table_is_a_fault(bench: Bench) -> None:
-    """Row numbers are data: the fault comes when the task runs."""
+    """Check that an invalid row number, which is data, is a fault when the task runs."""
     for row in (-1, 5, 1 << 40):
         descriptor, _ = _gather(bench, [0, row])
         faults(bench.engines.dma(descriptor, bench.bus))
 
 
 def check_a_gather_beyond_its_table_is_a_fault_that_names_the_row(bench: Bench) -> None:
-    """What follows a table in its memory is another tensor's."""
+    """Check that rows after the table are not read, as they belong to another tensor."""
     for row in (-1, 3, 4):
         descriptor, target = _gather(bench, [2, row], length=3)
         run = bench.engines.dma(descriptor, bench.bus)
@@ -123,7 +123,7 @@ def check_a_gather_beyond_its_table_is_a_fault_that_names_the_row(bench: Bench) 
 
 
 def check_transfers_out_of_memory_are_faults(bench: Bench) -> None:
-    """Nothing outside of what is mapped is read or written."""
+    """Check that transfers from or to unmapped memory are faults."""
     source = bench.ddr(np.zeros(16, np.uint8))
     good = {"src": source, "dst": tile_base(0), "src_width": 16, "dst_width": 16}
     for bad in (

@@ -1,4 +1,4 @@
-"""What the DPU computes."""
+"""Checks of DPU workloads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _matmul(bench: Bench, kinds: tuple[str, str, str], **changes: Any) -> Any:
 
 
 def check_products_of_all_operand_types(bench: Bench) -> None:
-    """Out = alpha · act · weightᵀ, summed in f32, in two variants that share the output."""
+    """Check out = alpha · act · weightᵀ, summed in f32, in two variants that share the output."""
     random = np.random.RandomState(0)
     for kinds in (("f16", "f16", "f16"), ("f32", "f16", "f32"), ("bf16", "bf16", "bf16")):
         act = stored(random.standard_normal((2, 3, 4)).astype(np.float32), kinds[0])
@@ -62,7 +62,7 @@ def check_products_of_all_operand_types(bench: Bench) -> None:
 
 
 def check_accumulation_adds_to_the_output(bench: Bench) -> None:
-    """Two runs with ACCUMULATE give three times one product."""
+    """Check that two further runs with ACCUMULATE result in three times the product."""
     bench.cmx(0x1000, np.ones((2, 3, 4), np.float32), 1)
     bench.cmx(0x2000, np.ones((2, 5, 4), np.float32), 1)
     variant = [one(DPU_VARIANT, m_end=3, n_end=5)]
@@ -76,7 +76,7 @@ def check_accumulation_adds_to_the_output(bench: Bench) -> None:
 
 
 def _tables(bench: Bench, random: np.random.RandomState, zeros: bool) -> dict[str, Any]:
-    """Put scales and zero points [5, 2] of groups of 2 into CMX; give their registers."""
+    """Copy scales and zero points [5, 2] of groups of 2 to CMX; return their registers."""
     bench.cmx(0x4000, random.uniform(0.1, 1, (5, 2)).astype(np.float16), 1)
     bench.cmx(0x5000, random.randint(0, 8, (5, 2)).astype(np.uint8), 1)
     fields: dict[str, Any] = {
@@ -95,7 +95,7 @@ def _tables(bench: Bench, random: np.random.RandomState, zeros: bool) -> dict[st
 
 
 def check_integer_weights_are_scaled_per_group(bench: Bench) -> None:
-    """(stored - zero) · scale, for 8 bits and for 4 packed ones, with and without zero points."""
+    """Check (stored - zero) · scale for weights of 8 and 4 bits, also without zero points."""
     random = np.random.RandomState(1)
     act = random.standard_normal((2, 3, 4)).astype(np.float32)
     bench.cmx(0x1000, act, 1)
@@ -119,7 +119,7 @@ def check_integer_weights_are_scaled_per_group(bench: Bench) -> None:
 
 
 def check_weights_of_8_bit_floats_are_scaled_per_group(bench: Bench) -> None:
-    """They are what f8 holds, as numbers or times a scale."""
+    """Check weights in f8, with and without scales."""
     random = np.random.RandomState(2)
     act = random.standard_normal((2, 3, 4)).astype(np.float32)
     bench.cmx(0x1000, act, 1)
@@ -140,7 +140,7 @@ def check_weights_of_8_bit_floats_are_scaled_per_group(bench: Bench) -> None:
 
 
 def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
-    """A sum beyond what f32 holds exactly; each row and each column has a scale."""
+    """Check sums beyond the exact range of f32; each row and each column has a scale."""
     k = 2048
     act = np.full((1, 3, k), 127, np.int8)
     act[0, 1, 0] = 126
@@ -174,7 +174,7 @@ def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
 
 
 def check_the_zero_point_of_activations_is_taken_away(bench: Bench) -> None:
-    """Sums of (act - zero) · (weight - zero) times alpha; one zero point for all activations."""
+    """Check alpha · sum of (act - zero) · (weight - zero), with one zero point for activations."""
     random = np.random.RandomState(2)
     act = random.randint(0, 256, (2, 3, 4))
     weight = random.randint(0, 256, (2, 5, 4))
@@ -198,7 +198,7 @@ def check_the_zero_point_of_activations_is_taken_away(bench: Bench) -> None:
 
 
 def check_workloads_that_leave_their_tile_are_faults(bench: Bench) -> None:
-    """Operands lie in the tile's own CMX, whole; sizes and types are known ones."""
+    """Check faults for operands outside the tile's CMX, and for invalid sizes and types."""
     variant = [one(DPU_VARIANT, m_end=3, n_end=5)]
     kinds = ("f16", "f16", "f16")
     for bad in (

@@ -1,4 +1,4 @@
-"""An executor as engines: each task is a program of its own."""
+"""An adapter from an executor to engines: each task is a separate program."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from driver_layer.npu.program import DmaWork, DpuWork, Program, Queue, ShaveWork
 
 
 def free_queue(name: str, work: Work, tasks: int) -> Queue:
-    """Make a queue whose tasks wait for nothing."""
+    """Return a queue whose tasks wait for no barriers."""
     none = [0] * tasks
     return Queue(name, none, none, none, [1] * tasks, work)
 
 
 class OneTask:
-    """Satisfies ``engines.contract.Engines``.
+    """Engines (``engines.contract.Engines``) that run each task as a program.
 
-    An executor need not leave in CMX what no task reads. So a copy of all of CMX follows each task,
-    and what it took is put back.
+    An executor may leave out writes to CMX that no task reads. Therefore each program ends with a
+    copy of all of CMX, which is then written back to CMX.
 
     Args:
-        executor: what is looked at.
+        executor: the executor under test.
     """
 
     def __init__(self, executor: Executor) -> None:

@@ -1,4 +1,4 @@
-"""What SHAVE programs compute."""
+"""Checks of SHAVE programs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _window(offset: int, kind: str, cols: int, strides: tuple[int, int, int]) ->
 
 
 def _row(bench: Bench, text: str, x: Array, kind: str, out: str, cols: int) -> Array:
-    """Run a program on one row; give the row it writes."""
+    """Run a program on one row; return the row that it writes."""
     bench.cmx(0x1000, x)
     args = _arguments(
         (1, 1, 1),
@@ -88,11 +88,11 @@ _INSTRUCTIONS: dict[str, Callable[[Array], Array]] = {
     "imm v2, 3\n div v2, v0, v2\n re5m2 v1, v2": lambda x: _rounded(x / 3, "f8e5m2"),
     "imm v2, 0\n cmplt v2, v2, v0\n neg v3, v0\n sel v1, v2, v0, v3": np.abs,
 }
-"""Programs and what they compute of a row."""
+"""Programs, and the functions of a row that they compute."""
 
 
 def check_every_instruction(bench: Bench) -> None:
-    """Each instruction computes what the table of opcodes says."""
+    """Check each instruction against its definition in the table of opcodes."""
     for text, expected in _INSTRUCTIONS.items():
         whole = f"ld v0, w0\n{text}\nst w1, v1\nend"
         row = _row(bench, whole, _X, "f32", "f32", len(_X))
@@ -100,7 +100,7 @@ def check_every_instruction(bench: Bench) -> None:
 
 
 def check_loads_and_stores_of_every_type(bench: Bench) -> None:
-    """Integers lose their fraction towards zero and stay in range; truth is 0 or 1."""
+    """Check conversions: integers truncate towards zero and saturate, booleans are 0 or 1."""
     copy = "ld v0, w0\nst w1, v0\nend"
     x = np.array([0.0, 1.75, -2.75, 300.0], np.float32)
     expected = {
@@ -123,7 +123,7 @@ def check_loads_and_stores_of_every_type(bench: Bench) -> None:
 
 
 def check_a_grid_reaches_every_row(bench: Bench) -> None:
-    """Windows step by their strides; a stride of 0 repeats a row, one column repeats a value."""
+    """Check strides: windows step by them, stride 0 repeats a row, one column repeats a value."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     scale = np.array([1, 10, 100], np.float32)
     bench.cmx(0x1000, x)
@@ -141,7 +141,7 @@ def check_a_grid_reaches_every_row(bench: Bench) -> None:
 
 
 def check_windows_that_leave_their_tile_are_faults(bench: Bench) -> None:
-    """Every byte of every window is in the tile's own CMX."""
+    """Check that a window with a byte outside the tile's CMX is a fault."""
     program = assemble("ld v0, w0\nst w0, v0\nend")
     good = _window(0x1000, "f32", 4, (0, 0, 16))
     for bad in (

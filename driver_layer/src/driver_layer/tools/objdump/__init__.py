@@ -1,11 +1,11 @@
-"""npu-objdump: shows what is in a blob.
+"""npu-objdump: prints the content of a blob.
 
 Examples:
-    npu-objdump model.blob                 what it is: platform, versions, inputs, outputs, sizes
-    npu-objdump -t model.blob              the task lists of all engines, with their barriers
-    npu-objdump -d model.blob              the SHAVE programs, disassembled
+    npu-objdump model.blob                 platform, versions, inputs, outputs, sizes
+    npu-objdump -t model.blob              task lists of all engines, with their barriers
+    npu-objdump -d model.blob              SHAVE programs, disassembled
     npu-objdump -s -r model.blob           sections and relocations
-    npu-objdump --check model.blob         is it well-formed? a second library reads it too
+    npu-objdump --check model.blob         validity, also checked by a second ELF library
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ View = Callable[[Blob], Iterator[str]]
 
 _VIEWS: dict[str, tuple[str, str, View]] = {
     "metadata": ("-m", "platform, versions, inputs and outputs", sections.metadata),
-    "sections": ("-s", "the section table", sections.table),
-    "symbols": ("-y", "the symbol tables", sections.symbols),
-    "relocations": ("-r", "every relocation, by name", sections.relocations),
-    "tasks": ("-t", "the task lists, with barriers and symbolic addresses", tasks.lists),
-    "barriers": ("-b", "the virtual barriers", tasks.barriers),
-    "disassemble": ("-d", "the SHAVE programs, with the windows of their calls", shave.programs),
+    "sections": ("-s", "section table", sections.table),
+    "symbols": ("-y", "symbol tables", sections.symbols),
+    "relocations": ("-r", "all relocations, with symbol names", sections.relocations),
+    "tasks": ("-t", "task lists, with barriers and symbolic addresses", tasks.lists),
+    "barriers": ("-b", "virtual barriers", tasks.barriers),
+    "disassemble": ("-d", "SHAVE programs, with the windows of their first calls", shave.programs),
 }
 
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool.
 
     Returns:
-        0; 1 if --check found something; 2 if the file cannot be read.
+        0; 1 if --check found a problem; 2 if the file cannot be read.
     """
     return run(_objdump, argv)
 
@@ -52,12 +52,12 @@ def _view_options(function: Callable[..., int]) -> Callable[..., int]:
 @click.command("npu-objdump", cls=Command, help=__doc__)
 @click.argument("blob", type=Path)
 @_view_options
-@click.option("-x", "--all", "all_views", is_flag=True, help="all of these")
+@click.option("-x", "--all", "all_views", is_flag=True, help="all views above")
 @click.option(
     "--check",
     "checking",
     is_flag=True,
-    help="apply the loader's rules, and compare with what LIEF reads; 'ok' if all is well",
+    help="apply the loader's rules and compare with the library LIEF; print problems, or 'ok'",
 )
 def _objdump(blob: Path, all_views: bool, checking: bool, **chosen: bool) -> int:
     try:
@@ -71,7 +71,7 @@ def _objdump(blob: Path, all_views: bool, checking: bool, **chosen: bool) -> int
             found += 1
             print(line)
     except BlobError as error:
-        raise click.ClickException(f"{blob} is no blob that can be shown: {error}") from None
+        raise click.ClickException(f"{blob} cannot be read as a blob: {error}") from None
     if checking and not found:
         print("ok")
     return 1 if checking and found else 0

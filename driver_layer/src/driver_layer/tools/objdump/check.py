@@ -1,4 +1,4 @@
-"""Is a blob well-formed? The loader's rules, its digest, and a second opinion by LIEF."""
+"""Validation of a blob by the loader's rules and its digest, and comparison with LIEF."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from driver_layer.npu.memory import AddressSpace
 
 
 def deviations(data: bytes) -> Iterator[str]:
-    """Give what is wrong, a line for each; nothing if all is well."""
+    """Return the problems, a line each; none if the blob is valid."""
     try:
         blob = read_blob(data)
         check_content(data)
@@ -31,11 +31,11 @@ def deviations(data: bytes) -> Iterator[str]:
 
 
 def _load(blob: Blob) -> Iterator[str]:
-    """Load it onto the platform that it is for."""
+    """Load the blob on the platform that it is for; return the problems."""
     arch = read_arch(blob)
     platform = next((p for p in PLATFORMS.values() if p.arch == arch), None)
     if platform is None:
-        yield f"for unknown architecture {arch}"
+        yield f"the blob is for unknown architecture {arch}"
         return
     inference = HostParsedInference(blob, platform)
     try:
@@ -45,15 +45,15 @@ def _load(blob: Blob) -> Iterator[str]:
 
 
 def compare_with_lief(data: bytes, blob: Blob) -> Iterator[str]:
-    """Tell where LIEF reads something else than our reader did."""
+    """Return the differences between LIEF's reading and ours."""
     lief.logging.disable()
     other = lief.ELF.parse(io.BytesIO(data))  # pyright: ignore[reportUnknownMemberType] (its stubs)
     if other is None:
-        yield "LIEF cannot parse it"
+        yield "LIEF cannot parse the blob"
         return
     theirs = list(other.sections)
     if len(theirs) != len(blob.sections):
-        yield f"LIEF sees {len(theirs)} sections, we {len(blob.sections)}"
+        yield f"LIEF reads {len(theirs)} sections, the loader {len(blob.sections)}"
         return
     headers = np.frombuffer(
         data, SHDR, len(theirs), int(np.frombuffer(data, EHDR, 1)["e_shoff"][0])
@@ -62,11 +62,11 @@ def compare_with_lief(data: bytes, blob: Blob) -> Iterator[str]:
         seen = (str(its.name) or f"#{mine.index}", its.offset, its.size)
         ours = (mine.name, mine.offset, mine.size)
         if seen != ours:
-            yield f"section {mine.index}: LIEF sees {seen}, we {ours}"
+            yield f"section {mine.index}: LIEF reads {seen}, the loader {ours}"
         if int(header["sh_link"]) != its.link or int(header["sh_info"]) != its.information:
-            yield f"section {mine.name}: LIEF sees other links"
+            yield f"section {mine.name}: LIEF reads different links"
     tables = blob.of_type(SectionType.SHT_SYMTAB)
     symbols = sum(table.size // SYM.itemsize for table in tables)
-    # LIEF merges symbol tables into one list of at most all of our symbols.
+    # LIEF merges the symbol tables into one list, which may be shorter than their sum.
     if len(list(other.symbols)) > symbols:
-        yield f"LIEF sees {len(list(other.symbols))} symbols, we {symbols}"
+        yield f"LIEF reads {len(list(other.symbols))} symbols, the loader {symbols}"

@@ -1,4 +1,4 @@
-"""What addresses in a blob stand for, told by its relocations."""
+"""Symbolic names of addresses in a blob, derived from its relocations."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from driver_layer.loader.read import Blob, Section
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a relocation refers to; ``section`` is None for a user's buffer."""
+    """Target of a relocation; ``section`` is None for a user's buffer."""
 
     name: str
     section: Section | None
     addend: int
 
     def text(self, word: int = 0) -> str:
-        """Write it; the tile bits of the patched word say which tiles of CMX are meant."""
+        """Return the target's text; the tile bits of the patched word select the tiles of CMX."""
         if self.section is not None and self.section.type == SectionType.VPU_SHT_CMX_WORKSPACE:
             tiles = [t for t in range(6) if word >> (TILE_SELECT_SHIFT + t) & 1]
             return f"CMX{tiles or ''}+{self.addend:#x}".replace(" ", "")
@@ -29,7 +29,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One relocation in words."""
+    """A relocation with its symbolic target."""
 
     offset: int
     type: int
@@ -37,7 +37,7 @@ class Entry:
 
 
 def symbol_names(blob: Blob, table: Section) -> list[str]:
-    """Give the names of a table's symbols; those without one are called by their section."""
+    """Return the names of a table's symbols; a symbol without a name gets that of its section."""
     strings = bytes(blob.sections[table.link].data)
     names: list[str] = []
     for record in table.records(SYM):
@@ -50,7 +50,7 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
 
 
 def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
-    """Give the entries of a relocation section."""
+    """Iterate over the entries of a relocation section."""
     if section.link == VPU_RT_SYMTAB:
         yield from _runtime_relocations(blob, section)
         return
@@ -67,7 +67,7 @@ def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
 
 
 def _runtime_relocations(blob: Blob, section: Section) -> Iterator[Entry]:
-    """Give the entries of a relocation section against the runtime's own symbols, all of CMX."""
+    """Iterate over relocations against the runtime's symbols, which all are of CMX."""
     home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
     for entry in section.records(RELA):
         kind, addend = int(entry["r_info"]) & 0xFFFFFFFF, int(entry["r_addend"])
@@ -81,7 +81,7 @@ def _user_prefix(section: Section) -> str:
 
 
 class Names:
-    """Looks up what the words of a section refer to."""
+    """Lookup of the relocation targets of a section's words."""
 
     def __init__(self, blob: Blob) -> None:
         self._known: dict[int, dict[int, Target]] = {}
@@ -91,10 +91,10 @@ class Names:
                 known[entry.offset] = entry.target
 
     def at(self, section: Section, offset: int) -> Target | None:
-        """Give what the word at an offset refers to."""
+        """Return the relocation target of the word at an offset."""
         return self._known.get(section.index, {}).get(offset)
 
     def text(self, section: Section, offset: int, word: int) -> str:
-        """Write what the word at an offset refers to, or the word itself."""
+        """Return the text of the relocation target of the word at an offset, or of the word."""
         target = self.at(section, offset)
         return f"{word:#x}" if target is None else target.text(word)

@@ -23,7 +23,7 @@ _FLAGS = {
 
 
 def table(blob: Blob) -> Iterator[str]:
-    """The section table."""
+    """Return the section table."""
     width = max(len(section.name) for section in blob.sections)
     yield f"{'#':>4}  {'name':{width}}  {'type':14} {'offset':>10} {'size':>10} {'align':>5}  flags"
     for s in blob.sections:
@@ -36,7 +36,7 @@ def table(blob: Blob) -> Iterator[str]:
 
 
 def symbols(blob: Blob) -> Iterator[str]:
-    """All symbol tables."""
+    """Return all symbol tables."""
     kinds = {
         int(kind): kind.name.removeprefix("STT_").removeprefix("VPU_STT_") for kind in SymbolType
     }
@@ -51,7 +51,7 @@ def symbols(blob: Blob) -> Iterator[str]:
 
 
 def relocations(blob: Blob) -> Iterator[str]:
-    """All relocations."""
+    """Return all relocations."""
     known = {int(kind): kind.name for kind in Relocation}
     for section in blob.of_type(SectionType.SHT_RELA):
         jit = " (when user buffers are known)" if section.has(SectionFlag.VPU_SHF_JIT) else ""
@@ -62,7 +62,7 @@ def relocations(blob: Blob) -> Iterator[str]:
 
 
 def metadata(blob: Blob) -> Iterator[str]:
-    """What the blob says of itself."""
+    """Return the blob's metadata."""
     network = loader.read_network(blob)
     arch = loader.read_arch(blob)
     loaded = sum(s.size for s in blob.sections if s.has(SectionFlag.SHF_ALLOC))

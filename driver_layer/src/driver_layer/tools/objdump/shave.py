@@ -1,4 +1,4 @@
-"""SHAVE programs, disassembled, with the windows that their first call gives them."""
+"""SHAVE programs, disassembled, with the windows of their first calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driver_layer.tools.objdump.tasks import Program
 
 
 def programs(blob: Blob) -> Iterator[str]:
-    """All programs; one that several tiles or calls share is shown once."""
+    """Return all programs; a program that several tiles or calls share is shown once."""
     program = Program(blob)
     shown: set[bytes] = set()
     for tile in range(abi.MAX_TILES):
@@ -50,7 +50,7 @@ def _text(code: bytes) -> Iterator[str]:
 
 
 def _windows(program: Program, calls: tuple[Section, np.ndarray], kernel: int) -> Iterator[str]:
-    """The windows of the first call of a kernel."""
+    """Return the windows of the first call of a kernel."""
     section, records = calls
     found = np.flatnonzero(records["range_index"] == kernel)
     if not len(found):

@@ -1,7 +1,7 @@
-"""Task lists as text: what each engine does, in which order, behind which barriers.
+"""Task lists as text: the tasks of each engine in order, with their barriers.
 
-Barriers are shown by their virtual number. Tasks name physical ones; which virtual barrier sits in
-one follows from how many are programmed before the task is issued.
+Barriers are shown by their virtual numbers. Tasks name physical barriers; the number of virtual
+barriers programmed before a task is issued determines the current one of each physical barrier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from driver_layer.tools.objdump.names import Names
 
 
 class Program:
-    """A blob's mapped inference, with its lists found through the relocations."""
+    """A blob's mapped inference, with its lists located by the relocations."""
 
     def __init__(self, blob: Blob) -> None:
         self.names = Names(blob)
@@ -35,10 +35,10 @@ class Program:
     def list(
         self, field: str, index: int | None, kind: Record
     ) -> tuple[Section, RecordArray] | None:
-        """Give the section and the records of a list; None if it is empty.
+        """Return the section and the records of a list; None if the list is empty.
 
         Raises:
-            SectionError: the list leads nowhere, or beyond its section.
+            SectionError: the list has no relocation, or extends past its section.
         """
         reference = self._root[field] if index is None else self._root[field][index]
         count = int(reference["count"])
@@ -52,11 +52,11 @@ class Program:
             raise SectionError(f"{field} has no relocation", self._entry.name, at)
         section = target.section
         if count * kind.itemsize > len(section.data):
-            raise SectionError(f"{count} tasks do not fit", section.name, 0)
+            raise SectionError(f"{count} tasks extend past the section", section.name, 0)
         return section, np.frombuffer(section.data, kind, count)
 
     def virtual(self, mask: int, start_after: int) -> str:
-        """Write the virtual barriers that a mask of physical ones means for a task."""
+        """Return, as text, the virtual barriers that a task's mask of physical barriers means."""
         numbers: list[str] = []
         for real in mask_bits(mask):
             same = np.flatnonzero(self.barriers["real_id"] == real)
@@ -67,7 +67,7 @@ class Program:
 
 
 def barriers(blob: Blob) -> Iterator[str]:
-    """The virtual barriers."""
+    """Return the virtual barriers, a line each."""
     yield "barrier  physical  producers  consumers  next"
     for index, config in enumerate(Program(blob).barriers):
         following = int(config["next_same_id"])
@@ -78,7 +78,7 @@ def barriers(blob: Blob) -> Iterator[str]:
 
 
 def lists(blob: Blob) -> Iterator[str]:
-    """All task lists."""
+    """Return all task lists."""
     program = Program(blob)
     for channel in ("ddr", "cmx"):
         for port in range(abi.MAX_TILES):
@@ -128,7 +128,7 @@ def _dma_lines(program: Program, section: Section, records: RecordArray) -> Iter
 
 
 def _dims(descriptor: Any, side: str) -> str:
-    """Sizes of one side, outermost first; the last is a run of bytes."""
+    """Return the sizes of one side, outermost first; the last is the contiguous run in bytes."""
     sizes = [int(descriptor[f"{side}_dim{n}"]) + 1 for n in range(5, 0, -1)]
     outer = "".join(f"{size}x" for size in sizes if size > 1)
     return f"[{outer}{descriptor[f'{side}_width']}B]"
@@ -183,7 +183,7 @@ def _dpu_lines(
 
 
 def _tables(registers: Any) -> str:
-    """What stands beside quantised operands."""
+    """Return the text of the tables of quantised operands."""
     found = [
         f"{what} {BY_CODE[int(registers[f'{name}_type'])].name}"
         for name, what in (("scale", "scales"), ("zero", "zero points"))
@@ -194,7 +194,7 @@ def _tables(registers: Any) -> str:
     if int(registers["act_scale_address"]):
         found.append("a scale per row")
     if int(registers["act_zero"]):
-        found.append(f"activations less {registers['act_zero']}")
+        found.append(f"activations minus {registers['act_zero']}")
     return f" ({', '.join(found)})" if found else ""
 
 
