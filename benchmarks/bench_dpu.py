@@ -23,8 +23,16 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import ELEMENT_TYPES, f32_to_bf16
 from driver_layer.abi.layout import Record
 from driver_layer.abi.tasks import DPU_REGISTERS
-from driver_layer.engines.native.dpu import WORDS, Choice, Problem, Reuse, Word, choose, words_of
-from driver_layer.engines.native.dpu.flavours import Flavour
+from driver_layer.engines.native.dpu import (
+    WORDS,
+    KernelChoice,
+    KernelProblem,
+    Reuse,
+    Word,
+    choose,
+    words_of,
+)
+from driver_layer.engines.native.dpu.flavours import NumberFormat
 from driver_layer.engines.native.dpu.tile_registers import add_products, clear_tile, configured
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host, detect
@@ -203,10 +211,12 @@ class _Bench:
                 f"  {choice.spec.key.split()[1]}"
             )
 
-    def _work(self, case: Case, threads: int) -> tuple[list[Callable[[], None]], int, int, Choice]:
+    def _work(
+        self, case: Case, threads: int
+    ) -> tuple[list[Callable[[], None]], int, int, KernelChoice]:
         batch, m, n, k = case.sizes
         registers, operands, weight_bytes = _operands(case)
-        problem = Problem.of(registers, m)
+        problem = KernelProblem.of(registers, m)
         choice = choose(problem, self.kernels.host)
         code = self.kernels.address(choice.spec)
         assert choice.scratch(m, n, k) <= _SCRATCH
@@ -378,14 +388,17 @@ def _write_peak(host: Host, dot: _Dot) -> str:
     return e.finish()
 
 
-def _tile_dots(host: Host) -> dict[str, tuple[Flavour, int]]:
+def _tile_dots(host: Host) -> dict[str, tuple[NumberFormat, int]]:
     """Return flavours of matmuls in tile registers, and the multiplications of each."""
     if not host.has_tiles:
         return {}
-    return {"bf16 tiles": (Flavour.BF16, 16**3 * 2), "byte tiles": (Flavour.BYTES, 16**3 * 4)}
+    return {
+        "bf16 tiles": (NumberFormat.BF16, 16**3 * 2),
+        "byte tiles": (NumberFormat.BYTES, 16**3 * 4),
+    }
 
 
-def _write_tile_peak(host: Host, flavour: Flavour) -> str:
+def _write_tile_peak(host: Host, flavour: NumberFormat) -> str:
     e = Emitter(host)
     with configured(e):
         for tile in range(8):

@@ -129,7 +129,7 @@ class Port(Protocol):
 
 
 @runtime_checkable
-class ShowsInputs(Protocol):
+class ListsInputs(Protocol):
     """Compiled model that lists its inputs, as models of texts must."""
 
     @property
@@ -163,7 +163,7 @@ class LowRank:
 
 
 @runtime_checkable
-class TakesAdapters(Protocol):
+class SupportsAdapters(Protocol):
     """Optional ability of a core: compiling models with LoRA adapters."""
 
     def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
@@ -189,7 +189,7 @@ class TakesAdapters(Protocol):
             device_name: see ``Core.compile_model``.
             config: see ``Core.compile_model``.
             adapters: low-rank terms to add, by the matmul names of ``adaptable_products``.
-            mode: DYNAMIC or STATIC_RANK: requests have states (``HoldsAdapter``)
+            mode: DYNAMIC or STATIC_RANK: requests have states (``AdapterVariable``)
                 ``lora_state_<n><product>.A``, ``.alpha`` and ``.B`` for each matmul, of any rank or
                 of at most the given ranks; ``reset_state`` keeps their values. STATIC or FUSE: the
                 terms are part of the model, as separate matmuls or added to its weights.
@@ -201,7 +201,7 @@ class TakesAdapters(Protocol):
 
 
 @runtime_checkable
-class HoldsAdapter(Protocol):
+class AdapterVariable(Protocol):
     """Variable that holds one tensor of an adapter."""
 
     @property

@@ -19,7 +19,7 @@ from compiler_layer.schedule.barriers import queues_of
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.hazards import hazards
 from compiler_layer.schedule.in_place import order_in_place
-from compiler_layer.schedule.layout import Layout
+from compiler_layer.schedule.layout import BufferLayout
 from compiler_layer.schedule.tasks import Task, Transfer
 from compiler_layer.schedule.views import View
 from driver_layer.abi.platforms import PLATFORMS
@@ -67,7 +67,7 @@ def keep(g: GraphBuilder, old: Values) -> Values:
     return old
 
 
-def copied_last(laid_out: Layout) -> list[str]:
+def copied_last(laid_out: BufferLayout) -> list[str]:
     """Return the variables that are copied after all other ops."""
     names = []
     for op in reversed(laid_out.ops):

@@ -16,16 +16,16 @@ from compiler_layer.errors import DoesNotFit
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.model import Model
 from compiler_layer.pipeline import Options, lower
-from compiler_layer.schedule.barriers import Standing, assign_barriers, queues_of
+from compiler_layer.schedule.barriers import PhasePosition, assign_barriers, queues_of
 from compiler_layer.schedule.build import schedule
 from compiler_layer.schedule.check import check_barriers, check_cmx, check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import accesses, dependencies
 from compiler_layer.schedule.expand import expanded
-from compiler_layer.schedule.layout import Layout
+from compiler_layer.schedule.layout import BufferLayout
 from compiler_layer.schedule.order import order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr, touches
-from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
-from compiler_layer.schedule.tasks import Product, Region, Step, Task, Transfer
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
+from compiler_layer.schedule.tasks import MatMulTask, Region, Step, Task, Transfer
 from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi.platforms import PLATFORMS
 
@@ -50,7 +50,7 @@ def programs(draw: st.DrawFn) -> list[Step]:
             kept = [*kept[-2:], (tile, act)]
         weight = _load(step, weights, draw(_SIZES), tile)
         out = Region.dense("out", "f16", (1, 1, draw(_SIZES)), (tile,))
-        step.work.append(Product(tile, act, weight, out))
+        step.work.append(MatMulTask(tile, act, weight, out))
         target = View.dense(draw(st.sampled_from(tensors)), "f16", out.shape)
         step.stores.append(Transfer(out, target, (tile,)))
         steps.append(step)
@@ -87,14 +87,14 @@ def test_a_program_of_several_phases_is_scheduled_soundly(
     scratch = place_ddr(lifetimes(tasks))
     bounds = sorted({0, len(tasks)} | {cut for cut in cuts if cut < len(tasks)})
     queues = queues_of(tasks, 2)
-    stretches: list[Stretch] = []
+    stretches: list[Phase] = []
     for begin, end in itertools.pairwise(bounds):
-        standing = Standing(first=begin == 0, last=end == len(tasks))
+        standing = PhasePosition(first=begin == 0, last=end == len(tasks))
         part, theirs = tasks[begin:end], queues[begin:end]
         after = dependencies(part, theirs, standing.first)
         made = assign_barriers(part, after, physical, theirs, standing)
-        stretches.append(Stretch(made, [Run({}, 0)]))
-    whole = expanded(ScheduledProgram(Layout(), [], [], stretches, scratch))
+        stretches.append(Phase(made, [Run({}, 0)]))
+    whole = expanded(ScheduledProgram(BufferLayout(), [], [], stretches, scratch))
     assert [task.work for task in whole.tasks] == [task.work for task in tasks]
     check_schedule(whole, dependencies(whole.tasks), CMX_BYTES)
 
@@ -139,7 +139,7 @@ def test_weights_of_the_next_step_are_loaded_before_this_one_computes() -> None:
         act = _load(step, tensor, 8, 0)
         weight = _load(step, weights, 8, 0)
         out = Region.dense("out", "f16", (1, 1, 8), (0,))
-        step.work.append(Product(0, act, weight, out))
+        step.work.append(MatMulTask(0, act, weight, out))
         step.stores.append(Transfer(out, View.dense(tensor, "f16", (1, 1, 8)), (0,)))
         steps.append(step)
     kinds = [_kind(task) for task in order_steps(steps, CMX_BYTES).tasks]
@@ -147,7 +147,7 @@ def test_weights_of_the_next_step_are_loaded_before_this_one_computes() -> None:
 
 
 def _kind(task: Task) -> str:
-    if isinstance(task.work, Product):
+    if isinstance(task.work, MatMulTask):
         return "product"
     assert isinstance(task.work, Transfer)
     source = task.work.source
@@ -167,7 +167,7 @@ def _transfers(sizes: Sequence[int], op: int, load: bool = True) -> list[Task]:
 def test_queues_depend_on_the_engine_and_the_source_of_a_transfer() -> None:
     region = Region.dense("c", "f16", (1, 1, 8), (3,))
     tasks = [*_transfers([8], 0), *_transfers([8], 0, load=False)]
-    tasks.append(Task(Product(3, region, region, region), 0))
+    tasks.append(Task(MatMulTask(3, region, region, region), 0))
     assert queues_of(tasks, ports=2) == [("dma_ddr", 0), ("dma_cmx", 0), ("dpu", 3)]
 
 
@@ -191,16 +191,16 @@ def test_the_checker_detects_an_overlap_and_a_missing_wait() -> None:
     for step in steps:
         act = _load(step, Buffer("a", Space.CONSTANT, 64), 8, 0)
         out = Region.dense("out", "f16", (1, 1, 8), (0,))
-        step.work.append(Product(0, act, act, out))
+        step.work.append(MatMulTask(0, act, act, out))
     tasks = order_steps(steps, CMX_BYTES).tasks
     after = dependencies(tasks)
     good = assign_barriers(tasks, after, 16, queues_of(tasks, 2))
-    product = next(i for i, task in enumerate(tasks) if isinstance(task.work, Product))
+    product = next(i for i, task in enumerate(tasks) if isinstance(task.work, MatMulTask))
     good.waits[product].clear()
     with pytest.raises(AssertionError, match="consumers of barrier"):
         check_barriers(good, after)
     for task in tasks:
-        if isinstance(task.work, Product):
+        if isinstance(task.work, MatMulTask):
             task.work.out.buffer.offset = task.work.act.buffer.offset
     with pytest.raises(AssertionError, match="overlap"):
         check_cmx(tasks, CMX_BYTES)

@@ -28,7 +28,7 @@ from compiler_layer.errors import BadModel, CompilerUsageError, UnsupportedOps
 from compiler_layer.files import FileView
 from compiler_layer.frontends.huggingface import read_folder
 from compiler_layer.frontends.openvino_ir import read_ir
-from compiler_layer.frontends.openvino_ir.layer_rule import Words
+from compiler_layer.frontends.openvino_ir.layer_rule import OneOf
 from compiler_layer.frontends.openvino_ir.rules import RULES
 from compiler_layer.model import Model
 from compiler_layer.passes.fuse_rms import FuseRMS
@@ -196,7 +196,7 @@ def test_attributes_are_written_as_they_are_read(data: st.DataObject) -> None:
         "number": st.floats(allow_nan=False).map(repr),
     }
     read = data.draw(st.sampled_from(readers))
-    words = isinstance(read, Words)
+    words = isinstance(read, OneOf)
     text = data.draw(st.sampled_from(read.words) if words else texts[read.__name__])
     assert _text(read(text)) == text
 

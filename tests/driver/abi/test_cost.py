@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driver_layer.abi.cost import (
-    DpuWork,
-    ShaveWork,
+    KernelCounts,
+    MatmulShape,
     Space,
     dma_ns,
     dpu_ns,
@@ -112,7 +112,7 @@ def test_shorter_runs_and_more_bytes_never_cost_less(
 
 def tops(platform: Platform, act: str, weight: str) -> float:
     """Return the TOPS of a large matmul on one tile; a multiply-accumulate is two operations."""
-    work = DpuWork(1024, 1024, 1024, act, weight)
+    work = MatmulShape(1024, 1024, 1024, act, weight)
     return 2 * work.macs / dpu_ns(platform, work) / 1000
 
 
@@ -150,7 +150,7 @@ def test_the_full_rate_needs_narrow_integers_on_both_sides(
 
 def test_a_single_row_is_bound_by_reading_the_weights() -> None:
     """Eight ports of 32 bytes at 971 MHz read 248.6 GB/s."""
-    work = DpuWork(1, 4096, 1024, "f16", "i8")
+    work = MatmulShape(1, 4096, 1024, "f16", "i8")
     assert work.read_bytes == 4096 * 1024 + 1024 * 2
     assert dpu_ns(LUNAR, work) == pytest.approx(work.read_bytes / 248.576)
     half = work._replace(weight="u4")
@@ -158,12 +158,12 @@ def test_a_single_row_is_bound_by_reading_the_weights() -> None:
 
 
 def test_accumulation_reads_the_output() -> None:
-    work = DpuWork(1, 4096, 16, accumulate=True)
+    work = MatmulShape(1, 4096, 16, accumulate=True)
     assert work.read_bytes == 16 * 2 + 4096 * 16 * 2 + 4096 * 4
 
 
 def test_a_batch_costs_as_much_as_its_matmuls() -> None:
-    one, four = DpuWork(64, 64, 64), DpuWork(64, 64, 64, batch=4)
+    one, four = MatmulShape(64, 64, 64), MatmulShape(64, 64, 64, batch=4)
     assert (four.macs, four.read_bytes) == (4 * one.macs, 4 * one.read_bytes)
     assert dpu_ns(LUNAR, four) == pytest.approx(4 * dpu_ns(LUNAR, one))
 
@@ -172,7 +172,7 @@ def test_a_batch_costs_as_much_as_its_matmuls() -> None:
 def test_a_matmul_takes_at_least_its_arithmetic_and_its_reads(
     platform: Platform, dims: tuple[int, int, int], act: str, weight: str
 ) -> None:
-    work = DpuWork(*dims, act, weight)
+    work = MatmulShape(*dims, act, weight)
     time = dpu_ns(platform, work)
     assert time >= work.macs / platform.macs_per_cycle * 1000 / platform.dpu_mhz * (1 - 1e-9)
     assert time >= work.read_bytes / (platform.cmx_word_bytes * 8) * 1000 / platform.cmx_mhz
@@ -190,7 +190,7 @@ SOFTMAX = (
 def test_a_program_is_counted_instruction_by_instruction() -> None:
     windows = [(64, "f16"), (1, "f32"), (64, "f16")]
     work = kernel_work(assemble(MULTIPLY), 12, windows)
-    assert work == ShaveWork(12, ((64, 16), (1, 32), (64, 16)), (64,), 0)
+    assert work == KernelCounts(12, ((64, 16), (1, 32), (64, 16)), (64,), 0)
     assert work.nbytes == 12 * (128 + 4 + 128)
 
 
@@ -210,7 +210,7 @@ def test_a_reduction_leaves_one_value_for_each_row() -> None:
 def test_constants_do_not_count_as_work() -> None:
     program = assemble("imm v0, 2\niota v1\nmul v0, v0, v1\nst w0, v0\nend")
     work = kernel_work(program, 1, [(32, "f16")])
-    assert work == ShaveWork(1, ((32, 16),), (32,), 0)
+    assert work == KernelCounts(1, ((32, 16),), (32,), 0)
 
 
 def test_a_multiplication_costs_as_in_the_heuristic_of_npu_5() -> None:
@@ -236,7 +236,7 @@ def test_a_softmax_costs_50_scalar_cycles_for_each_row() -> None:
 
 
 def test_a_call_costs_two_microseconds_on_4000_before_any_work() -> None:
-    assert shave_ns(LUNAR, ShaveWork(1, (), (), 0)) == pytest.approx(2266, abs=1)
+    assert shave_ns(LUNAR, KernelCounts(1, (), (), 0)) == pytest.approx(2266, abs=1)
 
 
 def test_f32_costs_twice_as_much_as_f16() -> None:
@@ -284,7 +284,7 @@ def test_more_rows_never_cost_less_than_the_entry_or_fewer_rows(
     memory: list[tuple[int, int]],
     arithmetic: list[int],
 ) -> None:
-    work = ShaveWork(rows, tuple(memory), tuple(arithmetic), 1)
+    work = KernelCounts(rows, tuple(memory), tuple(arithmetic), 1)
     more = work._replace(rows=rows + 1)
     entry = platform.shave_entry_cycles * 1000 / platform.cmx_mhz
     assert entry < shave_ns(platform, work) <= shave_ns(platform, more)
@@ -305,8 +305,8 @@ def test_doubling_a_clock_never_makes_a_task_slower(
     platform: Platform, clock: str, size: int, source: Space, target: Space, small: int
 ) -> None:
     faster = dataclasses.replace(platform, **{clock: 2 * getattr(platform, clock)})
-    product = DpuWork(small, 64, 64, "f16", "i8")
-    kernel = ShaveWork(small, ((64, 16),), (64, 64), 1)
+    product = MatmulShape(small, 64, 64, "f16", "i8")
+    kernel = KernelCounts(small, ((64, 16),), (64, 64), 1)
     before = (
         dma_ns(platform, size, source, target, min(small, size)),
         dpu_ns(platform, product),
@@ -322,7 +322,7 @@ def test_doubling_a_clock_never_makes_a_task_slower(
 
 def test_each_clock_affects_only_its_own_engines() -> None:
     double_dpu = dataclasses.replace(LUNAR, dpu_mhz=2 * LUNAR.dpu_mhz)
-    product, kernel = DpuWork(512, 512, 512), ShaveWork(8, ((64, 16),), (64,), 0)
+    product, kernel = MatmulShape(512, 512, 512), KernelCounts(8, ((64, 16),), (64,), 0)
     assert dpu_ns(double_dpu, product) == pytest.approx(dpu_ns(LUNAR, product) / 2)
     assert shave_ns(double_dpu, kernel) == shave_ns(LUNAR, kernel)
     assert dma_ns(double_dpu, MIB, DDR, CMX) == dma_ns(LUNAR, MIB, DDR, CMX)

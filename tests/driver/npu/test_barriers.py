@@ -12,7 +12,7 @@ from driver_layer.errors import DeviceFault
 from driver_layer.npu.barriers import BarrierFile, mask_bits
 from driver_layer.npu.order import issue_order
 from driver_layer.npu.program import Program
-from driver_layer.testing.queues import Task, queue_of
+from driver_layer.testing.queues import QueuedTask, queue_of
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
@@ -23,15 +23,15 @@ def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
     return table
 
 
-def task(wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> Task:
-    return Task(wait, post, after, slots)
+def task(wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> QueuedTask:
+    return QueuedTask(wait, post, after, slots)
 
 
-def program(barriers: np.ndarray, **queues: list[Task]) -> Program:
+def program(barriers: np.ndarray, **queues: list[QueuedTask]) -> Program:
     return Program(tuple(queue_of(name, tasks) for name, tasks in queues.items()), barriers, ())
 
 
-def order(barriers: np.ndarray, physical: int = 4, **queues: list[Task]) -> list[str]:
+def order(barriers: np.ndarray, physical: int = 4, **queues: list[QueuedTask]) -> list[str]:
     issued = issue_order(program(barriers, **queues), physical)
     names = list(queues)
     return [f"{names[queue]}{index}" for queue, index in issued.steps()]

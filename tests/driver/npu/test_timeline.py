@@ -24,7 +24,7 @@ from driver_layer.npu.timeline import (
     simulate,
 )
 from driver_layer.npu.timeline.simulate import fair_rates
-from driver_layer.testing.queues import Task, queue_of
+from driver_layer.testing.queues import QueuedTask, queue_of
 
 LUNAR = PLATFORMS["4000"]
 DDR_BYTES_PER_NS = 136.0
@@ -36,11 +36,11 @@ def price(busy: float, latency: float = 0.0, ddr_share: float = 0.0) -> Price:
     return Price(Engine.DMA, None, ddr_bytes, ddr_bytes, 0, latency, busy)
 
 
-Priced = tuple[Task, Price]
+Priced = tuple[QueuedTask, Price]
 
 
 def task(cost: Price, wait: int = 0, post: int = 0, after: int = 0, slots: int = 1) -> Priced:
-    return Task(wait, post, after, slots), cost
+    return QueuedTask(wait, post, after, slots), cost
 
 
 def configs(*rows: tuple[int, int, int, int]) -> np.ndarray:
@@ -329,7 +329,7 @@ def test_few_physical_barriers_delay_tasks_but_all_tasks_run(
         (v + physical if v + physical < layers else -1, 1, int(v + 1 < layers), v % physical)
         for v in range(layers)
     ]
-    queues: dict[str, list[Task]] = defaultdict(list)
+    queues: dict[str, list[QueuedTask]] = defaultdict(list)
     durations = data.draw(st.lists(st.integers(1, 9), min_size=layers, max_size=layers))
     for v, duration in enumerate(durations):
         wait = 1 << (v - 1) % physical if v else 0

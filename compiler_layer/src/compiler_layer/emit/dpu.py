@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler_layer.schedule.tasks import Product, Region, Tables
+from compiler_layer.schedule.tasks import MatMulTask, Region, Tables
 from driver_layer.abi import tasks
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 
 
-def operands(product: Product) -> dict[str, Region]:
+def operands(product: MatMulTask) -> dict[str, Region]:
     """Return a workload's operands in CMX, by their names in the registers."""
     tables = product.tables
     optional = {
@@ -38,7 +38,7 @@ def _repeating(region: Region) -> list[int]:
     return [s if d > 1 else 0 for d, s in zip(region.shape, region.strides, strict=True)]
 
 
-def registers(product: Product) -> dict[str, Any]:
+def registers(product: MatMulTask) -> dict[str, Any]:
     """Return the register image of a workload, without addresses."""
     flags = tasks.DpuFlag.ACCUMULATE if product.accumulate else 0
     batch, m, k = product.act.shape

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from xdsl.ir import Operation
 
 from compiler_layer.dialects.npu import Kernel
-from compiler_layer.schedule.program import ScheduledProgram, Stretch
+from compiler_layer.schedule.program import Phase, ScheduledProgram
 from compiler_layer.schedule.tasks import CmxBuffer, Task, regions_of
 from driver_layer.abi.layer_map import Layer, QueueKey, encode_layer_map
 
@@ -36,7 +36,7 @@ def _kind(op: Operation | None) -> str:
     return type(op).__name__
 
 
-def _ops_by_queue(stretch: Stretch) -> dict[QueueKey, npt.NDArray[np.uint32]]:
+def _ops_by_queue(stretch: Phase) -> dict[QueueKey, npt.NDArray[np.uint32]]:
     """Return the op numbers of each queue's tasks, run after run."""
     queues: dict[QueueKey, list[int]] = {}
     for task, queue in zip(stretch.schedule.tasks, stretch.schedule.queues, strict=True):

@@ -12,8 +12,8 @@ from compiler_layer.emit.records import Fixup, TaskList, records_of
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.tasks import (
     Invocation,
+    MatMulTask,
     Place,
-    Product,
     Region,
     Transfer,
     Window,
@@ -60,7 +60,7 @@ class ListBuilder:
             match task.work:
                 case Transfer():
                     self._transfer(number, task.work)
-                case Product():
+                case MatMulTask():
                     self._product(number, task.work)
                 case Invocation():
                     self._invocation(number, task.work)
@@ -89,7 +89,7 @@ class ListBuilder:
         listed.fixups.append(Fixup(at, Relocation.R_VPU_64, place.buffer, place.offset))
         return 0
 
-    def _product(self, number: int, product: Product) -> None:
+    def _product(self, number: int, product: MatMulTask) -> None:
         invariants = self._list("invariant", product.tile, tasks.DPU_INVARIANT)
         variants = self._list("variant", product.tile, tasks.DPU_VARIANT)
         registers = dpu.registers(product)

@@ -16,7 +16,7 @@ from compiler_layer.emit.programs import Programs
 from compiler_layer.emit.records import TaskList
 from compiler_layer.emit.relocations import Columns, Relocations
 from compiler_layer.emit.stamp import Stamps
-from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from compiler_layer.schedule.views import Buffer
 from driver_layer.abi.layout import Record, RecordArray
 
@@ -77,7 +77,7 @@ class _Merger:
         params = b"".join(self._params)
         return MergedLists(self._lists, params, self._params_relocations, self._programs)
 
-    def _append(self, stretch: Stretch) -> None:
+    def _append(self, stretch: Phase) -> None:
         runs = len(stretch.runs)
         built = ListBuilder(stretch.schedule, self._programs, runs)
         stamps = Stamps.of(stretch.schedule, self._barriers)

@@ -24,7 +24,7 @@ from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.estimate.clock import Clock
 from compiler_layer.estimate.copies import price_copies
 from compiler_layer.estimate.owners import LayerOf, Owners
-from compiler_layer.estimate.part import Part
+from compiler_layer.estimate.part import LayerSum
 from compiler_layer.estimate.scratch import spans_of
 from compiler_layer.model import Model
 from compiler_layer.passes.tile import Tile
@@ -35,21 +35,21 @@ from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.layout import HardwareOp, layout
 from compiler_layer.schedule.place_ddr import place_ddr
 
-__all__ = ["Estimate", "Part", "estimate"]
+__all__ = ["Estimate", "LayerSum", "estimate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Time and memory of a static model, layer by layer."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[LayerSum, ...]
     """Ops before the layers; each layer; ops behind the layers."""
     scratch_bytes: int
     """Intermediate tensors in DDR."""
     port_bytes: Mapping[str, int]
     """Inputs and outputs, including states, by name."""
 
-    def whole(self, counts: Sequence[int]) -> Part:
+    def whole(self, counts: Sequence[int]) -> LayerSum:
         """Sum of a model whose layers are repeated ``counts`` times."""
         before, *layers, behind = self.parts
         repeated = (part.times(count) for part, count in zip(layers, counts, strict=True))
@@ -73,7 +73,7 @@ def estimate(model: Model, options: Options, layers: int, layer_of: LayerOf) -> 
     run_passes(model, passes(replace(options, fold=False, weightless=False)), options)
     laid_out = layout(model)
     owners = Owners(layer_of, layers)
-    parts = [Part() for _ in range(layers + 2)]
+    parts = [LayerSum() for _ in range(layers + 2)]
     clock = Clock()
     ended = 0.0
     numbers: list[int] = []
@@ -81,14 +81,14 @@ def estimate(model: Model, options: Options, layers: int, layer_of: LayerOf) -> 
         owner, price = owners.of(op), _price(op, machine)
         numbers.append(owner)
         end = max(ended, clock.end_of(op, price))
-        parts[owner] += Part(ns=end - ended, price=price, ops=1)
+        parts[owner] += LayerSum(ns=end - ended, price=price, ops=1)
         ended = end
     for buffer, owner in owners.constants.items():
         held = buffer.constant is not None and isinstance(buffer.constant.value, FileAttr)
-        parts[owner] += Part(ports=1) if held else Part(constant_bytes=buffer.nbytes)
+        parts[owner] += LayerSum(ports=1) if held else LayerSum(constant_bytes=buffer.nbytes)
     for buffer, owner in owners.ports.items():
         own = not buffer.name.startswith((READ_PREFIX, ASSIGN_PREFIX))
-        parts[owner] += Part(ports=1, own_ports=int(own))
+        parts[owner] += LayerSum(ports=1, own_ports=int(own))
     scratch_bytes = place_ddr(spans_of(laid_out, numbers, layers))
     port_bytes = {buffer.name: buffer.nbytes for buffer in owners.ports}
     return Estimate(tuple(parts), scratch_bytes, port_bytes)

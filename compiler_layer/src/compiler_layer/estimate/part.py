@@ -34,7 +34,7 @@ _FIXED_BYTES = 12_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LayerSum:
     """Sums over the ops of one layer, or over the ops before or behind all layers."""
 
     ns: float = 0.0
@@ -49,9 +49,9 @@ class Part:
     own_ports: int = 0
     """Inputs and outputs without weights and caches; a blob describes them again for OpenVINO."""
 
-    def times(self, count: int) -> Part:
+    def times(self, count: int) -> LayerSum:
         """Return the sum of ``count`` equal parts."""
-        return Part(
+        return LayerSum(
             count * self.ns,
             self.price.times(count),
             count * self.ops,
@@ -60,10 +60,10 @@ class Part:
             count * self.own_ports,
         )
 
-    def __add__(self, other: Part) -> Part:
+    def __add__(self, other: LayerSum) -> LayerSum:
         """Return the sum of two parts, one after the other."""
         price = Price(*(a + b for a, b in zip(self.price, other.price, strict=True)))
-        return Part(
+        return LayerSum(
             self.ns + other.ns,
             price,
             self.ops + other.ops,

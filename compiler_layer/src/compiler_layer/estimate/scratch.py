@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from compiler_layer.schedule.layout import HardwareOp, Layout
+from compiler_layer.schedule.layout import BufferLayout, HardwareOp
 from compiler_layer.schedule.views import Buffer, Space
 
 _FOLDED = 2
 """Layers of the stand-in for a model whose layers are all equal; they are compiled as one."""
 
 
-def spans_of(laid_out: Layout, owners: Sequence[int], layers: int) -> dict[Buffer, tuple[int, int]]:
+def spans_of(
+    laid_out: BufferLayout, owners: Sequence[int], layers: int
+) -> dict[Buffer, tuple[int, int]]:
     """Return the first and the last op that touches each scratch buffer.
 
     Layers that are compiled once and run many times pass results on in two alternating buffers.

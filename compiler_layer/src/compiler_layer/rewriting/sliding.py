@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.convolution import SlidingProducts
+from compiler_layer.dialects.ov.convolution import ConvolutionBase
 from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.slicing import Concat, Slice
@@ -15,7 +15,7 @@ from compiler_layer.elements import NUMPY
 from compiler_layer.rewriting.replace import insert_before
 
 
-def seen(op: SlidingProducts, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
+def seen(op: ConvolutionBase, x: SSAValue, offset: tuple[int, ...], places: Shape) -> SSAValue:
     """Slice the elements that one element of a filter is multiplied with.
 
     Args:
@@ -38,7 +38,7 @@ def seen(op: SlidingProducts, x: SSAValue, offset: tuple[int, ...], places: Shap
     return insert_before(op, Slice.make([x, *bounds[:3], bounds[3:]]))
 
 
-def padded(op: SlidingProducts) -> SSAValue:
+def padded(op: ConvolutionBase) -> SSAValue:
     """Return the operand padded with zeros."""
     x = op.x
     for axis, pads in enumerate(op.pads(), SPATIAL):
@@ -48,12 +48,12 @@ def padded(op: SlidingProducts) -> SSAValue:
     return x
 
 
-def join(op: SlidingProducts, parts: list[SSAValue], axis: int) -> SSAValue:
+def join(op: ConvolutionBase, parts: list[SSAValue], axis: int) -> SSAValue:
     """Concatenate tensors before an op."""
     return insert_before(op, Concat.make([parts], axis=int_attr(axis)))
 
 
-def _zeros(op: SlidingProducts, beside: SSAValue, axis: int, count: int) -> list[SSAValue]:
+def _zeros(op: ConvolutionBase, beside: SSAValue, axis: int, count: int) -> list[SSAValue]:
     if not count:
         return []
     shape, element = list(shape_of(beside)), element_of(beside)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compiler_layer.schedule.tasks import Invocation, Product, Region, Task, Transfer
+from compiler_layer.schedule.tasks import Invocation, MatMulTask, Region, Task, Transfer
 from driver_layer.abi.tasks import MAX_BARRIER_SLOTS, MAX_PHYSICAL_BARRIERS
 
 QueueKey = tuple[str, int]
@@ -48,7 +48,7 @@ def queues_of(tasks: Sequence[Task], ports: int) -> list[QueueKey]:
                 port = load.index(min(load))
                 load[port] += _START_BYTES + task.work.target.nbytes
                 queues.append((channel, port))
-            case Product(tile=tile):
+            case MatMulTask(tile=tile):
                 queues.append(("dpu", tile))
             case Invocation(tile=tile):
                 queues.append(("shave", tile))
@@ -90,14 +90,14 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PhasePosition:
     """Position of a phase in its program: whether it is the first, and the last."""
 
     first: bool = True
     last: bool = True
 
 
-ALONE = Standing()
+ALONE = PhasePosition()
 
 
 def assign_barriers(
@@ -105,7 +105,7 @@ def assign_barriers(
     after: Sequence[set[int]],
     physical: int,
     queues: Sequence[QueueKey],
-    standing: Standing = ALONE,
+    standing: PhasePosition = ALONE,
 ) -> Schedule:
     """Assign to each task the barriers that it waits for and feeds.
 
@@ -123,7 +123,7 @@ def assign_barriers(
 class _Assigner:
     """Assignment of barriers to the tasks of one phase."""
 
-    def __init__(self, made: Schedule, after: Sequence[set[int]], standing: Standing) -> None:
+    def __init__(self, made: Schedule, after: Sequence[set[int]], standing: PhasePosition) -> None:
         self._after = after
         self._standing = standing
         self._s = made

@@ -10,18 +10,18 @@ from compiler_layer.model import Model
 from compiler_layer.partition.repeated.attributes import Kept, kept_repetitions, repeated_ids
 from compiler_layer.schedule.barriers import (
     ALONE,
+    PhasePosition,
     QueueKey,
     Schedule,
-    Standing,
     assign_barriers,
     queues_of,
 )
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.in_place import order_in_place
-from compiler_layer.schedule.layout import Layout, layout
+from compiler_layer.schedule.layout import BufferLayout, layout
 from compiler_layer.schedule.order import Fences, Ordered, order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
-from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch, unrepeated
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram, unrepeated
 from compiler_layer.schedule.repeat import find_body
 from compiler_layer.schedule.tasks import Step, Task
 from compiler_layer.schedule.unfold import Unfolding
@@ -62,7 +62,7 @@ def schedule(
 
 
 def _with_barriers(
-    tasks: Sequence[Task], queues: Sequence[QueueKey], physical: int, standing: Standing
+    tasks: Sequence[Task], queues: Sequence[QueueKey], physical: int, standing: PhasePosition
 ) -> Schedule:
     after = dependencies(tasks, queues, standing.first)
     return assign_barriers(tasks, after, physical, queues, standing)
@@ -71,7 +71,9 @@ def _with_barriers(
 class _Folded:
     """Scheduler of a folded model: the phase before its body, the body once, and the rest."""
 
-    def __init__(self, model: Model, folded: Layout, kept: Kept, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, model: Model, folded: BufferLayout, kept: Kept, steps: Sequence[Step]
+    ) -> None:
         self._model = model
         self._folded = folded
         self._steps = steps
@@ -88,12 +90,12 @@ class _Folded:
         unfolding = Unfolding(self._model, self._folded, self._body, turns)
         runs = ([Run({}, 0)], unfolding.body_runs, [unfolding.rest_run])
         bounds = [0, *ordered.cuts, len(ordered.tasks)]
-        stretches: list[Stretch] = []
+        stretches: list[Phase] = []
         for number, (begin, end) in enumerate(pairwise(bounds)):
-            standing = Standing(first=number == 0, last=number == len(runs) - 1)
+            standing = PhasePosition(first=number == 0, last=number == len(runs) - 1)
             tasks, their_queues = ordered.tasks[begin:end], queues[begin:end]
             made = _with_barriers(tasks, their_queues, barriers, standing)
-            stretches.append(Stretch(made, runs[number]))
+            stretches.append(Phase(made, runs[number]))
         return ScheduledProgram(
             unfolding.layout, unfolding.inputs, unfolding.outputs, stretches, scratch_bytes
         )

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler_layer.schedule.barriers import Barrier, Schedule
-from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from compiler_layer.schedule.tasks import (
     CmxBuffer,
+    MatMulTask,
     Place,
-    Product,
     Region,
     Task,
     Transfer,
@@ -60,7 +60,7 @@ def _add_barriers(whole: Schedule, part: Schedule, before: int) -> None:
         whole.barriers.append(Barrier(producers, [before + task for task in barrier.consumers]))
 
 
-def _all_touched(stretches: Sequence[Stretch]) -> set[CmxBuffer | Buffer]:
+def _all_touched(stretches: Sequence[Phase]) -> set[CmxBuffer | Buffer]:
     return {buffer for one in stretches for buffer in _touched(one.schedule.tasks)}
 
 
@@ -106,7 +106,7 @@ class _Copier:
                 rows = None if work.rows is None else self._region(work.rows)
                 source, target = self._place(work.source), self._place(work.target)
                 return replace(work, source=source, target=target, rows=rows)
-            case Product():
+            case MatMulTask():
                 tables = work.tables
                 names = ("scales", "zeros", "row_scales")
                 found = {name: getattr(tables, name) for name in names}

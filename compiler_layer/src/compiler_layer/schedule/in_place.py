@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from compiler_layer.model import Model
 from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
-from compiler_layer.schedule.layout import Layout, layout
+from compiler_layer.schedule.layout import BufferLayout, layout
 from compiler_layer.schedule.order import Ordered, order_steps
 from compiler_layer.schedule.tasks import Place, Task, Transfer
 from compiler_layer.schedule.unroll import unroll_all
@@ -19,7 +19,7 @@ from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi.platforms import Platform
 
 
-def order_in_place(model: Model, platform: Platform) -> tuple[Layout, Ordered]:
+def order_in_place(model: Model, platform: Platform) -> tuple[BufferLayout, Ordered]:
     """Lay out a lowered model, split it into tasks and order them, with variables in place.
 
     Raises:
@@ -37,7 +37,7 @@ def order_in_place(model: Model, platform: Platform) -> tuple[Layout, Ordered]:
         copied |= early
 
 
-def _share_variables(laid_out: Layout) -> None:
+def _share_variables(laid_out: BufferLayout) -> None:
     """Share memory between a variable's input and output if they have the same size."""
     inputs = {buffer.name: buffer for buffer in laid_out.inputs}
     for output in laid_out.outputs:

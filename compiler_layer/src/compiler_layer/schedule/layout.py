@@ -37,7 +37,7 @@ class HardwareOp:
 
 
 @dataclass(slots=True)
-class Layout:
+class BufferLayout:
     """The hardware ops of a model in order, and all buffers they use."""
 
     ops: list[HardwareOp] = field(default_factory=list[HardwareOp])
@@ -47,7 +47,7 @@ class Layout:
     scratch: list[Buffer] = field(default_factory=list[Buffer])
 
 
-def layout(model: Model, written_last: Collection[str] = ()) -> Layout:
+def layout(model: Model, written_last: Collection[str] = ()) -> BufferLayout:
     """Place the tensors of a lowered model.
 
     Args:
@@ -95,12 +95,12 @@ class _Planner:
     def __init__(self, model: Model, written_last: Collection[str]) -> None:
         self._model = model
         self._written_last = written_last
-        self._layout = Layout()
+        self._layout = BufferLayout()
         self._views: dict[SSAValue, View] = {}
         self._outputs: dict[SSAValue, int] = {}
         self._output_indices: dict[SSAValue, list[int]] = {}
 
-    def plan(self) -> Layout:
+    def plan(self) -> BufferLayout:
         self._add_ports()
         for op in self._model.body.ops:
             if isinstance(op, HARDWARE):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compiler_layer.model import Model, Port
 from compiler_layer.schedule.barriers import Schedule
-from compiler_layer.schedule.layout import Layout
+from compiler_layer.schedule.layout import BufferLayout
 from compiler_layer.schedule.views import Buffer
 
 Substitution = Mapping[Buffer, Buffer]
@@ -26,7 +26,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Phase:
     """A phase: consecutive tasks that are the same in each run but for their buffers."""
 
     schedule: Schedule
@@ -41,10 +41,10 @@ class ScheduledProgram:
     body, which runs once for each repetition, and the rest.
     """
 
-    layout: Layout
+    layout: BufferLayout
     inputs: Sequence[Port]
     outputs: Sequence[Port]
-    stretches: Sequence[Stretch]
+    stretches: Sequence[Phase]
     scratch_bytes: int
 
     @property
@@ -54,8 +54,8 @@ class ScheduledProgram:
 
 
 def unrepeated(
-    model: Model, layout: Layout, schedule: Schedule, scratch_bytes: int
+    model: Model, layout: BufferLayout, schedule: Schedule, scratch_bytes: int
 ) -> ScheduledProgram:
     """Return a program with one phase that runs once."""
-    stretch = Stretch(schedule, [Run({}, 0)])
+    stretch = Phase(schedule, [Run({}, 0)])
     return ScheduledProgram(layout, model.inputs, model.outputs, [stretch], scratch_bytes)

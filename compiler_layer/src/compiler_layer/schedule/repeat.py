@@ -25,7 +25,7 @@ from compiler_layer.dialects.ov.types import Tensor, tensor_type
 from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.files import FileView
 from compiler_layer.partition.repeated.attributes import Kept
-from compiler_layer.schedule.layout import HardwareOp, Layout
+from compiler_layer.schedule.layout import BufferLayout, HardwareOp
 from compiler_layer.schedule.views import Buffer, Space, View
 
 
@@ -38,7 +38,7 @@ class PortNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RepeatedWeights:
     """Weights of all repetitions, and the type they are read as."""
 
     values: tuple[FileView | Inline, ...]
@@ -49,7 +49,7 @@ class Weights:
 class Own:
     """The family of buffers that a buffer belongs to, and its repetition."""
 
-    family: PortNames | Weights
+    family: PortNames | RepeatedWeights
     number: int
 
 
@@ -75,7 +75,7 @@ class Body:
         return self.begin + self.length
 
 
-def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -> Body:
+def find_body(layout: BufferLayout, kept: Kept, families: Sequence[tuple[str, ...]]) -> Body:
     """Find the body of a folded model.
 
     Args:
@@ -108,17 +108,19 @@ def find_body(layout: Layout, kept: Kept, families: Sequence[tuple[str, ...]]) -
     raise NotPeriodic("no range of ops is the same in two layers; compile without fold-blocks")
 
 
-def _count(family: PortNames | Weights) -> int:
+def _count(family: PortNames | RepeatedWeights) -> int:
     return len(family.names if isinstance(family, PortNames) else family.values)
 
 
-def _own_buffers(layout: Layout, families: Sequence[tuple[str, ...]]) -> dict[Buffer, Own]:
+def _own_buffers(layout: BufferLayout, families: Sequence[tuple[str, ...]]) -> dict[Buffer, Own]:
     own: dict[Buffer, Own] = {}
     for buffer in layout.constants:
         constant = buffer.constant
         value = constant.value.data if constant is not None else None
         if constant is not None and isinstance(value, Repeated):
-            own[buffer] = Own(Weights(value.values, tensor_type(constant.output)), value.own)
+            own[buffer] = Own(
+                RepeatedWeights(value.values, tensor_type(constant.output)), value.own
+            )
     endings = {
         name: _Ending(family, number) for family in families for number, name in enumerate(family)
     }
@@ -146,7 +148,7 @@ def _ending(name: str, endings: Mapping[str, _Ending]) -> tuple[str, _Ending] | 
     return None
 
 
-def _distance(layout: Layout, own: Mapping[Buffer, Own], second: int) -> tuple[int, int]:
+def _distance(layout: BufferLayout, own: Mapping[Buffer, Own], second: int) -> tuple[int, int]:
     """Return the first repetition's first op with a weight, and its distance to the last one's."""
     begins: dict[int, int] = {}
     for place, op in enumerate(layout.ops):

@@ -114,7 +114,7 @@ NO_TABLES = Tables()
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MatMulTask:
     """A DPU workload: out [b, m, n] = alpha · act [b, m, k] · weight [b, n, k]."""
 
     tile: int
@@ -144,7 +144,7 @@ class Invocation:
     windows: tuple[Window, ...]
 
 
-Work = Transfer | Product | Invocation
+Work = Transfer | MatMulTask | Invocation
 
 
 @dataclass(eq=False, slots=True)
@@ -181,7 +181,7 @@ def regions_of(work: Work) -> list[tuple[Region, tuple[int, ...], bool]]:
             if isinstance(work.target, Region):
                 found.append((work.target, work.tiles, True))
             return found
-        case Product():
+        case MatMulTask():
             tile = (work.tile,)
             read = [work.act, work.weight, *work.tables.regions()]
             return [*((region, tile, False) for region in read), (work.out, tile, True)]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from compiler_layer.model import Model, Port
 from compiler_layer.partition.repeated.attributes import layer_names_of
-from compiler_layer.schedule.layout import HardwareOp, Layout
+from compiler_layer.schedule.layout import BufferLayout, HardwareOp
 from compiler_layer.schedule.program import Run, Substitution
-from compiler_layer.schedule.repeat import Body, PortNames, Weights
+from compiler_layer.schedule.repeat import Body, PortNames, RepeatedWeights
 from compiler_layer.schedule.views import Buffer, View
 
-Family = PortNames | Weights
+Family = PortNames | RepeatedWeights
 
 
 class Unfolding:
@@ -26,7 +26,7 @@ class Unfolding:
     """
 
     def __init__(
-        self, model: Model, folded: Layout, body: Body, turns: Mapping[Buffer, Buffer]
+        self, model: Model, folded: BufferLayout, body: Body, turns: Mapping[Buffer, Buffer]
     ) -> None:
         self._folded = folded
         self._body = body
@@ -44,7 +44,7 @@ class Unfolding:
             Run(self._body_buffers(time), time * body.length) for time in range(body.times)
         ]
         self.rest_run = Run(self._rest_buffers(), (body.times - 1) * body.length)
-        self.layout = Layout(
+        self.layout = BufferLayout(
             self._all_ops(),
             [buffer for _, buffer in inputs],
             [buffer for _, buffer in outputs],

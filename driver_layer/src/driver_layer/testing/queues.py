@@ -12,7 +12,7 @@ from driver_layer.npu.program import Prepared, Queue
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class QueuedTask:
     """Scheduling of a task; masks are of physical barriers."""
 
     wait: int = 0
@@ -30,7 +30,7 @@ class NoWork:
         raise DriverUsageError(f"task {index} cannot be executed, only ordered")
 
 
-def queue_of(name: str, tasks: Sequence[Task]) -> Queue:
+def queue_of(name: str, tasks: Sequence[QueuedTask]) -> Queue:
     """Return a queue of the given tasks."""
     return Queue(
         name,

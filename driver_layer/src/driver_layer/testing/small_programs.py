@@ -79,7 +79,7 @@ class Add:
 
 
 @dataclass(frozen=True)
-class Product:
+class Matmul:
     """DPU task: exact matmul of i8 by i8 to f32; rows are contiguous, or ``depth`` bytes apart."""
 
     tile: int
@@ -114,7 +114,7 @@ class Mix:
     group: int
 
 
-Step = Copy | Fill | Add | Product | Mix
+Step = Copy | Fill | Add | Matmul | Mix
 """A task of a small program."""
 
 
@@ -213,7 +213,7 @@ def _sum(step: Add) -> ShaveWork:
     return ShaveWork(step.tile, [ADD_ONE], [0], [head.tobytes() + windows.tobytes()])
 
 
-def product(step: Product) -> DpuWork:
+def product(step: Matmul) -> DpuWork:
     """Return the workload of a matmul."""
     depth = step.depth or step.k
     fields: dict[str, Any] = {
@@ -245,7 +245,7 @@ def _mix(step: Mix) -> DpuWork:
     return _dpu(step, fields)
 
 
-def _dpu(step: Product | Mix, different: dict[str, Any]) -> DpuWork:
+def _dpu(step: Matmul | Mix, different: dict[str, Any]) -> DpuWork:
     base = tile_base(step.tile) + CMX
     fields: dict[str, Any] = different | {
         "workload": DpuWorkload.MATMUL,

@@ -45,7 +45,7 @@ class OpenVINOCore:
         return self._core.compile_model(_ir(model), device_name, dict(config))
 
     def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
-        """Return the matmuls that can be adapted; see ``runtime.TakesAdapters``."""
+        """Return the matmuls that can be adapted; see ``runtime.SupportsAdapters``."""
         # Imported here and below: a pipeline without adapters does not load them.
         from genai_layer.adapters.openvino_lora import adaptable, widths
 
@@ -61,7 +61,7 @@ class OpenVINOCore:
         mode: str,
         /,
     ) -> CompiledModel:
-        """Compile an IR with adapters; see ``runtime.TakesAdapters``.
+        """Compile an IR with adapters; see ``runtime.SupportsAdapters``.
 
         Raises:
             RuntimeError: see ``compile_model``; or weights are quantised, and the mode is FUSE.

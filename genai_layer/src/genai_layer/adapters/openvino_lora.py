@@ -42,7 +42,7 @@ def insert_adapters(model: Any, adapters: Mapping[str, LowRank], mode: str) -> N
     Args:
         model: an ``openvino.Model``.
         adapters: low-rank terms to add to matmuls, by name.
-        mode: see ``runtime.TakesAdapters``.
+        mode: see ``runtime.SupportsAdapters``.
 
     Raises:
         PropertyError: the mode is FUSE, and weights are quantised.
@@ -172,7 +172,7 @@ class AdaptedRequest:
 
 
 class AdapterState:
-    """One of an adapter's tensors; satisfies ``runtime.HoldsAdapter``.
+    """One of an adapter's tensors; satisfies ``runtime.AdapterVariable``.
 
     Args:
         state: OpenVINO's state.

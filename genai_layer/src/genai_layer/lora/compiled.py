@@ -9,7 +9,7 @@ from typing import Any
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.placement import blend
-from genai_layer.runtime import CompiledModel, Core, TakesAdapters
+from genai_layer.runtime import CompiledModel, Core, SupportsAdapters
 
 
 def compile_with(
@@ -36,7 +36,7 @@ def compile_with(
     """
     if config is None:
         return core.compile_model(model, device, properties)
-    if not isinstance(core, TakesAdapters):
+    if not isinstance(core, SupportsAdapters):
         raise PropertyError(
             f"adapters: device {device} does not support them (TakesAdapters); leave them out"
         )

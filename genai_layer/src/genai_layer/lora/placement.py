@@ -10,14 +10,14 @@ from genai_layer.errors import AdapterError
 from genai_layer.lora.adapter import Adapter, Pair
 from genai_layer.runtime import LowRank
 
-Products = Mapping[str, tuple[int, int]]
+AdaptableMatmuls = Mapping[str, tuple[int, int]]
 """Matmuls of a model by name, with their input and output widths."""
 
 _PREFIX = "base_model.model."
 """Prefix of a language model's layer names in adapter files."""
 
 
-def place(adapter: Adapter, products: Products) -> dict[str, Pair]:
+def place(adapter: Adapter, products: AdaptableMatmuls) -> dict[str, Pair]:
     """Assign an adapter's pairs to matmuls.
 
     A layer name is part of its matmul's name, with dots or with underscores in their place; if
@@ -53,7 +53,9 @@ def place(adapter: Adapter, products: Products) -> dict[str, Pair]:
     return found
 
 
-def blend(adapters: Sequence[tuple[Adapter, float]], products: Products) -> dict[str, LowRank]:
+def blend(
+    adapters: Sequence[tuple[Adapter, float]], products: AdaptableMatmuls
+) -> dict[str, LowRank]:
     """Concatenate the low-rank terms of several adapters along the rank, each with its alpha.
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from genai_layer.runtime import Array, HoldsAdapter, LowRank, VariableState
+from genai_layer.runtime import AdapterVariable, Array, LowRank, VariableState
 
 _NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOTALL)
 
@@ -23,10 +23,10 @@ class AdapterStates:
     """
 
     def __init__(self, states: Iterable[VariableState]) -> None:
-        every: dict[str, dict[str, HoldsAdapter]] = {}
+        every: dict[str, dict[str, AdapterVariable]] = {}
         for state in states:
             found = _NAME.fullmatch(state.name)
-            if found is not None and isinstance(state, HoldsAdapter):
+            if found is not None and isinstance(state, AdapterVariable):
                 every.setdefault(found["product"], {})[found["part"]] = state
         self._states = {name: parts for name, parts in every.items() if parts.keys() == _OFF.keys()}
 

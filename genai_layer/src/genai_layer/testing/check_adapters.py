@@ -19,7 +19,7 @@ from genai_layer.runtime import (
     Core,
     InferRequest,
     LowRank,
-    TakesAdapters,
+    SupportsAdapters,
     last_logits,
 )
 from genai_layer.testing.check_runtime import TOLERANCE, inputs_for
@@ -47,10 +47,10 @@ class Setting:
         core, added = self.core(), self.added(seed)
         return core.compile_adapted(self.model, self.device, self.config, added, mode)
 
-    def core(self) -> TakesAdapters:
+    def core(self) -> SupportsAdapters:
         """Create the runtime."""
         core = self.make()
-        assert isinstance(core, TakesAdapters), "the runtime has no compile_adapted"
+        assert isinstance(core, SupportsAdapters), "the runtime has no compile_adapted"
         return core
 
     def added(self, seed: int) -> dict[str, LowRank]:

@@ -13,7 +13,7 @@ from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
 from genai_layer.properties import check_names
-from genai_layer.runtime import Array, Core, InferRequest, ShowsInputs
+from genai_layer.runtime import Array, Core, InferRequest, ListsInputs
 from genai_layer.runtimes import load_core
 from genai_layer.texts.encoding import EncodedTexts
 
@@ -102,7 +102,7 @@ class TextModel:
 
 def _names(compiled: object) -> set[str]:
     """Return the input names of a compiled model."""
-    if not isinstance(compiled, ShowsInputs):
+    if not isinstance(compiled, ListsInputs):
         raise RuntimeFailure("the runtime does not list the model's inputs (ShowsInputs)")
     return {name for port in compiled.inputs for name in port.get_names()}
 

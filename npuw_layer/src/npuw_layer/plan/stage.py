@@ -10,7 +10,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
-    from compiler_layer.estimate import Part
+    from compiler_layer.estimate import LayerSum
     from compiler_layer.frontends.huggingface.sample import Sample
     from npuw_layer.llm.plan.stages import Stage
 
@@ -20,7 +20,7 @@ class StagePlan:
     """Predicted costs of one static model; times are the device's, without the host's."""
 
     stage: Stage
-    whole: Part
+    whole: LayerSum
     scratch_bytes: int
     """Bytes of intermediate tensors."""
     tensor_bytes: int

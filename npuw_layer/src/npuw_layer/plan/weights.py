@@ -9,7 +9,7 @@ from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.files import FileView
-from compiler_layer.frontends.huggingface.decoder import Names
+from compiler_layer.frontends.huggingface.decoder import ModuleNames
 from compiler_layer.frontends.huggingface.sample import Sample
 from npuw_layer.plan.memory import Item
 
@@ -55,7 +55,7 @@ def _count(sample: Sample, name: str) -> int:
     return sample.counts[layer] if inside and layer is not None else 1
 
 
-def _use(names: Names, name: str) -> str:
+def _use(names: ModuleNames, name: str) -> str:
     """Return the use of a weight, by its module."""
     if name.endswith(("/scale", "/zero_point")):
         return SCALES

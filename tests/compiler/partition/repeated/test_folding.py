@@ -21,7 +21,7 @@ from compiler_layer.partition.repeated.fold import folded
 from compiler_layer.pipeline import Options, passes, run_passes
 from compiler_layer.schedule import build
 from compiler_layer.schedule.expand import expanded
-from compiler_layer.schedule.program import Run, ScheduledProgram, Stretch
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from driver_layer.abi.platforms import PLATFORMS
 from npuw_layer import Core
 
@@ -81,7 +81,7 @@ def scheduled(model: Model, **options: Any) -> ScheduledProgram:
 
 def written_out(program: ScheduledProgram) -> ScheduledProgram:
     """Return the same program with the tasks of all repetitions written out."""
-    stretch = Stretch(expanded(program), [Run({}, 0)])
+    stretch = Phase(expanded(program), [Run({}, 0)])
     return ScheduledProgram(
         program.layout, program.inputs, program.outputs, [stretch], program.scratch_bytes
     )

@@ -18,8 +18,8 @@ from driver_layer.testing.small_programs import (
     Copy,
     Fill,
     Machine,
+    Matmul,
     Mix,
-    Product,
     Side,
     Step,
 )
@@ -77,12 +77,12 @@ def sums(draw: st.DrawFn) -> Add:
 
 
 @st.composite
-def products(draw: st.DrawFn) -> Product:
+def products(draw: st.DrawFn) -> Matmul:
     m, n, k = draw(st.sampled_from([(1, 4, 16), (2, 4, 8), (4, 2, 16), (2, 8, 8)]))
     pitch = draw(st.sampled_from([4 * n, 4 * n + 16]))
     out = draw(places((m - 1) * pitch + 4 * n))
     act, weight = draw(places(m * k)), draw(places(n * k))
-    return Product(draw(st.integers(0, 1)), act, weight, out, m, n, k, pitch)
+    return Matmul(draw(st.integers(0, 1)), act, weight, out, m, n, k, pitch)
 
 
 @st.composite
@@ -116,7 +116,7 @@ def assembled(draw: st.DrawFn) -> list[Step]:
     Other tasks in between may change copied bytes or their source. The output is stored.
     """
     made = draw(st.one_of(products(), mixes()))
-    count, width = (made.n, made.k) if isinstance(made, Product) else (made.k, made.n)
+    count, width = (made.n, made.k) if isinstance(made, Matmul) else (made.k, made.n)
     loads = draw(parts(made.tile, made.weight, (count, width)))
     if isinstance(made, Mix):
         loads += draw(parts(made.tile, made.zero, (made.k // made.group, 1)))
@@ -198,7 +198,7 @@ def chained(draw: st.DrawFn) -> list[Step]:
         width = n - (later and rarely())
         goes_on = later and not rarely()
         pieces = act + at, weight + at
-        made.append(Product(tile, *pieces, out, m, width, end - begin, pitch, depth, goes_on))
+        made.append(Matmul(tile, *pieces, out, m, width, end - begin, pitch, depth, goes_on))
     return [*made, Copy(sums_of_rows, draw(rows("ddr", m, 4 * n)))]
 
 

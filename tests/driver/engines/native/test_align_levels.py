@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driver_layer.testing.small_programs import Add, Copy, Product, Side, Step
+from driver_layer.testing.small_programs import Add, Copy, Matmul, Side, Step
 
 Shape = Callable[[list[Step]], tuple[int, int]]
 
-EARLY = Product(0, act=0, weight=128, out=256, m=9, n=2, k=4, pitch=8)
-LATE = Product(0, act=36, weight=128, out=328, m=9, n=2, k=4, pitch=8)
+EARLY = Matmul(0, act=0, weight=128, out=256, m=9, n=2, k=4, pitch=8)
+LATE = Matmul(0, act=36, weight=128, out=328, m=9, n=2, k=4, pitch=8)
 """Later rows of the same matmul: equal weights, and adjoining rows."""
 
 STORE = Copy(Side("cmx0", 256, 144, ()), Side("ddr", 0, 144, ()))

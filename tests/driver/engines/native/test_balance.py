@@ -18,7 +18,7 @@ from driver_layer.engines.native.lower import balance, prefetch, table, work_uni
 from driver_layer.engines.native.lower.calls import Calls
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
-from driver_layer.testing.small_programs import Copy, Machine, Mix, Product, Side, Step
+from driver_layer.testing.small_programs import Copy, Machine, Matmul, Mix, Side, Step
 
 THREADS = 3
 
@@ -85,7 +85,7 @@ def test_interleaved_keys_of_several_heads_are_read_in_blocks(
         keys = Side("cmx0", 128 + head * 64, width, ((tokens, width),))
         made += [
             Copy(cache, keys),
-            Product(0, head * width, 128 + head * 64, 256 + head * 64, 1, tokens, width, 24),
+            Matmul(0, head * width, 128 + head * 64, 256 + head * 64, 1, tokens, width, 24),
             Copy(Side("cmx0", 256 + head * 64, 24, ()), Side("ddr", 320 + head * 32, 24, ())),
         ]
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))

@@ -35,7 +35,7 @@ from driver_layer.testing.small_programs import (
     Add,
     Copy,
     Machine,
-    Product,
+    Matmul,
     Side,
     Step,
 )
@@ -68,7 +68,7 @@ def test_bytes_between_rows_do_not_belong_to_the_rows() -> None:
     """A copy writes between two rows of a matmul's output; a later copy reads parts of both."""
     made: list[Step] = [
         Copy(Side("ddr", 0, 16, ()), Side("cmx1", 32, 16, ())),
-        Product(1, act=0, weight=0, out=16, m=2, n=4, k=8, pitch=32),
+        Matmul(1, act=0, weight=0, out=16, m=2, n=4, k=8, pitch=32),
         Copy(Side("cmx1", 4, 32, ()), Side("ddr", 0, 32, ())),
     ]
     expected = Machine().run(made, TaskByTask(ReferenceEngines()))
@@ -126,7 +126,7 @@ def test_a_fault_names_the_task_and_the_address() -> None:
 def test_a_matmul_writes_directly_to_the_spread_rows_of_its_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    product = Product(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
+    product = Matmul(0, act=0, weight=32, out=64, m=4, n=2, k=16, pitch=8)
     spread = Copy(Side("cmx0", 64, 32, ()), Side("ddr", 0, 8, ((4, 40),)))
     assert eliminated([LOAD, product, spread], monkeypatch) == [True, False, True]
 
@@ -217,7 +217,7 @@ def test_a_failing_gather_names_the_row_if_the_copy_of_its_list_was_eliminated()
 @pytest.mark.parametrize("pitch", [0, 8, 12])
 def test_an_output_that_overlaps_itself_equals_the_references(pitch: int) -> None:
     made: list[Step] = [
-        Product(0, act=0, weight=64, out=128, m=4, n=4, k=8, pitch=pitch),
+        Matmul(0, act=0, weight=64, out=128, m=4, n=4, k=8, pitch=pitch),
         Copy(Side("cmx0", 128, 64, ()), Side("ddr", 0, 64, ())),
         Copy(Side("ddr", 64, 8, ((4, 8),)), Side("ddr", 256, 8, ((4, pitch),))),
     ]

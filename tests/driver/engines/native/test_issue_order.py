@@ -13,7 +13,7 @@ from driver_layer.engines.native import NativeExecutor
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.order import issue_order
 from driver_layer.npu.program import Program
-from driver_layer.testing.queues import Task, queue_of
+from driver_layer.testing.queues import QueuedTask, queue_of
 
 PHYSICAL = 70
 
@@ -47,10 +47,10 @@ def programs(draw: st.DrawFn) -> Program:
             waits[task] |= 1 << real
     if len(configs) and draw(st.integers(0, 5)) == 0:
         configs[0][draw(st.sampled_from(["producers", "consumers"]))] += 1
-    queues: dict[str, list[Task]] = defaultdict(list)
+    queues: dict[str, list[QueuedTask]] = defaultdict(list)
     for task in range(count):
         after = draw(st.integers(0, len(borders))) if draw(st.integers(0, 4)) == 0 else 0
-        queues[queue_of_task[task]].append(Task(waits[task], posts[task], after))
+        queues[queue_of_task[task]].append(QueuedTask(waits[task], posts[task], after))
     return Program(tuple(queue_of(name, tasks) for name, tasks in queues.items()), configs, ())
 
 

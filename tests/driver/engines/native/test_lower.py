@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driver_layer.engines.native.dma.shapes import Side, joint_dims
+from driver_layer.engines.native.dma.shapes import TransferSide, joint_dims
 from driver_layer.engines.native.lower.arrays import equal_rows
 from driver_layer.engines.native.lower.redirect import remap_operand
 from driver_layer.engines.native.lower.regions import READ_ONLY, find_aliases, number_regions
@@ -18,7 +18,7 @@ from driver_layer.engines.native.lower.template import NO_WORD, Access, Dim, slo
 Bytes = set[int]
 
 
-def bytes_of_side(side: Side) -> list[int]:
+def bytes_of_side(side: TransferSide) -> list[int]:
     """Return the addresses in the order in which a transfer accesses them."""
     starts = itertools.product(*(range(length) for length, _ in side.dims))
     strides = [stride for _, stride in side.dims]
@@ -30,11 +30,11 @@ def bytes_of_side(side: Side) -> list[int]:
 
 
 @st.composite
-def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
+def two_sides(draw: st.DrawFn) -> tuple[TransferSide, TransferSide]:
     """Draw two sides with the same number of bytes."""
     factors = draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=2, max_size=4))
 
-    def side() -> Side:
+    def side() -> TransferSide:
         lengths: list[int] = []
         held = 1
         for factor in factors:
@@ -42,7 +42,7 @@ def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
             if draw(st.booleans()):
                 lengths.append(held)
                 held = 1
-        return Side(held, tuple((length, draw(st.integers(1, 50))) for length in lengths))
+        return TransferSide(held, tuple((length, draw(st.integers(1, 50))) for length in lengths))
 
     return side(), side()
 
@@ -50,18 +50,18 @@ def two_sides(draw: st.DrawFn) -> tuple[Side, Side]:
 @settings(max_examples=70, deadline=None)
 @given(two_sides())
 def test_joint_dimensions_address_the_bytes_of_both_sides_in_order(
-    sides: tuple[Side, Side],
+    sides: tuple[TransferSide, TransferSide],
 ) -> None:
     joint = joint_dims(*sides)
     assert joint is not None
     width, dims = joint
     for number, side in enumerate(sides):
-        same = Side(width, tuple((dim.length, dim[number + 1]) for dim in dims))
+        same = TransferSide(width, tuple((dim.length, dim[number + 1]) for dim in dims))
         assert bytes_of_side(same) == bytes_of_side(side)
 
 
 def test_sides_without_a_common_split_have_no_joint_dimensions() -> None:
-    assert joint_dims(Side(3, ((4, 8),)), Side(4, ((3, 8),))) is None
+    assert joint_dims(TransferSide(3, ((4, 8),)), TransferSide(4, ((3, 8),))) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
@@ -121,7 +121,7 @@ def test_bytes_that_are_never_written_have_no_region() -> None:
 
 
 def addresses_of(dims: list[tuple[int, int]], element: int) -> list[int]:
-    return bytes_of_side(Side(element, tuple(dims)))
+    return bytes_of_side(TransferSide(element, tuple(dims)))
 
 
 @settings(max_examples=70, deadline=None)
@@ -150,8 +150,8 @@ def test_a_remapped_operand_has_the_same_bytes_on_the_other_side(data: st.DataOb
     )
     where = dict(
         zip(
-            bytes_of_side(Side(width, tuple(zip(lengths, near_strides, strict=True)))),
-            bytes_of_side(Side(width, tuple(zip(lengths, far_strides, strict=True)))),
+            bytes_of_side(TransferSide(width, tuple(zip(lengths, near_strides, strict=True)))),
+            bytes_of_side(TransferSide(width, tuple(zip(lengths, far_strides, strict=True)))),
             strict=True,
         )
     )

@@ -19,7 +19,7 @@ from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.npu.order import Order
 from driver_layer.npu.program import DmaWork, Program
 from driver_layer.testing.check_engines.one_task import free_queue
-from driver_layer.testing.small_programs import CMX, Product, product
+from driver_layer.testing.small_programs import CMX, Matmul, product
 
 THREADS = 2
 """Number of threads that share the matmul."""
@@ -56,7 +56,7 @@ def tiles_of_a_product(shape: tuple[int, int, int], rows: int, columns: int) -> 
             size = height * k
             source = memory["act"].address + row * k
             copy(src=source, dst=places["act"], src_width=size, dst_width=size)
-            step = Product(0, 0, 0x10000, 0x20000, height, width, k, 4 * width)
+            step = Matmul(0, 0, 0x10000, 0x20000, height, width, k, 4 * width)
             works.append(product(step))
             target = memory["out"].address + 4 * (row * n + first)
             copy(

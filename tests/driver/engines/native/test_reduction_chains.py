@@ -18,7 +18,7 @@ from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.npu.order import Order
 from driver_layer.npu.program import DmaWork, DpuWork, Program
 from driver_layer.testing.check_engines.one_task import free_queue
-from driver_layer.testing.small_programs import CMX, Copy, Fill, Product, Side, Step, product
+from driver_layer.testing.small_programs import CMX, Copy, Fill, Matmul, Side, Step, product
 
 Shape = Callable[[list[Step]], tuple[int, int]]
 
@@ -26,12 +26,12 @@ SUMS = Side("cmx0", 256, 32, ())
 STORE = Copy(SUMS, Side("ddr", 0, 32, ()))
 
 
-def pieces(*lengths: int) -> list[Product]:
+def pieces(*lengths: int) -> list[Matmul]:
     """Return a matmul of [2, 16] and [4, 16], split along k into workloads of these lengths."""
-    made: list[Product] = []
+    made: list[Matmul] = []
     at = 0
     for length in lengths:
-        made.append(Product(0, at, 64 + at, 256, 2, 4, length, 16, 16, accumulate=at > 0))
+        made.append(Matmul(0, at, 64 + at, 256, 2, 4, length, 16, 16, accumulate=at > 0))
         at += length
     return made
 
@@ -67,7 +67,7 @@ def test_a_workload_whose_operand_changes_later_is_not_fused(shape_of: Shape) ->
 
 def test_a_workload_that_does_not_continue_the_previous_one_is_not_fused(shape_of: Shape) -> None:
     first, second = pieces(8, 8)
-    again = Product(0, 0, 64, 256, 2, 4, 8, 16, 16, accumulate=True)
+    again = Matmul(0, 0, 64, 256, 2, 4, 8, 16, 16, accumulate=True)
     assert shape_of([first, again, STORE]) == (3, 3)
     assert shape_of([first, second, STORE]) == (2, 2)
 
@@ -92,7 +92,7 @@ def test_the_largest_matmuls_of_bytes_do_not_overflow() -> None:
     works: list[DmaWork | DpuWork] = []
     for number in range(count):
         at = number * length
-        piece = Product(0, at, weights + at, sums, 1, 1, length, 4, accumulate=number > 0)
+        piece = Matmul(0, at, weights + at, sums, 1, 1, length, 4, accumulate=number > 0)
         work = product(piece)
         work.registers["act_type"] = work.registers["weight_type"] = DType.U8
         work.registers["act_zero"] = 255

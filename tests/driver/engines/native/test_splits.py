@@ -20,9 +20,9 @@ from driver_layer.engines.native.lower.template import (
 )
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
-from driver_layer.testing.small_programs import Add, Copy, Machine, Mix, Product, Side, Step
+from driver_layer.testing.small_programs import Add, Copy, Machine, Matmul, Mix, Side, Step
 
-KEYS = Product(0, act=0, weight=128, out=256, m=1, n=8, k=16, pitch=32)
+KEYS = Matmul(0, act=0, weight=128, out=256, m=1, n=8, k=16, pitch=32)
 VALUES = Mix(0, weight=128, zero=64, out=256, m=2, n=20, k=6, pitch=40, half=True, group=1)
 
 
@@ -103,7 +103,7 @@ def test_rows_that_a_task_wrote_are_read_in_place(monkeypatch: pytest.MonkeyPatc
     """The last two rows are another matmul's output, 8 f32."""
     made = [
         *loads((6, 1), 16)[:1],
-        Product(0, act=0, weight=0, out=128 + 6 * 16, m=1, n=8, k=16, pitch=32),
+        Matmul(0, act=0, weight=0, out=128 + 6 * 16, m=1, n=8, k=16, pitch=32),
         KEYS,
         STORE_KEYS,
     ]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu import Problem, choose, lookups
-from driver_layer.engines.native.dpu.problem import Layout
+from driver_layer.engines.native.dpu import KernelProblem, choose, lookups
+from driver_layer.engines.native.dpu.problem import WeightLayout
 from driver_layer.engines.native.jit.host import Isa, detect, native_isa
 
 LEVELS = [isa for isa in Isa if Isa.AVX512 <= isa <= native_isa()]
@@ -63,7 +63,7 @@ def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: in
 
 
 def test_the_fastest_available_dot_products_are_chosen() -> None:
-    problem = Problem(
+    problem = KernelProblem(
         act=DType.FP16,
         weight=DType.U4,
         out=DType.FP16,
@@ -71,7 +71,7 @@ def test_the_fastest_available_dot_products_are_chosen() -> None:
         zero=DType.U8,
         row_scales=False,
         accumulate=False,
-        layout=Layout.K,
+        layout=WeightLayout.K,
         rows=1,
         group=128,
     )
@@ -79,7 +79,7 @@ def test_the_fastest_available_dot_products_are_chosen() -> None:
     vectors = host.features - {"sse4a", "avx512vnni"} | {"avx512bf16"}
     one, two = problem, replace(problem, rows=2)
 
-    def family(problem: Problem, *more: str) -> str:
+    def family(problem: KernelProblem, *more: str) -> str:
         choice = choose(problem, replace(host, features=vectors | set(more)))
         return choice.spec.key.split()[1]
 

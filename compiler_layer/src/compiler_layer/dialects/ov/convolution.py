@@ -10,7 +10,7 @@ from compiler_layer.dialects.ov.filters import SPATIAL, FilterOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
-class SlidingProducts(FilterOp, ABC):
+class ConvolutionBase(FilterOp, ABC):
     """Convolution of a tensor [B, C, …] with filters along its spatial axes.
 
     ``auto_pad`` "explicit" pads by ``pads_begin`` and ``pads_end``, "valid" does not pad;
@@ -57,7 +57,7 @@ class SlidingProducts(FilterOp, ABC):
 
 
 @irdl_op_definition
-class Convolution(SlidingProducts):
+class Convolution(ConvolutionBase):
     """Convolution of [B, C, …] with filters [O, C, …] (opset1)."""
 
     name = "ov.Convolution"
@@ -68,7 +68,7 @@ class Convolution(SlidingProducts):
 
 
 @irdl_op_definition
-class GroupConvolution(SlidingProducts):
+class GroupConvolution(ConvolutionBase):
     """Convolution within each group of channels, with filters [G, O / G, C / G, …] (opset1)."""
 
     name = "ov.GroupConvolution"

@@ -11,7 +11,7 @@ from compiler_layer.dialects.ov.filters import SPATIAL, FilterOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
-class ScatteredProducts(FilterOp, ABC):
+class TransposedConvolutionBase(FilterOp, ABC):
     """Transposed convolution of [B, C, …]: each element times a filter, summed ``strides`` apart.
 
     ``pads_begin`` and ``pads_end`` crop the result; ``output_padding`` extends its end, with
@@ -53,7 +53,7 @@ class ScatteredProducts(FilterOp, ABC):
 
 
 @irdl_op_definition
-class ConvolutionBackpropData(ScatteredProducts):
+class ConvolutionBackpropData(TransposedConvolutionBase):
     """Transposed convolution of [B, C, …] with filters [C, O, …] (opset1)."""
 
     name = "ov.ConvolutionBackpropData"
@@ -64,7 +64,7 @@ class ConvolutionBackpropData(ScatteredProducts):
 
 
 @irdl_op_definition
-class GroupConvolutionBackpropData(ScatteredProducts):
+class GroupConvolutionBackpropData(TransposedConvolutionBase):
     """Transposed convolution within each group, with filters [G, C / G, O / G, …] (opset1)."""
 
     name = "ov.GroupConvolutionBackpropData"

@@ -114,7 +114,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class ModuleNames:
     """Names of the modules in a family's checkpoints.
 
     Names of a layer's modules omit the layer's own name. A norm of None does not exist.
@@ -154,7 +154,7 @@ class Decoder:
     norm: Norm
     attention: Attention
     mlp: Mlp
-    names: Names
+    names: ModuleNames
     positions: int = 0
     """Number of learned position embeddings; 0 if the model has none."""
     embedding_scale: float = 1.0

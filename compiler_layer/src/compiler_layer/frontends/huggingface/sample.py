@@ -28,7 +28,7 @@ from compiler_layer.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class NoBytes(FileView):
+class ZeroView(FileView):
     """View of a file that does not exist; it reads as zeros."""
 
     @property
@@ -45,7 +45,7 @@ class NoBytes(FileView):
 
 
 @dataclass(slots=True)
-class Nowhere:
+class PlaceholderAllocator:
     """Consecutive locations of weights that do not exist."""
 
     end: int = field(default=0)
@@ -54,13 +54,13 @@ class Nowhere:
         """Return the next location for elements of a type."""
         size = stored_bytes(element, math.prod(shape))
         begin, self.end = self.end, self.end + size
-        return NoBytes("nowhere", begin, size, element)
+        return ZeroView("nowhere", begin, size, element)
 
 
 class _Shapes(Weights):
     """Source of weights that has every requested one, in f16."""
 
-    def __init__(self, source: Path, g: GraphBuilder, nowhere: Nowhere) -> None:
+    def __init__(self, source: Path, g: GraphBuilder, nowhere: PlaceholderAllocator) -> None:
         super().__init__(source, {}, g)
         self._nowhere = nowhere
 
@@ -80,7 +80,7 @@ class Sample:
     """Decoder of the complete real model."""
     counts: tuple[int, ...]
     """Number of real layers that each layer of the sample represents."""
-    nowhere: Nowhere
+    nowhere: PlaceholderAllocator
     """Allocator of locations for further weights."""
 
     def layer_of(self, name: str) -> int | None:
@@ -113,11 +113,11 @@ def read_sample(config: Path) -> Sample:
     others = [kind for kind, count in kinds.items() if count]
     counts = (1, *(kinds[kind] for kind in others))
     small = replace(decoder, layers=(first, *others))
-    nowhere = Nowhere()
+    nowhere = PlaceholderAllocator()
     return Sample(write_shapes(small, nowhere, config), decoder, counts, nowhere)
 
 
-def write_shapes(decoder: Decoder, nowhere: Nowhere, source: Path) -> Model:
+def write_shapes(decoder: Decoder, nowhere: PlaceholderAllocator, source: Path) -> Model:
     """Write a decoder as a stateful graph whose weights have shapes only.
 
     Args:

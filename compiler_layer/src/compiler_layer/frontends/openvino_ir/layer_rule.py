@@ -49,7 +49,7 @@ def number(text: str) -> Attribute:
     return float_attr(float(text))
 
 
-class Words:
+class OneOf:
     """Parser of a word from a fixed set; case and spaces are ignored.
 
     Args:

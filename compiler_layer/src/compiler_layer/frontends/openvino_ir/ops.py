@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.frontends.openvino_ir.layer_rule import Words
+from compiler_layer.frontends.openvino_ir.layer_rule import OneOf
 from compiler_layer.frontends.openvino_ir.rules import ELEMENT, RULES
 
 _SPELLED_OTHERWISE = {
@@ -29,7 +29,7 @@ _SPELLED_OTHERWISE = {
 """Layers whose type in files differs from the op's documented name."""
 
 
-_ANYWHERE = {"auto_broadcast": Words("numpy")}
+_ANYWHERE = {"auto_broadcast": OneOf("numpy")}
 """Required values of attributes of layers of any type."""
 
 
@@ -39,7 +39,7 @@ def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
     read |= {name: (words, None) for name, words in _ANYWHERE.items()}
     for name, (reader, default) in read.items():
         text = data.get(name, default)
-        if isinstance(reader, Words) and text is not None and text not in reader:
+        if isinstance(reader, OneOf) and text is not None and text not in reader:
             return f"of {text}" if reader is ELEMENT else f"with {name} {text!r}"
     return None
 

@@ -40,7 +40,13 @@ from compiler_layer.frontends.openvino_ir.supported import (
     is_absent,
     open_caches,
 )
-from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort, PortKey, parse_xml
+from compiler_layer.frontends.openvino_ir.xml import (
+    IrLayer,
+    Network,
+    OutputPort,
+    PortKey,
+    parse_xml,
+)
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import evaluate
 
@@ -102,7 +108,7 @@ class _Reader:
 
     def _read_variables(self) -> dict[str, str]:
         """Return the element types of the variables; each has one ReadValue, at most one Assign."""
-        named: dict[str, dict[str, Layer]] = {"ReadValue": {}, "Assign": {}}
+        named: dict[str, dict[str, IrLayer]] = {"ReadValue": {}, "Assign": {}}
         for layer in self._network.layers:
             if layer.type in named:
                 same = named[layer.type].setdefault(layer.data.get("variable_id", ""), layer)
@@ -113,7 +119,7 @@ class _Reader:
                 raise self._bad(layer, f"no layer reads its variable {name!r}")
         return {name: self._variable_element(layer) for name, layer in named["ReadValue"].items()}
 
-    def _variable_element(self, layer: Layer) -> str:
+    def _variable_element(self, layer: IrLayer) -> str:
         element = layer.data.get("variable_type", "")
         if element != DYNAMIC:
             return element
@@ -123,17 +129,17 @@ class _Reader:
             raise self._bad(layer, "a variable of dynamic type needs an initial value")
         return PRECISIONS[declared[0]]
 
-    def _bad(self, layer: Layer, message: str) -> BadModel:
+    def _bad(self, layer: IrLayer, message: str) -> BadModel:
         return BadModel(self._path, message, f"layer {layer.name!r} ({layer.kind})")
 
-    def _parameter_type(self, layer: Layer) -> Tensor:
+    def _parameter_type(self, layer: IrLayer) -> Tensor:
         if len(layer.outputs) != 1 or "element_type" not in layer.data:
             raise self._bad(layer, "a parameter needs an element type and one output")
         is_open = layer.id in self._open_caches
         element = CACHE_ELEMENT if is_open else layer.data["element_type"]
         return tensor(element, self._shape(layer, "shape"))
 
-    def _shape(self, layer: Layer, attribute: str) -> Shape:
+    def _shape(self, layer: IrLayer, attribute: str) -> Shape:
         text = layer.data.get(attribute)
         if text is None:
             raise self._bad(layer, f"attribute {attribute} is missing")
@@ -146,10 +152,10 @@ class _Reader:
             raise self._bad(layer, f"{text!r} is not a valid shape") from None
         return shape
 
-    def _operands(self, layer: Layer) -> list[SSAValue]:
+    def _operands(self, layer: IrLayer) -> list[SSAValue]:
         return [self._values[self._network.sources[layer.id, port]] for port in layer.inputs]
 
-    def _set_outputs(self, model: Model, results: Sequence[Layer]) -> None:
+    def _set_outputs(self, model: Model, results: Sequence[IrLayer]) -> None:
         """Name results by their tensor; a second result of a tensor is named by its layer."""
         tensors = {
             (layer.id, port.id): port.names
@@ -167,7 +173,7 @@ class _Reader:
             outputs[free[0]] = self._values[source]
         model.set_outputs(list(outputs.items()))
 
-    def _set_values(self, layer: Layer, values: Sequence[SSAValue]) -> None:
+    def _set_values(self, layer: IrLayer, values: Sequence[SSAValue]) -> None:
         """Record the values of a layer's output ports, and check the declarations."""
         if len(layer.outputs) != len(values):
             raise self._bad(layer, f"{len(layer.outputs)} outputs instead of {len(values)}")
@@ -181,7 +187,7 @@ class _Reader:
                 )
             self._values[layer.id, port.id] = value
 
-    def _add(self, model: Model, layer: Layer) -> None:
+    def _add(self, model: Model, layer: IrLayer) -> None:
         try:
             op = self._make(model, layer)
         except KeyError as error:
@@ -192,7 +198,7 @@ class _Reader:
         self._set_values(layer, op.results)
         model.body.insert_op_before(op, model.terminator)
 
-    def _make(self, model: Model, layer: Layer) -> OvOp:
+    def _make(self, model: Model, layer: IrLayer) -> OvOp:
         if layer.type == "Const":
             absent = Constant.inline(np.empty(0, np.float32))
             return absent if is_absent(layer) else self._constant(layer)
@@ -204,7 +210,7 @@ class _Reader:
         op = build(layer.type, operands, layer.data)
         return _counted(op) if isinstance(op, Range) else op
 
-    def _declared_axes(self, model: Model, layer: Layer) -> list[SSAValue]:
+    def _declared_axes(self, model: Model, layer: IrLayer) -> list[SSAValue]:
         """Return the axes of a Squeeze without an axes input, if the file determines them."""
         axes = declared_axes(self._network, layer) if len(layer.inputs) == 1 else None
         if axes is None:
@@ -213,7 +219,7 @@ class _Reader:
         model.body.insert_op_before(constant, model.terminator)
         return [constant.output]
 
-    def _variable(self, layer: Layer, operands: Sequence[SSAValue]) -> OvOp:
+    def _variable(self, layer: IrLayer, operands: Sequence[SSAValue]) -> OvOp:
         name = layer.data["variable_id"]
         element = self._variables[name]
         if any(element_of(operand) != element for operand in operands):
@@ -230,12 +236,12 @@ class _Reader:
             result_types=[tensor(element, self._variable_shape(layer))],
         )
 
-    def _variable_shape(self, layer: Layer) -> Shape:
+    def _variable_shape(self, layer: IrLayer) -> Shape:
         if layer.data.get("variable_type") != DYNAMIC:
             return self._shape(layer, "variable_shape")
         return tuple(layer.outputs[0].dims)
 
-    def _constant(self, layer: Layer) -> Constant:
+    def _constant(self, layer: IrLayer) -> Constant:
         element, shape = layer.data["element_type"], self._shape(layer, "shape")
         offset, size = int(layer.data["offset"]), int(layer.data["size"])
         expected = stored_bytes(element, math.prod(shape))

@@ -10,7 +10,7 @@ from compiler_layer.dialects.ov.paged_attention import MOST_OPERANDS
 from compiler_layer.elements import FLOAT8, NUMPY
 from compiler_layer.frontends.openvino_ir.layer_rule import (
     LayerRule,
-    Words,
+    OneOf,
     flag,
     integer,
     integers,
@@ -21,7 +21,7 @@ from compiler_layer.frontends.openvino_ir.layer_rule import (
 EXTENSION = "extension"
 """Opset name of OpenVINO's conversions of other frameworks' custom ops."""
 
-ELEMENT = Words(*NUMPY)
+ELEMENT = OneOf(*NUMPY)
 _KEEP = (flag, "false")
 _MANY = 1 << 16
 
@@ -33,7 +33,7 @@ _NUMBERS = (integers, None)
 _OF_FILTERS = dict.fromkeys(("strides", "pads_begin", "pads_end", "dilations"), _NUMBERS)
 """Attributes of convolutions and transposed convolutions."""
 
-_PADS = Words("explicit", "same_upper", "same_lower", "valid")
+_PADS = OneOf("explicit", "same_upper", "same_lower", "valid")
 _SLIDING = rule("1", 2, 2, None, (), **_OF_FILTERS, auto_pad=(_PADS, "explicit"))
 _SCATTERED = rule(
     "1",
@@ -42,7 +42,7 @@ _SCATTERED = rule(
     None,
     (),
     **_OF_FILTERS,
-    auto_pad=(Words("explicit"), "explicit"),
+    auto_pad=(OneOf("explicit"), "explicit"),
     output_padding=(integers, ""),
 )
 
@@ -73,16 +73,16 @@ RULES: dict[str, LayerRule] = {
     **{name: rule("13", 2) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     **{name: rule("15", 2) for name in ("BitwiseLeftShift", "BitwiseRightShift")},
     "BitwiseNot": rule("13", 1),
-    "Round": rule("5", 1, mode=(Words("half_to_even", "half_away_from_zero"), "half_to_even")),
+    "Round": rule("5", 1, mode=(OneOf("half_to_even", "half_away_from_zero"), "half_to_even")),
     "PReLU": rule("1", 2),
     "Swish": rule("4", 1, 2, fixed=1),
-    "Gelu": rule("2 7", 1, approximation_mode=(Words("ERF", "TANH"), "ERF")),
+    "Gelu": rule("2 7", 1, approximation_mode=(OneOf("ERF", "TANH"), "ERF")),
     "ErfInv": rule("17", 1),
     "SoftPlus": rule("4", 1),
     "HSwish": rule("4", 1),
     "Clamp": rule("1", 1, min=(number, None), max=(number, None)),
     "FakeQuantize": rule("1", 5, levels=(integer, None)),
-    "FakeConvert": rule("13", 2, 3, fixed=2, destination_type=(Words(*sorted(FLOAT8)), "f8e4m3")),
+    "FakeConvert": rule("13", 2, 3, fixed=2, destination_type=(OneOf(*sorted(FLOAT8)), "f8e4m3")),
     "Select": rule("1", 3),
     "Convert": rule("1", 1, destination_type=(ELEMENT, None)),
     "MatMul": rule("1", 2, transpose_a=(flag, "false"), transpose_b=(flag, "false")),
@@ -94,39 +94,39 @@ RULES: dict[str, LayerRule] = {
         "5",
         7,
         hidden_size=_NUMBER,
-        direction=(Words("forward", "reverse", "bidirectional"), None),
-        activations=(Words("sigmoid,tanh,tanh"), "sigmoid,tanh,tanh"),
-        activations_alpha=(Words(""), ""),
-        activations_beta=(Words(""), ""),
-        clip=(Words("0"), "0"),
+        direction=(OneOf("forward", "reverse", "bidirectional"), None),
+        activations=(OneOf("sigmoid,tanh,tanh"), "sigmoid,tanh,tanh"),
+        activations_alpha=(OneOf(""), ""),
+        activations_beta=(OneOf(""), ""),
+        clip=(OneOf("0"), "0"),
     ),
     "Interpolate": rule(
         "11",
         3,
         constants=(2,),
-        mode=(Words("nearest", "linear"), None),
-        shape_calculation_mode=(Words("scales"), None),
+        mode=(OneOf("nearest", "linear"), None),
+        shape_calculation_mode=(OneOf("scales"), None),
         coordinate_transformation_mode=(
-            Words("half_pixel", "pytorch_half_pixel", "asymmetric"),
+            OneOf("half_pixel", "pytorch_half_pixel", "asymmetric"),
             "half_pixel",
         ),
         nearest_mode=(
-            Words("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+            OneOf("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
             "round_prefer_floor",
         ),
-        antialias=(Words("false"), "false"),
+        antialias=(OneOf("false"), "false"),
         pads_begin=(integers, ""),
         pads_end=(integers, ""),
     ),
     "STFT": rule("15", 4, transpose_frames=_KEEP),
-    "ISTFT": rule("16", 4, center=_KEEP, normalized=(Words("false"), "false")),
+    "ISTFT": rule("16", 4, center=_KEEP, normalized=(OneOf("false"), "false")),
     "RandomUniform": rule(
         "8",
         3,
-        output_type=(Words("f32"), None),
+        output_type=(OneOf("f32"), None),
         global_seed=_INTEGER_0,
         op_seed=_INTEGER_0,
-        alignment=(Words("tensorflow"), "tensorflow"),
+        alignment=(OneOf("tensorflow"), "tensorflow"),
     ),
     "Roll": rule("7", 3),
     "SoftMax": rule("1 8", 1, axis=(integer, "1")),
@@ -137,7 +137,7 @@ RULES: dict[str, LayerRule] = {
         2,
         normalize_variance=(flag, "true"),
         eps=(number, None),
-        eps_mode=(Words("inside_sqrt", "outside_sqrt"), "inside_sqrt"),
+        eps_mode=(OneOf("inside_sqrt", "outside_sqrt"), "inside_sqrt"),
     ),
     "GroupNormalization": rule("12", 3, num_groups=(integer, None), epsilon=(number, None)),
     "ShapeOf": rule("1 3", 1, output_type=(ELEMENT, "i64")),
@@ -145,10 +145,10 @@ RULES: dict[str, LayerRule] = {
     "Transpose": rule("1", 2, constants=(1,)),
     "Unsqueeze": rule("1", 2, constants=(1,)),
     "Squeeze": rule("1 15", 1, 2, fixed=1, constants=(1,)),
-    "Broadcast": rule("1 3", 2, mode=(Words("numpy", "bidirectional"), "numpy")),
+    "Broadcast": rule("1 3", 2, mode=(OneOf("numpy", "bidirectional"), "numpy")),
     "Tile": rule("1", 2),
     "Pad": rule(
-        "1 12", 3, 4, fixed=3, pad_mode=(Words("constant", "edge", "reflect", "symmetric"), None)
+        "1 12", 3, 4, fixed=3, pad_mode=(OneOf("constant", "edge", "reflect", "symmetric"), None)
     ),
     "Concat": rule("1", 1, _MANY, fixed=0, axis=(integer, None)),
     "Slice": rule("8", 4, 5, fixed=4),
@@ -162,18 +162,18 @@ RULES: dict[str, LayerRule] = {
     "ScatterElementsUpdate": rule(
         "3 12",
         4,
-        reduction=(Words("none", "sum", "prod", "min", "max", "mean"), "none"),
+        reduction=(OneOf("none", "sum", "prod", "min", "max", "mean"), "none"),
         use_init_val=(flag, "true"),
     ),
     "ScatterNDUpdate": rule(
-        "3 4 15", 3, reduction=(Words("none", "sum", "sub", "prod", "min", "max"), "none")
+        "3 4 15", 3, reduction=(OneOf("none", "sum", "sub", "prod", "min", "max"), "none")
     ),
     "TopK": rule(
         "1 3 11",
         2,
         axis=(integer, None),
-        mode=(Words("max", "min"), None),
-        sort=(Words("value", "index", "none"), None),
+        mode=(OneOf("max", "min"), None),
+        sort=(OneOf("value", "index", "none"), None),
         stable=_KEEP,
         index_element_type=(ELEMENT, "i32"),
     ),
@@ -196,8 +196,8 @@ RULES: dict[str, LayerRule] = {
             "kv_cache_bit_width": _INTEGER_0,
             "sliding_window_cache": _KEEP,
             "smooth_softmax": _KEEP,
-            "k_quant_type": (Words("NONE"), "NONE"),
-            "v_quant_type": (Words("NONE"), "NONE"),
+            "k_quant_type": (OneOf("NONE"), "NONE"),
+            "v_quant_type": (OneOf("NONE"), "NONE"),
         },
     ),
     "PagedAttentionExtension": LayerRule(

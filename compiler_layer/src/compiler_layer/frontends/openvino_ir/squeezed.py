@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from compiler_layer.frontends.openvino_ir.xml import Layer, Network, OutputPort
+from compiler_layer.frontends.openvino_ir.xml import IrLayer, Network, OutputPort
 
 NAME = "Squeeze"
 
 
-def declared_axes(network: Network, layer: Layer) -> list[int] | None:
+def declared_axes(network: Network, layer: IrLayer) -> list[int] | None:
     """Return the axes of a Squeeze without an axes input.
 
     The operand's shape may depend on arithmetic that is evaluated later; OpenVINO has evaluated it
@@ -29,7 +29,7 @@ def declared_axes(network: Network, layer: Layer) -> list[int] | None:
     return axes if len(axes) == removed else None
 
 
-def _port(network: Network, layer: Layer) -> OutputPort:
+def _port(network: Network, layer: IrLayer) -> OutputPort:
     owner, number = network.feeder(layer, 0)
     (port,) = (
         port

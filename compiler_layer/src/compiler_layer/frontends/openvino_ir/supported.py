@@ -10,7 +10,7 @@ from compiler_layer.elements import FLOATS, NUMPY
 from compiler_layer.errors import RUN_ON_CPU, UnsupportedOps
 from compiler_layer.frontends.openvino_ir.ops import unsupported_value
 from compiler_layer.frontends.openvino_ir.rules import RULES
-from compiler_layer.frontends.openvino_ir.xml import Layer, Network
+from compiler_layer.frontends.openvino_ir.xml import IrLayer, Network
 
 _SPECIAL = {
     "Parameter": {"opset1"},
@@ -41,7 +41,7 @@ _ATTENTION_INPUTS = 6
 _PAGED_ATTENTION = "PagedAttentionExtension"
 
 
-def is_absent(layer: Layer) -> bool:
+def is_absent(layer: IrLayer) -> bool:
     """Return whether a constant represents an absent input: dynamic type, no elements."""
     data = layer.data
     return layer.type == "Const" and (data.get("element_type"), data.get("shape")) == (DYNAMIC, "0")
@@ -73,7 +73,9 @@ def check_supported(path: Path, network: Network) -> None:
         raise UnsupportedOps(path, unsupported, [RUN_ON_CPU] if sinks else [])
 
 
-def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: Layer) -> str | None:
+def _unsupported_detail(
+    network: Network, layers: Mapping[str, IrLayer], layer: IrLayer
+) -> str | None:
     """Return the unsupported feature of a layer of a supported type, or None."""
     for key in ("element_type", "variable_type"):
         open_type = layer.data.get(key) == DYNAMIC and (key == "variable_type" or is_absent(layer))
@@ -95,7 +97,7 @@ def _unsupported_detail(network: Network, layers: Mapping[str, Layer], layer: La
     return unsupported_value(layer.type, layer.data)
 
 
-def _is_known(network: Network, layers: Mapping[str, Layer], layer: Layer, index: int) -> bool:
+def _is_known(network: Network, layers: Mapping[str, IrLayer], layer: IrLayer, index: int) -> bool:
     """Return whether an input is a constant, or a Range of constants (axes from an exporter)."""
     feeder = layers[network.feeder(layer, index)[0]]
     if feeder.type != "Range":

@@ -31,7 +31,7 @@ class OutputPort:
 
 
 @dataclass(slots=True)
-class Layer:
+class IrLayer:
     """Operation of the IR."""
 
     id: str
@@ -53,19 +53,19 @@ class Layer:
 class Network:
     """Layers of an IR in an executable order, and the source of each input port."""
 
-    layers: list[Layer]
+    layers: list[IrLayer]
     sources: Mapping[PortKey, PortKey]
 
-    def feeder(self, layer: Layer, port: int) -> PortKey:
+    def feeder(self, layer: IrLayer, port: int) -> PortKey:
         """Return the output port that feeds a layer's input, by the input's index."""
         return self.sources[layer.id, layer.inputs[port]]
 
 
 class _Target:
     def __init__(self) -> None:
-        self.layers: dict[str, Layer] = {}
+        self.layers: dict[str, IrLayer] = {}
         self.edges: list[tuple[PortKey, PortKey]] = []
-        self._layer: Layer | None = None
+        self._layer: IrLayer | None = None
         self._ports: set[PortKey] = set()
         self._path: list[str] = []
         self._text: list[str] | None = None
@@ -85,15 +85,15 @@ class _Target:
         elif self._layer is not None:
             self._inside(self._layer, attrs)
 
-    def _new_layer(self, attrs: dict[str, str]) -> Layer:
+    def _new_layer(self, attrs: dict[str, str]) -> IrLayer:
         version = attrs.get("version", "opset1")
-        layer = Layer(attrs["id"], attrs["name"], attrs["type"], version, len(self.layers))
+        layer = IrLayer(attrs["id"], attrs["name"], attrs["type"], version, len(self.layers))
         if layer.id in self.layers:
             raise ValueError(f"two layers have the id {layer.id}")
         self.layers[layer.id] = layer
         return layer
 
-    def _inside(self, layer: Layer, attrs: dict[str, str]) -> None:
+    def _inside(self, layer: IrLayer, attrs: dict[str, str]) -> None:
         match self._path[3:]:
             case ["data"]:
                 layer.data = dict(attrs)
@@ -109,7 +109,7 @@ class _Target:
             case _:
                 pass
 
-    def _check_new_port(self, layer: Layer, port: str) -> None:
+    def _check_new_port(self, layer: IrLayer, port: str) -> None:
         if (layer.id, port) in self._ports:
             raise ValueError(f"layer {layer.name!r} has port {port} twice")
         self._ports.add((layer.id, port))
@@ -156,7 +156,7 @@ def parse_xml(path: Path) -> Network:
 
 
 def _sources(
-    path: Path, layers: Mapping[str, Layer], edges: list[tuple[PortKey, PortKey]]
+    path: Path, layers: Mapping[str, IrLayer], edges: list[tuple[PortKey, PortKey]]
 ) -> dict[PortKey, PortKey]:
     inputs = {(layer.id, port) for layer in layers.values() for port in layer.inputs}
     outputs = {(layer.id, port.id) for layer in layers.values() for port in layer.outputs}
@@ -177,11 +177,11 @@ def _sources(
 
 
 def _sorted(
-    path: Path, layers: Mapping[str, Layer], sources: Mapping[PortKey, PortKey]
-) -> list[Layer]:
+    path: Path, layers: Mapping[str, IrLayer], sources: Mapping[PortKey, PortKey]
+) -> list[IrLayer]:
     """Sort layers so that each comes after its inputs; otherwise keep the file's order."""
     done: set[str] = set()
-    order: list[Layer] = []
+    order: list[IrLayer] = []
     for root in layers.values():
         stack = [(root, iter(root.inputs))] if root.id not in done else []
         path_ids = {root.id}

@@ -29,7 +29,7 @@ _GRAPH_REPETITIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RepeatedParts:
     """Parts of a model; the block runs ``count`` times."""
 
     prologue: Model
@@ -38,7 +38,7 @@ class Parts:
     count: int
 
 
-def cut_at_block(model: Model) -> Parts:
+def cut_at_block(model: Model) -> RepeatedParts:
     """Cut a model that was folded with its first two repetitions.
 
     Args:
@@ -69,7 +69,7 @@ class _Cutter:
         self._hidden = list(self._handed_on(order))
         """Input and output of the first repetition, for each hidden value."""
 
-    def cut(self, count: int) -> Parts:
+    def cut(self, count: int) -> RepeatedParts:
         first, last = self._found.first, self._found.span(_GRAPH_REPETITIONS - 1)
         handed = [
             (f"{HIDDEN_OUT}{number}", given) for number, (_, given) in enumerate(self._hidden)
@@ -89,7 +89,7 @@ class _Cutter:
         prologue = _extract(self._model, {}, begun)
         _add_unread(prologue, self._model)
         add_repeated_ids(block, repeated_ids(self._model))
-        return Parts(prologue, block, epilogue, count)
+        return RepeatedParts(prologue, block, epilogue, count)
 
     def _handed_on(self, order: Sequence[Operation]) -> Iterator[tuple[SSAValue, SSAValue]]:
         first = self._found.first

@@ -15,7 +15,7 @@ from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
 from compiler_layer.schedule.unroll.attention import programs
 from compiler_layer.schedule.unroll.attention.operands import SHARED_BYTES
-from driver_layer.abi.cost import DpuWork, ShaveWork, dpu_ns, kernel_work, shave_ns
+from driver_layer.abi.cost import KernelCounts, MatmulShape, dpu_ns, kernel_work, shave_ns
 from driver_layer.abi.shave import MAX_ELEMENTS, Instruction
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
@@ -272,8 +272,8 @@ def _single_pass(
 
 
 def _products_ns(x: AttentionProblem, stacked: int, keys: int, machine: Machine) -> float:
-    scores = DpuWork(stacked, keys, x.depth, x.q, x.kv)
-    context = DpuWork(stacked, x.value_depth, keys, x.q, x.kv)
+    scores = MatmulShape(stacked, keys, x.depth, x.q, x.kv)
+    context = MatmulShape(stacked, x.value_depth, keys, x.q, x.kv)
     return dpu_ns(machine.platform, scores) + dpu_ns(machine.platform, context)
 
 
@@ -287,7 +287,9 @@ def _program_ns(
 
 
 @cache
-def _row_work(program: tuple[Instruction, ...], windows: tuple[tuple[int, str], ...]) -> ShaveWork:
+def _row_work(
+    program: tuple[Instruction, ...], windows: tuple[tuple[int, str], ...]
+) -> KernelCounts:
     """Return the work of one row, whatever the number of rows of a unit."""
     return kernel_work(program, 1, windows)
 

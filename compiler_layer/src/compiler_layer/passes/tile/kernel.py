@@ -15,7 +15,7 @@ from functools import cache
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
-from driver_layer.abi.cost import ShaveWork, kernel_work, shave_ns
+from driver_layer.abi.cost import KernelCounts, kernel_work, shave_ns
 from driver_layer.abi.shave import ACROSS_COLUMNS, GRID_DIMS, MAX_ELEMENTS, Instruction
 
 _MANY = 400
@@ -160,7 +160,7 @@ def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Pr
 
 
 @cache
-def _row_work(x: KernelProblem, columns: int) -> ShaveWork:
+def _row_work(x: KernelProblem, columns: int) -> KernelCounts:
     """Return the work of one row of a block, whatever the number of rows."""
     windows = [(min(columns, one.shape[-1]), one.element) for one in (*x.inputs, *x.outputs)]
     return kernel_work(x.program, 1, windows)

@@ -26,7 +26,7 @@ from compiler_layer.passes.tile.machine import (
     round_up,
     width,
 )
-from driver_layer.abi.cost import DpuWork, ShaveWork, dpu_ns, shave_ns
+from driver_layer.abi.cost import KernelCounts, MatmulShape, dpu_ns, shave_ns
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
 _GRAIN = 16
@@ -181,7 +181,7 @@ def _least_ns(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> float
     groups = -(-rows // tiles) if by_rows else rows
     blocks = groups * -(-columns // (1 if by_rows else tiles))
     turns = max(1.0, x.n / (n if by_rows else n * tiles)) * parts
-    work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
+    work = MatmulShape(m, n, k, x.a, x.b, accumulate=parts > 1)
     products_ns = groups * turns * dpu_ns(machine.platform, work)
     return x.batch * (products_ns + blocks * used * (parts + 1) * TASK_NS)
 
@@ -201,7 +201,7 @@ def price_matmul(x: MatMulProblem, choice: MatMulChoice, machine: Machine) -> Pr
     acts = Moved(used if by_rows else 1, sizes.act, int(k * width(x.a)))
     weights = _weight_moved(x, n, k, 1 if by_rows else used)
     small = _tables_moved(x, n, k, weights.count)
-    work = DpuWork(m, n, k, x.a, x.b, accumulate=parts > 1)
+    work = MatmulShape(m, n, k, x.a, x.b, accumulate=parts > 1)
     product_ns, rounding_ns = dpu_ns(platform, work), _rounding_ns(m, n, sizes, machine) / parts
     again = (acts,) if parts > 1 else ()
     first_ns = machine.move_ns(acts, weights, *small)
@@ -250,4 +250,4 @@ def _rounding_ns(m: int, n: int, sizes: _Sizes, machine: Machine) -> float:
     """Return the time of rounding the f32 sum to the result's type."""
     if not sizes.total:
         return 0.0
-    return shave_ns(machine.platform, ShaveWork(m, ((n, 32), (n, 16)), (), 0))
+    return shave_ns(machine.platform, KernelCounts(m, ((n, 32), (n, 16)), (), 0))

@@ -25,7 +25,7 @@ def group_convolution(op: ov.GroupConvolution, x: Array, filters: Array) -> Arra
     return np.concatenate(parts, 1)
 
 
-def _slid(op: ov.SlidingProducts, x: Array, filters: Array) -> Array:
+def _slid(op: ov.ConvolutionBase, x: Array, filters: Array) -> Array:
     rank, kernel = x.ndim - SPATIAL, filters.shape[SPATIAL:]
     padded = np.pad(wide(x), [(0, 0)] * SPATIAL + op.pads())
     strides, dilations = op.strides.get_values(), op.dilations.get_values()

@@ -27,7 +27,7 @@ def transposed_group_convolution(
     return np.concatenate(parts, 1)
 
 
-def _scattered(op: ov.ScatteredProducts, x: Array, filters: Array) -> Array:
+def _scattered(op: ov.TransposedConvolutionBase, x: Array, filters: Array) -> Array:
     sizes, kernel = x.shape[SPATIAL:], filters.shape[SPATIAL:]
     strides, dilations = list(op.strides.get_values()), list(op.dilations.get_values())
     begins, ends = list(op.pads_begin.get_values()), list(op.pads_end.get_values())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compiler_layer.dialects import npu
-from compiler_layer.schedule.layout import HardwareOp, Layout
+from compiler_layer.schedule.layout import BufferLayout, HardwareOp
 from compiler_layer.schedule.tasks import Step
 from compiler_layer.schedule.unroll.attention import unroll_attention
 from compiler_layer.schedule.unroll.dma import unroll_concat, unroll_copy, unroll_gather
@@ -18,7 +18,7 @@ from compiler_layer.schedule.unroll.matmul import unroll_matmul
 from driver_layer.abi.platforms import Platform
 
 
-def unroll_all(laid_out: Layout, platform: Platform) -> list[Step]:
+def unroll_all(laid_out: BufferLayout, platform: Platform) -> list[Step]:
     """Return the steps of all ops; each may use half of a tile's CMX."""
     budget = platform.workspace_bytes // 2
     return [step for index, op in enumerate(laid_out.ops) for step in unroll(index, op, budget)]

@@ -14,7 +14,7 @@ from compiler_layer.elements import FOUR_BIT
 from compiler_layer.schedule.layout import HardwareOp
 from compiler_layer.schedule.tasks import (
     NO_TABLES,
-    Product,
+    MatMulTask,
     Region,
     Step,
     Tables,
@@ -143,7 +143,7 @@ def _load_dense(
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class WeightTile:
     """A block of b in CMX, with its scales and zero points."""
 
     region: Region
@@ -152,7 +152,7 @@ class Weight:
 
 def _load_weight(
     x: _Matrices, cols: Range, part: Range, tiles: tuple[int, ...]
-) -> tuple[list[Transfer], Weight]:
+) -> tuple[list[Transfer], WeightTile]:
     """Load columns ``cols`` and channels ``part`` of b; both count elements."""
     begin, end = part[0] // x.packed, -(-part[1] // x.packed)
     number = x.number
@@ -171,7 +171,7 @@ def _load_weight(
             loads.append(load)
     group = min(x.group, part[1] - part[0])
     found = Tables(tables.get("scales"), tables.get("zeros"), group=group)
-    return loads, Weight(region, found if tables else NO_TABLES)
+    return loads, WeightTile(region, found if tables else NO_TABLES)
 
 
 def _by_columns(
@@ -264,7 +264,7 @@ class _Out:
         converts = partial and x.out.element != "f32"
         self._sum = Region.dense(f"{name}.sum", "f32", shape, (tile,)) if converts else self._final
 
-    def product(self, act: _Act, weight: Weight, number: int) -> Product:
+    def product(self, act: _Act, weight: WeightTile, number: int) -> MatMulTask:
         """Multiply one block of channels, and add the result to the earlier sums."""
         tables = replace(weight.tables, row_scales=act.row_scales, zero=self._a_zero)
         return matrix_product(
@@ -290,11 +290,11 @@ class _Out:
 def matrix_product(
     tile: int,
     act: Region,
-    weight: Weight,
+    weight: WeightTile,
     out: Region,
     alpha: float = 1.0,
     accumulate: bool = False,
-) -> Product:
+) -> MatMulTask:
     """Return a workload over single matrices, as a batch of one."""
 
     def batched(region: Region) -> Region:
@@ -302,7 +302,7 @@ def matrix_product(
         return Region(region.buffer, region.element, region.offset, shape, strides)
 
     stored = batched(weight.region)
-    return Product(tile, batched(act), stored, batched(out), alpha, accumulate, weight.tables)
+    return MatMulTask(tile, batched(act), stored, batched(out), alpha, accumulate, weight.tables)
 
 
 def convert(tile: int, source: Region, target: Region) -> Work:

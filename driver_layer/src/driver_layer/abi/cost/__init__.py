@@ -20,7 +20,7 @@ for npu-nn-cost-model, A for an assumption of ours; the tags of platforms' numbe
 from __future__ import annotations
 
 from driver_layer.abi.cost.dma import Space, dma_ns
-from driver_layer.abi.cost.dpu import DpuWork, dpu_ns
-from driver_layer.abi.cost.shave import ShaveWork, kernel_work, shave_ns
+from driver_layer.abi.cost.dpu import MatmulShape, dpu_ns
+from driver_layer.abi.cost.shave import KernelCounts, kernel_work, shave_ns
 
-__all__ = ["DpuWork", "ShaveWork", "Space", "dma_ns", "dpu_ns", "kernel_work", "shave_ns"]
+__all__ = ["KernelCounts", "MatmulShape", "Space", "dma_ns", "dpu_ns", "kernel_work", "shave_ns"]

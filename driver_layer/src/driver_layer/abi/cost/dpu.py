@@ -24,7 +24,7 @@ F32_CYCLES = 4
 _ACCUMULATOR_BITS = 32
 
 
-class DpuWork(NamedTuple):
+class MatmulShape(NamedTuple):
     """Matmul of act [batch, m, k] with weight [batch, n, k]; element types are given by name."""
 
     m: int
@@ -50,7 +50,7 @@ class DpuWork(NamedTuple):
         return -(-self.batch * bits // 8)
 
 
-def dpu_ns(platform: Platform, work: DpuWork) -> float:
+def dpu_ns(platform: Platform, work: MatmulShape) -> float:
     """Return the duration of a matmul on one DPU, in ns."""
     multiply = -(-work.macs // platform.macs_per_cycle) * cycles_per_step(work.act, work.weight)
     read = work.read_bytes / (platform.cmx_word_bytes * platform.cmx_read_ports)

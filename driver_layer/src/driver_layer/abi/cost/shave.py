@@ -36,7 +36,7 @@ _LANE_BITS = 16
 _WIDE_BITS = 32
 
 
-class ShaveWork(NamedTuple):
+class KernelCounts(NamedTuple):
     """Operation counts of one call of a program."""
 
     rows: int
@@ -55,7 +55,7 @@ class ShaveWork(NamedTuple):
 
 def kernel_work(
     program: Sequence[Instruction], rows: int, windows: Sequence[tuple[int, str]]
-) -> ShaveWork:
+) -> KernelCounts:
     """Count the operations of one call of a program.
 
     Constants do not count: they are computed once, not for each row.
@@ -82,10 +82,10 @@ def kernel_work(
             arithmetic.append(columns)
             registers[i.dst] = 1 if i.op in REDUCTIONS else columns
     reductions = sum(i.op in REDUCTIONS for i in program)
-    return ShaveWork(rows, tuple(memory), tuple(arithmetic), reductions)
+    return KernelCounts(rows, tuple(memory), tuple(arithmetic), reductions)
 
 
-def shave_ns(platform: Platform, work: ShaveWork) -> float:
+def shave_ns(platform: Platform, work: KernelCounts) -> float:
     """Return the duration of one call on the SHAVEs of one tile, in ns."""
     wide = any(bits > _LANE_BITS for _, bits in work.memory)
     element = _WIDE_BITS if wide else _LANE_BITS

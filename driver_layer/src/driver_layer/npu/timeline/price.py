@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from driver_layer.abi.cost import DpuWork, Space, dpu_ns, kernel_work, shave_ns
+from driver_layer.abi.cost import MatmulShape, Space, dpu_ns, kernel_work, shave_ns
 from driver_layer.abi.cost.dma import dma_busy_ns, dma_latency_ns, padded_bytes
 from driver_layer.abi.dtypes import BY_CODE, ElementType
 from driver_layer.abi.platforms import Platform
@@ -181,7 +181,7 @@ def _type(code: Any) -> ElementType:
     return found
 
 
-def _part(registers: Any, variant: Any) -> DpuWork:
+def _part(registers: Any, variant: Any) -> MatmulShape:
     """Return the work of one variant."""
     if registers["workload"] != DpuWorkload.MATMUL:
         raise DeviceFault(f"unknown DPU workload {registers['workload']}")
@@ -191,7 +191,7 @@ def _part(registers: Any, variant: Any) -> DpuWork:
         raise DeviceFault(
             f"a variant of {m} x {n} in an output of {registers['m']} x {registers['n']}"
         )
-    return DpuWork(
+    return MatmulShape(
         m=m,
         n=n,
         k=int(registers["k"]),

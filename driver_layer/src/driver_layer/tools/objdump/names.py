@@ -28,7 +28,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RelocationText:
     """A relocation with its symbolic target."""
 
     offset: int
@@ -49,7 +49,7 @@ def symbol_names(blob: Blob, table: Section) -> list[str]:
     return names
 
 
-def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
+def relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
     """Iterate over the entries of a relocation section."""
     if section.link == VPU_RT_SYMTAB:
         yield from _runtime_relocations(blob, section)
@@ -63,15 +63,17 @@ def relocations(blob: Blob, section: Section) -> Iterator[Entry]:
             name = _user_prefix(section) + names[index]
             found = int(records[index]["st_shndx"])
             home = blob.sections[found] if found < len(blob.sections) else None
-        yield Entry(int(entry["r_offset"]), kind, Target(name, home, int(entry["r_addend"])))
+        yield RelocationText(
+            int(entry["r_offset"]), kind, Target(name, home, int(entry["r_addend"]))
+        )
 
 
-def _runtime_relocations(blob: Blob, section: Section) -> Iterator[Entry]:
+def _runtime_relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
     """Iterate over relocations against the runtime's symbols, which all are of CMX."""
     home = next(iter(blob.of_type(SectionType.VPU_SHT_CMX_WORKSPACE)), None)
     for entry in section.records(RELA):
         kind, addend = int(entry["r_info"]) & 0xFFFFFFFF, int(entry["r_addend"])
-        yield Entry(int(entry["r_offset"]), kind, Target("CMX", home, addend))
+        yield RelocationText(int(entry["r_offset"]), kind, Target("CMX", home, addend))
 
 
 def _user_prefix(section: Section) -> str:
@@ -80,7 +82,7 @@ def _user_prefix(section: Section) -> str:
     return "output " if section.has(SectionFlag.VPU_SHF_USEROUTPUT) else ""
 
 
-class Names:
+class SymbolNames:
     """Lookup of the relocation targets of a section's words."""
 
     def __init__(self, blob: Blob) -> None:

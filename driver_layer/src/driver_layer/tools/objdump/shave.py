@@ -12,12 +12,12 @@ from driver_layer.abi.layout import field_offset
 from driver_layer.abi.shave import KERNEL_ARGS, MAX_WINDOWS, WINDOW, Access, ProgramError, decode
 from driver_layer.abi.shave_text import disassemble
 from driver_layer.loader.read import Blob, Section
-from driver_layer.tools.objdump.tasks import Program
+from driver_layer.tools.objdump.tasks import TaskLists
 
 
 def programs(blob: Blob) -> Iterator[str]:
     """Return all programs; a program that several tiles or calls share is shown once."""
-    program = Program(blob)
+    program = TaskLists(blob)
     shown: set[bytes] = set()
     for tile in range(abi.MAX_TILES):
         ranges = program.list("kernel_ranges", tile, abi.KERNEL_RANGE)
@@ -49,7 +49,7 @@ def _text(code: bytes) -> Iterator[str]:
     yield from (f"    {line}" for line in lines)
 
 
-def _windows(program: Program, calls: tuple[Section, np.ndarray], kernel: int) -> Iterator[str]:
+def _windows(program: TaskLists, calls: tuple[Section, np.ndarray], kernel: int) -> Iterator[str]:
     """Return the windows of the first call of a kernel."""
     section, records = calls
     found = np.flatnonzero(records["range_index"] == kernel)

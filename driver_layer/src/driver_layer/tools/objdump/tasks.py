@@ -19,14 +19,14 @@ from driver_layer.errors import SectionError
 from driver_layer.loader.read import Blob, Section
 from driver_layer.loader.verify import find_entry
 from driver_layer.npu.barriers import mask_bits
-from driver_layer.tools.objdump.names import Names
+from driver_layer.tools.objdump.names import SymbolNames
 
 
-class Program:
+class TaskLists:
     """A blob's mapped inference, with its lists located by the relocations."""
 
     def __init__(self, blob: Blob) -> None:
-        self.names = Names(blob)
+        self.names = SymbolNames(blob)
         self._entry = blob.sections[find_entry(blob)]
         self._root = np.frombuffer(self._entry.data, abi.MAPPED_INFERENCE, 1)[0]
         config = self.list("barriers", None, abi.BARRIER_CONFIG)
@@ -69,7 +69,7 @@ class Program:
 def barriers(blob: Blob) -> Iterator[str]:
     """Return the virtual barriers, a line each."""
     yield "barrier  physical  producers  consumers  next"
-    for index, config in enumerate(Program(blob).barriers):
+    for index, config in enumerate(TaskLists(blob).barriers):
         following = int(config["next_same_id"])
         yield (
             f"{index:7}  {config['real_id']:8}  {config['producers']:9}  "
@@ -79,7 +79,7 @@ def barriers(blob: Blob) -> Iterator[str]:
 
 def lists(blob: Blob) -> Iterator[str]:
     """Return all task lists."""
-    program = Program(blob)
+    program = TaskLists(blob)
     for channel in ("ddr", "cmx"):
         for port in range(abi.MAX_TILES):
             found = program.list(f"dma_{channel}", port, abi.DMA_TASK)
@@ -99,12 +99,12 @@ def lists(blob: Blob) -> Iterator[str]:
             yield from _shave_lines(program, *calls)
 
 
-def _line(program: Program, index: int, waits: int, posts: int, after: int, what: str) -> str:
+def _line(program: TaskLists, index: int, waits: int, posts: int, after: int, what: str) -> str:
     wait, post = program.virtual(waits, after), program.virtual(posts, after)
     return f"  {index:5}  wait {wait:9} post {post:9} {what}"
 
 
-def _dma_lines(program: Program, section: Section, records: RecordArray) -> Iterator[str]:
+def _dma_lines(program: TaskLists, section: Section, records: RecordArray) -> Iterator[str]:
     for index, task in enumerate(records):
         d = task["descriptor"]
         base = index * abi.DMA_TASK.itemsize
@@ -144,7 +144,7 @@ def _masks(scheduling: Any) -> tuple[int, int, int]:
 
 
 def _dpu_lines(
-    program: Program,
+    program: TaskLists,
     section: Section,
     records: RecordArray,
     variants: tuple[Section, RecordArray] | None,
@@ -198,7 +198,7 @@ def _tables(registers: Any) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
-def _shave_lines(program: Program, section: Section, records: RecordArray) -> Iterator[str]:
+def _shave_lines(program: TaskLists, section: Section, records: RecordArray) -> Iterator[str]:
     for index, call in enumerate(records):
         base = index * abi.KERNEL_INVOCATION.itemsize
         args = program.names.text(

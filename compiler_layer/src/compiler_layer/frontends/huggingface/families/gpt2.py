@@ -11,12 +11,12 @@ from compiler_layer.frontends.huggingface.decoder import (
     Fusion,
     Layer,
     Mlp,
-    Names,
+    ModuleNames,
     Norm,
     NormKind,
 )
 
-_NAMES = Names(
+_NAMES = ModuleNames(
     embedding="transformer.wte",
     positions="transformer.wpe",
     layer="transformer.h.{}",

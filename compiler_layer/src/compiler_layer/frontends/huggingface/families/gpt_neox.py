@@ -11,14 +11,14 @@ from compiler_layer.frontends.huggingface.decoder import (
     Fusion,
     Layer,
     Mlp,
-    Names,
+    ModuleNames,
     Norm,
     NormKind,
 )
 from compiler_layer.frontends.huggingface.families.attention import read_attention
 from compiler_layer.frontends.huggingface.rope import read_rotary
 
-_NAMES = Names(
+_NAMES = ModuleNames(
     embedding="gpt_neox.embed_in",
     layer="gpt_neox.layers.{}",
     attention_norm="input_layernorm",

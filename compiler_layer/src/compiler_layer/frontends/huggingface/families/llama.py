@@ -11,7 +11,7 @@ from compiler_layer.frontends.huggingface.decoder import (
     Fusion,
     Layer,
     Mlp,
-    Names,
+    ModuleNames,
     Norm,
     NormKind,
 )
@@ -22,7 +22,7 @@ from compiler_layer.frontends.huggingface.families.attention import (
 )
 from compiler_layer.frontends.huggingface.rope import read_rotary
 
-NAMES = Names(
+NAMES = ModuleNames(
     embedding="model.embed_tokens",
     layer="model.layers.{}",
     attention_norm="input_layernorm",

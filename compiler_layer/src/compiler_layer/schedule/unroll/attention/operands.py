@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from compiler_layer.dialects import npu
 from compiler_layer.schedule.layout import HardwareOp
 from compiler_layer.schedule.tasks import NO_TABLES, Region, Step, Tables, Transfer
-from compiler_layer.schedule.unroll.matmul import Weight
+from compiler_layer.schedule.unroll.matmul import WeightTile
 from compiler_layer.schedule.views import View
 
 Range = tuple[int, int]
@@ -134,14 +134,14 @@ class Rows:
     region: Region
     scales: Region | None
 
-    def as_keys(self) -> Weight:
+    def as_keys(self) -> WeightTile:
         """Return the rows as a weight [n, k] of scores, with positions as outputs."""
-        return Weight(self.region, NO_TABLES if self.scales is None else Tables(self.scales))
+        return WeightTile(self.region, NO_TABLES if self.scales is None else Tables(self.scales))
 
-    def as_values(self) -> Weight:
+    def as_values(self) -> WeightTile:
         """Return the rows as a weight [n, k] of the context; each summed position is a group."""
         tables = NO_TABLES if self.scales is None else Tables(self.scales.swapped(), group=1)
-        return Weight(self.region.swapped(), tables)
+        return WeightTile(self.region.swapped(), tables)
 
 
 class Group:

@@ -15,7 +15,7 @@ class JointDim(NamedTuple):
     dst_stride: int
 
 
-class Side(NamedTuple):
+class TransferSide(NamedTuple):
     """One side of a transfer: runs of ``width`` bytes, and dimensions (count, stride)."""
 
     width: int
@@ -27,7 +27,7 @@ class Side(NamedTuple):
         return self.width * math.prod(count for count, _ in self.dims)
 
 
-def joint_dims(src: Side, dst: Side) -> tuple[int, tuple[JointDim, ...]] | None:
+def joint_dims(src: TransferSide, dst: TransferSide) -> tuple[int, tuple[JointDim, ...]] | None:
     """Split the dimensions of both sides of a transfer at the same places.
 
     Args:
@@ -53,7 +53,7 @@ def joint_dims(src: Side, dst: Side) -> tuple[int, tuple[JointDim, ...]] | None:
     return _merged(joint)
 
 
-def _innermost_first(side: Side) -> list[tuple[int, int]]:
+def _innermost_first(side: TransferSide) -> list[tuple[int, int]]:
     """Return dimensions as a stack whose top is innermost; the run is the innermost one."""
     return [*(dim for dim in side.dims if dim[0] > 1), (side.width, 1)]
 

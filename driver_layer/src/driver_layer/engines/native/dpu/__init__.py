@@ -15,15 +15,15 @@ accumulates; elements of the output must not overlap.
 """
 
 from driver_layer.engines.native.dpu.choice import choose
-from driver_layer.engines.native.dpu.problem import Choice, Layout, Problem
+from driver_layer.engines.native.dpu.problem import KernelChoice, KernelProblem, WeightLayout
 from driver_layer.engines.native.dpu.words import WORDS, Reuse, Word, part_of, words_of
 
 __all__ = [
     "WORDS",
-    "Choice",
-    "Layout",
-    "Problem",
+    "KernelChoice",
+    "KernelProblem",
     "Reuse",
+    "WeightLayout",
     "Word",
     "choose",
     "part_of",

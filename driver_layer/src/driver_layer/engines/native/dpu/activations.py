@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from driver_layer.abi.dtypes import FLOAT8, DType
-from driver_layer.engines.native.dpu.finish import SIZES, Span
-from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of, side_by_side
-from driver_layer.engines.native.dpu.problem import FLOATS, Problem
+from driver_layer.engines.native.dpu.finish import SIZES, TaskRange
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of, side_by_side
+from driver_layer.engines.native.dpu.problem import FLOATS, KernelProblem
 from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import I8, I16, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import load_f32
@@ -39,7 +39,12 @@ class Activations:
     """
 
     def __init__(
-        self, problem: Problem, flavour: Flavour, task: Task, rows: int, units: int = UNITS
+        self,
+        problem: KernelProblem,
+        flavour: NumberFormat,
+        task: KernelArguments,
+        rows: int,
+        units: int = UNITS,
     ) -> None:
         self.problem, self.flavour, self.task = problem, flavour, task
         self.e, self.b = task.e, task.e.b
@@ -48,12 +53,12 @@ class Activations:
         self._guarded = problem.weight in FLOATS or problem.weight in FLOAT8
         self.sums = self.e.at(self.e.scratch, flavour.act_parts * self._part)
         """Address of i32 sums of rows, if they are needed."""
-        self.sums_rows = flavour is Flavour.BYTES and (
+        self.sums_rows = flavour is NumberFormat.BYTES and (
             problem.weight is DType.U8 or problem.zero is not DType.UNSET
         )
 
     @staticmethod
-    def size(flavour: Flavour, rows: int, units: int = UNITS) -> int:
+    def size(flavour: NumberFormat, rows: int, units: int = UNITS) -> int:
         """Return the bytes of the activations, at the begin of scratch."""
         return rows * (pitch_of(units) * flavour.act_parts + 4)
 
@@ -62,7 +67,9 @@ class Activations:
         offset = self.b.add(self.b.mul(number, I64(self.pitch)), I64(part * self._part))
         return self.e.at(self.e.scratch, offset)
 
-    def take(self, batch: Value, rows: Span, depth: Span, multiples: tuple[int, int]) -> None:
+    def take(
+        self, batch: Value, rows: TaskRange, depth: TaskRange, multiples: tuple[int, int]
+    ) -> None:
         """Convert rows, for a range of k, to units in scratch.
 
         Args:
@@ -91,20 +98,20 @@ class Activations:
     def _take_row(self, row: Row, number: Value, padded: Value) -> None:
         e, b = self.e, self.b
         target = self.row(number)
-        if self.flavour is Flavour.F32:
+        if self.flavour is NumberFormat.F32:
             widen_row(e, row, target, padded)
             return
         if self.flavour.act_parts == 2:
             self._split_row(row, (target, self.row(number, 1)), padded)
             return
-        if self.flavour in (Flavour.BF16, Flavour.HALVED_WEIGHTS):
+        if self.flavour in (NumberFormat.BF16, NumberFormat.HALVED_WEIGHTS):
 
             def copied(address: Value, width: int) -> Value:
                 return e.load(address, I16, width)
 
             take_row(e, row, target, copied, (I16(0), padded), 2 * e.lanes)
             return
-        if self.flavour is Flavour.WORDS:
+        if self.flavour is NumberFormat.WORDS:
             zero = b.trunc(self.task[Word.ACT_ZERO], I16)
             widen = b.sext if self.problem.act is DType.I8 else b.zext
 

@@ -13,10 +13,15 @@ from __future__ import annotations
 from functools import partial
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, column_numbers, finish
-from driver_layer.engines.native.dpu.problem import FLOATS, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, column_numbers, finish
+from driver_layer.engines.native.dpu.problem import (
+    FLOATS,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
@@ -34,21 +39,21 @@ _AHEAD = 32
 _LINE = 64
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
-    if problem.layout is not Layout.N or problem.act not in FLOATS:
+    if problem.layout is not WeightLayout.N or problem.act not in FLOATS:
         return None
     spec = KernelSpec(f"dpu axpy {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem.rows), takes_parts=True)
+    return KernelChoice(spec, partial(_scratch, problem.rows), takes_parts=True)
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return 4 * rows * (k + 16 + n + 16) + 64
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     _Axpy(problem, e).write()
     return e.finish()
@@ -57,9 +62,9 @@ def _write(problem: Problem, host: Host) -> str:
 class _Axpy:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.rows = problem.rows
         self.size = SIZES[problem.weight]
         self.buffer = e.room(_LINE)
@@ -85,8 +90,8 @@ class _Axpy:
                 self._block((batch, column), 1)
             with e.loop(whole, n, lanes) as column:
                 self._block((batch, column), 1, b.sub(n, column))
-            every = Span(I64(0), task[Word.M]), Span(I64(0), n)
-            finish(self.problem, task, Tile(self.sums, self.sum_pitch), batch, every)
+            every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), n)
+            finish(self.problem, task, SumTile(self.sums, self.sum_pitch), batch, every)
 
     def _take_activations(self, batch: Value) -> None:
         """Convert rows to f32 in scratch; missing rows are zeros."""
@@ -125,14 +130,14 @@ class _Axpy:
         sums = [[e.variable(e.zero(e.lanes)) for _ in range(vectors)] for _ in range(rows[1])]
         before = e.variable(I64(0))
         with e.loop(0, self.task[Word.PARTS]) as number:
-            part = Task(e, number)
+            part = KernelArguments(e, number)
             self._part((part, before.get()), place, rows[0], sums, count)
             before.set(b.add(before.get(), part[Word.PART_K]))
         return sums
 
     def _part(
         self,
-        part: tuple[Task, Value],
+        part: tuple[KernelArguments, Value],
         place: tuple[Value, Value],
         row: Value,
         sums: list[list[Variable]],
@@ -188,7 +193,9 @@ class _Axpy:
                 total.set(e.fma(act, weight, total.get()))
 
 
-def _table(task: Task, table: Word, kind: DType, place: tuple[Value, Value]) -> Value | None:
+def _table(
+    task: KernelArguments, table: Word, kind: DType, place: tuple[Value, Value]
+) -> Value | None:
     """Return scales or zero points of a vector of columns; None without a table."""
     if kind is DType.UNSET:
         return None

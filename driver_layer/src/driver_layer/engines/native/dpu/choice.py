@@ -14,11 +14,11 @@ from driver_layer.engines.native.dpu import (
     quads,
     tiles,
 )
-from driver_layer.engines.native.dpu.problem import Choice, Problem
+from driver_layer.engines.native.dpu.problem import KernelChoice, KernelProblem
 from driver_layer.engines.native.jit.host import Host
 
 
-def choose(problem: Problem, host: Host) -> Choice:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice:
     """Return the fastest kernel that can compute a problem on a host; at least the generic one."""
     packed = nibble_digits, lookups, nibbles
     if host.dots_bf16_fast:

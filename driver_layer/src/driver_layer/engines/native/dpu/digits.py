@@ -15,14 +15,20 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu import gemv
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.fixed_point import FixedRow
-from driver_layer.engines.native.dpu.flavours import Flavour, dot
-from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
+from driver_layer.engines.native.dpu.problem import (
+    BYTES,
+    FLOATS,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of_rows
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I1, I8, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
@@ -44,25 +50,25 @@ _Sums = list[Variable]
 """Sums of products of a row with a column, by digit: vectors of i32."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in BYTES or problem.group:
         return None
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
     spec = KernelSpec(f"dpu digits {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem))
+    return KernelChoice(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     rows, padded = problem.rows, k + _VECTOR
     ours = (_DIGITS * rows + 4) * padded + 4 * (rows + 2) * (n + 16) + _VECTOR * _DIGITS * rows
     return max(ours, gemv.scratch(problem, m, n, k))
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     _Digits(problem, e).write()
     return e.finish()
@@ -71,9 +77,9 @@ def _write(problem: Problem, host: Host) -> str:
 class _Digits:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.ahead = task.ahead_by_halves(_COLUMNS)
@@ -114,8 +120,8 @@ class _Digits:
             for row, (sums, unit) in enumerate(zip(self._block(batch, n), units, strict=True)):
                 place = b.add(b.mul(self.pitch, I64(row)), b.mul(n, I64(4)))
                 e.store(b.fmul(sums, e.splat(unit, _COLUMNS)), e.at(self.sums, place))
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
-        tile = Tile(self.sums, self.pitch, scales=self.scales if scaled else None)
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
+        tile = SumTile(self.sums, self.pitch, scales=self.scales if scaled else None)
         finish(problem, task, tile, batch, every)
 
     # Conversion of activations and tables
@@ -234,4 +240,4 @@ class _Digits:
         """Add dot products of byte quadruples."""
         words = ir.VectorType(I32, self.e.lanes)
         unsigned, signed = self.b.bitcast(weight, words), self.b.bitcast(digit, words)
-        return dot(self.e, Flavour.BYTES, total, unsigned, signed)
+        return dot(self.e, NumberFormat.BYTES, total, unsigned, signed)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
-from driver_layer.engines.native.dpu.problem import Problem
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.problem import KernelProblem
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
 from driver_layer.engines.native.jit.memory_types import store_f32
@@ -16,7 +16,7 @@ SIZES = {kind.code: kind.storage.itemsize for kind in ELEMENT_TYPES.values()}
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class SumTile:
     """Sums in scratch: rows of f32, or of i32 for integer activations."""
 
     base: Value
@@ -29,7 +29,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TaskRange:
     """A range of rows or columns of a task."""
 
     begin: Value
@@ -37,7 +37,11 @@ class Span:
 
 
 def finish(
-    problem: Problem, task: Task, tile: Tile, batch: Value, spans: tuple[Span, Span]
+    problem: KernelProblem,
+    task: KernelArguments,
+    tile: SumTile,
+    batch: Value,
+    spans: tuple[TaskRange, TaskRange],
 ) -> None:
     """Store the rows and columns of a tile, which begins at the spans' begins."""
     e, (rows, columns) = task.e, spans
@@ -75,14 +79,14 @@ def finish(
             element(column, 1)
 
 
-def _row_factor(problem: Problem, task: Task, m: Value) -> Value | None:
+def _row_factor(problem: KernelProblem, task: KernelArguments, m: Value) -> Value | None:
     if not problem.row_scales:
         return None
     return task.e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)
 
 
 def column_numbers(
-    task: Task, table: Word, kind: DType, place: tuple[Value, Value], width: int
+    task: KernelArguments, table: Word, kind: DType, place: tuple[Value, Value], width: int
 ) -> Value:
     """Return scales or zero points of ``width`` columns, repeating the task's last column.
 

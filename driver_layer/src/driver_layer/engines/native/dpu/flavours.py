@@ -11,12 +11,12 @@ from enum import Enum
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import FLOAT8, DType
-from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, Layout, Problem
+from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, KernelProblem, WeightLayout
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
 
 
-class Flavour(Enum):
+class NumberFormat(Enum):
     """A number format: name, numbers per unit, and parts that each activation and weight has."""
 
     F32 = "f32", 1, 1, 1
@@ -52,42 +52,42 @@ class Flavour(Enum):
     @property
     def whole(self) -> bool:
         """True if sums are integers; then the scales of columns are applied to the tile."""
-        return self in (Flavour.BYTES, Flavour.WORDS)
+        return self in (NumberFormat.BYTES, NumberFormat.WORDS)
 
     @property
     def scales_sums(self) -> bool:
         """True if packed weights are not scaled yet."""
-        return self is not Flavour.F32
+        return self is not NumberFormat.F32
 
 
-def flavour_of(problem: Problem, host: Host) -> Flavour | None:
+def flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
     """Choose the number format for vectors; None if no format is exact enough."""
     if problem.act in BYTES:
         if problem.zero not in BYTES | {DType.UNSET} or problem.group:
             return None
-        quadruples = problem.weight in BYTES and problem.layout is Layout.K
-        return Flavour.BYTES if quadruples and host.dots_bytes else Flavour.WORDS
+        quadruples = problem.weight in BYTES and problem.layout is WeightLayout.K
+        return NumberFormat.BYTES if quadruples and host.dots_bytes else NumberFormat.WORDS
     exact = problem.weight is DType.BFP16 or fits_bf16(problem)
     if host.dots_bf16 and problem.act is DType.BFP16 and exact:
-        return Flavour.BF16
-    return Flavour.F32
+        return NumberFormat.BF16
+    return NumberFormat.F32
 
 
-def tile_flavour_of(problem: Problem, host: Host) -> Flavour | None:
+def tile_flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
     """Choose the number format for tile registers; None if they support none."""
     if problem.act in BYTES:
-        return Flavour.BYTES if flavour_of(problem, host) is Flavour.BYTES else None
+        return NumberFormat.BYTES if flavour_of(problem, host) is NumberFormat.BYTES else None
     if problem.act not in (DType.FP16, DType.BFP16):
         return None
     halves = problem.act is DType.FP16
     if problem.weight is DType.BFP16 or fits_bf16(problem):
-        return Flavour.HALVES if halves else Flavour.BF16
+        return NumberFormat.HALVES if halves else NumberFormat.BF16
     if problem.weight is DType.FP16 and problem.zero is DType.UNSET:
-        return Flavour.PAIRS if halves else Flavour.HALVED_WEIGHTS
+        return NumberFormat.PAIRS if halves else NumberFormat.HALVED_WEIGHTS
     return None
 
 
-def fits_bf16(problem: Problem) -> bool:
+def fits_bf16(problem: KernelProblem) -> bool:
     """Return whether weights less zero points are exact in bf16: 8-bit floats, integers to 256."""
     if problem.weight in FLOATS:
         return False
@@ -117,16 +117,16 @@ class _BFloat(ir.Type):
 _PAIRS = ir.VectorType(_BFloat(), 32)
 
 
-def dot(e: Emitter, flavour: Flavour, total: Value, row: Value, columns: Value) -> Value:
+def dot(e: Emitter, flavour: NumberFormat, total: Value, row: Value, columns: Value) -> Value:
     """Add dot products of units; ``row`` and ``columns`` are i32 vectors that hold units."""
     b = e.b
-    if flavour is Flavour.F32:
+    if flavour is NumberFormat.F32:
         kind = ir.VectorType(F32, e.lanes)
         return e.fma(b.bitcast(row, kind), b.bitcast(columns, kind), total)
-    if flavour is Flavour.BF16:
+    if flavour is NumberFormat.BF16:
         pairs = b.bitcast(row, _PAIRS), b.bitcast(columns, _PAIRS)
         return e.external("llvm.x86.avx512bf16.dpbf16ps.512", total, *pairs, result=total.type)
-    if flavour is Flavour.WORDS:
+    if flavour is NumberFormat.WORDS:
         half = e.splat(I32(16), e.lanes)
         lows = [b.ashr(b.shl(units, half), half) for units in (row, columns)]
         highs = [b.ashr(units, half) for units in (row, columns)]
@@ -175,6 +175,6 @@ def halves_of(e: Emitter, number: Value, guarded: bool) -> tuple[Value, Value]:
     return upper, b.bitcast(lower, i32)
 
 
-def nothing(e: Emitter, flavour: Flavour) -> Value:
+def nothing(e: Emitter, flavour: NumberFormat) -> Value:
     """Return a vector of empty sums."""
     return e.splat(I32(0), e.lanes) if flavour.whole else e.zero(e.lanes)

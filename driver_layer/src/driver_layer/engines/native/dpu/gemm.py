@@ -18,17 +18,23 @@ from llvmlite.ir import IRBuilder
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.activations import PITCH, UNITS, Activations
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
-from driver_layer.engines.native.dpu.flavours import Flavour, dot, flavour_of, nothing
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, flavour_of, nothing
 from driver_layer.engines.native.dpu.pack import (
-    Block,
+    PackedBlock,
     Packer,
     head_vectors,
     square_steps,
 )
-from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.problem import (
+    MANY_ROWS,
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, widen_row
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Reuse, Word
 from driver_layer.engines.native.jit.emitter import (
     F32,
@@ -51,9 +57,9 @@ _VECTORS = 12
 """Maximum vectors of columns of a tile."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if host.lanes == 1 or problem.layout is Layout.OTHER:
+    if host.lanes == 1 or problem.layout is WeightLayout.OTHER:
         return None
     if problem.weight in NIBBLES and problem.group % 2:
         return None
@@ -62,13 +68,13 @@ def choose(problem: Problem, host: Host) -> Choice | None:
         return None
     spec = KernelSpec(f"dpu gemm {problem.key}", partial(_write, problem, flavour))
     sizes = _Sizes(problem, flavour, host.lanes)
-    return Choice(spec, sizes.scratch, sizes.keeps)
+    return KernelChoice(spec, sizes.scratch, sizes.keeps)
 
 
 class _Sizes:
     """Layout of scratch: offsets in bytes."""
 
-    def __init__(self, problem: Problem, flavour: Flavour, lanes: int) -> None:
+    def __init__(self, problem: KernelProblem, flavour: NumberFormat, lanes: int) -> None:
         self.problem, self.flavour = problem, flavour
         self.line = 4 * lanes
         self.lanes = lanes
@@ -96,7 +102,7 @@ class _Sizes:
         return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
 
 
-def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
+def _write(problem: KernelProblem, flavour: NumberFormat, host: Host) -> str:
     e = Emitter(host)
     _Gemm(problem, flavour, e).write()
     return e.finish()
@@ -117,9 +123,9 @@ class _Packed:
 class _Gemm:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, flavour: Flavour, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, flavour: NumberFormat, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
-        self.task = Task(e)
+        self.task = KernelArguments(e)
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)
         wide = e.host.isa >= Isa.AVX512
         self.rows = min(problem.rows, 8 if wide else 4)
@@ -155,14 +161,14 @@ class _Gemm:
             e.loop(0, task[Word.BATCH]) as batch,
             e.loop(0, task[Word.M], sizes.rows) as m,
         ):
-            rows = Span(m, task.least(b.sub(task[Word.M], m), I64(sizes.rows)))
+            rows = TaskRange(m, task.least(b.sub(task[Word.M], m), I64(sizes.rows)))
             used = e.variable(I64(0))
             with e.loop(0, task[Word.N], columns) as n:
-                span = Span(n, task.least(b.sub(task[Word.N], n), I64(columns)))
+                span = TaskRange(n, task.least(b.sub(task[Word.N], n), I64(columns)))
                 self._fill_tile(batch, rows, span, used)
                 self._finish(batch, rows, span)
 
-    def _finish(self, batch: Value, rows: Span, columns: Span) -> None:
+    def _finish(self, batch: Value, rows: TaskRange, columns: TaskRange) -> None:
         e, task, problem = self.e, self.task, self.problem
         whole = self.flavour.whole
         scales = None
@@ -170,10 +176,10 @@ class _Gemm:
             address = task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
             scales = self.scales
             widen_row(e, Row(problem.scale, address, task[Word.SCALE_N], columns.count), scales)
-        tile = Tile(self.tile, I64(self.sizes.tile_pitch), whole, scales)
+        tile = SumTile(self.tile, I64(self.sizes.tile_pitch), whole, scales)
         finish(problem, task, tile, batch, (rows, columns))
 
-    def _fill_tile(self, batch: Value, rows: Span, columns: Span, used: Variable) -> None:
+    def _fill_tile(self, batch: Value, rows: TaskRange, columns: TaskRange, used: Variable) -> None:
         """Sum a tile block by block; ``used`` counts the bytes of kept weights."""
         e, b, task, sizes = self.e, self.b, self.task, self.sizes
         vectors = _above(b, columns.count, I64(e.lanes))
@@ -191,13 +197,13 @@ class _Gemm:
                 runs = e.at(self.packed, used.get())
                 with b.if_then(b.not_(present)), e.loop(0, vectors) as vector:
                     n = b.add(columns.begin, b.mul(vector, I64(e.lanes)))
-                    block = Block(batch, n, k, count, group)
+                    block = PackedBlock(batch, n, k, count, group)
                     self.packer.pack(block, e.at(runs, b.mul(vector, run)))
                 # Activations of the only block are still in scratch from the previous columns.
                 only = b.icmp_signed("==", count, task[Word.K])
                 there = b.and_(only, b.icmp_signed(">", columns.begin, I64(0)))
                 with b.if_then(b.not_(there)):
-                    self.acts.take(batch, rows, Span(k, count), (self.rows, sizes.step))
+                    self.acts.take(batch, rows, TaskRange(k, count), (self.rows, sizes.step))
                 first = b.icmp_signed("==", k, I64(0))
                 self._multiply(rows, _Packed(runs, run, vectors, units, first))
                 further = b.select(self.kept, b.mul(vectors, run), I64(0))
@@ -205,7 +211,7 @@ class _Gemm:
 
     # Products
 
-    def _multiply(self, rows: Span, packed: _Packed) -> None:
+    def _multiply(self, rows: TaskRange, packed: _Packed) -> None:
         """Add a block's products to the tile."""
         e, b = self.e, self.b
         panels = _above(b, packed.vectors, I64(self.vectors))
@@ -259,7 +265,7 @@ class _Gemm:
         run, row = origin
         empty = nothing(e, self.flavour)
         present = b.select(first, empty, e.load(place, empty.type.element, lanes))
-        if self.flavour is Flavour.BYTES:
+        if self.flavour is NumberFormat.BYTES:
             total = b.add(total, e.load(run, I32, lanes))
             if self.acts.sums_rows:
                 act_sum = e.splat(e.load(e.at(self.acts.sums, b.mul(row, I64(4))), I32), lanes)

@@ -17,12 +17,18 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import SIZES, Span, Tile, finish
-from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.problem import (
+    FLOATS,
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of_rows
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host, Isa
@@ -44,33 +50,33 @@ _ROWS = 4
 """Maximum of rows at a time; further rows find a block's weights in a cache."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
-    if problem.layout is not Layout.K or problem.act not in FLOATS:
+    if problem.layout is not WeightLayout.K or problem.act not in FLOATS:
         return None
     if problem.weight in NIBBLES and _nibbles(problem, host.lanes) == 0:
         return None
     spec = KernelSpec(f"dpu gemv {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(scratch, problem))
+    return KernelChoice(spec, partial(scratch, problem))
 
 
-def scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
 
 
-def _nibbles(problem: Problem, lanes: int) -> int:
+def _nibbles(problem: KernelProblem, lanes: int) -> int:
     """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
 
 
-def _columns(problem: Problem, host: Host) -> int:
+def _columns(problem: KernelProblem, host: Host) -> int:
     """Return the number of columns at a time.
 
     Rows of wide weights are often complete pages apart: more columns would evict each other from
@@ -84,7 +90,7 @@ def _columns(problem: Problem, host: Host) -> int:
     return max(1, sums // rows // (2 if few and sums > 2 else 1))
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     Gemv(problem, e).write()
     return e.finish()
@@ -93,9 +99,9 @@ def _write(problem: Problem, host: Host) -> str:
 class Gemv:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.rows = problem.rows
         self.rows_at_once = min(self.rows, _ROWS)
         self.columns = _columns(problem, e.host)
@@ -130,7 +136,7 @@ class Gemv:
     def write_batch(self, batch: Value) -> None:
         """Write the code for one batch entry; with groups, tables are already in scratch."""
         e, b, task = self.e, self.b, self.task
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         self._take_activations(batch)
         with (
             e.loop(0, task[Word.N], self.columns) as n,
@@ -141,7 +147,7 @@ class Gemv:
             for i, total in enumerate(self._block(batch, n)):
                 place = b.add(corner, b.mul(self.pitch, I64(i)))
                 e.store(total, e.at(self.sums, place))
-        finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+        finish(self.problem, task, SumTile(self.sums, self.pitch), batch, every)
 
     # Conversion of activations and tables
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.problem import BYTES, NIBBLES, Choice, Problem
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.problem import BYTES, NIBBLES, KernelChoice, KernelProblem
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, F64, I8, I64, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
@@ -17,18 +17,20 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
 
 
-def choose(problem: Problem) -> Choice:
+def choose(problem: KernelProblem) -> KernelChoice:
     """Return the kernel for a problem; every problem has one."""
-    return Choice(KernelSpec(f"dpu generic {problem.key}", partial(_write, problem)), _no_scratch)
+    return KernelChoice(
+        KernelSpec(f"dpu generic {problem.key}", partial(_write, problem)), _no_scratch
+    )
 
 
 def _no_scratch(m: int, n: int, k: int) -> int:
     return 0
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
-    task = Task(e)
+    task = KernelArguments(e)
     with (
         e.loop(0, task[Word.BATCH]) as batch,
         e.loop(0, task[Word.M]) as m,
@@ -48,7 +50,7 @@ def _write(problem: Problem, host: Host) -> str:
 _Place = tuple[Value, Value, Value]
 
 
-def _act(problem: Problem, task: Task, place: _Place) -> Value:
+def _act(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
     e, (batch, m, k) = task.e, place
     steps = ((batch, Word.ACT_B), (m, Word.ACT_M), (k, Word.ACT_K))
     value = load_f32(e, task.address(Word.ACT, *steps), problem.act, 1)
@@ -57,7 +59,7 @@ def _act(problem: Problem, task: Task, place: _Place) -> Value:
     return value
 
 
-def _weight(problem: Problem, task: Task, place: _Place) -> Value:
+def _weight(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
     """Return the weight less its zero point, and scaled, unless sums of integers are scaled."""
     b, (_, n, k) = task.e.b, place
     group = b.udiv(k, task[Word.GROUP])
@@ -69,7 +71,7 @@ def _weight(problem: Problem, task: Task, place: _Place) -> Value:
     return value
 
 
-def _stored(problem: Problem, task: Task, place: _Place) -> Value:
+def _stored(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
     e, (batch, n, k) = task.e, place
     b = e.b
     packed = problem.weight in NIBBLES
@@ -88,7 +90,7 @@ def _stored(problem: Problem, task: Task, place: _Place) -> Value:
     return b.sitofp(b.ashr(nibble, I8(4)), F32)
 
 
-def _store(problem: Problem, task: Task, value: Value, place: _Place) -> None:
+def _store(problem: KernelProblem, task: KernelArguments, value: Value, place: _Place) -> None:
     e, (batch, m, n) = task.e, place
     b = e.b
     if problem.act in BYTES:

@@ -17,12 +17,18 @@ from functools import partial, reduce
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
-from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.problem import (
+    FLOATS,
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host, Isa
@@ -56,24 +62,24 @@ _UNITS = {2: I8, 4: I16, 8: I32}
 """Integer type that holds a number of weights."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+    if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
         return None
     spec = KernelSpec(f"dpu lookups {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(scratch, problem))
+    return KernelChoice(spec, partial(scratch, problem))
 
 
-def _parts(problem: Problem) -> int:
+def _parts(problem: KernelProblem) -> int:
     """Return the number of weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
 
 
-def scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     groups = -(-k // problem.group) if problem.group else 1
@@ -81,7 +87,7 @@ def scratch(problem: Problem, m: int, n: int, k: int) -> int:
     return acts + totals + 4 * rows * (n + _BLOCK) + 8 * _BLOCK * groups + _VECTOR
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     Lookups(problem, e).write()
     return e.finish()
@@ -94,9 +100,9 @@ _Sums = list[Variable]
 class Lookups:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)
         self.columns = _COLUMNS[self.rows_at_once]
         self.parts = _parts(problem)
@@ -125,14 +131,14 @@ class Lookups:
     def write_batch(self, batch: Value) -> None:
         """Write the code for one batch entry."""
         e, b, task = self.e, self.b, self.task
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         self._take_activations(batch)
         with e.loop(0, task[Word.N], _BLOCK) as n:
-            block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
+            block = TaskRange(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
             self._take_tables(block)
             self._sum_columns(batch, block)
             self._add_lanes(n)
-        finish(self.problem, task, Tile(self.sums, self.pitch), batch, every)
+        finish(self.problem, task, SumTile(self.sums, self.pitch), batch, every)
 
     # Conversion of activations and tables
 
@@ -165,7 +171,7 @@ class Lookups:
                 place = e.at(chunk, _VECTOR * self.rows_at_once * part)
                 e.store(e.lanes_of(values, nothing, numbers), place)
 
-    def _take_tables(self, block: Span) -> None:
+    def _take_tables(self, block: TaskRange) -> None:
         """Convert scales and zero points of a block's columns to f32 in scratch, a row for each."""
         for table, kind, target in (
             (Word.SCALE, self.problem.scale, self.scales),
@@ -176,7 +182,7 @@ class Lookups:
 
     # Sums of columns
 
-    def _sum_columns(self, batch: Value, block: Span) -> None:
+    def _sum_columns(self, batch: Value, block: TaskRange) -> None:
         """Write vectors of sums of each row with each of a block's columns."""
         e, b = self.e, self.b
         last = b.sub(block.count, I64(1))

@@ -17,14 +17,20 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu import lookups
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.fixed_point import FixedRow
-from driver_layer.engines.native.dpu.flavours import Flavour, dot
-from driver_layer.engines.native.dpu.problem import FLOATS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
+from driver_layer.engines.native.dpu.problem import (
+    FLOATS,
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
 from driver_layer.engines.native.dpu.sums import sums_of
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
@@ -41,7 +47,7 @@ _DIGITS = 3
 _CHUNK_BYTES = _CHUNK * _DIGITS
 
 _GROUPS = (32, 64, _CHUNK)
-"""Supported group sizes, and multiples of the last (see ``Problem.group``)."""
+"""Supported group sizes, and multiples of the last (see ``KernelProblem.group``)."""
 
 _BLOCK = 16
 """Columns that share one pass over tables, and one over the lanes of their sums."""
@@ -50,19 +56,19 @@ _COLUMNS = 2
 """Columns at a time."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if not host.dots_bytes or problem.rows > 1 or problem.layout is not Layout.K:
+    if not host.dots_bytes or problem.rows > 1 or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES:
         return None
     if problem.group not in _GROUPS:
         return None
     spec = KernelSpec(f"dpu nibble_digits {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem))
+    return KernelChoice(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     padded = k + _CHUNK
     groups = padded // problem.group + 2 * _LANES
     acts = (_DIGITS + 4) * padded + _VECTOR * _BLOCK
@@ -71,13 +77,13 @@ def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
     return max(ours, lookups.scratch(problem, m, n, k))
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     _NibbleDigits(problem, e).write()
     return e.finish()
 
 
-def _moved(problem: Problem) -> float | None:
+def _moved(problem: KernelProblem) -> float | None:
     """Return the offset to add to stored weights, without zero points; None to add nothing."""
     if problem.weight is DType.I4:
         return -8.0
@@ -87,9 +93,9 @@ def _moved(problem: Problem) -> float | None:
 class _NibbleDigits:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.per_unit = max(1, _CHUNK // problem.group)
         """Number of groups that share a unit."""
         self.moved = _moved(problem)
@@ -146,13 +152,13 @@ class _NibbleDigits:
     def _multiply_all(self, batch: Value) -> None:
         e, b, task = self.e, self.b, self.task
         with e.loop(0, task[Word.N], _BLOCK) as n:
-            block = Span(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
+            block = TaskRange(n, task.least(I64(_BLOCK), b.sub(task[Word.N], n)))
             self._take_tables(block)
             with e.loop(0, block.count, _COLUMNS) as first:
                 self._sum_columns(batch, block, first)
             self._add_lanes(n)
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
-        finish(self.problem, task, Tile(self.sums, I64(0)), batch, every)
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
+        finish(self.problem, task, SumTile(self.sums, I64(0)), batch, every)
 
     # Conversion of activations and tables
 
@@ -198,7 +204,7 @@ class _NibbleDigits:
         total = b.sitofp(self._products((ones, ones), k), ir.VectorType(F32, _LANES))
         sums.set(b.fadd(sums.get(), total))
 
-    def _take_tables(self, block: Span) -> None:
+    def _take_tables(self, block: TaskRange) -> None:
         """Convert scales times units, and their products with offsets, to scratch.
 
         Entries beyond the last group, which are read for missing weights, are 0.
@@ -233,7 +239,7 @@ class _NibbleDigits:
             return moved
         return b.fsub(moved, e.load(e.at(self.zeros, at), F32, _LANES))
 
-    def _fetch_tables(self, block: Span) -> None:
+    def _fetch_tables(self, block: TaskRange) -> None:
         """Prefetch the tables of the next block, which are read together before its weights."""
         e, b, task = self.e, self.b, self.task
         for table, kind, along_n, along_k in (
@@ -250,7 +256,7 @@ class _NibbleDigits:
 
     # Sums of columns
 
-    def _sum_columns(self, batch: Value, block: Span, first: Value) -> None:
+    def _sum_columns(self, batch: Value, block: TaskRange, first: Value) -> None:
         """Write vectors of sums of some columns of a block."""
         e, b, task = self.e, self.b, self.task
         last = b.sub(block.count, I64(1))
@@ -341,7 +347,7 @@ class _NibbleDigits:
                 total = b.shl(total, e.splat(I32(8), _LANES))
             for half, weights in enumerate(halves):
                 digits = e.load(e.at(chunk, _VECTOR * (2 * number + half)), I32, _LANES)
-                total = dot(e, Flavour.BYTES, total, b.bitcast(weights, words), digits)
+                total = dot(e, NumberFormat.BYTES, total, b.bitcast(weights, words), digits)
         return total
 
     def _add_lanes(self, n: Value) -> None:

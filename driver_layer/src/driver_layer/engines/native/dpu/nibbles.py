@@ -17,14 +17,19 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
-from driver_layer.engines.native.dpu.flavours import Flavour, dot, fits_bf16
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, fits_bf16
 from driver_layer.engines.native.dpu.pack import turned
-from driver_layer.engines.native.dpu.problem import NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.problem import (
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
 from driver_layer.engines.native.dpu.sums import sums_of
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
@@ -50,19 +55,19 @@ _HALVES = {DType.FP16: 2, DType.BFP16: 1}
 """Number of bf16 whose sum is an activation."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if not host.dots_bf16 or problem.rows > 1 or problem.layout is not Layout.K:
+    if not host.dots_bf16 or problem.rows > 1 or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in _HALVES or problem.weight not in NIBBLES or not fits_bf16(problem):
         return None
     if problem.group % (2 * _WORDS):
         return None
     spec = KernelSpec(f"dpu nibbles {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem))
+    return KernelChoice(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
+def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     groups = -(-k // problem.group) if problem.group else 1
     acts, sums = 8 * (k + _STEP), 4 * (n + 16)
     tables = _VECTOR * (_ZEROS + groups + 16) + 8 * n * groups
@@ -70,7 +75,7 @@ def _scratch(problem: Problem, m: int, n: int, k: int) -> int:
     return acts + sums + tables + _VECTOR
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     _Nibbles(problem, e).write()
     return e.finish()
@@ -79,9 +84,9 @@ def _write(problem: Problem, host: Host) -> str:
 class _Nibbles:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.parts = 2 if problem.group % _STEP else 4
         self.chunk = self.parts * _WORDS
         self.halves = _HALVES[problem.act]
@@ -102,7 +107,7 @@ class _Nibbles:
     def write(self) -> None:
         """Write the kernel's body."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         if problem.scale is not DType.UNSET:
             take_table(task, Word.SCALE, problem.scale, self.groups, self.scales)
         if problem.zero is not DType.UNSET:
@@ -114,7 +119,7 @@ class _Nibbles:
                 if {problem.scale, problem.zero} != {DType.UNSET}:
                     self._write_numbers(n)
                 e.store(self._block(batch, n), e.at(self.sums, b.mul(n, I64(4))))
-            finish(problem, task, Tile(self.sums, I64(0)), batch, every)
+            finish(problem, task, SumTile(self.sums, I64(0)), batch, every)
 
     # Preparation of tables and activations
 
@@ -260,7 +265,7 @@ class _Nibbles:
         sums = [e.zero(e.lanes), e.zero(e.lanes)]
         pairs = ((act, weights[part]) for part, halves in enumerate(acts) for act in halves)
         for i, (act, weight) in enumerate(pairs):
-            sums[i % 2] = dot(e, Flavour.BF16, sums[i % 2], act, weight)
+            sums[i % 2] = dot(e, NumberFormat.BF16, sums[i % 2], act, weight)
         value = b.fadd(sums[0], sums[1])
         if self.problem.scale is DType.UNSET:
             total.set(b.fadd(value, total.get()))

@@ -19,10 +19,10 @@ from llvmlite import ir
 
 from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
-from driver_layer.engines.native.dpu.flavours import Flavour, dot, halves_of
-from driver_layer.engines.native.dpu.problem import NIBBLES, Layout, Problem
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of
+from driver_layer.engines.native.dpu.problem import NIBBLES, KernelProblem, WeightLayout
 from driver_layer.engines.native.dpu.rows import copy_bytes
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, I64, Emitter, Value
 from driver_layer.engines.native.jit.float8 import widen_f8
@@ -32,19 +32,19 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 _HALF_BITS = 16
 
 
-def head_vectors(problem: Problem, flavour: Flavour) -> int:
+def head_vectors(problem: KernelProblem, flavour: NumberFormat) -> int:
     """Return the number of head vectors before a run's units."""
-    if flavour is Flavour.BYTES:
+    if flavour is NumberFormat.BYTES:
         return 2
     return int(flavour.scales_sums and not flavour.whole and problem.scale is not DType.UNSET)
 
 
-def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
+def square_steps(problem: KernelProblem, lanes: int) -> tuple[int, int]:
     """Return the number of 32-bit words of a column in a square, and of weights in them.
 
     Blocks are padded to that number of k; without squares, to 8.
     """
-    if problem.layout is Layout.N:
+    if problem.layout is WeightLayout.N:
         return lanes, 8
     per_word = 8 if problem.weight in NIBBLES else 4 // SIZES[problem.weight]
     words = lanes
@@ -54,7 +54,7 @@ def square_steps(problem: Problem, lanes: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PackedBlock:
     """Some columns, and a range of k within one group."""
 
     batch: Value
@@ -75,7 +75,9 @@ class Packer:
         lower: bytes from the units to those of the lower parts, if there are any.
     """
 
-    def __init__(self, problem: Problem, flavour: Flavour, task: Task, lower: int = 0) -> None:
+    def __init__(
+        self, problem: KernelProblem, flavour: NumberFormat, task: KernelArguments, lower: int = 0
+    ) -> None:
         self.problem, self.flavour, self.task = problem, flavour, task
         self.e, self.b = task.e, task.e.b
         self.lanes = task.e.lanes
@@ -85,9 +87,9 @@ class Packer:
         self.ahead = task.ahead(self.lanes)
         self.words, self.step = square_steps(problem, self.lanes)
         self.buffer = self.e.room(4 * self.lanes * self.lanes)
-        self._moves = flavour is Flavour.BYTES and problem.weight is DType.U8
+        self._moves = flavour is NumberFormat.BYTES and problem.weight is DType.U8
 
-    def pack(self, block: Block, run: Value, units: Value | None = None) -> None:
+    def pack(self, block: PackedBlock, run: Value, units: Value | None = None) -> None:
         """Write the run of the vector of columns at ``block.n``.
 
         Args:
@@ -100,7 +102,7 @@ class Packer:
         scales = self._table(Word.SCALE, problem.scale, block)
         head = head_vectors(problem, self.flavour)
         units = e.at(run, 4 * self.lanes * head) if units is None else units
-        if self.flavour is Flavour.BYTES:
+        if self.flavour is NumberFormat.BYTES:
             self._pack_bytes(block, run, units, zeros)
             return
         if head:
@@ -108,19 +110,19 @@ class Packer:
             e.store(scales, run)
         if self.flavour.scales_sums:
             scales = None
-        if problem.layout is Layout.N:
+        if problem.layout is WeightLayout.N:
             self._pack_rows(block, units, (zeros, scales))
         else:
             self._pack_squares(block, units, (zeros, scales))
 
-    def _table(self, table: Word, kind: DType, block: Block) -> Value | None:
+    def _table(self, table: Word, kind: DType, block: PackedBlock) -> Value | None:
         if kind is DType.UNSET:
             return None
         return column_numbers(self.task, table, kind, (block.n, block.group), self.lanes)
 
     # Weights along n
 
-    def _pack_rows(self, block: Block, units: Value, tables: _Tables) -> None:
+    def _pack_rows(self, block: PackedBlock, units: Value, tables: _Tables) -> None:
         e, b, task = self.e, self.b, self.task
         size, per_unit = self.size, self.flavour.per_unit
         first = task.address(
@@ -162,7 +164,7 @@ class Packer:
 
     # Weights along k
 
-    def _pack_squares(self, block: Block, units: Value, tables: _Tables) -> None:
+    def _pack_squares(self, block: PackedBlock, units: Value, tables: _Tables) -> None:
         def store(word: Value, k: Value, number: int) -> None:
             target = self.e.at(units, self._unit_offset(k))
             for part, found in enumerate(self._numbers(word, tables)):
@@ -172,7 +174,9 @@ class Packer:
 
         self._squares(block, store)
 
-    def _pack_bytes(self, block: Block, run: Value, units: Value, zeros: Value | None) -> None:
+    def _pack_bytes(
+        self, block: PackedBlock, run: Value, units: Value, zeros: Value | None
+    ) -> None:
         """Pack bytes as i8, and the corrections that center their products.
 
         Activations a and weights w are shifted by 128 where needed, and their zero points p and q
@@ -199,7 +203,7 @@ class Packer:
         e.store(b.mul(p, b.sub(b.mul(steps, q), total.get())), run)
         e.store(b.sub(self._splat(0), q), e.at(run, 4 * self.lanes))
 
-    def _squares(self, block: Block, store: _Store) -> None:
+    def _squares(self, block: PackedBlock, store: _Store) -> None:
         """Pass all words of the block to ``store``, as vectors with a word of each column."""
         e, b, task = self.e, self.b, self.task
         last = b.sub(task[Word.N], I64(1))
@@ -249,7 +253,7 @@ class Packer:
 
     def _numbers(self, word: Value, tables: _Tables) -> list[list[Value]]:
         """Return the units of the weights in some words, for each part."""
-        if self.flavour is not Flavour.F32 and self.problem.weight is DType.BFP16:
+        if self.flavour is not NumberFormat.F32 and self.problem.weight is DType.BFP16:
             return [[word]]
         parts = 8 if self.packed else 4 // self.size
         return self._units([self._dequantised(self._part(word, i), tables) for i in range(parts)])
@@ -257,9 +261,9 @@ class Packer:
     def _units(self, numbers: list[Value]) -> list[list[Value]]:
         """Return the units of f32 vectors, whose numbers are exact in the format, for each part."""
         b, i32 = self.b, ir.VectorType(I32, self.lanes)
-        if self.flavour is Flavour.F32:
+        if self.flavour is NumberFormat.F32:
             return [[b.bitcast(number, i32) for number in numbers]]
-        if self.flavour is Flavour.WORDS:
+        if self.flavour is NumberFormat.WORDS:
             half = self._splat(_HALF_BITS)
             return [self._pairs([b.shl(b.fptosi(number, i32), half) for number in numbers])]
         if self.flavour.weight_parts == 2:
@@ -319,7 +323,7 @@ def turned(e: Emitter, rows: list[Value]) -> list[Value]:
     return rows
 
 
-def moved_zero(problem: Problem, task: Task) -> Value:
+def moved_zero(problem: KernelProblem, task: KernelArguments) -> Value:
     """Return the zero point of packed activations; those of i8 are shifted to u8."""
     return task.e.b.add(task[Word.ACT_ZERO], I64(128 if problem.act is DType.I8 else 0))
 

@@ -21,7 +21,7 @@ MANY_ROWS = 16
 _MOST_ALIGNED = 128
 
 
-class Layout(Enum):
+class WeightLayout(Enum):
     """Dimension along which weights are contiguous."""
 
     K = "k"
@@ -30,7 +30,7 @@ class Layout(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class KernelProblem:
     """Properties that select code; all others are run-time arguments."""
 
     act: DType
@@ -42,14 +42,14 @@ class Problem:
     """UNSET if there are no zero points."""
     row_scales: bool
     accumulate: bool
-    layout: Layout
+    layout: WeightLayout
     rows: int
     """m rounded up to a power of two: 1, 2, 4, 8 or MANY_ROWS."""
     group: int
     """0 for one group; else the largest power of two, up to 128, that divides the group size."""
 
     @classmethod
-    def of(cls, registers: Any, rows: int) -> Problem:
+    def of(cls, registers: Any, rows: int) -> KernelProblem:
         """Describe a workload that the reference engine accepts.
 
         Args:
@@ -82,7 +82,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KernelChoice:
     """A kernel for a problem."""
 
     spec: KernelSpec
@@ -96,10 +96,10 @@ class Choice:
     """True if weights may be stored in several parts along k, see ``Word.PARTS``."""
 
 
-def _layout(strides: Any, size: int, packed: bool) -> Layout:
+def _layout(strides: Any, size: int, packed: bool) -> WeightLayout:
     if int(strides[2]) == size:
-        return Layout.K
-    return Layout.N if int(strides[1]) == size and not packed else Layout.OTHER
+        return WeightLayout.K
+    return WeightLayout.N if int(strides[1]) == size and not packed else WeightLayout.OTHER
 
 
 def _rows(m: int) -> int:

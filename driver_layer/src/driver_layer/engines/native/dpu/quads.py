@@ -16,13 +16,13 @@ from functools import partial
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
-from driver_layer.engines.native.dpu.flavours import Flavour, dot
-from driver_layer.engines.native.dpu.problem import BYTES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
+from driver_layer.engines.native.dpu.problem import BYTES, KernelChoice, KernelProblem, WeightLayout
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
 from driver_layer.engines.native.dpu.sums import sums_of, sums_of_rows
 from driver_layer.engines.native.dpu.tables import take_table
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I8, I32, I64, Emitter, Value, Variable
 from driver_layer.engines.native.jit.host import Host
@@ -37,23 +37,23 @@ _COLUMNS = 4
 """Columns at a time."""
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not Layout.K:
+    if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in BYTES or problem.weight not in BYTES or problem.group:
         return None
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
     spec = KernelSpec(f"dpu quads {problem.key}", partial(_write, problem))
-    return Choice(spec, partial(_scratch, problem.rows))
+    return KernelChoice(spec, partial(_scratch, problem.rows))
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return rows * (k + _VECTOR) + 4 * (rows + 2) * (n + 16)
 
 
-def _write(problem: Problem, host: Host) -> str:
+def _write(problem: KernelProblem, host: Host) -> str:
     e = Emitter(host)
     _Quads(problem, e).write()
     return e.finish()
@@ -62,9 +62,9 @@ def _write(problem: Problem, host: Host) -> str:
 class _Quads:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
-        self.task = task = Task(e)
+        self.task = task = KernelArguments(e)
         self.rows = problem.rows
         self.signed = problem.weight is DType.I8
         self.moves = (problem.act is DType.I8) is self.signed
@@ -81,13 +81,13 @@ class _Quads:
     def write(self) -> None:
         """Write the kernel's body."""
         e, b, task, problem = self.e, self.b, self.task, self.problem
-        every = Span(I64(0), task[Word.M]), Span(I64(0), task[Word.N])
+        every = TaskRange(I64(0), task[Word.M]), TaskRange(I64(0), task[Word.N])
         scaled, moved = (kind is not DType.UNSET for kind in (problem.scale, problem.zero))
         if scaled:
             take_table(task, Word.SCALE, problem.scale, I64(1), self.scales)
         if moved:
             take_table(task, Word.ZERO, problem.zero, I64(1), self.zeros)
-        tile = Tile(self.sums, self.pitch, whole=True, scales=self.scales if scaled else None)
+        tile = SumTile(self.sums, self.pitch, whole=True, scales=self.scales if scaled else None)
         with e.loop(0, task[Word.BATCH]) as batch:
             self._take_activations(batch)
             totals = [self._total(row) for row in range(self.rows)]
@@ -192,4 +192,4 @@ class _Quads:
         pair = (act, weight) if self.signed else (weight, act)
         words = ir.VectorType(I32, self.e.lanes)
         first, second = (self.b.bitcast(one, words) for one in pair)
-        return dot(self.e, Flavour.BYTES, total, first, second)
+        return dot(self.e, NumberFormat.BYTES, total, first, second)

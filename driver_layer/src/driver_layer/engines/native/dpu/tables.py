@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.finish import Span
+from driver_layer.engines.native.dpu.finish import TaskRange
 from driver_layer.engines.native.dpu.rows import Row, widen_row
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import I64, Value
 
 
 def take_table(
-    task: Task,
+    task: KernelArguments,
     table: Word,
     kind: DType,
     groups: Value,
     target: Value,
-    columns: Span | None = None,
+    columns: TaskRange | None = None,
 ) -> None:
     """Write a table as f32, a row of groups for each column.
 
@@ -33,7 +33,7 @@ def take_table(
         (Word.SCALE_N, Word.SCALE_GROUP) if table is Word.SCALE else (Word.ZERO_N, Word.ZERO_GROUP)
     )
     dense = b.icmp_signed("==", task[along_n], b.mul(groups, task[along_k]))
-    taken = Span(I64(0), task[Word.N]) if columns is None else columns
+    taken = TaskRange(I64(0), task[Word.N]) if columns is None else columns
     rows = b.select(dense, I64(1), taken.count)
     count = b.select(dense, b.mul(taken.count, groups), groups)
     with e.loop(0, rows) as n:

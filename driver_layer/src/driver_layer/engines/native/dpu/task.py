@@ -16,7 +16,7 @@ _AHEAD_BY_HALVES = 2048
 """Prefetch distance for columns that are fetched in halves."""
 
 
-class Task:
+class KernelArguments:
     """Words of a task, or of a part of its weights, loaded once.
 
     Args:

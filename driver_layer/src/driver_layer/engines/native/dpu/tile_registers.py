@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from driver_layer.engines.native.dpu.flavours import Flavour
+from driver_layer.engines.native.dpu.flavours import NumberFormat
 from driver_layer.engines.native.jit.emitter import I8, I16, I64, Emitter, Value
 
 ROWS = 16
@@ -26,11 +26,11 @@ _ROW_LENGTHS_AT = 16
 _ROW_COUNTS_AT = 48
 
 _DOTS = {
-    Flavour.BF16: "llvm.x86.tdpbf16ps",
-    Flavour.HALVES: "llvm.x86.tdpbf16ps",
-    Flavour.PAIRS: "llvm.x86.tdpbf16ps",
-    Flavour.HALVED_WEIGHTS: "llvm.x86.tdpbf16ps",
-    Flavour.BYTES: "llvm.x86.tdpbusd",
+    NumberFormat.BF16: "llvm.x86.tdpbf16ps",
+    NumberFormat.HALVES: "llvm.x86.tdpbf16ps",
+    NumberFormat.PAIRS: "llvm.x86.tdpbf16ps",
+    NumberFormat.HALVED_WEIGHTS: "llvm.x86.tdpbf16ps",
+    NumberFormat.BYTES: "llvm.x86.tdpbusd",
 }
 
 
@@ -70,7 +70,7 @@ def store_tile(e: Emitter, tile: int, address: Value, pitch: int) -> None:
     e.external("llvm.x86.tilestored64", I8(tile), address, I64(pitch), result=ir.VoidType())
 
 
-def add_products(e: Emitter, flavour: Flavour, sums: int, rows: int, columns: int) -> None:
+def add_products(e: Emitter, flavour: NumberFormat, sums: int, rows: int, columns: int) -> None:
     """Add the products of a tile of rows of units and a tile of columns of units."""
     operands = (I8(sums), I8(rows), I8(columns))
     e.external(_DOTS[flavour], *operands, result=ir.VoidType())

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from driver_layer.engines.native.dpu.activations import Activations
-from driver_layer.engines.native.dpu.finish import Span
-from driver_layer.engines.native.dpu.flavours import Flavour
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.finish import TaskRange
+from driver_layer.engines.native.dpu.flavours import NumberFormat
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.tile_registers import (
     ROW_BYTES,
     ROWS,
@@ -77,12 +77,12 @@ class Strip:
     """A row of squares: its rows, whose activations are in scratch, and its columns."""
 
     batch: Value
-    rows: Span
-    columns: Span
+    rows: TaskRange
+    columns: TaskRange
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SumAddresses:
     """Addresses of sums."""
 
     squares: Value
@@ -91,7 +91,7 @@ class Room:
     """Uncorrected sums of a square's groups, as registers leave them."""
 
 
-Finish = Callable[[Value, Value, tuple[Span, Span]], None]
+Finish = Callable[[Value, Value, tuple[TaskRange, TaskRange]], None]
 """Accepts a batch number, the address of a square's complete sums, and its rows and columns."""
 
 
@@ -124,11 +124,11 @@ class TileSums:
 
     def __init__(
         self,
-        flavour: Flavour,
-        task: Task,
+        flavour: NumberFormat,
+        task: KernelArguments,
         acts: Activations,
         corrected: bool,
-        room: Room,
+        room: SumAddresses,
         finish: Finish,
     ) -> None:
         self.flavour, self.acts, self.corrected = flavour, acts, corrected
@@ -167,7 +167,7 @@ class TileSums:
                         self._go_on(place, runs, first)
             with b.if_then(last):
                 count = self.task.least(b.sub(columns, column), I64(SIDE))
-                spans = strip.rows, Span(b.add(strip.columns.begin, column), count)
+                spans = strip.rows, TaskRange(b.add(strip.columns.begin, column), count)
                 self.finish(strip.batch, sums, spans)
 
     def _go_on(self, place: _Place, runs: Runs, first: Value) -> None:
@@ -227,7 +227,7 @@ class TileSums:
     def _join(self, head: Value) -> Callable[[Value, Value, Value], Value]:
         """Return a function of (a row's new sums, its previous sums, the row) that adds both."""
         e, b, lanes = self.e, self.b, self.e.lanes
-        if self.flavour is not Flavour.BYTES:
+        if self.flavour is not NumberFormat.BYTES:
             scales = e.load(head, F32, lanes)
             return lambda total, present, row: e.fma(total, scales, present)
         moved = e.load(head, I32, lanes)

@@ -3,8 +3,8 @@
 The scheme is that of ``gemm``, but the sums of 32 rows by 32 columns are in registers, and products
 are so fast that preparing operands would take longer. So weights are packed once for 512 rows, and
 activations converted once for 1,024 columns. f16 operands are multiplied as sums of two bf16
-(``Flavour.HALVES``, ``Flavour.PAIRS``): tile registers support no other floats, and their products
-of bf16 are exact. ``tile_sums`` writes the products.
+(``NumberFormat.HALVES``, ``NumberFormat.PAIRS``): tile registers support no other floats, and
+multiply bf16 exactly. ``tile_sums`` writes the sums.
 
 Block by block of k, each strip of activations is multiplied with all packed weights: its 32 rows
 stay in the first-level cache, weights in the second; sums are prefetched before they are loaded.
@@ -18,20 +18,26 @@ from llvmlite.ir import IRBuilder
 
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.activations import Activations
-from driver_layer.engines.native.dpu.finish import Span, Tile, finish
-from driver_layer.engines.native.dpu.flavours import Flavour, tile_flavour_of
-from driver_layer.engines.native.dpu.pack import Block, Packer, head_vectors, square_steps
-from driver_layer.engines.native.dpu.problem import MANY_ROWS, NIBBLES, Choice, Layout, Problem
+from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
+from driver_layer.engines.native.dpu.flavours import NumberFormat, tile_flavour_of
+from driver_layer.engines.native.dpu.pack import PackedBlock, Packer, head_vectors, square_steps
+from driver_layer.engines.native.dpu.problem import (
+    MANY_ROWS,
+    NIBBLES,
+    KernelChoice,
+    KernelProblem,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.rows import Row, widen_row
-from driver_layer.engines.native.dpu.task import Task
+from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.tile_registers import ROW_BYTES, ROWS, configured
 from driver_layer.engines.native.dpu.tile_sums import (
     SIDE,
     SQUARE,
     SUMS_PITCH,
-    Room,
     Runs,
     Strip,
+    SumAddresses,
     TileSums,
 )
 from driver_layer.engines.native.dpu.words import Word
@@ -51,9 +57,9 @@ _UNITS = 320
 _VECTORS = COLUMNS // ROWS
 
 
-def choose(problem: Problem, host: Host) -> Choice | None:
+def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     """Return the kernel, if it can compute the problem."""
-    if not host.has_tiles or problem.rows != MANY_ROWS or problem.layout is Layout.OTHER:
+    if not host.has_tiles or problem.rows != MANY_ROWS or problem.layout is WeightLayout.OTHER:
         return None
     if problem.weight in NIBBLES and problem.group % 2:
         return None
@@ -62,10 +68,10 @@ def choose(problem: Problem, host: Host) -> Choice | None:
         return None
     spec = KernelSpec(f"dpu tiles {problem.key}", partial(_write, problem, flavour))
     size = _Places(problem, flavour).end
-    return Choice(spec, lambda m, n, k: size, columns=COLUMNS)
+    return KernelChoice(spec, lambda m, n, k: size, columns=COLUMNS)
 
 
-def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
+def _write(problem: KernelProblem, flavour: NumberFormat, host: Host) -> str:
     e = Emitter(host)
     with configured(e):
         _Tiles(problem, flavour, e).write()
@@ -75,7 +81,7 @@ def _write(problem: Problem, flavour: Flavour, host: Host) -> str:
 class _Places:
     """Layout of scratch: offsets in bytes."""
 
-    def __init__(self, problem: Problem, flavour: Flavour) -> None:
+    def __init__(self, problem: KernelProblem, flavour: NumberFormat) -> None:
         self.units = _UNITS // flavour.act_parts
         """Maximum units of a block."""
         self.taken = SIDE * 4 * flavour.act_parts
@@ -98,9 +104,9 @@ class _Places:
 class _Tiles:
     """Writer of one kernel."""
 
-    def __init__(self, problem: Problem, flavour: Flavour, e: Emitter) -> None:
+    def __init__(self, problem: KernelProblem, flavour: NumberFormat, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
-        self.task = Task(e)
+        self.task = KernelArguments(e)
         self.places = places = _Places(problem, flavour)
         self.acts = Activations(problem, flavour, self.task, SIDE, places.units)
         self.packer = Packer(problem, flavour, self.task, places.part)
@@ -110,7 +116,7 @@ class _Tiles:
         scaled = problem.scale is not DType.UNSET and (flavour.whole or not self.corrected)
         self.scales = e.at(e.scratch, places.scales) if scaled else None
         """Address of the scales of complete sums."""
-        room = Room(e.at(e.scratch, places.sums), e.at(e.scratch, places.fresh))
+        room = SumAddresses(e.at(e.scratch, places.sums), e.at(e.scratch, places.fresh))
         self.products = TileSums(flavour, self.task, self.acts, self.corrected, room, self._finish)
         self.group = self.task[Word.GROUP] if problem.group else self.task[Word.K]
         _, step = square_steps(problem, e.lanes)
@@ -125,42 +131,42 @@ class _Tiles:
             e.loop(0, task[Word.M], _ROWS) as m,
             e.loop(0, task[Word.N], COLUMNS) as n,
         ):
-            rows = Span(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
-            columns = Span(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
+            rows = TaskRange(m, task.least(b.sub(task[Word.M], m), I64(_ROWS)))
+            columns = TaskRange(n, task.least(b.sub(task[Word.N], n), I64(COLUMNS)))
             self._widen_scales(columns)
             self._sum_up(batch, rows, columns)
 
-    def _widen_scales(self, columns: Span) -> None:
+    def _widen_scales(self, columns: TaskRange) -> None:
         """Convert the scales of complete sums to f32 in scratch."""
         if self.scales is not None:
             address = self.task.address(Word.SCALE, (columns.begin, Word.SCALE_N))
             row = Row(self.problem.scale, address, self.task[Word.SCALE_N], columns.count)
             widen_row(self.e, row, self.scales)
 
-    def _sum_up(self, batch: Value, rows: Span, columns: Span) -> None:
+    def _sum_up(self, batch: Value, rows: TaskRange, columns: TaskRange) -> None:
         """Sum block by block: each is some complete groups, or a part of one."""
         e, b, task = self.e, self.b, self.task
         section, length = self._lengths()
         with e.loop(0, task[Word.K], section) as begin:
             end = task.least(b.add(begin, section), task[Word.K])
             with e.loop(begin, end, length) as k:
-                depth = Span(k, task.least(b.sub(end, k), length))
+                depth = TaskRange(k, task.least(b.sub(end, k), length))
                 runs = self._pack(batch, columns, depth)
                 first = b.icmp_signed("==", k, I64(0))
                 last = b.icmp_signed("==", b.add(k, depth.count), task[Word.K])
                 with e.loop(0, rows.count, SIDE) as above:
                     count = task.least(b.sub(rows.count, above), I64(SIDE))
-                    strip = Strip(batch, Span(b.add(rows.begin, above), count), columns)
+                    strip = Strip(batch, TaskRange(b.add(rows.begin, above), count), columns)
                     self.acts.take(batch, strip.rows, depth, (ROWS, self.step))
                     self.products.add(strip, runs, b.udiv(above, I64(SIDE)), (first, last))
 
-    def _finish(self, batch: Value, sums: Value, spans: tuple[Span, Span]) -> None:
+    def _finish(self, batch: Value, sums: Value, spans: tuple[TaskRange, TaskRange]) -> None:
         """Store the complete sums of a square."""
         scales = self.scales
         if scales is not None:
             within = self.b.urem(spans[1].begin, I64(COLUMNS))
             scales = self.e.at(scales, self.b.mul(within, I64(4)))
-        tile = Tile(sums, I64(SUMS_PITCH), self.flavour.whole, scales)
+        tile = SumTile(sums, I64(SUMS_PITCH), self.flavour.whole, scales)
         finish(self.problem, self.task, tile, batch, spans)
 
     def _lengths(self) -> tuple[Value, Value]:
@@ -185,7 +191,7 @@ class _Tiles:
         section = b.mul(group, b.select(many, together, I64(1)))
         return section, b.select(many, section, part)
 
-    def _pack(self, batch: Value, columns: Span, depth: Span) -> Runs:
+    def _pack(self, batch: Value, columns: TaskRange, depth: TaskRange) -> Runs:
         """Pack all columns' weights of a block, each group padded to complete tiles."""
         e, b, task, places = self.e, self.b, self.task, self.places
         per_unit = I64(self.flavour.per_unit)
@@ -200,7 +206,7 @@ class _Tiles:
             n = b.add(columns.begin, b.mul(vector, I64(ROWS)))
             within = b.mul(group, self.group)
             left = task.least(b.sub(depth.count, within), self.group)
-            block = Block(batch, n, b.add(depth.begin, within), left, b.add(before, group))
+            block = PackedBlock(batch, n, b.add(depth.begin, within), left, b.add(before, group))
             run = self._run(vector)
             unit = b.mul(group, units_of_group)
             units = e.at(e.at(run, places.heads), b.mul(unit, I64(ROW_BYTES)))

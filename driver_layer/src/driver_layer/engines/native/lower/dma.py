@@ -25,7 +25,7 @@ from driver_layer.engines.native.dma.kernels import (
     GatherWord,
     copy_kernel,
 )
-from driver_layer.engines.native.dma.shapes import JointDim, Side, joint_dims
+from driver_layer.engines.native.dma.shapes import JointDim, TransferSide, joint_dims
 from driver_layer.engines.native.lower.arrays import Ints, equal_rows
 from driver_layer.engines.native.lower.template import (
     NO_WORD,
@@ -97,9 +97,9 @@ def _keys(records: RecordArray) -> Ints:
     return keys
 
 
-def _side(key: Sequence[int], begin: int) -> Side:
+def _side(key: Sequence[int], begin: int) -> TransferSide:
     pairs = [(key[at], key[at + 1]) for at in range(begin + 1, begin + _SIDE, 2)]
-    return Side(key[begin], tuple(reversed(pairs)))
+    return TransferSide(key[begin], tuple(reversed(pairs)))
 
 
 @lru_cache(maxsize=4096)
@@ -168,7 +168,7 @@ def _gather(record: RecordArray, key: Sequence[int], task: int, bus: Bus) -> Gro
     return Group(spread, np.array([task]), addresses)
 
 
-def _pinned(side: Side, access: Access) -> Slot:
+def _pinned(side: TransferSide, access: Access) -> Slot:
     dims = [Dim(count, stride, NO_WORD) for count, stride in side.dims]
     return slot(NO_WORD, access, dims, side.width)
 

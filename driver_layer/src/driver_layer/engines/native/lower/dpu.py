@@ -11,8 +11,14 @@ import numpy as np
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
-from driver_layer.engines.native.dpu import Problem, Reuse, choose
-from driver_layer.engines.native.dpu.problem import BYTES, MANY_ROWS, NIBBLES, Choice, Layout
+from driver_layer.engines.native.dpu import KernelProblem, Reuse, choose
+from driver_layer.engines.native.dpu.problem import (
+    BYTES,
+    MANY_ROWS,
+    NIBBLES,
+    KernelChoice,
+    WeightLayout,
+)
 from driver_layer.engines.native.dpu.words import (
     MOVED_BY_COLUMN,
     MOVED_BY_ROW,
@@ -57,8 +63,8 @@ _PARALLEL_DIMS = (ParallelDim(Word.M, MOVED_BY_ROW), ParallelDim(Word.N, MOVED_B
 """Rows of activations and columns of weights; kernels have scratch for any number of both."""
 
 _STREAMS = {
-    Layout.K: Stream(Word.WEIGHT, Word.N, Word.WEIGHT_N),
-    Layout.N: Stream(Word.WEIGHT, Word.PART_K, Word.WEIGHT_K),
+    WeightLayout.K: Stream(Word.WEIGHT, Word.N, Word.WEIGHT_N),
+    WeightLayout.N: Stream(Word.WEIGHT, Word.PART_K, Word.WEIGHT_K),
 }
 """Weights as a stream, by their layout."""
 
@@ -140,7 +146,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     """Return the template of a variant, and the words of its slots."""
     m_begin, m_end, n_begin, n_end = (int(variant[name]) for name in _VARIANT)
     words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
-    problem = Problem.of(registers, m_end - m_begin)
+    problem = KernelProblem.of(registers, m_end - m_begin)
     choice = choose(problem, host)
     operands = operands_of(problem)
     slots = tuple(slot_of(one, words, problem) for one in operands)
@@ -171,7 +177,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     return template, [one.pointer for one in operands]
 
 
-def _reduction(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Reduction:
+def _reduction(problem: KernelProblem, choice: KernelChoice, sizes: tuple[int, int]) -> Reduction:
     """Return the reduction dimension of a workload of ``sizes`` (m, n)."""
     packed = 2 if problem.weight in NIBBLES else 1
     tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
@@ -189,7 +195,7 @@ def _reduction(problem: Problem, choice: Choice, sizes: tuple[int, int]) -> Redu
     )
 
 
-def _max_size(problem: Problem) -> int | None:
+def _max_size(problem: KernelProblem) -> int | None:
     if problem.act in BYTES:
         return MOST_INTEGERS
     return MOST_DIGITS if problem.weight in BYTES else None

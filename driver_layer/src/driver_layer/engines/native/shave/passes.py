@@ -56,7 +56,7 @@ class Pass:
 
 
 @dataclass(slots=True)
-class Plan:
+class RowPlan:
     """Order of a row's computation."""
 
     levels: list[int]
@@ -76,7 +76,7 @@ class Plan:
         return self.single_cost + sum(_LOOPS + one.cost for one in self.passes)
 
 
-def plan_passes(values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> Plan:
+def plan_passes(values: Values, widths: tuple[int, ...], windows: tuple[int, ...]) -> RowPlan:
     """Plan the passes, and the values that are kept.
 
     Args:
@@ -97,7 +97,7 @@ class _Planner:
         self._last_use: dict[int, int] = {}
         self._turned: set[int] = set()
 
-    def plan(self) -> Plan:
+    def plan(self) -> RowPlan:
         self._place_stores_and_reductions()
         # From the last pass to the first: a pass may require earlier ones to keep values.
         for level in range(max(self._levels, default=0), -1, -1):
@@ -111,7 +111,7 @@ class _Planner:
             for node, width in zip(self._nodes, self._widths, strict=True)
             if width == SINGLE
         )
-        return Plan(self._levels, passes, slots, slot_widths, doubled, single)
+        return RowPlan(self._levels, passes, slots, slot_widths, doubled, single)
 
     def _find_levels(self) -> list[int]:
         levels: list[int] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver_layer.abi.shave import GRID_DIMS, Op
-from driver_layer.engines.native.shave.passes import Plan
+from driver_layer.engines.native.shave.passes import RowPlan
 from driver_layer.engines.native.shave.shapes import Shapes
 from driver_layer.engines.native.shave.values import Values
 
@@ -20,7 +20,7 @@ class RowProgram:
     values: Values
     widths: tuple[int, ...]
     shapes: Shapes
-    plan: Plan
+    plan: RowPlan
 
     @property
     def width_count(self) -> int:
