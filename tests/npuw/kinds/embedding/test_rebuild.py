@@ -96,8 +96,8 @@ def test_any_pieces_give_what_the_whole_gives(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("qwen2_windows", "attend to others"),
-        ("gemma3", "attend to others"),
+        ("qwen2_windows", "the attention is not causal"),
+        ("gemma3", "the attention is not causal"),
         ("bert", "token_type_ids"),
         ("xlmr", "logits"),
     ],

@@ -119,5 +119,5 @@ def test_an_id_outside_the_vocabulary_is_refused_wherever_a_text_is_read(
     given = {"input_ids": texts, "attention_mask": mask}
     request.infer(given)
     texts[1, 7] = wrong
-    with pytest.raises(TensorError, match=rf"input_ids\[1, 7\] is {wrong}, which is no token"):
+    with pytest.raises(TensorError, match=rf"input_ids\[1, 7\] is {wrong}, not a token id"):
         request.infer(given)

@@ -79,7 +79,7 @@ def test_a_mask_that_is_no_longer_there_is_missed(
     folded = whole.clone()
     specialize_shapes(folded)
     assert "text_mask" not in ports(durations_model(folded), "inputs")
-    assert "no mask of padding is found" in caplog.text
+    assert "no padding mask found" in caplog.text
 
 
 def test_open_shapes_are_to_be_closed(whole: Model) -> None:
@@ -102,11 +102,15 @@ def write(folder: Path, build: Callable[[GraphBuilder, Any], dict[str, Any]], id
     ("build", "ids", "lacking"),
     [
         (lambda g, x: {"y": g.op(Add, x, x)}, "input_ids", "no floating-point output"),
-        (lambda g, x: {"y": g.convert(x, "f32")}, "input_ids", "no output with whole numbers"),
+        (
+            lambda g, x: {"y": g.convert(x, "f32")},
+            "input_ids",
+            "no integer output with the durations",
+        ),
         (
             lambda g, x: {"y": g.convert(x, "f32"), "z": g.op(Add, x, x)},
             "input_ids",
-            "no two products of encodings",
+            "no two matmuls of encodings",
         ),
         (lambda g, x: {"y": g.op(Add, x, x)}, "tokens", "no input input_ids"),
     ],
@@ -121,15 +125,15 @@ def test_what_is_no_kokoro_is_refused_by_what_it_lacks(
 
 def test_a_folder_of_weights_is_none(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match="is no IR; export the model first"):
+    with pytest.raises(ModelError, match="is not an IR; export the model first"):
         Core().compile_model(tmp_path, "NPU", {"NPUW_KOKORO": "YES"})
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"NPUW_KOKORO_BLOCK_SIZE": 20}, "NPUW_KOKORO_OVERLAP_SIZE: 20 has to be less than"),
-        ({"NPUW_KOKORO_OVERLAP_SIZE": 200}, "NPUW_KOKORO_OVERLAP_SIZE: 200 has to be less than"),
+        ({"NPUW_KOKORO_BLOCK_SIZE": 20}, "NPUW_KOKORO_OVERLAP_SIZE = 20: set it to less than"),
+        ({"NPUW_KOKORO_OVERLAP_SIZE": 200}, "NPUW_KOKORO_OVERLAP_SIZE = 200: set it to less than"),
         ({"NPUW_KOKORO_BLOCK_SIZE": 0}, "NPUW_KOKORO_BLOCK_SIZE = 0: must be an integer from 1"),
         ({"NPUW_KOKORO_OVERLAP": 20}, "it is called NPUW_KOKORO_OVERLAP_SIZE"),
         ({"NPU_USE_NPUW": "NO"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),

@@ -42,7 +42,7 @@ def unequal() -> Model:
 def test_plugin_refuses_what_items_cannot_be_told_apart_in(write, graphs) -> None:
     for graph, message in (
         (graphs["recurrent"](), "PLUGIN: the model has variables, which items would share"),
-        (unequal(), "of input 'a' it is 3 and input 'b' it is 1"),
+        (unequal(), "differ: input 'a' has 3 and input 'b' has 1"),
     ):
         with pytest.raises(OptionError, match=message):
             Core().compile_model(write(graph), "NPU", EXACT | PLUGIN)
@@ -60,7 +60,7 @@ def test_plugin_is_for_the_npu_itself(open_batch) -> None:
 
 
 def test_the_compiler_takes_no_open_batch(open_batch) -> None:
-    with pytest.raises(OptionError, match=r"COMPILER: input 'ids' is \[\?,3\], and programs have"):
+    with pytest.raises(OptionError, match=r"COMPILER: input 'ids' is \[\?,3\], but programs have"):
         Core().compile_model(open_batch, "NPU", EXACT | COMPILER)
     with pytest.raises(OptionError, match="NPU_BATCH_MODE"):
         Core().compile_model(open_batch, "NPU", EXACT | {"NPU_BATCH_MODE": "BOTH"})
@@ -143,7 +143,7 @@ def test_a_blob_is_not_believed_to_have_a_batch(write, graphs) -> None:
         for graph in (doubled(3), graphs["recurrent"]())
     )
     for batch, said in ((3, "a batch of 3"), (-1, "any batch")):
-        with pytest.raises(BlobError, match=f"each of {said}, and its program does not take one"):
+        with pytest.raises(BlobError, match=f"{said} item by item, but its program does not take"):
             Core().import_model(described(three, batch=batch), "NPU")
     with pytest.raises(BlobError, match="variables"):
         Core().import_model(described(stateful, batch=4), "NPU")

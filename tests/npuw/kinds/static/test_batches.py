@@ -145,7 +145,7 @@ def test_an_output_is_written_to_the_callers_array(double) -> None:
     x = np.ones((2, 4), np.float32)
     request.infer(x)
     assert np.array_equal(y, 2 * x)
-    with pytest.raises(TensorError, match=r"output 'y' is \[3, 4\]; it was set to \[2, 4\]"):
+    with pytest.raises(TensorError, match=r"output 'y' is \[3, 4\], but its tensor is \[2, 4\]"):
         request.infer(np.ones((3, 4), np.float32))
 
 

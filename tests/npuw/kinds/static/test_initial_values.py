@@ -74,5 +74,5 @@ def array(header: str) -> bytes:
     ],
 )
 def test_what_is_none_is_refused_and_nothing_of_its_size_is_made(content: bytes) -> None:
-    with pytest.raises(BlobError, match="no initial values"):
+    with pytest.raises(BlobError, match="invalid initial values"):
         unpack_values(content)

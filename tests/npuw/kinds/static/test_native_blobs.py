@@ -82,10 +82,10 @@ def test_a_tensor_of_bytes_is_imported(whole) -> None:
 def test_state_needs_what_an_elf_alone_does_not_say(stateful, compile_static, graphs) -> None:
     elf = payload(stateful.compiled.export_model())
     for content, options in ((elf, RAW), (described(elf), {})):
-        with pytest.raises(BlobError, match="variables, and nothing says what they start as"):
+        with pytest.raises(BlobError, match="variables, but it has no initial values"):
             Core().import_model(content, "NPU", options)
     raw = compile_static(graphs["recurrent"](), NPU_EXPORT_RAW_BLOB="YES").compiled
-    with pytest.raises(OptionError, match="what the variables 'memory' start as; leave it out"):
+    with pytest.raises(OptionError, match="initial values of the variables 'memory'; leave"):
         raw.export_model()
 
 

@@ -39,7 +39,7 @@ def test_the_fields_of_others_are_held_to_the_program(whole) -> None:
     layouts = {"input_layouts": ("N", "NC"), "output_layouts": ("NC", "NC")}
     fitting = described(elf, **layouts, batch=1, compiler=9, compatibility=b"whatever")
     assert_same(Core().import_model(fitting, "NPU"), whole)
-    with pytest.raises(BlobError, match="layouts of 1 inputs, its program has 2"):
+    with pytest.raises(BlobError, match="layouts of 1 inputs, but its program has 2"):
         Core().import_model(described(elf, input_layouts=("N",)), "NPU")
     with pytest.raises(BlobError, match=r"it has 1 init schedules, .* CACHE_MODE = OPTIMIZE_SPEED"):
         Core().import_model(described(elf, init_sizes=(1,)), "NPU")
@@ -69,7 +69,7 @@ def test_what_other_versions_of_ours_made_is_refused_unless_versions_do_not_coun
         with pytest.raises(BlobVersionError, match=r"9\.9; export it anew, or set NPU_DISABLE"):
             Core().import_model(content, "NPU")
         assert_same(Core().import_model(content, "NPU", ANY), model)
-        assert "other versions of npuw made it" in caplog.text
+        assert "other versions of npuw made the blob" in caplog.text
 
 
 def test_a_program_for_another_platform_is_refused_whatever_versions_count(whole) -> None:
@@ -77,7 +77,7 @@ def test_a_program_for_another_platform_is_refused_whatever_versions_count(whole
     with pytest.raises(BlobVersionError, match=r"NPU 4000 .* NPU 3720"):
         Core().import_model(content, "NPU", {"NPU_PLATFORM": "3720"})
     for options in (RAW, ANY):
-        with pytest.raises(DeviceError, match="the device refuses its payload"):
+        with pytest.raises(DeviceError, match="the device rejects its payload"):
             Core().import_model(
                 described(payload(content)), "NPU", options | {"NPU_PLATFORM": "3720"}
             )

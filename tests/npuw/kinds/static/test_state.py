@@ -141,7 +141,7 @@ def test_an_initial_value_may_be_computed_and_depend_on_shapes(compile_static) -
 
 
 def test_an_initial_value_that_depends_on_inputs_is_refused(compile_static) -> None:
-    with pytest.raises(ModelError, match="'total' starts with a value that depends on inputs"):
+    with pytest.raises(ModelError, match="'total' has an initial value that depends on inputs"):
         compile_static(counting(lambda g, x: g.times(x, 2)))
 
 

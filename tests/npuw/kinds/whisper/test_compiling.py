@@ -41,7 +41,7 @@ def test_what_the_original_settles_is_settled(compiled) -> None:
         ({"NPUW_LLM": "NO"}, "NPUW_WHISPER = YES needs NPUW_LLM = YES"),
         ({"NPUW_LLM_BATCH_SLOTS": "1,2"}, "NPUW_LLM_BATCH_SLOTS: not with NPUW_WHISPER = YES"),
         ({"NPUW_LLM_ON_FULL": "SLIDE"}, "NPUW_LLM_ON_FULL: not with NPUW_WHISPER = YES"),
-        ({"NPUW_LLM_MAX_PROMPT_LEN": 448}, "448 positions, its prompt at most 447"),
+        ({"NPUW_LLM_MAX_PROMPT_LEN": 448}, "448 positions; set the length to at most 447"),
         ({"NPUW_WHISPER_EOS_TOKEN": 300}, "NPUW_WHISPER_EOS_TOKEN = 300: the model has 300 tok"),
     ],
 )
@@ -59,7 +59,7 @@ def test_other_models_are_no_decoders(whisper, decoder, tiny) -> None:
 
 
 def test_texts_are_not_written_in_batches(compiled) -> None:
-    with pytest.raises(OptionError, match="one at a time"):
+    with pytest.raises(OptionError, match="batching is not supported"):
         compiled.create_batching()
 
 

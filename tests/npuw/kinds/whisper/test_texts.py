@@ -107,7 +107,9 @@ def test_the_last_position_chooses_the_end_and_then_there_is_no_room(text, hear)
     assert np.isfinite(logits[:-1]).all()
     assert logits[-1].argmax() == EOS
     assert logits[-1, EOS] == np.inf
-    with pytest.raises(CapacityError, match="448 tokens are stored, 1 more do not fit 448; a text"):
+    with pytest.raises(
+        CapacityError, match="448 tokens are stored, 1 more do not fit 448; the text"
+    ):
         text.tell(IDS[0])
     assert np.isfinite(told(text, hear(2), 8)).all(), "a new prompt has all positions again"
 
@@ -186,7 +188,10 @@ def test_states_go_on_in_another_request(text, another, hear) -> None:
         ({"input_ids": [[BEGIN]]}, r"missing: encoder_hidden_states f32 \[1, 40, 32\]"),
         ({"input_ids": [[]]}, "input_ids has no tokens"),
         ({"input_ids": [[1], [2]]}, r"input_ids is int64 \[2, 1\]"),
-        ({"attention_mask": [[1]]}, "no input 'attention_mask'; there are input_ids, encoder_h"),
+        (
+            {"attention_mask": [[1]]},
+            "no input 'attention_mask'; the inputs are input_ids, encoder_h",
+        ),
         ({"input_ids": [[BEGIN]], "cache_position": [3]}, r"cache_position is \[3\], but .* \[0\]"),
         (
             {"input_ids": [[BEGIN]], "encoder_hidden_states": np.zeros((1, 9, 32), np.float32)},
@@ -207,7 +212,9 @@ def test_inputs_that_do_not_fit_are_refused_and_nothing_changes(
 
 def test_texts_are_not_saved(text, tmp_path) -> None:
     for call in (text.request.save_state, text.request.load_state):
-        with pytest.raises(StateError, match="not saved: it goes on over audio"):
+        with pytest.raises(
+            StateError, match="cannot be saved, as the file would not hold its audio"
+        ):
             call(tmp_path / "text")
 
 
