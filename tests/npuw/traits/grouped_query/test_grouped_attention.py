@@ -232,10 +232,10 @@ def _place_otherwise(model: Model, op: GroupQueryAttention) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (_count_otherwise, "seqlens_k is not the number of tokens in attention_mask less 1"),
-        (_count_what_is_not_there, "seqlens_k is not the number of tokens"),
-        (_forget, "its cache is no variable; make the model stateful"),
-        (_place_otherwise, "its position_ids are not the model's input of that name"),
+        (_count_otherwise, "seqlens_k must be the number of tokens in attention_mask less 1"),
+        (_count_what_is_not_there, "seqlens_k must be the number of tokens"),
+        (_forget, "its cache is not a variable; make the model stateful"),
+        (_place_otherwise, "its position_ids must be the model's input of that name"),
     ],
 )
 def test_what_cannot_be_split_is_named(grouped: Path, change: Any, says: str) -> None:
@@ -246,7 +246,9 @@ def test_what_cannot_be_split_is_named(grouped: Path, change: Any, says: str) ->
 
 def test_more_tokens_than_there_are_angles_for_are_refused(grouped: Path) -> None:
     options = LENGTHS | {"NPUW_LLM_MAX_PROMPT_LEN": 256}
-    with pytest.raises(ModelError, match="angles for 256 tokens, a static model is to take 320"):
+    with pytest.raises(
+        ModelError, match="rotary tables have 256 rows, but a static model needs 320"
+    ):
         Core().compile_model(grouped / "plain.xml", "NPU", options)
 
 

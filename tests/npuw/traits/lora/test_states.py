@@ -143,7 +143,7 @@ def test_what_was_set_is_kept_as_it_was() -> None:
         (A, (7, 5), r"\.A' is \[rank, 5\] of rank 6 at most, not \[7, 5\].*NPUW_LLM_MAX_LORA_RANK"),
         (ALPHA, (1, 7), r"alpha' is \[1, rank\] of rank 6 at most.*NPUW_LLM_MAX_LORA_RANK"),
         (B, (7, 8), r"\.B' is \[7, rank\] of rank 6 at most.*NPUW_LLM_MAX_LORA_RANK"),
-        (A, (2, 4), r"\.A' is \[rank, 5\], not \[2, 4\]; is the adapter one of this model"),
+        (A, (2, 4), r"\.A' is \[rank, 5\], not \[2, 4\]; use an adapter of this model"),
         (ALPHA, (2, 2), r"is \[1, rank\], not \[2, 2\]"),
         (B, (6, 2), r"is \[7, rank\], not \[6, 2\]"),
         (ALPHA, (2,), r"is \[1, rank\], not \[2\]"),

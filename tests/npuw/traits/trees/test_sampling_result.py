@@ -60,19 +60,19 @@ def test_candidates_that_it_does_not_count_are_not_accepted(told) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ([5, 3, 1, 1, 0, 0, 0], "says that 3 candidates were accepted, but marks 2"),
-        ([5, 6, 1, 1, 1, 1, 1], "says that 6 of 5 candidates were accepted"),
-        ([5, 0, 0, 0, 0, 0, 0], "says that 0 of 5 candidates were accepted"),
+        ([5, 3, 1, 1, 0, 0, 0], "states that 3 candidates were accepted, but marks 2"),
+        ([5, 6, 1, 1, 1, 1, 1], "states that 6 of 5 candidates were accepted"),
+        ([5, 0, 0, 0, 0, 0, 0], "states that 0 of 5 candidates were accepted"),
         ([5, -1, 1, 0, 0, 0, 0], "says that -1 of 5 candidates were accepted"),
         ([5, 2, 0, 1, 0, 1, 0], "does not accept the first candidate, the root"),
         ([5, 2, 2, 0, 0, 0, 0], "not 1 for each accepted one, else 0"),
         ([5, 2, 1, -1, 1, 1, 0], "not 1 for each accepted one, else 0"),
-        ([6, 2, 1, 1, 0, 0, 0, 0], "tells of 6 candidates, but the last inference was of 5"),
-        ([5, 2, 1, 1, 0, 0], "tells of 5 candidates, but has room for 4"),
+        ([6, 2, 1, 1, 0, 0, 0, 0], "states 6 candidates, but the last inference had 5"),
+        ([5, 2, 1, 1, 0, 0], "states 5 candidates, but has room for 4"),
         ([-5, 2, 1, 1, 0, 0, 0], "tells of -5 candidates"),
-        ([1 << 40, 2, 1, 1, 0, 0, 0], "tells of 1099511627776 candidates"),
-        ([5, 2, 1, 0, 0, 1, 0], "accepts candidate 3, which saw candidate 1, which is not"),
-        ([5, 3, 1, 1, 1, 0, 0], "candidate 2, which did not see candidate 1, which is accepted"),
+        ([1 << 40, 2, 1, 1, 0, 0, 0], "states 1099511627776 candidates"),
+        ([5, 2, 1, 0, 0, 1, 0], "accepts candidate 3, which attends to the rejected candidate 1"),
+        ([5, 3, 1, 1, 1, 0, 0], "candidate 2, which does not attend to the accepted candidate 1"),
     ],
 )
 def test_what_contradicts_itself_or_the_last_inference_is_refused(told, value, problem) -> None:
@@ -96,7 +96,7 @@ def test_other_types_and_shapes_are_refused(told, value) -> None:
 
 def test_it_is_told_once_of_each_inference(told) -> None:
     told.accept([0, 1], of=5)
-    with pytest.raises(StateError, match="there are no candidates; it is set once"):
+    with pytest.raises(StateError, match="there are no candidates; set the state once"):
         told.accept([0, 1], of=5)
 
 

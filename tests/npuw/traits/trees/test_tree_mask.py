@@ -54,7 +54,7 @@ def test_what_forbids_later_tokens_alone_adds_nothing(values) -> None:
 
 @pytest.mark.parametrize("shape", [(4, 4), (1, 10)])
 def test_more_than_there_is_does_not_fit(shape) -> None:
-    with pytest.raises(TensorError, match="for 3 new tokens among 9 positions; give as many"):
+    with pytest.raises(TensorError, match="for 3 new tokens among 9 positions; pass as many"):
         MASK.whole(np.zeros(shape, np.float32), new=3, positions=9)
 
 
@@ -153,7 +153,7 @@ def test_what_candidates_rule_out_is_named(restored, options, problem) -> None:
 
 
 def test_states_in_the_place_of_rows_are_ruled_out() -> None:
-    with pytest.raises(ModelError, match="cannot forget single tokens"):
+    with pytest.raises(ModelError, match="cannot drop single tokens"):
         check_trees([TREE_MASK], ["cache_params.past.conv.0"], parse_options({}))
 
 
