@@ -62,7 +62,7 @@ def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_such_a_head_is_not_found(hidden: Path) -> None:
-    with pytest.raises(NoHead, match="not the product of a hidden state"):
+    with pytest.raises(NoHead, match="not a matmul of hidden states"):
         run_passes(read_model(hidden), [HeadAlone(1)])
 
 
@@ -112,7 +112,7 @@ def test_a_model_whose_head_is_not_found_says_the_same(
     for ids in (IDS[:40], [1], [2], IDS[40:]):
         found, same = talk.tell(ids), expected.tell(ids)
         assert np.abs(found - same).max() <= 1e-5 * np.abs(same).max()
-    assert ("each model keeps what makes them" in caplog.text) == (shared == "YES")
+    assert ("each model keeps its own head" in caplog.text) == (shared == "YES")
     stages = talk.request._compiled.plan.stages
     assert not any(stage.name.startswith("lm_head") for stage in stages)
 

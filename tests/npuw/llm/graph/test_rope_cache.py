@@ -61,7 +61,7 @@ def test_positions_may_begin_a_little_later_but_not_anywhere(talks) -> None:
         table.reset()
         computed.reset()
     for first in (64, 5000, -1):
-        with pytest.raises(TensorError, match="set NPUW_LLM_CACHE_ROPE to NO"):
+        with pytest.raises(TensorError, match="set NPUW_LLM_CACHE_ROPE = NO"):
             table.request.infer(inputs | {"position_ids": np.arange(first, first + 3)[None]})
 
 

@@ -30,7 +30,7 @@ def refuses(talk: Talk, wrong: int, count: int) -> None:
     index = max(count - 2, 0)
     ids = np.arange(count) % 90
     ids[index:] = wrong
-    message = rf"input_ids\[0, {index}\] is {wrong}, which is no token.* has 97, from 0 to 96"
+    message = rf"input_ids\[0, {index}\] is {wrong}, not a token id.* has 97 tokens, from 0 to 96"
     with pytest.raises(TensorError, match=message):
         talk.tell(ids)
 

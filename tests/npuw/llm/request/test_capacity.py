@@ -187,10 +187,12 @@ def test_later_turns_slide_too(talks, width) -> None:
 @pytest.mark.parametrize("on_full", ["SLIDE", "TRUNCATE"])
 def test_tokens_that_stay_leave_room_for_newer_ones(talks, on_full) -> None:
     talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=16)
-    with pytest.raises(OptionError, match=r"NPUW_LLM_SINK_TOKENS: 17 that stay .* at most 16, or"):
+    with pytest.raises(
+        OptionError, match=r"NPUW_LLM_SINK_TOKENS = 17: sink tokens leave .* at most 16, or"
+    ):
         talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=17)
     wide = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 120, "NPUW_LLM_SINK_TOKENS": 8}
-    with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS: 8 that stay"):
+    with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS = 8: sink tokens leave"):
         talks(**SHORT, **wide, NPUW_LLM_ON_FULL=on_full)
 
 

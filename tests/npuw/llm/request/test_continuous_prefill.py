@@ -142,13 +142,13 @@ def inputs(ids: list[int], mask: int, first: int) -> dict[str, np.ndarray]:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "the whole prompt": (inputs(IDS[:50], 50, 0), "40 tokens were granted to stay.* begin at 40"),
+    "the whole prompt": (inputs(IDS[:50], 50, 0), "40 tokens are kept.* begin at 40"),
     "too little is kept": (inputs([1, 2], 32, 30), "begin at 40, not 30"),
     "too much is kept": (inputs([1, 2], 62, 60), "begin at 40, not 60"),
     "a mask without what is kept": (inputs([1, 2], 2, 40), "mask has 2 positions, not 40 stored"),
     "a hole": (
         inputs([1, 2, 3], 43, 40) | {"position_ids": np.array([[40, 41, 43]])},
-        "go on one by one from 40",
+        "must be consecutive from 40",
     ),
     "too many": (inputs(IDS[:100], 140, 40), "140 tokens, at most 128"),
 }

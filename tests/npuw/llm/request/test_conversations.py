@@ -233,8 +233,11 @@ def test_a_prompt_that_is_too_long_says_so_and_leaves_the_request_usable(talks) 
     ("change", "message"),
     [
         ({"input_ids": np.zeros((1, 3), np.int32)}, "input_ids is int32"),
-        ({"input_ids": np.zeros((2, 3), np.int64)}, "batch is 1"),
-        ({"position_ids": np.zeros((1, 2), np.int64)}, "3 input_ids with 2 position_ids"),
+        ({"input_ids": np.zeros((2, 3), np.int64)}, "the batch must be 1"),
+        (
+            {"position_ids": np.zeros((1, 2), np.int64)},
+            "input_ids has 3 tokens, but position_ids has 2",
+        ),
         ({"attention_mask": np.ones((1, 9), np.int64)}, "attention_mask has 9 positions"),
         ({"input_ids": np.zeros((1, 0), np.int64)}, "there are no new tokens: input_ids"),
     ],

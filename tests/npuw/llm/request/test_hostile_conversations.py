@@ -180,12 +180,12 @@ def test_a_header_that_is_no_object_is_refused(talks, tmp_path, saved, header) -
 @pytest.mark.parametrize(
     ("forged", "says"),
     [
-        ({"ids": [5] * 39 + [97]}, "is 97, which is no token: the model's vocabulary has 97"),
-        ({"ids": [5] * 39 + [-1], "dropped": 1}, "it does not know tokens behind some that"),
-        ({"ids": [-1] * 40, "dropped": 1}, "it dropped 1 tokens, yet does not know 40"),
+        ({"ids": [5] * 39 + [97]}, "is 97, not a token id: the model's vocabulary has 97"),
+        ({"ids": [5] * 39 + [-1], "dropped": 1}, "unknown tokens follow known ones"),
+        ({"ids": [-1] * 40, "dropped": 1}, "it dropped 1 tokens, but 40 others are unknown"),
         ({"dropped": (1 << 31) - 1}, "it dropped 2147483647 tokens"),
-        ({"first_position": (1 << 31) - 1}, "begin at position 2147483647, where no others can"),
-        ({"first_position": -1}, "begin at position -1, where no others can"),
+        ({"first_position": (1 << 31) - 1}, "begin at position 2147483647, so no position is left"),
+        ({"first_position": -1}, "begin at position -1, so no position is left"),
     ],
 )
 def test_tokens_that_nothing_can_follow_are_refused(talks, tmp_path, saved, forged, says) -> None:

@@ -114,7 +114,7 @@ def test_a_conversation_that_does_not_fit_is_refused(talks, tmp_path) -> None:
     long.request.save_state(tmp_path / "talk")
     small = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
     small.tell([1, 2])
-    with pytest.raises(StateError, match="150 tokens, there is room for 128"):
+    with pytest.raises(StateError, match="150 tokens, but there is room for 128"):
         small.request.load_state(tmp_path / "talk")
     fresh = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
     fresh.tell([1, 2])
@@ -198,7 +198,7 @@ def test_a_flipped_bit_of_a_row_and_appended_bytes_are_found(talks, saved) -> No
 def test_a_file_of_an_older_version_says_what_to_do(talks, saved) -> None:
     content = saved.read_bytes()
     saved.write_bytes(content.replace(b'"version": "2"', b'"version": "1"'))
-    with pytest.raises(StateError, match="version '1', not '2'; save the conversation anew"):
+    with pytest.raises(StateError, match="version '1', not '2'; save the conversation again"):
         talks().request.load_state(saved)
 
 
@@ -259,7 +259,7 @@ def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
     for each in talk.request.query_state()[:-1]:
         each.state = np.zeros((1, 2, 127, 8), np.float32)
     talk.said = 127
-    with pytest.raises(StateError, match="set by set_state cannot be read anew"):
+    with pytest.raises(StateError, match="set by set_state are unknown and cannot be read again"):
         talk.tell([1])
 
 

@@ -149,7 +149,7 @@ def _picked_alone(g, hidden, features, mask) -> SSAValue:
     ],
 )
 def test_what_is_no_known_addition_is_refused(use: Use) -> None:
-    with pytest.raises(ModelError, match="meet here, which is no known way to add"):
+    with pytest.raises(ModelError, match="are combined here in an unsupported way to add"):
         run_passes(graph(use), [SpreadVisualRows(5)])
 
 

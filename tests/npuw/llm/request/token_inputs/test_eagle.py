@@ -1,4 +1,4 @@
-"""A target gives hidden states of each token; a draft takes them beside ids, and gives its own."""
+"""A target gives hidden states for each token; a draft takes them beside ids, and gives its own."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_draft_is_exported_with_all_its_ports(pair, core, tmp_path) -> None:
 def test_a_draft_needs_hidden_states_of_each_token(pair) -> None:
     request = pair["draft"].compiled().create_infer_request()
     given = pair["draft"].inputs(0, PROMPT)
-    with pytest.raises(TensorError, match="24 input_ids with 23 hidden_states"):
+    with pytest.raises(TensorError, match="input_ids has 24 tokens, but hidden_states has 23"):
         request.infer({**given, "hidden_states": given["hidden_states"][:, 1:]})
     del given["hidden_states"]
     with pytest.raises(TensorError, match="inputs are missing: hidden_states"):
@@ -124,7 +124,7 @@ def test_a_draft_needs_hidden_states_of_each_token(pair) -> None:
 def test_tokens_that_are_not_computed_would_have_no_states(option: str, value: str) -> None:
     outputs = [TokenOutput(STATES, 96)]
     check_all_computed(parse_options({}), outputs)
-    with pytest.raises(ModelError, match=f"gives {STATES} of each token; {option}"):
+    with pytest.raises(ModelError, match=f"gives {STATES} for each token; {option}"):
         check_all_computed(parse_options({option: value}), outputs)
 
 

@@ -97,8 +97,8 @@ SAME = {MARKS: np.array([[True, False, True]])}
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({EMBEDS: np.zeros((3, 1, 96), "f4"), **SAME}, "marks 2 tokens, and .* has rows of 1"),
-        ({EMBEDS: np.zeros((3, 3, 96), "f4"), **SAME}, "marks 2 tokens, and .* has rows of 3"),
+        ({EMBEDS: np.zeros((3, 1, 96), "f4"), **SAME}, "marks 2 tokens, but .* has rows for 1"),
+        ({EMBEDS: np.zeros((3, 3, 96), "f4"), **SAME}, "marks 2 tokens, but .* has rows for 3"),
         ({EMBEDS: np.zeros((2, 2, 96), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),
         ({EMBEDS: np.zeros((3, 2, 95), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),
         ({EMBEDS: np.zeros((2, 96), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),

@@ -86,7 +86,7 @@ def test_what_is_not_known_cannot_be_read_anew(llava, tmp_path) -> None:
     talk.request.load_state(tmp_path / "plain")
     for number in range(60, 127):
         talk.tell(number)
-    with pytest.raises(StateError, match="cannot be read anew"):
+    with pytest.raises(StateError, match="cannot be read again"):
         talk.tell(127)
 
 
