@@ -78,7 +78,7 @@ class TestInputsAndResults:
             ([], "give one text, not 0"),
             (ChatHistory(), "history is empty"),
             (np.zeros((1, 0), np.int64), "the prompt is empty"),
-            (np.zeros((2, 3), np.int64), "the batch must be 1"),
+            (np.zeros((2, 3), np.int64), "batch is 1"),
             (np.zeros((1, 3), np.int32), "not i64"),
             (np.array([[5, 99999]], np.int64), "token id 99999 is not below"),
             (np.array([[-1]], np.int64), "token id -1"),

@@ -234,7 +234,7 @@ def test_what_is_not_possible_is_refused_and_the_pipeline_goes_on(
 
 def test_too_large_a_rank_is_refused_before_anything_is_compiled(make, adapters) -> None:
     with pytest.raises(
-        RuntimeFailure, match=r"NPUW_LLM_MAX_LORA_RANK = 4: the adapters have rank 8 together"
+        RuntimeFailure, match=r"MAX_LORA_RANK = 4: the adapters have rank 8 together"
     ):
         make(AdapterConfig(adapters["all"]), NPUW_LLM_MAX_LORA_RANK=4)
 

@@ -1,4 +1,4 @@
-"""Without a trait's folder, the rest of the package works as before."""
+"""Removal of a trait's folder: the rest of the package works as before."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def expected(llama: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize("trait", TRAITS)
-def test_a_llama_gives_the_same_logits_without_a_traits_folder(
-    llama, tmp_path, expected, trait
-) -> None:
+def test_a_llama_is_the_same_without_a_trait(llama, tmp_path, expected, trait) -> None:
     copy = tmp_path / "npuw_layer"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(copy / "traits" / trait)

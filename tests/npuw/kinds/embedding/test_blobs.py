@@ -56,9 +56,7 @@ def test_a_language_model_that_ranks_is_cached_and_imported(tiny: Path, tmp_path
         np.testing.assert_array_equal(found, expected)
 
 
-def test_an_imported_blob_keeps_the_options_of_its_compilation(
-    text_model: Callable[[str], Path],
-) -> None:
+def test_an_imported_blob_keeps_its_options(text_model: Callable[[str], Path]) -> None:
     path = text_model("bert")
     blob = Core().compile_model(path, "NPU", {**LENGTHS, "NPUW_TEXT_EMBED": "YES"}).export_model()
     with pytest.raises(OptionError, match="contradicts NPUW_TEXT_EMBED"):

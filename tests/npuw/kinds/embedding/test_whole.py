@@ -21,9 +21,7 @@ from npuw_layer.storage.read_model import read_model
 def test_padding_has_the_models_padding_id(
     text_model: Callable[[str], Path], name: str, n: int
 ) -> None:
-    """XLM-R counts positions, and classifiers find the last token, by ids other than the padding
-    id.
-    """
+    """XLM-R counts positions, and classifiers find the last token, by comparison with this id."""
     model = read_model(text_model(name))
     ids = np.random.default_rng(n).integers(10, 512, (1, n))
     rows = {port.name: np.zeros_like(ids) for port in model.inputs}

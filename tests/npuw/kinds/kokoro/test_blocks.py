@@ -38,9 +38,7 @@ def test_kept_frames_have_context_on_both_sides(cut: tuple[int, int, int]) -> No
 
 
 @given(cuts(), st.integers(1, 50))
-def test_the_number_of_samples_follows_from_the_frames(
-    cut: tuple[int, int, int], each: int
-) -> None:
+def test_samples_follow_from_the_frames(cut: tuple[int, int, int], each: int) -> None:
     frames, size, overlap = cut
     kept = [block.samples(each * size, size) for block in plan_blocks(frames, size, overlap)]
     assert sum(part.stop - part.start for part in kept) == each * frames

@@ -71,7 +71,7 @@ def test_the_complete_model_is_not_changed(whole: Model) -> None:
 
 
 def test_a_missing_padding_mask_is_logged(whole: Model, caplog: pytest.LogCaptureFixture) -> None:
-    """Once shapes are folded, the padding mask cannot be told from other masks."""
+    """Folded shapes make the padding mask indistinguishable from other masks."""
     from compiler_layer.rewriting.shapes import specialize_shapes
 
     folded = whole.clone()
@@ -100,11 +100,7 @@ def write(folder: Path, build: Callable[[GraphBuilder, Any], dict[str, Any]], id
     ("build", "ids", "lacking"),
     [
         (lambda g, x: {"y": g.op(Add, x, x)}, "input_ids", "no floating-point output"),
-        (
-            lambda g, x: {"y": g.convert(x, "f32")},
-            "input_ids",
-            "no integer output with the durations",
-        ),
+        (lambda g, x: {"y": g.convert(x, "f32")}, "input_ids", "no integer output with the"),
         (
             lambda g, x: {"y": g.convert(x, "f32"), "z": g.op(Add, x, x)},
             "input_ids",

@@ -84,9 +84,7 @@ def test_the_smallest_sufficient_variant_runs(
     assert request.execution_report()["tokens"] == ran
 
 
-def test_rows_outside_of_the_sequences_are_neither_read_nor_written(
-    llama: Any, compiled: Any
-) -> None:
+def test_unused_rows_are_neither_read_nor_written(llama: Any, compiled: Any) -> None:
     caches = llama.caches(compiled)
     for values in caches.values():
         values[...] = np.nan

@@ -30,9 +30,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def classifier() -> Model:
-    """Build a model with inputs and outputs of two types: rows of a table, scaled and
-    multiplied.
-    """
+    """Build a model with two types of inputs and outputs: table rows, scaled and multiplied."""
     draw = np.random.default_rng(1)
     shapes = [("ids", tensor("i64", (ROWS,))), ("gain", tensor("f32", (ROWS, WIDTH)))]
     model, (ids, gain) = Model.build(shapes)

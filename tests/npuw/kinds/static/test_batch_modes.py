@@ -1,6 +1,4 @@
-"""Choice of batch handling for static models (NPU_BATCH_MODE), and its place in caches and
-blobs.
-"""
+"""Handling of batches of static models (NPU_BATCH_MODE), also in caches and blobs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "through NPUW": {"NPUW_GQA": "YES"},
-    "in one piece": {"NPUW_GQA": "YES", "NPUW_ONLINE_PIPELINE": "NONE"},
+    "not partitioned": {"NPUW_GQA": "YES", "NPUW_ONLINE_PIPELINE": "NONE"},
     "on OpenVINO": {
         "NPUW_GQA": "YES",
         "NPUW_DEVICES": "OPENVINO_CPU",

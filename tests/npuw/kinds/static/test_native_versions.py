@@ -104,7 +104,7 @@ def test_damage_that_no_digest_detects_gives_typed_errors_or_results(whole) -> N
 
 @pytest.mark.parametrize("without", [{}, ANY])
 def test_without_version_checks_a_bare_payload_is_imported(whole, without) -> None:
-    """As in OpenVINO, which then takes the complete file for the payload."""
+    """OpenVINO, too, then takes the complete file for the payload."""
     elf = payload(whole.compiled.export_model())
     if without:
         assert_same(Core().import_model(elf, "NPU", without), whole)

@@ -96,7 +96,7 @@ def test_memory_invisible_to_the_host_is_copied_by_the_device(context, level_zer
 
 @needs_memfd
 def test_a_descriptor_imports_memory_of_another_core(context, level_zero) -> None:
-    """As with a DMA-BUF: both contexts share the memory, which outlives its creator."""
+    """Both contexts share the memory, like a DMA-BUF, and it outlives its creator."""
     flag = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
     desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(flag))
     elsewhere = Core().get_default_context("NPU").get_params()["L0_CONTEXT"]
@@ -214,9 +214,7 @@ NUMPY_MEMORY = np.zeros(8192, np.uint8)
     ],
     ids=lambda value: value[:28] if isinstance(value, str) else "",
 )
-def test_the_error_for_wrong_properties_names_the_reason(
-    context, properties: dict, message: str
-) -> None:
+def test_wrong_properties_are_rejected(context, properties: dict, message: str) -> None:
     with pytest.raises(RemoteError, match=message):
         context.create_tensor("f32", SHAPE, properties)
 

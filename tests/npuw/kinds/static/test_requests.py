@@ -86,7 +86,7 @@ def test_a_callback_must_be_callable(classify) -> None:
     request.set_callback(None)
     request.start_async()
     request.wait()
-    assert called == ["before"], "None calls nobody"
+    assert called == ["before"], "None disables the callback"
 
 
 def test_a_running_request_is_busy(classify, hold) -> None:
@@ -123,7 +123,7 @@ class Inquisitive(dict[str, Any]):
 
 
 def test_a_request_is_busy_once_its_inputs_are_read(classify, check_alike) -> None:
-    """Otherwise two threads could write to the same inputs concurrently."""
+    """Two threads could otherwise write to the same inputs concurrently."""
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     expected = request.infer(inputs)
     asking = Inquisitive(inputs, lambda: request.infer(classify.inputs(2)))

@@ -34,9 +34,7 @@ def assert_same(compiled: StaticCompiledModel, model) -> None:
 @pytest.mark.parametrize("through", ["NO", "YES"], ids=["as it is", "through NPUW"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["classifier", "recurrent"])
-def test_an_exported_model_is_imported_unchanged(
-    compile_static, graphs, tmp_path, name, mode, through
-) -> None:
+def test_exports_are_imported(compile_static, graphs, tmp_path, name, mode, through) -> None:
     model = compile_static(graphs[name](), CACHE_MODE=mode, NPU_USE_NPUW=through)
     content = model.compiled.export_model()
     path = tmp_path / "model.blob"

@@ -36,9 +36,7 @@ class Counting(StaticCompiler):
 
 @pytest.fixture
 def start(tmp_path) -> Start:
-    """Return a function that compiles or loads a model; it returns the number of compilations,
-    too.
-    """
+    """Return a function that compiles or loads a model, and counts compilations."""
 
     def begin(path: Path, **options: object) -> tuple[int, StaticCompiledModel]:
         compiler = Counting()
@@ -122,9 +120,7 @@ def test_equivalent_options_share_an_entry_and_others_do_not(start, classify) ->
         assert start(classify.path, **other)[0] == 1, other
 
 
-def test_a_copied_model_finds_the_entry_and_a_changed_one_does_not(
-    start, classify, tmp_path
-) -> None:
+def test_a_copied_model_shares_the_entry_a_changed_one_not(start, classify, tmp_path) -> None:
     start(classify.path)
     copy = shutil.copytree(classify.path.parent, tmp_path / "copy") / classify.path.name
     count, loaded = start(copy)

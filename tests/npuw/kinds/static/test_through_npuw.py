@@ -1,6 +1,4 @@
-"""Static models through NPUW (NPU_USE_NPUW): results are equal on all devices, whole or in
-parts.
-"""
+"""Static models through NPUW (NPU_USE_NPUW): equal results on all devices, whole or in parts."""
 
 from __future__ import annotations
 

@@ -123,9 +123,7 @@ def test_states_have_the_models_axes(
     assert np.array_equal(other.tell([5]), talk.tell([5]))
 
 
-def test_a_state_with_other_axes_is_rejected(
-    talks: Talks, written: Callable[[Layout], Path]
-) -> None:
+def test_other_axes_are_rejected(talks: Talks, written: Callable[[Layout], Path]) -> None:
     state = talks(written(CHATGLM)).request.query_state()[0]
     with pytest.raises(StateError, match=r"is float32 \[tokens, 1, 2, 8\], not .* \[1, 2, 3, 8\]"):
         state.state = Tensor(np.zeros((1, 2, 3, 8), np.float32))

@@ -271,7 +271,7 @@ def test_the_device_computes_what_the_graph_means(demo: Path, kind: str) -> None
 
 
 def test_values_out_of_range_are_clamped(demo: Path, tmp_path: Path) -> None:
-    """Otherwise a NaN would spoil all later results of attention."""
+    """A NaN would spoil all later results of attention."""
     request = request_of(large_keys(demo, tmp_path), KV_CACHE_PRECISION="f8e4m3")
     logits = ask(request, np.arange(10, 40)[None])
     assert np.isfinite(logits).all()

@@ -102,7 +102,7 @@ def test_states_are_read_and_set_in_the_stored_type(tiny: Path) -> None:
 
 
 def test_values_out_of_range_are_clamped(demo: Path, tmp_path: Path) -> None:
-    """Otherwise an infinity would spoil all later results of attention."""
+    """An infinity would spoil all later results of attention."""
     request = request_of(large_keys(demo, tmp_path, 60000), "f32", "f16")
     logits = ask(request, np.arange(10, 40)[None])
     assert np.isfinite(logits).all()

@@ -119,9 +119,7 @@ def test_a_model_with_a_hidden_head_gives_the_same_logits(
 
 def test_a_model_with_a_hidden_head_is_exported_and_imported(hidden: Path, tmp_path: Path) -> None:
     compiled = Core().compile_model(hidden, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
-    assert compiled.get_property("NPUW_LLM_SHARED_HEAD") is False, (
-        "the effective value, not the requested one"
-    )
+    assert compiled.get_property("NPUW_LLM_SHARED_HEAD") is False, "the effective value"
     compiled.export_model(tmp_path / "hidden.blob")
     options = {"WEIGHTS_PATH": str(hidden.with_suffix(".bin"))}
     imported = Core().import_model(tmp_path / "hidden.blob", "NPU", options)

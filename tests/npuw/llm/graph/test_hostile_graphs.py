@@ -33,7 +33,7 @@ def look_up(g: GraphBuilder, start: SSAValue) -> None:
 def test_a_value_reached_by_many_paths_is_visited_once(
     graph: tuple[Model, GraphBuilder],
 ) -> None:
-    """There are 2 to the power of 200 paths."""
+    """The number of paths is 2 to the power of 200."""
     model, g = graph
     ids = next(port.value for port in model.inputs if port.name == "input_ids")
     count = g.dim(ids, 1)

@@ -94,9 +94,7 @@ def test_capped_logits_equal_the_interpreters(
     assert np.abs(_logits(capped, **options) - expected).max() <= error * CAP
 
 
-def test_capped_logits_are_equal_if_each_model_has_its_own_head(
-    capped: Path, expected: np.ndarray
-) -> None:
+def test_capped_logits_are_equal_without_a_shared_head(capped: Path, expected: np.ndarray) -> None:
     found = _logits(capped, NPUW_LLM_SHARED_HEAD="NO")
     assert np.abs(found - expected).max() <= 1e-2 * CAP
 

@@ -65,10 +65,8 @@ def test_positions_may_lead_tokens_by_a_limited_number(talks) -> None:
             table.request.infer(inputs | {"position_ids": np.arange(first, first + 3)[None]})
 
 
-def test_factors_that_depend_on_the_longest_position_are_computed(
-    tiny: Path, tmp_path: Path
-) -> None:
-    """With dynamic scaling the factors of a position change as a conversation grows."""
+def test_factors_of_the_longest_position_are_computed(tiny: Path, tmp_path: Path) -> None:
+    """Dynamic scaling changes the factors of a position as a conversation grows."""
     shutil.copytree(tiny, tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())

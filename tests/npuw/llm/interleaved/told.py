@@ -223,9 +223,7 @@ class Told:
             self._truncate(self.limits.prompt - count)
 
     def _fits(self, count: int) -> bool:
-        """Return whether prefill has room for more tokens; a sliding cache reads others by
-        steps.
-        """
+        """Return whether prefill has room for more tokens; if rows slide, steps read others."""
         return self.plain and len(self.ids) + count <= self.limits.longest
 
     def _truncate(self, room: int) -> None:

@@ -95,7 +95,7 @@ def test_a_window_that_has_slid_can_rewind_to_its_oldest_token(talks) -> None:
 
 @pytest.mark.long
 def test_a_prompt_that_exceeds_the_sliding_window_is_rejected(talks) -> None:
-    """Without room for a response the window is a token shorter than the longest prompt."""
+    """The window is a token shorter than the longest prompt, as no room is left for a response."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 0}
     talk = talks(**options, NPUW_LLM_ON_FULL="SLIDE")
     with pytest.raises(PromptTooLong, match="64 tokens, at most 63"):
@@ -110,7 +110,7 @@ def test_a_prompt_that_exceeds_the_sliding_window_is_rejected(talks) -> None:
 @few
 @given(st.integers(2, 64), st.integers(1, 90))
 def test_a_truncated_history_equals_a_new_conversation(talks, prompt, more) -> None:
-    """After the middle is dropped, the rest is read like a new conversation."""
+    """The rest is read like a new conversation after the middle was dropped."""
     talk = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE")
     ids = np.random.default_rng(more).integers(0, 97, prompt + 127 - prompt + more).tolist()
     talk.tell(ids[:prompt])
@@ -187,9 +187,7 @@ def test_later_turns_slide_the_window_too(talks, width) -> None:
 @pytest.mark.parametrize("on_full", ["SLIDE", "TRUNCATE"])
 def test_sinks_must_leave_room_for_newer_tokens(talks, on_full) -> None:
     talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=16)
-    with pytest.raises(
-        OptionError, match=r"NPUW_LLM_SINK_TOKENS = 17: sink tokens leave .* at most 16, or"
-    ):
+    with pytest.raises(OptionError, match=r"SINK_TOKENS = 17: sink tokens leave .* at most 16, or"):
         talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=17)
     wide = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 120, "NPUW_LLM_SINK_TOKENS": 8}
     with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS = 8: sink tokens leave"):

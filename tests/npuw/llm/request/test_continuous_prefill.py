@@ -259,7 +259,7 @@ def test_a_conversation_continues_after_all_its_states_were_copied(talks, unchun
 
 
 def test_several_tokens_continue_without_a_proposal(talks, unchunked) -> None:
-    """With the option, positions alone determine the place, too."""
+    """Positions alone determine the place, too, if the option is set."""
     talk = talks(**CHUNKED)
     talk.tell(IDS[:40])
     ids = IDS[:30] + IDS[60:90]
@@ -291,9 +291,7 @@ def check_it_goes_on(talk: Talk, unchunked: Interpreter) -> None:
 
 
 @pytest.mark.long
-def test_a_prompt_that_fails_in_the_middle_keeps_the_tokens_read(
-    fragile, faulty, unchunked
-) -> None:
+def test_a_prompt_that_fails_keeps_the_tokens_read(fragile, faulty, unchunked) -> None:
     faulty.good_runs = faulty.runs + 2
     with pytest.raises(DeviceError, match="LOST"):
         fragile.tell(IDS[100:164])

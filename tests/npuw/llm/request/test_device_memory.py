@@ -163,7 +163,7 @@ def interruptible() -> Iterator[None]:
 
 
 def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) -> None:
-    """Otherwise the caller would write to memory that the device still reads."""
+    """The caller must not write to memory that the device still reads."""
     program = bound(device)
     program.run()
     done = threading.Event()

@@ -15,7 +15,7 @@ from npuw_layer.errors import TensorError
 
 EXPORTED = Path(__file__).resolve().parents[3] / "goldens" / "exported"
 WAYS: dict[str, dict[str, Any]] = {
-    "head of its own": {},
+    "separate head": {},
     "heads in all": {"NPUW_LLM_SHARED_HEAD": "NO"},
     "slots": {"NPUW_LLM_BATCH_SLOTS": "1,2"},
     "blocks": {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},

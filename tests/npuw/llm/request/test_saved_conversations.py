@@ -89,7 +89,7 @@ def test_the_tokens_left_after_sliding_are_read_again_where_caches_do_not_slide(
 
 
 def test_a_conversation_from_any_first_position_is_saved(talks, tmp_path) -> None:
-    """Without RoPE tables the caller may choose any positions."""
+    """The caller may choose any positions if no RoPE tables exist."""
     talk, other = (talks(NPUW_LLM_CACHE_ROPE="NO") for _ in range(2))
     first = 1 << 40
     inputs = {
@@ -192,7 +192,7 @@ def test_a_flipped_bit_of_a_row_and_appended_bytes_are_found(talks, saved) -> No
         saved.write_bytes(damaged)
         with pytest.raises(StateError, match=r"talk\.npuw: .*the file is damaged"):
             talk.request.load_state(saved)
-    assert talk.tell([3]).any(), "the conversation goes on"
+    assert talk.tell([3]).any(), "the conversation continues"
 
 
 def test_the_error_for_an_older_version_states_the_remedy(talks, saved) -> None:

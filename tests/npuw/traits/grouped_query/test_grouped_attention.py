@@ -198,7 +198,7 @@ def test_the_rewritten_attention_is_that_of_other_decoders(grouped: Path, kind: 
 
 
 def test_equal_layers_are_compiled_once(grouped: Path) -> None:
-    """Otherwise the compiler would report that they are not periodic."""
+    """The compiler folds equal layers, and reports layers that are not periodic."""
     smaller = next(foldings(read_ir(grouped / "plain.xml")))
     assert compile_model(split(smaller, 16, 48), Options(precision="f32", fold=False))
 
@@ -238,9 +238,7 @@ def _place_otherwise(model: Model, op: GroupQueryAttention) -> None:
         (_place_otherwise, "its position_ids must be the model's input of that name"),
     ],
 )
-def test_the_error_for_an_unsupported_model_names_the_op(
-    grouped: Path, change: Any, says: str
-) -> None:
+def test_the_error_names_the_unsupported_op(grouped: Path, change: Any, says: str) -> None:
     model = changed(grouped / "positions.xml", change)
     with pytest.raises(ModelError, match=rf"present\.0\.value.*{says}"):
         split(model, 16, 48)
@@ -248,9 +246,7 @@ def test_the_error_for_an_unsupported_model_names_the_op(
 
 def test_more_tokens_than_rotary_factors_are_rejected(grouped: Path) -> None:
     options = LENGTHS | {"NPUW_LLM_MAX_PROMPT_LEN": 256}
-    with pytest.raises(
-        ModelError, match="rotary tables have 256 rows, but a static model needs 320"
-    ):
+    with pytest.raises(ModelError, match="tables have 256 rows, but a static model needs 320"):
         Core().compile_model(grouped / "plain.xml", "NPU", options)
 
 

@@ -77,9 +77,7 @@ def test_tokens_may_be_split_anywhere_and_rewound(begin: Any, data: st.DataObjec
 
 
 def test_a_prompt_of_one_token_has_no_context(begin: Any) -> None:
-    """Its result equals that in a longer prompt; the exporter's graph puts it in the wrong
-    place.
-    """
+    """A longer prompt has equal logits; the exporter's graph puts one token in the wrong place."""
     both = begin()
     both.tell([17, 40, 401])
     alone = begin()

@@ -120,12 +120,8 @@ def test_an_exported_model_keeps_its_states(lfm2: Any, said: Any, tmp_path: Path
         ("NPUW_TEXT_RERANK", "YES"),
     ],
 )
-def test_options_that_need_rows_of_single_tokens_are_rejected(
-    lfm2: Any, option: str, value: str
-) -> None:
-    with pytest.raises(
-        ModelError, match=rf"{option}.*depends on all earlier tokens; leave the option out"
-    ):
+def test_options_that_need_single_rows_are_rejected(lfm2: Any, option: str, value: str) -> None:
+    with pytest.raises(ModelError, match=rf"{option}.*all earlier tokens; leave the option out"):
         Core().compile_model(lfm2("fp16"), "NPU", CHUNKED | {option: value})
 
 

@@ -69,7 +69,7 @@ def test_a_state_that_inferences_change_is_rejected(llama) -> None:
 
 
 def test_a_term_that_only_resembles_an_adapter_prevents_cutting_the_head(adapt) -> None:
-    """Its last factor is computed from tokens, which a separate head does not have."""
+    """The last factor is computed from tokens, which a separate head does not have."""
     model = adapt("llama_fp16", r"mlp|lm_head")
     graph = read_model(model.path)
     run_passes(graph, [FixRank(32)])

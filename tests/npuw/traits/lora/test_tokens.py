@@ -29,7 +29,7 @@ def test_tokens_equal_openvino_genais_for_each_adapter(
 
 
 def test_tokens_differ_by_adapter(said_by_genai) -> None:
-    """Otherwise the test above could pass without adapters."""
+    """The test above could otherwise pass without adapters."""
     for golden in said_by_genai.values():
         assert len({tuple(tokens) for tokens in golden["tokens"].values()}) == 6
 

@@ -127,9 +127,7 @@ def test_steps_have_the_mask_and_prompts_do_not(model) -> None:
     prompts = model.clone()
     run_passes(prompts, [DropTrees()])
     assert TREE_MASK not in shapes(prompts)
-    assert len(list(prompts.body.ops)) == len(list(model.body.ops)) - 1, (
-        "without the addition of the mask"
-    )
+    assert len(list(prompts.body.ops)) == len(list(model.body.ops)) - 1, "without the Add"
 
 
 @pytest.mark.parametrize(("element", "dims"), [("f32", (1, -1, -1)), ("i64", (-1, 1, -1, -1))])
@@ -201,7 +199,7 @@ def test_models_without_the_mask_have_no_such_variable(restored) -> None:
 
 
 def test_goldens_of_trees_and_chains_differ(begin) -> None:
-    """Otherwise the tests of this folder would pass without masks."""
+    """The tests of this folder would otherwise pass without masks."""
     ids, tree = range(60, 65), Tree([-1, 0, 0, 1, 2])
     talk, other = begin(), begin()
     for one in (talk, other):

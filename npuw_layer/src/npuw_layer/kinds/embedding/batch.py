@@ -59,9 +59,7 @@ def texts_of(
 def _text(row: Mapping[str, Array], number: int, counts_text: bool) -> Text:
     mask = row[MASK] != 0
     if not mask.any():
-        raise TensorError(
-            f"attention_mask: all tokens of text {number} are masked out; unmask at least one"
-        )
+        raise TensorError(f"attention_mask: all tokens of text {number} are masked out")
     end = int(np.flatnonzero(mask)[-1]) + 1
     positions = np.maximum(mask.cumsum() - 1, 0) if counts_text else np.arange(len(mask))
     return Text(

@@ -50,8 +50,7 @@ class TextOptions(KindOptions):
         options = self.group(OptionValues)
         if self.text_embed and self.text_rerank:
             raise ValueError(
-                "NPUW_TEXT_RERANK: a model embeds or ranks texts; leave this option or "
-                "NPUW_TEXT_EMBED out"
+                "NPUW_TEXT_RERANK: a model embeds or ranks texts; leave NPUW_TEXT_EMBED out"
             )
         if self.reads_texts and options.on_full != "ERROR":
             raise ValueError(

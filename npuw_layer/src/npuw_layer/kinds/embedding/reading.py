@@ -137,15 +137,14 @@ class ChunkReader:
         rows = rope_rows(stage, options)
         if positions.min() < 0 or (options.caches_rope and positions.max() >= rows):
             raise TensorError(
-                f"position_ids are from {positions.min()} to {positions.max()}, but the RoPE "
-                f"tables hold 0 to {rows - 1}; raise NPUW_LLM_MAX_PROMPT_LEN or set "
+                f"position_ids are from {positions.min()} to {positions.max()}, not from 0 to "
+                f"{rows - 1}; raise NPUW_LLM_MAX_PROMPT_LEN, or for larger positions set "
                 "NPUW_LLM_CACHE_ROPE = NO"
             )
         if self._compiled.prefixes is not None and (np.diff(positions) != 1).any():
             raise TensorError(
-                "NPUW_LLM_ENABLE_PREFIX_CACHING: position_ids are not contiguous, but cached rows "
-                "are found by contiguous tokens; leave the option out, or mask out no tokens "
-                "between others"
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: position_ids have gaps, but cached rows belong to "
+                "contiguous tokens; leave the option out, or mask out no tokens between others"
             )
 
     def _begin(self, count: int) -> None:

@@ -161,7 +161,5 @@ def _all_of(info: TensorInfo, memory: Memory, offset: int) -> Array:
     raw = memory.data[offset:]
     size = kind.itemsize * math.prod(inner)
     if not size or raw.size % size:
-        raise DeviceError(
-            f"{info.name!r} has {raw.size} bytes, not a whole number of rows {list(inner)}"
-        )
+        raise DeviceError(f"{info.name!r} has {raw.size} bytes, not complete rows {list(inner)}")
     return raw.view(kind).reshape(-1, *inner)

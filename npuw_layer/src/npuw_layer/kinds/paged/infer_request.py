@@ -177,8 +177,7 @@ def _in_place(name: str, tensor: AnyInput) -> Array:
     """
     if isinstance(tensor, RemoteTensor) and not tensor.piece().memory.host_visible:
         raise RemoteError(
-            f"{name!r} is written by the host, which cannot access this tensor; set a host-visible "
-            "one"
+            f"{name!r} is written by the host, but is not host-visible; set a host-visible tensor"
         )
     return values_of(tensor)
 

@@ -143,8 +143,7 @@ class BatchedInferRequest(StatelessRequest):
     def _at(self, key: PortKey) -> BatchedPort:
         if isinstance(key, int):
             raise TensorError(
-                f"{key} is the index of an input and of an output; use set_input_tensor or a "
-                "similar method"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         return find_port((*self._inputs, *self._outputs), key, "tensor")
 
@@ -207,8 +206,7 @@ class BatchedInferRequest(StatelessRequest):
         shape = (count, *port.partial_shape[1:])
         if target is not None and target.shape != shape:
             raise TensorError(
-                f"output {port.any_name!r} is {list(shape)}, but its tensor is "
-                f"{list(target.shape)}; set another"
+                f"output {port.any_name!r} is {list(shape)}, but its tensor is {list(target.shape)}"
             )
         if isinstance(target, Tensor):
             return target.data

@@ -294,9 +294,7 @@ def _variable(
     kinds = {(info.element, info.shape) for info in (old, new) if info is not None}
     if len(kinds) > 1:
         said = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
-        raise ModelError(
-            f"variable {name!r} is {said}; on the NPU a variable has one type and one shape"
-        )
+        raise ModelError(f"variable {name!r} is {said}; the NPU needs a single type and shape")
     ((element, shape),) = kinds
     kind = NUMPY[element]
     if initial is None:

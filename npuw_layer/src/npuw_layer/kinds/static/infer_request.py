@@ -187,8 +187,7 @@ class StaticInferRequest(Request):
     def _at(self, key: PortKey) -> BoundTensor:
         if isinstance(key, int):
             raise TensorError(
-                f"{key} is the index of an input and of an output; use set_input_tensor or a "
-                "similar method"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         ports = (*self._compiled.inputs, *self._compiled.outputs)
         return self._bound[find_port(ports, key, "tensor")]

@@ -129,9 +129,7 @@ def _zeros(value: SSAValue) -> Array:
 
 def _broadcast(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     if values.shape != shape:
-        raise ModelError(
-            f"variable {name!r} is {list(shape)}, but its initial value is {list(values.shape)}"
-        )
+        raise ModelError(f"variable {name!r} is {list(shape)}, but starts as {list(values.shape)}")
     return values
 
 
@@ -140,9 +138,8 @@ def _check_known(variable: Variable) -> None:
     for owner in _makers(variable.read.init):
         if owner is None or isinstance(owner, ReadValue):
             raise ModelError(
-                f"variable {variable.name!r} has an initial value that depends on inputs, but the "
-                "NPU needs it before an inference; make it a constant, and set the value through "
-                "query_state()"
+                f"variable {variable.name!r} has an initial value that depends on inputs; use a "
+                "constant, and set the value through query_state()"
             )
 
 

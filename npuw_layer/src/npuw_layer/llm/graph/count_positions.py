@@ -54,8 +54,7 @@ class CountPositions(GraphPass):
             if not takes_positions or lengths.of(rows.start) == STORED:
                 if self.slots > 1:
                     raise ModelError(
-                        f"{each.described} depends on token positions, which differ between "
-                        "conversations"
+                        f"{each.described} has a single position for all conversations"
                     )
                 counted = cache_position(model, self.tokens)
                 each.operands[0] = on_tokens(model, each, each.x, counted, 0)

@@ -24,9 +24,7 @@ from npuw_layer.llm.kv.kv_layout import Piece
 from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
-"""Element type of scales, regardless of the type of activations: bf16 has too few bits for
-scales.
-"""
+"""Element type of scales, even if activations are bf16, which has too few bits for scales."""
 
 SCALE_SUFFIX = ".scale"
 """Suffix of the id of the variable that holds the scales of an 8-bit cache."""

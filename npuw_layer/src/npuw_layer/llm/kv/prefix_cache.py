@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from npuw_layer.backends.protocols import Array
 
 Rows = Sequence[Array]
-"""For each group of caches of equal layout, [variables, tokens, heads, width]."""
+"""Rows [variables, tokens, heads, width] of each group of caches of equal layout."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,9 +89,7 @@ def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None
         problem = "NPUW_LLM_ON_FULL = TRUNCATE: dropped tokens have none"
     if problem:
         names = ", ".join(one.name for one in outputs)
-        raise ModelError(
-            f"the model returns {names} for each token; {problem}; leave the option out"
-        )
+        raise ModelError(f"the model returns {names} for each token; {problem}; leave it out")
 
 
 def _check_rereads(inputs: Sequence[TensorInfo]) -> None:

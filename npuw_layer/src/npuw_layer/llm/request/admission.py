@@ -76,10 +76,7 @@ class Admission:
                 if tokens.counted
                 else f"attention_mask has {keep} positions before the {len(tokens)} new ones"
             )
-            raise TensorError(
-                f"{where}, but {said} tokens are stored; continue at that position or an earlier "
-                "one"
-            )
+            raise TensorError(f"{where}, but {said} tokens are stored; continue there or earlier")
         if tokens.stored != keep:
             raise TensorError(
                 f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "

@@ -271,8 +271,7 @@ class InferRequest(Request):
         """Return the name of an input or output."""
         if isinstance(key, int):
             raise TensorError(
-                f"{key} is the index of an input and of an output; use set_input_tensor or a "
-                "similar method"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         every = (*self.model_inputs, *self.model_outputs)
         return input_name(key, every)

@@ -112,8 +112,7 @@ class InputPorts:
         fits = element in (port.element, ELEMENT_TYPES[port.element])
         if not fits or not port.fits(tensor.shape):
             raise TensorError(
-                f"{port.name} is {element} {list(tensor.shape)}, not {port.described}; the batch "
-                "must be 1"
+                f"{port.name} is {element} {list(tensor.shape)}, not {port.described}; batch is 1"
             )
         counts = self._transfers.of(port.name)
         counts.bound_to = _described(tensor)

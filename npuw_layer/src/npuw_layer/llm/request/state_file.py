@@ -63,7 +63,7 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-    """Any i64: without tables of rotary angles, callers may begin anywhere."""
+    """Any i64: callers may begin at any position if no RoPE tables exist."""
     ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
     sinks: Count
     dropped: Count
@@ -186,8 +186,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if said.adapters != conversation.parts.digest.hex():
         with_or_without = "with other adapters" if said.adapters else "without adapters"
         raise StateError(
-            f"it was saved {with_or_without}; set the same adapters by query_state() before "
-            "load_state"
+            f"it was saved {with_or_without}; set the same ones by query_state() before load_state"
         )
     _check_said(conversation, said)
     rows = _tensors(conversation, header, content[begin:], len(said.numbers))

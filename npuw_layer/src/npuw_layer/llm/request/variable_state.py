@@ -125,8 +125,7 @@ class VariableState(ConversationState):
 
         Args:
             tensor: rows in the axes and the type of ``state``. All variables of a language model
-                have the same number of tokens: as many as are stored. If none are stored, any
-                number is
+                have as many tokens as are stored. If none are stored, any number is
                 allowed, and all variables must be set.
 
         Raises:
@@ -145,8 +144,7 @@ class VariableState(ConversationState):
         if tokens != cache.rows.stored:
             raise StateError(
                 f"state {self._name!r}: {tokens} tokens, but {cache.rows.stored} are stored, and "
-                f"there is room for {cache.rows.window}; call reset_state() first to set another "
-                "number"
+                f"there is room for {cache.rows.window}; reset_state() first to set another number"
             )
         cache.write(self._name, rows)
 

@@ -143,18 +143,14 @@ def _mixed(
     while True:
         users = [use.operation for use in value.uses]
         if len(users) != 1 or not isinstance(users[0], Add | Slice | Multiply):
-            raise ModelError(
-                f"variable {name!r}: its convolution's output is used in an unsupported way"
-            )
+            raise ModelError(f"variable {name!r}: unsupported use of its convolution's output")
         user = users[0]
         if isinstance(user, Add):
             other = user.b if user.a is value else user.a
             if any(each is read.output for each in _backward(other, op.x)):
                 return user, other, tuple(biases)
             if stored_constant(other) is None:
-                raise ModelError(
-                    f"variable {name!r}: a term added to its convolution is not a constant"
-                )
+                raise ModelError(f"variable {name!r}: its convolution has a computed bias")
             biases.append(other)
         value = user.results[0]
 

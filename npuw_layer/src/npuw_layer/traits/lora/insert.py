@@ -43,9 +43,7 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
             cannot be changed, or already has states of adapters.
     """
     if reads_adapters(model):
-        raise ModelError(
-            "the model already has adapters; set its states, or use a model without adapters"
-        )
+        raise ModelError("the model already has adapters; set its states, or use one without them")
     found = products(model)
     for name, added in adapters.items():
         _check(name, added, found.get(name))

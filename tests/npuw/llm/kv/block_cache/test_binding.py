@@ -135,7 +135,7 @@ def test_complete_chunks_are_written_in_place(talks) -> None:
 
 
 def test_programs_are_rebound_once_per_reserve(talks, relocations) -> None:
-    """They are rebound 64 tokens after a prompt, and again, not for each block of 32."""
+    """Rebinding happens every 64 tokens after a prompt, not for each block of 32."""
     talk = talks(**BLOCKS)
     talk.tell(IDS[:70])
     relocations()

@@ -74,7 +74,7 @@ def test_several_tokens_are_one_step(llava) -> None:
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
 @pytest.mark.parametrize("keep", [34, 70])
 def test_a_prompt_continues_after_kept_tokens(models, name: str, keep: int) -> None:
-    """After an image, positions are less than the count of tokens; the mask determines the rest."""
+    """Positions after an image are less than the count of tokens; the mask has the count."""
     model = models(name)
     talk = model.begin(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="YES")
     talk.tell(0, 90)
@@ -83,9 +83,7 @@ def test_a_prompt_continues_after_kept_tokens(models, name: str, keep: int) -> N
 
 
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
-def test_an_exported_and_imported_model_gives_the_same_logits(
-    models, name: str, core, tmp_path
-) -> None:
+def test_an_imported_model_gives_the_same_logits(models, name: str, core, tmp_path) -> None:
     model = models(name)
     model.compiled(**CHUNKED).export_model(tmp_path / "model.blob")
     imported = core.import_model(

@@ -64,9 +64,7 @@ def test_the_input_of_tokens_comes_first() -> None:
         ("per_layer_inputs", "f32", (3, 1, 8, 4, 5)),
     ],
 )
-def test_inputs_of_other_types_and_shapes_have_no_row_per_token(
-    name: str, element: str, shape
-) -> None:
+def test_inputs_of_other_types_and_shapes_are_rejected(name: str, element: str, shape) -> None:
     with pytest.raises(ModelError, match=f"{name} of {element} .* follows no tokens"):
         TokenInput.of(TensorInfo(name, element, shape))
 

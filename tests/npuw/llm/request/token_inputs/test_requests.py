@@ -125,15 +125,9 @@ def test_inputs_may_be_set_by_name_and_be_npu_memory(llava) -> None:
     [
         ({"inputs_embeds": np.zeros((1, 3, 95), "f4")}, r"not f32 \[1, tokens, 96\]"),
         ({"inputs_embeds": np.zeros((1, 3, 96), "f8")}, "inputs_embeds is float64"),
-        (
-            {"inputs_embeds": np.zeros((1, 2, 96), "f4")},
-            "inputs_embeds has 2 tokens, but position_ids has 3",
-        ),
+        ({"inputs_embeds": np.zeros((1, 2, 96), "f4")}, "has 2 tokens, but position_ids has 3"),
         ({"inputs_embeds": np.zeros((1, 96), "f4")}, r"not f32 \[1, tokens, 96\]"),
-        (
-            {"input_ids": np.zeros((1, 3), "i8")},
-            "no input 'input_ids'; the inputs are inputs_embeds",
-        ),
+        ({"input_ids": np.zeros((1, 3), "i8")}, "no input 'input_ids'; the inputs are inputs_e"),
         ({"position_ids": np.zeros((3, 1, 3), "i8")}, r"not i64 \[1, tokens\]"),
         ({"attention_mask": np.ones((1, 5), "i8")}, "not 0 stored and 3 new"),
     ],
@@ -152,9 +146,7 @@ def test_with_several_position_axes_the_mask_counts_tokens(qwen) -> None:
         talk.tell(40, attention_mask=np.ones((1, 42), np.int64))
     with pytest.raises(TensorError, match="has -1 positions before"):
         talk.tell(40, attention_mask=np.ones((1, 0), np.int64))
-    assert close(talk.tell(0, 100), qwen.goldens["logits_100"]), (
-        "a mask of only new tokens: a new conversation"
-    )
+    assert close(talk.tell(0, 100), qwen.goldens["logits_100"]), "a new conversation"
     with pytest.raises(PromptTooLong):
         talk.tell(0, 129)
 

@@ -122,10 +122,7 @@ def _container(payload: Place, section: Section) -> Container[ModelManifest]:
     """
     parts = section.manifest.parts
     if [part.name for part in parts] != list(PARTS):
-        raise BlobError(
-            f"its parts are {', '.join(part.name for part in parts)}, not program and initial "
-            "values"
-        )
+        raise BlobError(f"its parts are {', '.join(part.name for part in parts)}")
     program, values = (part.size for part in parts)
     filling = payload.size - program
     if values != len(section.values) or not 0 <= filling < PAGE:
@@ -195,9 +192,7 @@ def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
     for side, layouts, infos in sides:
         count = sum(is_port(info) for info in infos)
         if layouts and len(layouts) != count:
-            raise BlobError(
-                f"its metadata has layouts of {len(layouts)} {side}, but its program has {count}"
-            )
+            raise BlobError(f"it has layouts of {len(layouts)} {side}, but its program has {count}")
 
 
 def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
