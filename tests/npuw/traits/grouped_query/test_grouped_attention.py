@@ -102,12 +102,12 @@ def test_attention_sinks_work_in_all_layouts(grouped: Path, way: str) -> None:
     check(begun(grouped, "sinks", WAYS[way]), said("sinks"), 1e-5)
 
 
-def test_a_model_of_narrow_floats(grouped: Path) -> None:
+def test_an_f16_model_gives_close_logits(grouped: Path) -> None:
     """The model's logits are f16, and rounded accordingly."""
     check(begun(grouped, "half", CHUNKED), said("half"), 4e-3)
 
 
-def test_in_narrow_types(grouped: Path) -> None:
+def test_narrow_types_give_close_logits(grouped: Path) -> None:
     options = CHUNKED | {"INFERENCE_PRECISION_HINT": "f16"}
     check(begun(grouped, "window", options), said("window"), 2e-2)
 
