@@ -283,7 +283,7 @@ def test_what_does_not_fit_is_refused(models) -> None:
     with pytest.raises(TensorError, match="output 'logits': the array is read-only"):
         request.set_tensor("logits", frozen)
     for name in ("inputs_embeds", "nothing"):
-        with pytest.raises(TensorError, match=f"no input '{name}'; there are input_ids"):
+        with pytest.raises(TensorError, match=f"no input '{name}'; the inputs are input_ids"):
             request.set_tensor(name, made("BINDED", "f32", 1, 60, 32))
         with pytest.raises(TensorError, match=f"no input '{name}'"):
             request.infer(inputs(IDS) | {name: IDS})

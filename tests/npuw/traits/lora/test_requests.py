@@ -101,7 +101,7 @@ def test_a_saved_conversation_requires_its_adapter(talks, llama, tmp_path) -> No
     talk, other = wear(talks(llama.path), adapter), talks(llama.path)
     talk.tell(PROMPT)
     talk.request.save_state(tmp_path / "talk")
-    with pytest.raises(StateError, match="it was saved with other adapters; set query_state"):
+    with pytest.raises(StateError, match="with other adapters; set the same ones by query_state"):
         other.request.load_state(tmp_path / "talk")
     wear(other, adapter).request.load_state(tmp_path / "talk")
     other.said = 40
