@@ -181,7 +181,7 @@ def test_exported_models_with_adapters_generate_openvino_genais_tokens(
         assert found.tokens[0] == said["tokens"][n], n
     if name == "llama_int4":
         fused = AdapterConfig(files["rank 1"], AdapterConfig.Mode.MODE_FUSE)
-        with pytest.raises(RuntimeFailure, match=r"weights of .* are quantised.*MODE_STATIC"):
+        with pytest.raises(RuntimeFailure, match=r"weights of .* are quantized.*MODE_STATIC"):
             LLMPipeline(tmp_path, "NPU", adapters=fused, **NPU)
 
 
@@ -233,7 +233,9 @@ def test_unsupported_adapters_are_rejected_and_the_pipeline_stays_usable(
 
 
 def test_too_large_a_rank_is_rejected_before_compilation(make, adapters) -> None:
-    with pytest.raises(RuntimeFailure, match=r"rank 8 together, and NPUW_LLM_MAX_LORA_RANK is 4"):
+    with pytest.raises(
+        RuntimeFailure, match=r"MAX_LORA_RANK = 4: the adapters have rank 8 together"
+    ):
         make(AdapterConfig(adapters["all"]), NPUW_LLM_MAX_LORA_RANK=4)
 
 

@@ -217,7 +217,7 @@ def test_wrong_uses_are_refused(batching, crowd) -> None:
         with pytest.raises(TensorError, match="not integers"):
             request.submit(ids)
     for ids in ([], np.zeros(0, np.int64)):
-        with pytest.raises(TensorError, match="there are no new tokens"):
+        with pytest.raises(TensorError, match="no new tokens"):
             request.submit(ids)
     with pytest.raises(TensorError, match="keep is 1, but 0 tokens are stored"):
         request.submit([1], keep=1)

@@ -1,4 +1,4 @@
-"""The registry finds kinds of models by their folders, and those of other packages by name."""
+"""The registry finds kinds by their folders, and kinds of other packages by entry points."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ except OptionError as error:
 """
 
 
-def test_each_folder_is_a_kind() -> None:
+def test_each_folder_contains_a_kind() -> None:
     found = {kind.name for kind in kinds()}
     assert found == {path.parent.name for path in FOLDERS.glob("*/__init__.py")}
 
@@ -90,7 +90,7 @@ def test_each_folder_is_a_kind() -> None:
         ({"NPUW_TEXT_RERANK": "YES"}, "embedding"),
     ],
 )
-def test_an_option_requests_a_kind_or_the_model_tells_it(
+def test_an_option_requests_a_kind_or_the_model_is_recognised(
     given: dict[str, object], kind: str, demo_ir: Path
 ) -> None:
     found, options = route(demo_ir, parse_options(given))
@@ -102,13 +102,13 @@ def test_an_option_requests_a_kind_or_the_model_tells_it(
     "flags",
     [("NPUW_FLUX2", "NPUW_WHISPER"), ("NPUW_TEXT_EMBED", "NPUW_WHISPER")],
 )
-def test_a_model_is_of_one_kind(flags: tuple[str, str]) -> None:
+def test_options_of_two_kinds_are_rejected(flags: tuple[str, str]) -> None:
     assert {*flags} <= NAMES.keys()
     with pytest.raises(OptionError, match=r"not with NPUW_.* = YES; leave one of them out"):
         parse_options(dict.fromkeys(flags, "YES"))
 
 
-def test_another_package_brings_a_kind_with_options(demo: Path, tmp_path: Path) -> None:
+def test_another_package_adds_a_kind_with_options(demo: Path, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text(OTHER)
     installed = tmp_path / "other-1.0.dist-info"
     installed.mkdir()

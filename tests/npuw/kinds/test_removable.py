@@ -1,4 +1,4 @@
-"""Without its folder a kind of model is gone, and all other models run as before."""
+"""Removing its folder removes a kind; all other models run as before."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ np.savez(folder / "found.npz", scores=scores, logits=logits[0, -1])
         ("flux2", ["NPUW_FLUX2"]),
     ],
 )
-def test_a_kind_is_removed_with_its_folder(
+def test_removing_the_folder_removes_the_kind(
     kind: str,
     options: list[str],
     demo: Path,

@@ -83,7 +83,7 @@ def test_a_step_of_many_tokens_is_taken_by_models_that_span_more() -> None:
     ],
 )
 def test_a_step_of_more_tokens_than_a_model_spans_is_refused(options: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match="NPUW_LLM_MAX_GENERATION_TOKEN_LEN: 512 tokens"):
+    with pytest.raises(OptionError, match="NPUW_LLM_MAX_GENERATION_TOKEN_LEN = 512: a generate"):
         plan(parse_options(options | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 512}))
 
 

@@ -112,7 +112,7 @@ def test_a_model_on_several_devices_has_the_npus_context(models, options) -> Non
 
 def test_without_the_npu_there_is_no_context(tiny) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | {"NPUW_DEVICES": "CPU"})
-    with pytest.raises(RemoteError, match="NPUW_DEVICES = CPU: remote tensors are memory of the"):
+    with pytest.raises(RemoteError, match="NPUW_DEVICES = CPU: remote tensors are NPU memory"):
         compiled.get_context()
 
 
@@ -276,14 +276,14 @@ def test_what_does_not_fit_is_refused(models) -> None:
     for element, *shape in (("f16", 1, 1, 97), ("f32", 1, 1, 96), ("f32", 97), ("f32", 2, 1, 97)):
         with pytest.raises(TensorError, match=r"logits is f32 \[1, n, 97\], not"):
             request.set_tensor("logits", made("BINDED", element, *shape))
-    with pytest.raises(TensorError, match="2 rows; an inference gives at most 1"):
+    with pytest.raises(TensorError, match="2 rows; an inference returns at most 1"):
         request.set_tensor("logits", made("BINDED", "f32", 1, 2, 97))
     frozen = np.zeros((1, 1, VOCABULARY), np.float32)
     frozen.flags.writeable = False
     with pytest.raises(TensorError, match="output 'logits': the array is read-only"):
         request.set_tensor("logits", frozen)
     for name in ("inputs_embeds", "nothing"):
-        with pytest.raises(TensorError, match=f"no input '{name}'; there are input_ids"):
+        with pytest.raises(TensorError, match=f"no input '{name}'; the inputs are input_ids"):
             request.set_tensor(name, made("BINDED", "f32", 1, 60, 32))
         with pytest.raises(TensorError, match=f"no input '{name}'"):
             request.infer(inputs(IDS) | {name: IDS})

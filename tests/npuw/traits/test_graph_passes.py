@@ -1,4 +1,4 @@
-"""Each pass of a trait as text, and which models have a trait's passes."""
+"""Text tests of the traits' passes, and the passes of each model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROMPT, STEP, HEAD = Stage(Kind.PREFILL, 16, 0), Stage(Kind.GENERATE, 1, 63), St
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_ir_after_a_pass_is_as_written(path: Path) -> None:
+def test_the_ir_after_a_pass_matches_the_file(path: Path) -> None:
     check_file(path, KNOWN)
 
 

@@ -1,4 +1,4 @@
-"""Without the folder of a trait, the rest of the package does what it did."""
+"""Removal of a trait's folder: the rest of the package works as before."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ np.save(out, found)
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Llama of one layer."""
+    """Write a Llama of one layer."""
     return write_tiny(tmp_path_factory.mktemp("llama"), 1)
 
 
 @pytest.fixture(scope="module")
 def expected(llama: Path) -> np.ndarray:
-    """Logits of a prompt and of two tokens behind it, with all traits."""
+    """Return logits of a prompt and of two tokens after it, with all traits installed."""
     request = Core().compile_model(llama, "NPU", FEW_STAGES).create_infer_request()
     told = [(range(20), 0), ([5], 20), ([6], 21)]
     return np.array([ask(request, np.array([list(ids)]), past) for ids, past in told])
 
 
 @pytest.mark.parametrize("trait", TRAITS)
-def test_a_llama_says_the_same_without_a_trait(llama, tmp_path, expected, trait) -> None:
+def test_a_llama_is_the_same_without_a_trait(llama, tmp_path, expected, trait) -> None:
     copy = tmp_path / "npuw_layer"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(copy / "traits" / trait)

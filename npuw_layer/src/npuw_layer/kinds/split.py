@@ -28,9 +28,7 @@ class SplitKind(Kind):
         """Choose NPUW with splitting."""
         del path
         if options.use_npuw is False:
-            raise OptionError(
-                "NPUW_LLM = YES needs NPU_USE_NPUW = YES: it is NPUW that splits LLMs"
-            )
+            raise OptionError("NPUW_LLM = YES needs NPU_USE_NPUW = YES: NPUW splits LLMs")
         return options.model_copy(update={"use_npuw": True, "llm": True})
 
     def device(self, devices: CoreDevices, options: Options) -> Device:

@@ -48,7 +48,7 @@ class CompiledLLM:
     models: Mapping[Stage, LoadedModel]
     bank: WeightsBank
     traits: tuple[Instance, ...]
-    """Traits of the model, beside K and V; empty for a plain Llama."""
+    """Traits of the model, in addition to K and V; empty for a plain Llama."""
     prefixes: PrefixCache | None
     origin: Origin
     programs: tuple[StageProgram, ...]
@@ -75,12 +75,12 @@ class CompiledLLM:
 
     @property
     def token_outputs(self) -> tuple[TokenOutput, ...]:
-        """Outputs with a row for each new token, beside logits."""
+        """Outputs with a row for each new token, other than logits."""
         return token_outputs(self._one.outputs)
 
     @property
     def _one(self) -> LoadedModel:
-        """Any model that takes tokens; their inputs and outputs that follow tokens are alike."""
+        """Any model that takes tokens; all have equal inputs and outputs that follow tokens."""
         return self.models[(self.plan.generate or self.plan.prefill)[0]]
 
 
@@ -93,13 +93,13 @@ def compile_llm(
         path: an IR's ``.xml`` or a Hugging Face folder.
         device: device to run on.
         options: lengths, variants, precision, cache. If no head can be cut off, each model keeps
-            its own, as in the original (fact sheet npuw §a.3, step 5). Unset axes of caches are
+            its own, as in NPUW (fact sheet npuw §a.3, step 5). Unset axes of caches are
             read from the model.
         change: change of the model before it is split, or None.
 
     Raises:
         ModelError: the model cannot be read, adapted or split.
-        RuntimeError: the compiler or the device refuses it.
+        RuntimeError: the compiler or the device rejects the model.
     """
     while True:
         try:
@@ -109,7 +109,7 @@ def compile_llm(
 
 
 def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
-    """Adjust options to a model, whose needs are known only once it is read.
+    """Adjust options to a model, whose needs are known only after it was read.
 
     Raises:
         ModelError: the model cannot run as the options request.
@@ -122,7 +122,7 @@ def _yielding(options: Options, error: NoHead | OtherAxes) -> Options:
         return options.model_copy(update=axes)
     if not options.cuts_head:
         raise error
-    _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps what makes them", error)
+    _log.warning("NPUW_LLM_SHARED_HEAD: %s; each model keeps its own head", error)
     return options.model_copy(update={"shared_head": False})
 
 
@@ -212,8 +212,8 @@ def _prefixes(options: Options) -> PrefixCache | None:
     block, longest = options.prefix_caching_block_size, lengths_of(options).max_prompt
     if block >= longest:
         _log.warning(
-            "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE: no prompt (%d tokens at most) goes on behind a "
-            "block of %d: nothing is taken from the prefix cache",
+            "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE: a prompt (%d tokens at most) is never longer "
+            "than a block of %d: the prefix cache has no effect",
             longest,
             block,
         )

@@ -34,8 +34,8 @@ def import_llm(opened: BlobBytes, make_device: Callable[[Options], Device]) -> C
         BlobVersionError: other versions, or another device, made the blob.
         BlobError: the blob is damaged, or not an LLM's.
         OptionError: an option contradicts the blob, or its weights are not found.
-        ModelError: the weights found are not those that the blob was made from.
-        DeviceError: the device refuses the blob.
+        ModelError: the available weights differ from the blob's.
+        DeviceError: the device rejects the blob.
     """
     began = time.perf_counter()
     with opened.named():

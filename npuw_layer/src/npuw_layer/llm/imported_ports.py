@@ -1,4 +1,4 @@
-"""Checks that imported programs are the stages they are named, and fit one another."""
+"""Checks that imported programs are the stages of their names, and fit one another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Cache = tuple[str, int, tuple[int, ...]]
 
 
 def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options) -> None:
-    """Compare the programs' inputs and outputs with the stages', and with one another's.
+    """Compare the programs' inputs and outputs with the stages and with one another.
 
     Args:
         stages: expected stages of the programs; all of a model's, or some.
@@ -80,7 +80,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
 
 
 def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
-    """Return the caches that a stage reads: those it appends to, by piece and by slot."""
+    """Return the caches that a stage reads: those it appends to, by range and by slot."""
     found: dict[str, _Cache] = {}
     for name, (element, row) in rows.items():
         for piece in layout.pieces(stage.past):
@@ -94,7 +94,7 @@ def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[s
 
 
 def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads: bool) -> None:
-    """Check that hidden states fit the head that takes them, and that logits are of one vocabulary.
+    """Check that hidden states fit the LM head, and that all logits are of one vocabulary.
 
     Raises:
         BlobError: hidden states or logits do not fit.
@@ -104,7 +104,7 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads
         found = [(program.outputs, EMBED if heads else LOGITS)]
         if stage.kind is Kind.HEAD:
             found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
-        # A prefill model that is told one token computes only that token's logits.
+        # A prefill model with an input for the last token computes only that token's logits.
         told = any(info.name == LAST_TOKEN for info in program.inputs)
         chosen = told and stage.kind is Kind.PREFILL
         count = 1 if chosen and not heads else stage.tokens
@@ -160,7 +160,7 @@ def _check_given(stage: Stage, program: LoadedModel) -> tuple[TokenOutput, ...]:
     shapes = {info.name: info.shape for info in program.outputs}
     for port in given:
         if shapes[port.name] != port.shape(stage.slots, stage.tokens):
-            raise BlobError(f"{stage.name} has {port.name} of other tokens")
+            raise BlobError(f"{stage.name} has {port.name} of another shape")
     return given
 
 

@@ -1,6 +1,6 @@
 """Protocol of language model kinds, as the main path uses them.
 
-Implementations stand in ``npuw_layer.kinds``, where options select one;
+Implementations are in ``npuw_layer.kinds``, where options select one;
 ``kinds.split.SplitKind`` implements a Llama.
 """
 
@@ -56,7 +56,7 @@ class LanguageKind(Protocol):
         """Check imported programs without K and V.
 
         Returns:
-            Whether the programs were such, so that no further check is needed.
+            True if the programs have no K and V, so that no further check is needed.
 
         Raises:
             BlobError: the programs are not those of the stages.

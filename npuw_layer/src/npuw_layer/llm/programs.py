@@ -102,7 +102,7 @@ class ProgramMaker:
         self._graphs: dict[int, FoldedGraphs] = {}
         self._checked: set[tuple[Kind, bool]] = set()
         """Stages already checked for values that follow padded lengths, by kind and whether they
-        read stored tokens; one stage stands for all of its sort."""
+        read stored tokens; one stage represents all such stages."""
         self._folder = folder = options.cache_folder
         self._cache = (
             None if folder is None else BlobCache(folder, self._constants, options.encryption)
@@ -117,7 +117,7 @@ class ProgramMaker:
 
         Raises:
             ModelError: the model cannot be read or split.
-            RuntimeError: the compiler or the device refuses the program.
+            RuntimeError: the compiler or the device rejects the program.
         """
         obtained = self._obtain(stage, label, None)
         try:
@@ -142,7 +142,7 @@ class ProgramMaker:
         """Compile a stage, or find its program in the cache."""
         began = time.perf_counter()
         if self._cache is None:
-            _log.info("%s: compiling: there is no CACHE_DIR", label)
+            _log.info("%s: compiling: CACHE_DIR is not set", label)
             obtained = Obtained(self._compile(stage), True, "compiled")
         else:
             make = partial(self._compile, stage)
@@ -190,8 +190,8 @@ class ProgramMaker:
                 if stage.slots == 1:
                     raise
                 raise ModelError(
-                    f"for {stage.slots} conversations at once: {error}; "
-                    "with NPUW_LLM_BATCH_SLOTS = 1 they take turns"
+                    f"{stage.slots} conversations in one batch: {error}; set NPUW_LLM_BATCH_SLOTS "
+                    "= 1 to run them in turn"
                 ) from error
 
     def _of(self, stage: Stage) -> Device:
@@ -256,7 +256,7 @@ def blob_weights(
     """Return the weights of stages whose blobs contain weights; None if there are none.
 
     Raises:
-        BlobError: an input of a program is not the weight that its name says.
+        BlobError: an input of a program is not the weight that its name states.
     """
     return WantedWeights.of(
         info

@@ -1,4 +1,4 @@
-"""Traits: extensions of some language models beside K and V.
+"""Traits: extensions of some language models in addition to K and V.
 
 A trait is one folder of ``npuw_layer.traits`` that overrides three classes as far as it needs.
 The base classes do nothing.
@@ -36,7 +36,7 @@ OpenInput = tuple[str, str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """Names of a model's tensors, from which checks derive what it supports."""
+    """Names of a model's tensors, from which checks derive the supported options."""
 
     inputs: Sequence[str]
     variables: Sequence[str]
@@ -134,7 +134,7 @@ class Part:
         """Use settings from the next inference on."""
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Bind the inputs and outputs of a program that lie in this part's memory.
+        """Bind the inputs and outputs of a program that are stored in this part's memory.
 
         Args:
             program: program whose other tensors are bound.
@@ -193,7 +193,7 @@ class Part:
         return {}
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return a key of all that rows depend on beside the tokens before them.
+        """Return a key of all that rows depend on besides the tokens before them.
 
         None if rows depend on later tokens, so that prefixes are not cached.
         """
@@ -221,7 +221,7 @@ class Instance:
         return None
 
     def caller_inputs(self, inputs: Sequence[TokenInput]) -> Sequence[CallerInput]:
-        """Return inputs that the caller sets beside, or instead of, inputs that follow tokens."""
+        """Return inputs that the caller sets besides, or in place of, inputs that follow tokens."""
         return ()
 
     def pair_inputs(self) -> Sequence[PairInput]:
@@ -255,7 +255,7 @@ class Trait:
     last_inputs: ClassVar[Sequence[str]] = ()
     """Inputs that exporters write after beam_idx."""
     bound_inputs: ClassVar[Sequence[str]] = ()
-    """Inputs, other than variables, that lie in a part's memory."""
+    """Inputs, other than variables, that are stored in a part's memory."""
     other_outputs: ClassVar[Sequence[str]] = ()
     """Name prefixes of outputs that do not follow tokens."""
     forgets_tokens: ClassVar[bool] = True
@@ -277,7 +277,7 @@ class Trait:
         return None
 
     def open_inputs(self, info: TensorInfo) -> Sequence[OpenInput] | None:
-        """Return the original model's inputs that a static model's input stands for.
+        """Return the exported model's inputs that a static model's input represents.
 
         None if the input is not the trait's.
         """
@@ -287,7 +287,7 @@ class Trait:
         """Return the trait's passes of graph preparation; none for a model without it.
 
         Args:
-            model: the stateful graph, which stays as it is.
+            model: the stateful graph, not changed.
             stage: the static model to make.
             options: options that the model is compiled with.
 
@@ -300,14 +300,14 @@ class Trait:
         """Check that a model with the trait supports the options.
 
         Raises:
-            ModelError: it does not; names the option and the remedy.
+            ModelError: the model does not; the error names the option and the remedy.
         """
 
     def check_head(self, variables: Sequence[str], options: Options) -> None:
-        """Check the same for an LM head that is a program of its own.
+        """Check that a model with a separate LM head supports the options.
 
         Raises:
-            ModelError: it does not support an option.
+            ModelError: the head does not support an option.
         """
 
     def check_ports(

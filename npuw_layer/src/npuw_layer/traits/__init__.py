@@ -1,4 +1,4 @@
-"""Traits: extensions of some language models beside K and V, one folder each.
+"""Traits: extensions of some language models in addition to K and V, one folder each.
 
 Each folder exports a ``TRAIT`` (``llm.trait``), and has a module ``graph`` if it changes graphs.
 Deleting a folder deletes the trait; ``llm`` names none.

@@ -1,4 +1,4 @@
-"""Models that read texts, as the real exporter wrote them, and what OpenVINO says of them."""
+"""Models that read texts, as the real exporter wrote them, and OpenVINO's outputs for them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ EXACT = {
     "NPUW_LLM_MAX_PROMPT_LEN": 128,
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
 }
-"""Chunks so short that a text takes several, and numbers so exact that all can be compared."""
+"""Chunks so short that a text takes several, and exact arithmetic for comparison."""
 
 RANKS = ("xlmr", "qwen3_score")
-"""The models that give logits of a text; all others give hidden states of tokens."""
+"""Models that return logits of a text; all others return hidden states of tokens."""
 
 
 @pytest.fixture(scope="session")
 def text_model(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
-    """Give the IR of a name."""
+    """Return a function that finds the IR of a name."""
     return lambda name: restored(TEXTS, name)
 
 
 @pytest.fixture(scope="session")
 def said() -> Callable[[str], dict[str, np.ndarray]]:
-    """Give what OpenVINO says of an IR."""
+    """Return a function that loads OpenVINO's outputs for an IR."""
     return lambda name: dict(np.load(TEXTS / f"{name}.npz"))
 
 
 @pytest.fixture(scope="session")
 def compiled(text_model: Callable[[str], Path]) -> Callable[..., Any]:
-    """Compile a model of a name; with the same options once."""
+    """Return a function that compiles a model by name, once for equal options."""
     known: dict[str, Any] = {}
 
     def give(name: str, **options: Any) -> Any:

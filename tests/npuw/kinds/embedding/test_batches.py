@@ -1,4 +1,4 @@
-"""Batches are read row by row, and padding leaves no trace in what comes out."""
+"""Batches: rows are read one by one, and padding does not affect the outputs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PADDING_ID = 1
 
 
 def one_by_one(request: Any, texts: list[np.ndarray]) -> list[np.ndarray]:
-    """What comes out for each text by itself."""
+    """Return the output of each text read alone."""
     each = [{"input_ids": t[None], "attention_mask": np.ones((1, len(t)), np.int64)} for t in texts]
     return [next(iter(request.infer(one).values()))[0] for one in each]
 
 
 def padded(texts: list[np.ndarray], left: bool = False) -> dict[str, np.ndarray]:
-    """A batch, as tokenizers make it."""
+    """Return a batch, padded as by tokenizers."""
     longest = max(map(len, texts))
     ids = np.full((len(texts), longest), PADDING_ID, np.int64)
     mask = np.zeros_like(ids)
@@ -38,7 +38,7 @@ def padded(texts: list[np.ndarray], left: bool = False) -> dict[str, np.ndarray]
 @settings(max_examples=4, deadline=None)
 @given(lengths=st.lists(st.integers(1, 80), min_size=1, max_size=3), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", ["llama", "bert", "xlmr"])
-def test_a_batch_gives_what_its_texts_give(
+def test_a_batch_equals_its_texts_read_alone(
     compiled: Callable[..., Any], name: str, lengths: list[int], seed: int
 ) -> None:
     draw = np.random.default_rng(seed)
@@ -50,22 +50,22 @@ def test_a_batch_gives_what_its_texts_give(
     for row, alone in zip(found, expected, strict=True):
         part = row[: len(alone)] if found.ndim > 2 else row
         np.testing.assert_array_equal(part, alone)
-        assert not row[len(alone) :].any(), "what is behind a text is 0"
+        assert not row[len(alone) :].any(), "outputs after the end of a text are 0"
 
 
-def test_padding_on_the_left_leaves_no_trace_in_a_decoder(compiled: Callable[..., Any]) -> None:
+def test_padding_on_the_left_does_not_affect_a_decoder(compiled: Callable[..., Any]) -> None:
     draw = np.random.default_rng(3)
     texts = [draw.integers(10, 512, n) for n in (125, 33, 1)]
     request = compiled("qwen3").create_infer_request()
     expected = one_by_one(request, texts)
     found = request.infer(padded(texts, left=True))["last_hidden_state"]
     for row, alone in zip(found, expected, strict=True):
-        # Rotary positions are relative: a text is the same wherever it stands.
+        # Rotary positions are relative: the offset of a text does not matter.
         np.testing.assert_allclose(row[-len(alone) :], alone, rtol=1e-3, atol=5e-4)
         assert not row[: -len(alone)].any()
 
 
-def test_rows_in_common_are_given_once(compiled: Callable[..., Any]) -> None:
+def test_rows_common_to_all_texts_are_passed_once(compiled: Callable[..., Any]) -> None:
     ids = np.random.default_rng(4).integers(10, 512, (3, 20))
     request = compiled("bert").create_infer_request()
     ones = np.ones_like(ids)
@@ -102,14 +102,14 @@ def test_a_language_model_ranks_by_the_logits_of_each_texts_last_token(
         np.testing.assert_allclose(row, talk.infer(alone)["logits"][0], **CLOSE)
 
 
-def test_nothing_is_made_that_would_generate(tiny: Path) -> None:
+def test_no_generate_model_is_compiled(tiny: Path) -> None:
     options = {"NPUW_TEXT_RERANK": "YES", "NPUW_LLM_MAX_PROMPT_LEN": 64}
     compiled = Core().compile_model(tiny, "NPU", options)
     names = [stage.name for stage in compiled._compiled.plan.stages]
     assert names == ["prefill_64", "lm_head"]
 
 
-def test_what_texts_begin_with_alike_is_read_once(tiny: Path) -> None:
+def test_a_common_prefix_of_texts_is_read_once(tiny: Path) -> None:
     options = {
         "INFERENCE_PRECISION_HINT": "f32",
         "NPUW_TEXT_RERANK": "YES",

@@ -1,4 +1,4 @@
-"""What reads texts is cached, exported and imported as language models are."""
+"""Models that read texts are cached, exported and imported like language models."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_language_model_that_ranks_is_cached_and_imported(tiny: Path, tmp_path
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_blob_stays_what_it_was_compiled_as(text_model: Callable[[str], Path]) -> None:
+def test_an_imported_blob_keeps_its_options(text_model: Callable[[str], Path]) -> None:
     path = text_model("bert")
     blob = Core().compile_model(path, "NPU", {**LENGTHS, "NPUW_TEXT_EMBED": "YES"}).export_model()
     with pytest.raises(OptionError, match="contradicts NPUW_TEXT_EMBED"):
@@ -64,13 +64,13 @@ def test_a_blob_stays_what_it_was_compiled_as(text_model: Callable[[str], Path])
 
 
 class Program:
-    """A program that claims to have some inputs and outputs."""
+    """A program that claims given inputs and outputs."""
 
     def __init__(self, inputs: list[TensorInfo], outputs: list[TensorInfo]) -> None:
         self.inputs, self.outputs = inputs, outputs
 
 
-def test_programs_that_read_no_text_are_refused(compiled: Callable[..., Any]) -> None:
+def test_programs_that_do_not_read_a_text_are_rejected(compiled: Callable[..., Any]) -> None:
     whole = compiled("bert")._compiled
     ((stage, loaded),) = whole.models.items()
     inputs, outputs = [*loaded.inputs], [*loaded.outputs]

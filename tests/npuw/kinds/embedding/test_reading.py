@@ -1,4 +1,4 @@
-"""Texts of all lengths are read as OpenVINO reads them, in chunks or whole."""
+"""Texts of all lengths give OpenVINO's results, in chunks or whole."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 
 
 def inputs(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
-    """What a caller gives for texts without padding."""
+    """Return a caller's inputs for texts without padding."""
     found = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     if name == "bert":
         n = ids.shape[1]
@@ -35,7 +35,7 @@ def words(draw: np.random.Generator, *shape: int) -> np.ndarray:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["qwen3", "llama", "qwen2_windows", "gemma3", "bert", "xlmr"])
-def test_a_text_says_what_openvino_says(
+def test_outputs_equal_openvinos(
     compiled: Callable[..., Any], said: Callable[[str], Any], name: str
 ) -> None:
     request, expected = compiled(name).create_infer_request(), said(name)
@@ -51,11 +51,11 @@ def test_a_text_says_what_openvino_says(
         ("qwen3", "prefill_32 + prefill_32_after_32 + prefill_32_after_96"),
         ("llama", "prefill_32 + prefill_32_after_32 + prefill_32_after_96"),
         ("bert", "prefill_128"),
-        ("qwen2_windows", "prefill_128"),  # its second layer has a window
+        ("qwen2_windows", "prefill_128"),  # the second layer has a sliding window
         ("gemma3", "prefill_128"),  # a decoder, but tokens attend to later ones
     ],
 )
-def test_what_is_causal_is_read_in_chunks_and_all_else_whole(
+def test_causal_models_are_read_in_chunks_and_others_whole(
     compiled: Callable[..., Any], name: str, how: str
 ) -> None:
     request = compiled(name).create_infer_request()
@@ -68,22 +68,22 @@ def test_what_is_causal_is_read_in_chunks_and_all_else_whole(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("gemma3", "tokens attend to others than all before them"),
-        ("qwen2_windows", "tokens attend to others than all before them"),
-        ("qwen3_score", "it keeps no K and V"),
+        ("gemma3", "the attention is not causal"),
+        ("qwen2_windows", "the attention is not causal"),
+        ("qwen3_score", "the model has no KV cache"),
     ],
 )
-def test_what_is_read_whole_has_no_blocks_however_short_chunks_are(
+def test_models_read_whole_reject_kv_blocks(
     compiled: Callable[..., Any], name: str, why: str
 ) -> None:
     blocks = "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE"
-    with pytest.raises(OptionError, match=f"{blocks}: leave it out, .* read whole: .*{why}"):
+    with pytest.raises(OptionError, match=f"{blocks}: .* read whole \\(.*{why}"):
         compiled(name, **{blocks: "YES"})
 
 
 @pytest.fixture(scope="module")
 def whole(text_model: Callable[[str], Path]) -> Callable[[str, np.ndarray], np.ndarray]:
-    """What the exported graph gives for a text, computed at once by numpy."""
+    """Return a function that computes the exported graph for a complete text in numpy."""
     graphs: dict[str, Interpreter] = {}
 
     def run(name: str, ids: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def whole(text_model: Callable[[str], Path]) -> Callable[[str, np.ndarray], np.n
 
 @settings(max_examples=8, deadline=None)
 @given(chunks=st.integers(0, 3), beyond=st.integers(-1, 1), seed=st.integers(0, 99))
-def test_chunks_are_the_whole_around_all_their_borders(
+def test_chunks_equal_the_complete_text_around_all_chunk_borders(
     compiled: Callable[..., Any],
     whole: Callable[[str, np.ndarray], np.ndarray],
     chunks: int,
@@ -111,7 +111,7 @@ def test_chunks_are_the_whole_around_all_their_borders(
 
 @settings(max_examples=10, deadline=None)
 @given(n=st.integers(1, 256), seed=st.integers(0, 99))
-def test_a_text_pays_for_the_smallest_model_that_holds_it(
+def test_the_smallest_model_that_holds_a_text_runs(
     compiled: Callable[..., Any], n: int, seed: int
 ) -> None:
     ids = words(np.random.default_rng(seed), 1, n)
@@ -139,7 +139,7 @@ def test_a_text_pays_for_the_smallest_model_that_holds_it(
         ({"KV_CACHE_PRECISION": "i8"}, 0.1),
     ],
 )
-def test_a_text_may_be_read_in_all_ways_that_prompts_are(
+def test_texts_are_read_under_all_prefill_options(
     compiled: Callable[..., Any],
     said: Callable[[str], Any],
     options: dict[str, str],
@@ -152,7 +152,7 @@ def test_a_text_may_be_read_in_all_ways_that_prompts_are(
     assert (error > 1e-4) == (far > 1e-4), "rows of 8 bits are not exact"
 
 
-def test_a_request_forgets_the_text_before(compiled: Callable[..., Any]) -> None:
+def test_a_request_keeps_no_state_between_texts(compiled: Callable[..., Any]) -> None:
     used, fresh = (compiled("qwen3").create_infer_request() for _ in range(2))
     draw = np.random.default_rng(5)
     used.infer(inputs("qwen3", words(draw, 1, 128)))
@@ -163,7 +163,7 @@ def test_a_request_forgets_the_text_before(compiled: Callable[..., Any]) -> None
 
 
 @pytest.mark.parametrize("name", ["qwen3", "bert"])
-def test_a_text_that_is_too_long_is_refused_by_the_options_name(
+def test_the_error_for_a_too_long_text_names_the_option(
     compiled: Callable[..., Any], name: str
 ) -> None:
     request = compiled(name).create_infer_request()
@@ -172,37 +172,37 @@ def test_a_text_that_is_too_long_is_refused_by_the_options_name(
     assert request.infer(inputs(name, words(np.random.default_rng(0), 1, 128)))
 
 
-def test_an_encoder_says_how_many_positions_it_has(text_model: Callable[[str], Path]) -> None:
+def test_the_error_for_few_positions_states_them(text_model: Callable[[str], Path]) -> None:
     options = {"NPUW_TEXT_EMBED": "YES", "NPUW_LLM_MAX_PROMPT_LEN": 512}
-    with pytest.raises(ModelError, match=r"130 tokens.*NPUW_LLM_MAX_PROMPT_LEN to 128 at most"):
+    with pytest.raises(ModelError, match=r"130 positions.*_PROMPT_LEN = 512; .* at most 128"):
         Core().compile_model(text_model("bert"), "NPU", options)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"NPUW_TEXT_RERANK": "YES"}, "embeds texts"),
+        ({"NPUW_TEXT_RERANK": "YES"}, "a model embeds or ranks texts"),
         ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES"}, "hidden states of all"),
         ({"NPUW_LLM_ON_FULL": "SLIDE"}, "conversations"),
         ({"NPUW_LLM": "NO"}, "NPUW_LLM = YES"),
     ],
 )
-def test_options_that_contradict_embedding_are_refused(
+def test_options_that_contradict_embedding_are_rejected(
     text_model: Callable[[str], Path], wrong: dict[str, str], message: str
 ) -> None:
     with pytest.raises(OptionError, match=message):
         Core().compile_model(text_model("qwen3"), "NPU", {"NPUW_TEXT_EMBED": "YES", **wrong})
 
 
-def test_inputs_that_do_not_fit_are_refused(compiled: Callable[..., Any]) -> None:
+def test_inputs_that_do_not_fit_are_rejected(compiled: Callable[..., Any]) -> None:
     request = compiled("bert").create_infer_request()
     ids = words(np.random.default_rng(0), 2, 9)
     ones = np.ones_like(ids)
     for wrong, message in (
         ({"input_ids": ids}, "missing: attention_mask"),
-        ({"input_ids": ids, "attention_mask": ones[:, :8]}, "2 texts of 9 tokens"),
+        ({"input_ids": ids, "attention_mask": ones[:, :8]}, r"set \[2, 9\]"),
         ({"input_ids": ids, "attention_mask": ones.astype(np.int32)}, "int32"),
-        ({"input_ids": ids, "attention_mask": ones * 0}, "nothing of text 0"),
+        ({"input_ids": ids, "attention_mask": ones * 0}, "all tokens of text 0 are masked out"),
         ({"input_ids": ids[:0], "attention_mask": ones}, "texts"),
         ({"ids": ids, "attention_mask": ones}, "no input 'ids'"),
     ):

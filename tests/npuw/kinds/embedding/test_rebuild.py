@@ -1,4 +1,4 @@
-"""A decoder without KV cache is given one, and only one that attends as chunks can."""
+"""Rebuild of decoders without a KV cache, which only causal decoders allow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def attentions(model: Model) -> list[ScaledDotProductAttention]:
         ("bert", [False] * 2),
     ],
 )
-def test_masks_say_who_attends_to_whom(
+def test_causality_is_found_from_the_masks(
     text_model: Callable[[str], Path], name: str, causal: list[bool]
 ) -> None:
     model = read_model(text_model(name))
@@ -51,12 +51,12 @@ def test_a_rebuilt_model_has_a_variable_for_each_k_and_v(text_model: Callable[[s
     assert len(names) == 2 * len(attentions(model)) == 10
     assert names[0] == "past_key_values.0.keypresent.0.key"
     ranges = [op for op in model.body.ops if isinstance(op, Range)]
-    assert len(ranges) == 2, "rows of the mask alone are counted; positions are given"
+    assert len(ranges) == 2, "only the mask's rows are counted; positions are an input"
 
 
 @pytest.fixture(scope="module")
 def both(text_model: Callable[[str], Path]) -> Callable[[str], tuple[Interpreter, Interpreter]]:
-    """A model as it was exported, and as it was rebuilt."""
+    """Return a function that interprets a model as exported, and as rebuilt."""
     known: dict[str, tuple[Interpreter, Interpreter]] = {}
 
     def give(name: str) -> tuple[Interpreter, Interpreter]:
@@ -75,7 +75,7 @@ def both(text_model: Callable[[str], Path]) -> Callable[[str], tuple[Interpreter
 @settings(max_examples=6, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4), seed=st.integers(0, 99))
 @pytest.mark.parametrize("name", ["qwen3", "llama"])
-def test_any_pieces_give_what_the_whole_gives(
+def test_any_split_into_chunks_equals_the_complete_text(
     both: Callable[[str], tuple[Interpreter, Interpreter]], name: str, sizes: list[int], seed: int
 ) -> None:
     whole, pieces = both(name)
@@ -96,13 +96,13 @@ def test_any_pieces_give_what_the_whole_gives(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("qwen2_windows", "attend to others"),
-        ("gemma3", "attend to others"),
+        ("qwen2_windows", "the attention is not causal"),
+        ("gemma3", "the attention is not causal"),
         ("bert", "token_type_ids"),
         ("xlmr", "logits"),
     ],
 )
-def test_what_cannot_be_read_in_chunks_is_refused_with_the_reason(
+def test_models_that_cannot_be_read_in_chunks_are_rejected_with_the_reason(
     text_model: Callable[[str], Path], name: str, why: str
 ) -> None:
     with pytest.raises(NotCausal, match=why):

@@ -1,4 +1,4 @@
-"""The API is OpenVINO's: dynamic ports, tensors by name, requests beside each other."""
+"""Requests have OpenVINO's API: dynamic ports, tensors by name, concurrent requests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_tensors_are_set_and_read_by_name(compiled: Callable[..., Any]) -> None:
     assert request.query_state() == []
 
 
-def test_requests_run_beside_each_other(compiled: Callable[..., Any]) -> None:
+def test_requests_run_concurrently(compiled: Callable[..., Any]) -> None:
     model = compiled("qwen3")
     requests = [model.create_infer_request() for _ in range(3)]
     texts = [np.roll(IDS, n)[:, : 100 - 30 * n] for n in range(3)]
@@ -82,7 +82,7 @@ def test_a_batch_is_cancelled_before_its_next_text(compiled: Callable[..., Any])
     assert request.infer(GIVEN)
 
 
-def test_positions_may_be_given(compiled: Callable[..., Any]) -> None:
+def test_position_ids_may_be_set(compiled: Callable[..., Any]) -> None:
     request = compiled("qwen3").create_infer_request()
     positions = np.arange(100)[None]
     expected = request.infer(GIVEN)["last_hidden_state"]
@@ -108,16 +108,16 @@ def test_options_are_read_back(compiled: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("name", ["qwen3", "bert", "xlmr"])
 @pytest.mark.parametrize("wrong", [-1, 10**6])
-def test_an_id_outside_the_vocabulary_is_refused_wherever_a_text_is_read(
+def test_an_id_outside_the_vocabulary_is_rejected_only_within_a_text(
     compiled: Callable[..., Any], name: str, wrong: int
 ) -> None:
     request = compiled(name).create_infer_request()
     texts = np.repeat(IDS[:, :20], 2, 0)
     mask = np.ones_like(texts)
     mask[:, 15:] = 0
-    texts[:, 15:] = wrong  # behind the texts, where nothing is read
+    texts[:, 15:] = wrong  # after the texts, where nothing is read
     given = {"input_ids": texts, "attention_mask": mask}
     request.infer(given)
     texts[1, 7] = wrong
-    with pytest.raises(TensorError, match=rf"input_ids\[1, 7\] is {wrong}, which is no token"):
+    with pytest.raises(TensorError, match=rf"input_ids\[1, 7\] is {wrong}, not a token id"):
         request.infer(given)

@@ -1,4 +1,4 @@
-"""Static graphs that read a text whole, in which padding leaves no trace."""
+"""Static graphs that read a text whole, unaffected by padding."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from npuw_layer.storage.read_model import read_model
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["bert", "xlmr", "qwen3_score", "qwen2_windows", "gemma3"])
 @pytest.mark.parametrize("n", [1, 9, 16])
-def test_padding_is_what_the_model_takes_it_for(
+def test_padding_has_the_models_padding_id(
     text_model: Callable[[str], Path], name: str, n: int
 ) -> None:
-    """XLM-R counts positions, and a classifier finds the last token, by ids that are no padding."""
+    """XLM-R counts positions, and classifiers find the last token, by comparison with this id."""
     model = read_model(text_model(name))
     ids = np.random.default_rng(n).integers(10, 512, (1, n))
     rows = {port.name: np.zeros_like(ids) for port in model.inputs}
@@ -39,7 +39,7 @@ def test_padding_is_what_the_model_takes_it_for(
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_model_that_does_not_read_its_mask_is_refused(text_model: Callable[[str], Path]) -> None:
+def test_a_model_that_ignores_its_mask_is_rejected(text_model: Callable[[str], Path]) -> None:
     model = read_model(text_model("bert"))
     mask = next(port.value for port in model.inputs if port.name == "attention_mask")
     ids = next(port.value for port in model.inputs if port.name == "token_type_ids")
@@ -48,7 +48,7 @@ def test_a_model_that_does_not_read_its_mask_is_refused(text_model: Callable[[st
         whole_graph(model, 16)
 
 
-def test_a_model_that_reads_no_text_is_refused(text_model: Callable[[str], Path]) -> None:
+def test_a_model_without_text_inputs_is_rejected(text_model: Callable[[str], Path]) -> None:
     model = read_model(text_model("bert"))
     model.set_inputs(["input_ids", "pixel_values", "token_type_ids"])
     with pytest.raises(ModelError, match=r"not a model that reads a text.*pixel_values"):

@@ -1,4 +1,4 @@
-"""The host repeats tokens as the model's own alignment would, and knows which are padding."""
+"""Alignment on the host: tokens are repeated like the model's own alignment, padding is found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ durations = st.lists(st.integers(-2, 6), min_size=1, max_size=20).filter(
 
 
 @given(durations, st.integers(0, 9))
-def test_frames_are_the_product_with_the_alignment(lasting: list[int], more: int) -> None:
+def test_gathered_frames_equal_the_matmul_with_the_alignment(lasting: list[int], more: int) -> None:
     tokens = tokens_of_frames(np.array(lasting))
     alignment = np.zeros((len(lasting), tokens.size + more), np.float32)
     alignment[tokens, np.arange(tokens.size)] = 1
@@ -40,13 +40,13 @@ def test_a_text_without_frames_has_no_audio(lasting: list[int]) -> None:
 
 
 @pytest.mark.parametrize("lasting", [[MAX_FRAMES, 1], [1 << 62, 1 << 62, 1 << 62], [1 << 60]])
-def test_durations_that_nobody_could_mean_take_no_memory(lasting: list[int]) -> None:
-    with pytest.raises(ModelError, match="the model does not compute what it should"):
+def test_implausible_durations_allocate_no_memory(lasting: list[int]) -> None:
+    with pytest.raises(ModelError, match="check that the model computes valid durations"):
         tokens_of_frames(np.array(lasting))
 
 
 @given(st.lists(st.integers(1, 9), max_size=9), st.integers(0, 9), st.integers(0, 9))
-def test_a_text_ends_with_the_first_0_behind_its_first_token(
+def test_a_text_ends_with_the_first_0_after_its_first_token(
     words: list[int], first: int, padding: int
 ) -> None:
     ids = np.array([[first, *words, 0, *[7] * padding]])
@@ -56,6 +56,6 @@ def test_a_text_ends_with_the_first_0_behind_its_first_token(
     assert mask.tolist() == [[False] * real + [True] * padding]
 
 
-def test_a_text_without_an_end_is_all_tokens() -> None:
+def test_a_text_without_an_end_has_no_padding() -> None:
     assert count_real(np.array([[0, 1, 2]])) == 3
     assert count_real(np.array([[5]])) == 1

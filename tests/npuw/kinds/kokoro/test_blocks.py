@@ -1,4 +1,4 @@
-"""Frames are cut into blocks that hear their neighbours, and of which each frame is kept once."""
+"""Blocks of frames: they overlap with their neighbours, and each frame is kept once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_frame_is_kept_once_in_order(cut: tuple[int, int, int]) -> None:
 
 
 @given(cuts())
-def test_what_is_kept_has_heard_its_neighbours_on_both_sides(cut: tuple[int, int, int]) -> None:
+def test_kept_frames_have_context_on_both_sides(cut: tuple[int, int, int]) -> None:
     frames, size, overlap = cut
     for block in plan_blocks(frames, size, overlap):
         first = block.begin + block.skip
@@ -38,13 +38,13 @@ def test_what_is_kept_has_heard_its_neighbours_on_both_sides(cut: tuple[int, int
 
 
 @given(cuts(), st.integers(1, 50))
-def test_samples_are_as_many_as_frames_last(cut: tuple[int, int, int], each: int) -> None:
+def test_samples_follow_from_the_frames(cut: tuple[int, int, int], each: int) -> None:
     frames, size, overlap = cut
     kept = [block.samples(each * size, size) for block in plan_blocks(frames, size, overlap)]
     assert sum(part.stop - part.start for part in kept) == each * frames
 
 
-def test_samples_that_do_not_divide_are_rounded_and_never_more_than_there_are() -> None:
+def test_fractional_samples_are_rounded_and_stay_in_range() -> None:
     assert Block(0, 3, 1, 2).samples(10, 4) == slice(3, 8)  # 2.5 and 5 samples
     assert Block(0, 4, 3, 2).samples(10, 4) == slice(8, 10)
     assert Block(0, 9, 9, 2).samples(10, 4) == slice(10, 10)
@@ -59,5 +59,5 @@ def test_samples_that_do_not_divide_are_rounded_and_never_more_than_there_are() 
                Block(530, 541, 10, 1)]),
     ],
 )  # fmt: skip
-def test_blocks_lie_as_in_the_original(frames: int, expected: list[Block]) -> None:
+def test_blocks_are_placed_as_in_npuw(frames: int, expected: list[Block]) -> None:
     assert plan_blocks(frames, 200, 20) == expected

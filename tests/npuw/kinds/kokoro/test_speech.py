@@ -1,4 +1,4 @@
-"""A Kokoro that is split says what it says as a whole."""
+"""Speech of a split Kokoro equals that of the complete model."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from npuw_layer.errors import InferenceCancelled, OptionError, RequestBusy, Tens
 
 WHOLE = {"NPUW_KOKORO_OVERLAP_SIZE": 0}
 SAME = 1e-5
-"""Of samples up to 0.4, in f32: sums are taken in another order."""
+"""Tolerance for samples up to 0.4, in f32: the order of summation differs."""
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("length", [24, 12])
-def test_one_block_of_all_frames_is_the_model_as_a_whole(kokoro: Kokoro, length: int) -> None:
-    """So are durations, and what is random: its seeds are in the model.
+def test_one_block_of_all_frames_equals_the_complete_model(kokoro: Kokoro, length: int) -> None:
+    """Durations are equal, and so is noise: its seeds are in the model.
 
-    The shorter text is half of what the model takes; the golden was made without padding.
+    The shorter text is half of the model's length; its golden was made without padding.
     """
     frames = int(kokoro.durations(length).sum())
     options = WHOLE | {"NPUW_DEVICES": "OPENVINO_CPU", "NPUW_KOKORO_BLOCK_SIZE": frames}
@@ -34,9 +34,9 @@ def test_one_block_of_all_frames_is_the_model_as_a_whole(kokoro: Kokoro, length:
     np.testing.assert_allclose(audio, kokoro.audio(length), atol=SAME)
 
 
-def test_numpy_says_it_as_long_and_as_loud(kokoro: Kokoro) -> None:
-    """Of sums of real numbers the phase is π or -π, as rounding has it, and the vocoder hears it:
-    no two implementations of Fourier transforms agree on samples."""
+def test_numpy_agrees_in_length_and_loudness(kokoro: Kokoro) -> None:
+    """The phase of a sum of real numbers is π or -π by rounding, and the vocoder depends on it: no
+    two implementations of Fourier transforms agree on samples."""
     frames = int(kokoro.durations(12).sum())
     compiled = kokoro.compile(NPUW_KOKORO_BLOCK_SIZE=frames, **WHOLE)
     audio, durations = compiled.create_infer_request().infer(kokoro.text(12)).values()
@@ -46,7 +46,7 @@ def test_numpy_says_it_as_long_and_as_loud(kokoro: Kokoro) -> None:
 
 
 @pytest.mark.long
-def test_whatever_is_behind_a_text_changes_nothing(kokoro: Kokoro, compiled: Any) -> None:
+def test_padding_after_a_text_changes_nothing(kokoro: Kokoro, compiled: Any) -> None:
     text = kokoro.text(12)
     other = text | {"input_ids": text["input_ids"].copy()}
     other["input_ids"][0, 12:] = 9
@@ -55,9 +55,7 @@ def test_whatever_is_behind_a_text_changes_nothing(kokoro: Kokoro, compiled: Any
     np.testing.assert_array_equal(*said)
 
 
-def test_audio_lasts_as_long_as_its_frames_however_they_are_cut(
-    kokoro: Kokoro, compiled: Any
-) -> None:
+def test_audio_is_as_long_as_its_frames_for_any_block_size(kokoro: Kokoro, compiled: Any) -> None:
     request = compiled.create_infer_request()
     for length in (24, 12, 24):
         found = request.infer(kokoro.text(length))
@@ -80,7 +78,7 @@ def test_ports_are_those_of_the_whole_model(compiled: Any) -> None:
     assert compiled.output(1).any_name == "phonemes"
 
 
-def test_speed_shortens_it(kokoro: Kokoro, compiled: Any) -> None:
+def test_a_higher_speed_shortens_the_audio(kokoro: Kokoro, compiled: Any) -> None:
     request = compiled.create_infer_request()
     text = kokoro.text(24)
     slow, fast = (
@@ -110,7 +108,7 @@ def test_tensors_are_set_one_by_one(kokoro: Kokoro, compiled: Any) -> None:
     request.reset_state()
 
 
-def test_it_runs_beside_its_caller_and_is_given_up(kokoro: Kokoro, compiled: Any) -> None:
+def test_inference_runs_asynchronously_and_is_cancelled(kokoro: Kokoro, compiled: Any) -> None:
     request = compiled.create_infer_request()
     called = threading.Event()
     request.set_callback(lambda _: called.set())
@@ -132,7 +130,7 @@ def test_it_runs_beside_its_caller_and_is_given_up(kokoro: Kokoro, compiled: Any
     request.wait()
 
 
-def test_what_the_npu_does_not_compile_goes_to_the_next_device_and_it_is_said_why(
+def test_a_submodel_that_the_npu_does_not_compile_moves_to_the_next_device_with_the_reason(
     kokoro: Kokoro, caplog: pytest.LogCaptureFixture
 ) -> None:
     compiled = kokoro.compile(NPUW_DEVICES="NPU,OPENVINO_CPU")
@@ -142,12 +140,12 @@ def test_what_the_npu_does_not_compile_goes_to_the_next_device_and_it_is_said_wh
     assert "LSTMSequence-5" in line
 
 
-def test_a_model_that_only_the_npu_is_to_run_is_refused_by_its_ops(kokoro: Kokoro) -> None:
+def test_without_a_second_device_the_error_names_unsupported_ops(kokoro: Kokoro) -> None:
     with pytest.raises(RuntimeError, match=r"operations not supported.*LSTMSequence-5"):
         kokoro.compile(NPUW_DEVICES="NPU")
 
 
-def test_parts_are_pinned_by_name_or_number(kokoro: Kokoro) -> None:
+def test_submodels_are_pinned_by_name_or_number(kokoro: Kokoro) -> None:
     devices = {"NPUW_DEVICES": "CPU,OPENVINO_CPU"}
     for pins in ("1:OPENVINO_CPU", "durations:CPU,audio:OPENVINO_CPU"):
         compiled = kokoro.compile(**devices, NPUW_SUBMODEL_DEVICE=pins)
@@ -157,7 +155,7 @@ def test_parts_are_pinned_by_name_or_number(kokoro: Kokoro) -> None:
 
 
 @pytest.mark.long
-def test_a_second_start_compiles_nothing_but_other_blocks(kokoro: Kokoro, tmp_path: Path) -> None:
+def test_a_second_start_compiles_only_changed_block_sizes(kokoro: Kokoro, tmp_path: Path) -> None:
     def start(**config: object) -> str:
         compiled = kokoro.compile(CACHE_DIR=str(tmp_path), **config)
         return str(compiled.create_infer_request().execution_report()["blobs"]).partition(" in")[0]
@@ -167,8 +165,8 @@ def test_a_second_start_compiles_nothing_but_other_blocks(kokoro: Kokoro, tmp_pa
     assert start(NPUW_KOKORO_BLOCK_SIZE=30) == "1 compiled, 1 loaded from cache"
 
 
-def test_it_is_not_exported(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="NPUW_KOKORO = YES: such a model is not exported"):
+def test_export_is_rejected(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="NPUW_KOKORO = YES: export is not supported"):
         compiled.export_model()
     with pytest.raises(OptionError, match="EXPORT_BLOB: not with NPUW_KOKORO"):
         kokoro.compile(EXPORT_BLOB="YES", BLOB_PATH=str(tmp_path / "model.blob"))
@@ -176,13 +174,13 @@ def test_it_is_not_exported(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize(("device", "nearly"), [("CPU", 1e-4), ("OPENVINO_CPU", 5e-2)])
-def test_the_npu_makes_audio_but_for_what_it_avoids(
+def test_the_npu_runs_the_audio_model_except_avoided_ops(
     kokoro: Kokoro, device: str, nearly: float
 ) -> None:
-    """With a tensor of its own memory; on the device as a whole it is the same, as phases are.
+    """The voice is a tensor in NPU memory; phases are equal to those of the second device alone.
 
-    OpenVINO fuses as a whole what it does not in parts: few phases are others, of those of numpy
-    many are.
+    OpenVINO fuses ops of the complete model that the parts separate: few phases differ, but many
+    from those of numpy.
     """
     frames = {"NPUW_KOKORO_BLOCK_SIZE": int(kokoro.durations(12).sum()), **WHOLE}
     compiled = kokoro.compile(NPUW_DEVICES=f"NPU,{device}", **frames)
@@ -200,14 +198,14 @@ def test_the_npu_makes_audio_but_for_what_it_avoids(
     np.testing.assert_allclose(found["waveform"], expected["waveform"], atol=nearly)
 
 
-def test_whoever_says_what_is_avoided_is_obeyed(kokoro: Kokoro) -> None:
+def test_explicit_avoided_ops_replace_the_default(kokoro: Kokoro) -> None:
     every = "Op:Convolution/NPU,Op:RandomUniform/NPU"
     asked = {"NPUW_ONLINE_AVOID": every, "NPUW_SUBMODEL_DEVICE": "0:CPU,1:CPU"}
     compiled = kokoro.compile(NPUW_DEVICES="NPU,CPU", **asked)
     assert compiled.get_property("NPUW_ONLINE_AVOID") == every
 
 
-def test_it_is_f32_unless_something_else_is_said(kokoro: Kokoro, compiled: Any) -> None:
+def test_the_default_precision_is_f32(kokoro: Kokoro, compiled: Any) -> None:
     assert compiled.get_property("INFERENCE_PRECISION_HINT") == "f32"
     narrow = kokoro.compile(INFERENCE_PRECISION_HINT="f16")
     assert narrow.get_property("INFERENCE_PRECISION_HINT") == "f16"

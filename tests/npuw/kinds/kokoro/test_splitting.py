@@ -1,4 +1,4 @@
-"""What a Kokoro is split into, and what is none."""
+"""Split of a Kokoro, and rejection of other models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ports(model: Model, side: str) -> dict[str, tuple[str, tuple[int, ...]]]:
     }
 
 
-def test_the_first_model_reads_a_text_and_is_told_what_is_padding(whole: Model) -> None:
+def test_the_first_model_reads_a_text_and_inputs_for_its_padding(whole: Model) -> None:
     model = durations_model(whole)
     assert ports(model, "inputs") == {
         "input_ids": ("i64", (1, 24)),
@@ -41,7 +41,7 @@ def test_the_first_model_reads_a_text_and_is_told_what_is_padding(whole: Model) 
         "text_mask": ("boolean", (1, 24)),
         "input_lengths": ("i64", (1,)),
     }
-    # The encoding of how tokens sound has the style, of 128 numbers, beside it.
+    # The encoding of prosody also includes the style of 128 numbers.
     assert ports(model, "outputs") == {
         "phonemes": ("i64", (24,)),
         "en_left": ("f32", (1, 16 + 128, 24)),
@@ -53,7 +53,7 @@ def test_the_first_model_reads_a_text_and_is_told_what_is_padding(whole: Model) 
     assert all(op.lengths is lengths for op in networks)
 
 
-def test_the_second_model_makes_audio_of_as_many_frames_as_a_block_has(whole: Model) -> None:
+def test_the_second_model_makes_audio_of_one_block_of_frames(whole: Model) -> None:
     model = audio_model(whole, 40)
     assert ports(model, "inputs") == {
         "ref_s": ("f32", (1, 256)),
@@ -63,26 +63,24 @@ def test_the_second_model_makes_audio_of_as_many_frames_as_a_block_has(whole: Mo
     assert [*ports(model, "outputs")] == ["waveform"]
 
 
-def test_the_whole_model_stays_as_it_is(whole: Model) -> None:
+def test_the_complete_model_is_not_changed(whole: Model) -> None:
     before = whole.text()
     durations_model(whole)
     audio_model(whole, 40)
     assert whole.text() == before
 
 
-def test_a_mask_that_is_no_longer_there_is_missed(
-    whole: Model, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Where somebody computed what follows from shapes, nobody can tell it from other masks."""
+def test_a_missing_padding_mask_is_logged(whole: Model, caplog: pytest.LogCaptureFixture) -> None:
+    """Folded shapes make the padding mask indistinguishable from other masks."""
     from compiler_layer.rewriting.shapes import specialize_shapes
 
     folded = whole.clone()
     specialize_shapes(folded)
     assert "text_mask" not in ports(durations_model(folded), "inputs")
-    assert "no mask of padding is found" in caplog.text
+    assert "no padding mask found" in caplog.text
 
 
-def test_open_shapes_are_to_be_closed(whole: Model) -> None:
+def test_open_shapes_are_rejected(whole: Model) -> None:
     opened = whole.clone()
     opened.set_input_shapes({"input_ids": (1, -1), "ref_s": (1, -1)})
     for split in (durations_model, lambda model: audio_model(model, 40)):
@@ -102,16 +100,16 @@ def write(folder: Path, build: Callable[[GraphBuilder, Any], dict[str, Any]], id
     ("build", "ids", "lacking"),
     [
         (lambda g, x: {"y": g.op(Add, x, x)}, "input_ids", "no floating-point output"),
-        (lambda g, x: {"y": g.convert(x, "f32")}, "input_ids", "no output with whole numbers"),
+        (lambda g, x: {"y": g.convert(x, "f32")}, "input_ids", "no integer output with the"),
         (
             lambda g, x: {"y": g.convert(x, "f32"), "z": g.op(Add, x, x)},
             "input_ids",
-            "no two products of encodings",
+            "no two matmuls of encodings",
         ),
         (lambda g, x: {"y": g.op(Add, x, x)}, "tokens", "no input input_ids"),
     ],
 )
-def test_what_is_no_kokoro_is_refused_by_what_it_lacks(
+def test_other_models_are_rejected_with_the_missing_feature(
     tmp_path: Path, build: Any, ids: str, lacking: str
 ) -> None:
     path = write(tmp_path, build, ids)
@@ -119,17 +117,17 @@ def test_what_is_no_kokoro_is_refused_by_what_it_lacks(
         Core().compile_model(path, "NPU", {"NPUW_KOKORO": "YES", "NPUW_DEVICES": "CPU"})
 
 
-def test_a_folder_of_weights_is_none(tmp_path: Path) -> None:
+def test_a_hugging_face_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ModelError, match="is no IR; export the model first"):
+    with pytest.raises(ModelError, match="is not an IR; export the model first"):
         Core().compile_model(tmp_path, "NPU", {"NPUW_KOKORO": "YES"})
 
 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"NPUW_KOKORO_BLOCK_SIZE": 20}, "NPUW_KOKORO_OVERLAP_SIZE: 20 has to be less than"),
-        ({"NPUW_KOKORO_OVERLAP_SIZE": 200}, "NPUW_KOKORO_OVERLAP_SIZE: 200 has to be less than"),
+        ({"NPUW_KOKORO_BLOCK_SIZE": 20}, "NPUW_KOKORO_OVERLAP_SIZE = 20: set it to less than"),
+        ({"NPUW_KOKORO_OVERLAP_SIZE": 200}, "NPUW_KOKORO_OVERLAP_SIZE = 200: set it to less than"),
         ({"NPUW_KOKORO_BLOCK_SIZE": 0}, "NPUW_KOKORO_BLOCK_SIZE = 0: must be an integer from 1"),
         ({"NPUW_KOKORO_OVERLAP": 20}, "it is called NPUW_KOKORO_OVERLAP_SIZE"),
         ({"NPU_USE_NPUW": "NO"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),
@@ -139,14 +137,14 @@ def test_a_folder_of_weights_is_none(tmp_path: Path) -> None:
         ({"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "NPUW_WEIGHTS_OFFLOAD is for language models"),
     ],
 )
-def test_options_that_contradict_each_other(
+def test_options_that_contradict_each_other_are_rejected(
     kokoro: Kokoro, config: dict[str, object], message: str
 ) -> None:
     with pytest.raises(OptionError, match=message):
         kokoro.compile(**config)
 
 
-def test_alike_inputs_are_alike_in_both_models(whole: Model) -> None:
-    """The voice is an input of either."""
+def test_common_inputs_are_equal_in_both_models(whole: Model) -> None:
+    """The voice is an input of both models."""
     for model in (durations_model(whole), audio_model(whole, 9)):
         assert ports(model, "inputs")["ref_s"] == ("f32", (1, 256))

@@ -1,4 +1,4 @@
-"""Tiny models with paged attention, and what the real OpenVINO says of sequences."""
+"""Tiny models with paged attention, and the real OpenVINO's outputs for sequences."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LAYERS = 2
 
 @dataclass(frozen=True)
 class Paged:
-    """A model's IR, and what is said of its last tokens; tools/make_paged_goldens.py."""
+    """IR of a model, and OpenVINO's logits of last tokens; see tools/make_paged_goldens.py."""
 
     path: Path
     said: Mapping[str, np.ndarray]
     sequences: Any
-    """The module that tells what it is asked."""
+    """The module with the sequences of the goldens."""
 
     def compile(self, **config: object) -> Any:
-        """Compile it for 1, 8 and 16 tokens on numpy, if nothing else is said."""
+        """Compile the model for 1, 8 and 16 tokens, by default on numpy."""
         every = {
             "NPUW_PA": "YES",
             "NPUW_DEVICES": "CPU",
@@ -63,11 +63,11 @@ def paged(
 
 @pytest.fixture(scope="session")
 def llama(paged: Callable[[str], Paged]) -> Paged:
-    """The one with grouped heads."""
+    """Return the model with grouped heads."""
     return paged("llama_fp16")
 
 
 @pytest.fixture(scope="session")
 def compiled(llama: Paged) -> Any:
-    """It in numpy."""
+    """Compile the model for numpy."""
     return llama.compile()

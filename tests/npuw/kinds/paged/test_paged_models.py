@@ -1,4 +1,4 @@
-"""Models whose K and V lie in pages of the caller's: NPUW_PA."""
+"""Models whose K and V are stored in pages of the caller's memory (NPUW_PA)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = ("CPU", "NPU", "OPENVINO_CPU")
 
 
 def follow(paged: Any, compiled: Any, within: float) -> None:
-    """Let sequences come step by step; compare the logits of their last tokens."""
+    """Run sequences step by step; compare the logits of their last tokens."""
     caches = paged.caches(compiled)
     request, asked = compiled.create_infer_request(), paged.sequences.Sequences()
     for number, step in enumerate(paged.sequences.STEPS):
@@ -32,7 +32,7 @@ def follow(paged: Any, compiled: Any, within: float) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("name", ["llama_fp16", "gemma2_fp16"])
-def test_it_says_what_openvino_says(paged: Callable[[str], Any], name: str, devices: str) -> None:
+def test_logits_equal_openvinos(paged: Callable[[str], Any], name: str, devices: str) -> None:
     model = paged(name)
     follow(model, model.compile(NPUW_DEVICES=devices), 1e-5)
 
@@ -52,16 +52,16 @@ def test_ports_are_those_of_the_dynamic_model(compiled: Any) -> None:
     assert compiled.output().get_partial_shape() == (-1, 1, 1024)
 
 
-def test_attention_alone_is_computed_by_the_host(llama: Any) -> None:
+def test_the_host_computes_only_attention(llama: Any) -> None:
     variants = llama.compile(NPUW_DEVICES="NPU")._compiled.variants
     assert sorted(variants) == [1, 8, 16]
     parts = read_container(variants[8].programs.program)
     tags = [parts.functions[call.function].tag for call in parts.calls]
     assert tags == ["", TAG, "", TAG, ""]
-    assert [one.tag for one in parts.functions].count(TAG) == 1  # layers have it in common
+    assert [one.tag for one in parts.functions].count(TAG) == 1  # all layers share it
 
 
-def test_variants_have_their_weights_in_common(llama: Any) -> None:
+def test_variants_share_their_weights(llama: Any) -> None:
     variants = llama.compile(NPUW_DEVICES="NPU")._compiled.variants.values()
     assert len({id(each.bank) for each in variants}) == 1
 
@@ -76,7 +76,7 @@ def test_variants_have_their_weights_in_common(llama: Any) -> None:
         (38, "16 of 16, 16 of 16, 6 of 8"),
     ],
 )
-def test_the_smallest_variant_runs_that_suffices(
+def test_the_smallest_sufficient_variant_runs(
     llama: Any, compiled: Any, tokens: int, ran: str
 ) -> None:
     request, asked = compiled.create_infer_request(), llama.sequences.Sequences()
@@ -84,7 +84,7 @@ def test_the_smallest_variant_runs_that_suffices(
     assert request.execution_report()["tokens"] == ran
 
 
-def test_what_is_not_a_sequences_own_stays_as_it_is(llama: Any, compiled: Any) -> None:
+def test_unused_rows_are_neither_read_nor_written(llama: Any, compiled: Any) -> None:
     caches = llama.caches(compiled)
     for values in caches.values():
         values[...] = np.nan
@@ -101,10 +101,8 @@ def test_what_is_not_a_sequences_own_stays_as_it_is(llama: Any, compiled: Any) -
         np.testing.assert_array_equal(np.isnan(values).all((1, 3)), ~written)
 
 
-def test_caches_are_written_in_place_however_an_inference_is_started(
-    llama: Any, compiled: Any
-) -> None:
-    """Other inputs are copied when it starts; caches never are."""
+def test_caches_are_written_in_place_by_infer_and_start_async(llama: Any, compiled: Any) -> None:
+    """Other inputs are copied when the inference starts; caches are never copied."""
     waited, started = llama.caches(compiled), llama.caches(compiled)
     one, other = compiled.create_infer_request(), compiled.create_infer_request()
     inputs = llama.sequences.Sequences().inputs([(0, 9)])
@@ -137,7 +135,7 @@ def test_caches_may_be_remote_tensors(llama: Any, compiled: Any) -> None:
     np.testing.assert_array_equal(remote["key_cache.1"].data, plain["key_cache.1"])
 
 
-def test_no_tokens_have_no_logits(llama: Any, compiled: Any) -> None:
+def test_an_inference_without_tokens_returns_no_logits(llama: Any, compiled: Any) -> None:
     nothing = {
         name: values if name.endswith("begins") else values[:0]
         for name, values in llama.sequences.Sequences().inputs([(0, 1)]).items()
@@ -148,7 +146,7 @@ def test_no_tokens_have_no_logits(llama: Any, compiled: Any) -> None:
     assert found["logits"].shape == (0, 1, 1024)
 
 
-def test_the_second_time_all_comes_from_the_cache(llama: Any, tmp_path: Path) -> None:
+def test_a_second_start_loads_all_from_the_cache(llama: Any, tmp_path: Path) -> None:
     first, second = (llama.compile(NPUW_DEVICES="NPU", CACHE_DIR=str(tmp_path)) for _ in "12")
     assert not first.get_property("LOADED_FROM_CACHE")
     assert second.get_property("LOADED_FROM_CACHE")
@@ -170,7 +168,7 @@ WRONG_TABLES = [
 
 
 @pytest.mark.parametrize(("name", "values", "message"), WRONG_TABLES)
-def test_wrong_tables_are_refused(
+def test_wrong_tables_are_rejected(
     llama: Any, compiled: Any, name: str, values: list[int], message: str
 ) -> None:
     inputs = llama.sequences.Sequences().inputs([(0, 5)]) | {name: np.array(values, np.int32)}
@@ -178,7 +176,7 @@ def test_wrong_tables_are_refused(
         compiled.create_infer_request().infer({**inputs, **llama.caches(compiled)})
 
 
-def test_inputs_that_do_not_fit_are_refused(llama: Any, compiled: Any) -> None:
+def test_inputs_that_do_not_fit_are_rejected(llama: Any, compiled: Any) -> None:
     request = compiled.create_infer_request()
     inputs, caches = llama.sequences.Sequences().inputs([(0, 5)]), llama.caches(compiled)
     with pytest.raises(TensorError, match=r"not set: key_cache.0, value_cache.0"):
@@ -208,22 +206,22 @@ MODES = {
 
 
 @pytest.mark.parametrize("option", MODES)
-def test_options_that_contradict_it_are_refused(llama: Any, option: str) -> None:
+def test_contradicting_options_are_rejected(llama: Any, option: str) -> None:
     with pytest.raises(OptionError, match="NPUW_PA"):
         llama.compile(**{option: MODES[option]})
 
 
-def test_it_is_not_exported(compiled: Any) -> None:
+def test_export_is_rejected(compiled: Any) -> None:
     with pytest.raises(OptionError, match="CACHE_DIR"):
         compiled.export_model()
 
 
-def test_without_the_option_it_is_named(llama: Any) -> None:
+def test_the_error_without_the_option_names_it(llama: Any) -> None:
     with pytest.raises(ModelError, match="NPUW_PA = YES"):
         Core().compile_model(llama.path, "NPU", {})
 
 
-def test_a_model_without_pages_is_refused(tmp_path: Path, llama_8m_ir: Path) -> None:
+def test_a_model_without_paged_attention_is_rejected(tmp_path: Path, llama_8m_ir: Path) -> None:
     with pytest.raises(ModelError, match="paged_attention_transformation"):
         Core().compile_model(llama_8m_ir, "NPU", {"NPUW_PA": "YES"})
 
@@ -236,7 +234,7 @@ def test_variants_grow_to_the_longest_prompt(longest: int, sizes: tuple[int, ...
 
 
 @pytest.mark.parametrize("wrong", [-1, 1024, 10**6])
-def test_an_id_outside_the_vocabulary_is_refused_before_caches_are_written(
+def test_an_id_outside_the_vocabulary_is_rejected_before_caches_are_written(
     llama: Any, compiled: Any, wrong: int
 ) -> None:
     inputs, caches = llama.sequences.Sequences().inputs([(0, 5)]), llama.caches(compiled)

@@ -1,4 +1,4 @@
-"""However sequences come, and wherever their rows lie: logits are those of one unpaged run."""
+"""Logits equal those of one unpaged run, for any order of sequences and any placement of rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SEQUENCES = 3
 def unpaged(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Interpreter:
-    """The same model before its transformation: stateful, with attention over all at once."""
+    """Return the model before its transformation: stateful, with attention over all rows."""
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     return Interpreter(
         read_ir(restore(GOLDENS / "exported", "gemma2_fp16", tmp_path_factory.mktemp("plain")))
@@ -31,7 +31,7 @@ def unpaged(
 
 
 def in_one_piece(model: Interpreter, ids: list[int]) -> np.ndarray:
-    """The logits of all tokens of a sequence."""
+    """Return the logits of all tokens of a sequence."""
     model.reset()
     count = len(ids)
     return model.run(
@@ -46,7 +46,7 @@ def in_one_piece(model: Interpreter, ids: list[int]) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def pages(paged: Callable[[str], Any]) -> tuple[Any, Any]:
-    """The model, and what it is compiled to."""
+    """Return the model, and the compiled model."""
     model = paged("gemma2_fp16")
     return model, model.compile()
 
@@ -65,7 +65,7 @@ steps = st.lists(
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=steps, places=st.permutations(range(SEQUENCES * BLOCKS_EACH)), seed=st.integers(0, 9))
-def test_pages_say_what_one_piece_says(
+def test_paged_logits_equal_those_of_one_unpaged_run(
     pages: tuple[Any, Any],
     unpaged: Interpreter,
     steps: list[list[tuple[int, int]]],

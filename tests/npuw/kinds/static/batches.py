@@ -1,4 +1,4 @@
-"""What tests of batches have in common: models of any batch, and values for items of one."""
+"""Common parts of batch tests: models of any batch, and values for items of one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def scorer(batch: int) -> Model:
-    """Rows of a table, scaled and multiplied; two types of inputs, two of outputs."""
+    """Build a model that looks up rows, scales and multiplies them; two input and output types."""
     draw = np.random.default_rng(7)
     shapes = [("ids", tensor("i64", (batch, 3))), ("gain", tensor("f32", (batch, 3, WIDTH)))]
     model, (ids, gain) = Model.build(shapes)

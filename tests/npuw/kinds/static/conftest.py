@@ -1,4 +1,4 @@
-"""Small static models, written as IRs, and what the interpreter says of them."""
+"""Small static models, written as IRs, and the interpreter's outputs for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def classifier() -> Model:
-    """Two inputs of two types, two outputs of two types: rows of a table, scaled and multiplied."""
+    """Build a model with two types of inputs and outputs: table rows, scaled and multiplied."""
     draw = np.random.default_rng(1)
     shapes = [("ids", tensor("i64", (ROWS,))), ("gain", tensor("f32", (ROWS, WIDTH)))]
     model, (ids, gain) = Model.build(shapes)
@@ -44,7 +44,7 @@ def classifier() -> Model:
 
 
 def recurrent() -> Model:
-    """A variable that is mixed and added to at each inference, and does not start as zeros."""
+    """Build a model with a variable that is mixed and increased, and does not start as zeros."""
     draw = np.random.default_rng(2)
     kind = tensor("f32", (ROWS, WIDTH))
     model, (x,) = Model.build([("x", kind)])
@@ -79,11 +79,11 @@ class Static:
     compiled: StaticCompiledModel
 
     def interpreter(self) -> Interpreter:
-        """What it should compute; state included."""
+        """Return an interpreter with its own state, for the expected results."""
         return Interpreter(read_ir(self.path))
 
     def inputs(self, seed: int) -> dict[str, np.ndarray]:
-        """Some values for its inputs."""
+        """Return random values for the inputs."""
         draw = np.random.default_rng(seed)
         return {
             port.any_name: draw.integers(0, 32, port.shape)
@@ -99,7 +99,7 @@ Write = Callable[[Model], Path]
 
 @pytest.fixture(scope="session")
 def compile_static(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Write a graph as an IR, and compile that."""
+    """Return a function that writes a graph as an IR and compiles it."""
 
     def compile_graph(graph: Model, core: Core | None = None, **options: object) -> Static:
         path = tmp_path_factory.mktemp("static") / "model.xml"
@@ -129,7 +129,7 @@ def graphs() -> Mapping[str, Callable[[], Model]]:
 
 @pytest.fixture(scope="session")
 def whole(compile_static: Compile, graphs: Mapping[str, Callable[[], Model]]) -> Static:
-    """A model whose blob has its weights."""
+    """Return a model whose blob contains its weights."""
     return compile_static(graphs["classifier"](), CACHE_MODE="OPTIMIZE_SPEED")
 
 
@@ -166,7 +166,7 @@ def level_zero(context: RemoteContext) -> ze.ze_context_handle_t:
 
 @pytest.fixture(scope="session")
 def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
-    """Write a graph as an IR."""
+    """Return a function that writes a graph as an IR."""
 
     def as_ir(model: Model) -> Path:
         path = tmp_path_factory.mktemp("static") / "model.xml"
@@ -178,13 +178,13 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Write:
 
 @pytest.fixture(scope="session")
 def open_batch(write: Write) -> Path:
-    """An IR whose batch is open."""
+    """Return an IR whose batch is open."""
     return write(scorer(-1))
 
 
 @pytest.fixture(scope="session")
 def fixed_batch(write: Write) -> Path:
-    """The same for three items."""
+    """Return the same IR with a batch of three."""
     return write(scorer(3))
 
 

@@ -1,4 +1,4 @@
-"""What tests of native blobs have in common."""
+"""Common parts of the tests of native blobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANY = {"NPU_DISABLE_VERSION_CHECK": "YES"}
 
 
 def assert_same(compiled: object, model: Any) -> None:
-    """Three inferences, so that what variables start as and what they become is seen."""
+    """Compare three inferences, to see initial and later values of variables."""
     assert isinstance(compiled, StaticCompiledModel)
     one, other = (each.create_infer_request() for each in (compiled, model.compiled))
     for seed in range(3):
@@ -34,7 +34,7 @@ def payload(content: bytes) -> bytes:
 
 
 def of_others(elf: bytes) -> bytes:
-    """An ELF without the digest of npuc: the name and the type of its note are unknown ones."""
+    """Return an ELF without npuc's digest: the name and type of its note become unknown."""
     (note,) = (each for each in read_elf(elf).sections if each.name == CONTENT_DIGEST)
     kind = note.offset + field_offset(NOTE, "type")
     changed = elf[:kind] + b"what" + elf[kind + 4 :]
@@ -42,7 +42,7 @@ def of_others(elf: bytes) -> bytes:
 
 
 def described(elf: bytes, **fields: Any) -> bytes:
-    """A blob as others write it: the original's fields alone."""
+    """Return a blob as others write it: only with the plugin's fields."""
     return elf + Metadata(**fields).write() + footer(len(elf))
 
 

@@ -1,4 +1,4 @@
-"""Who takes the batch of a static model (NPU_BATCH_MODE), and what caches and blobs keep of it."""
+"""Handling of batches of static models (NPU_BATCH_MODE), also in caches and blobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from npuw_layer import BatchedCompiledModel, Core, StaticCompiledModel
 from npuw_layer.errors import BlobError, ModelError, OptionError
 from npuw_layer.storage.native_blob.container import read_blob
 
-# Which models are run so.
+# Models that run item by item.
 
 
 def unequal() -> Model:
@@ -39,16 +39,16 @@ def unequal() -> Model:
     return model
 
 
-def test_plugin_refuses_what_items_cannot_be_told_apart_in(write, graphs) -> None:
+def test_plugin_rejects_models_without_separable_items(write, graphs) -> None:
     for graph, message in (
         (graphs["recurrent"](), "PLUGIN: the model has variables, which items would share"),
-        (unequal(), "of input 'a' it is 3 and input 'b' it is 1"),
+        (unequal(), "differ: input 'a' has 3 and input 'b' has 1"),
     ):
         with pytest.raises(OptionError, match=message):
             Core().compile_model(write(graph), "NPU", EXACT | PLUGIN)
 
 
-def test_plugin_is_for_the_npu_itself(open_batch) -> None:
+def test_plugin_requires_the_npu_itself(open_batch) -> None:
     through = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "NO"}
     with pytest.raises(
         OptionError, match="NPU_BATCH_MODE = PLUGIN is for static models on the NPU"
@@ -59,14 +59,14 @@ def test_plugin_is_for_the_npu_itself(open_batch) -> None:
     assert one.input("ids").shape == (1, 3)
 
 
-def test_the_compiler_takes_no_open_batch(open_batch) -> None:
-    with pytest.raises(OptionError, match=r"COMPILER: input 'ids' is \[\?,3\], and programs have"):
+def test_the_compiler_rejects_an_open_batch(open_batch) -> None:
+    with pytest.raises(OptionError, match=r"COMPILER: input 'ids' is \[\?,3\], but programs have"):
         Core().compile_model(open_batch, "NPU", EXACT | COMPILER)
     with pytest.raises(OptionError, match="NPU_BATCH_MODE"):
         Core().compile_model(open_batch, "NPU", EXACT | {"NPU_BATCH_MODE": "BOTH"})
 
 
-def test_an_output_that_has_another_first_dimension_has_no_batch(write) -> None:
+def test_an_output_with_another_first_dimension_has_no_batch(write) -> None:
     model, (x,) = Model.build([("x", tensor("f32", (-1, 4)))])
     g = GraphBuilder(model)
     model.set_outputs([("y", g.reshape(x, -1, 2))])
@@ -74,7 +74,7 @@ def test_an_output_that_has_another_first_dimension_has_no_batch(write) -> None:
         Core().compile_model(write(model), "NPU", EXACT)
 
 
-# What is kept.
+# Caches and blobs.
 
 
 def test_a_second_start_reads_no_graph(open_batch, opened, tmp_path) -> None:
@@ -98,7 +98,7 @@ assert "xdsl" not in sys.modules
     assert done.stdout.strip() == outcome(opened, inputs)["scores"].tobytes().hex()
 
 
-def test_the_ways_to_take_a_batch_are_kept_apart(fixed_batch, tmp_path) -> None:
+def test_batch_modes_have_separate_cache_entries(fixed_batch, tmp_path) -> None:
     cached = EXACT | {"CACHE_DIR": str(tmp_path)}
     for found in (False, True):
         for mode in (COMPILER, PLUGIN):
@@ -109,7 +109,7 @@ def test_the_ways_to_take_a_batch_are_kept_apart(fixed_batch, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("batch", [-1, 3])
-def test_a_blob_keeps_the_batch(write, batch: int) -> None:
+def test_a_blob_stores_the_batch(write, batch: int) -> None:
     whole = EXACT | PLUGIN | {"CACHE_MODE": "OPTIMIZE_SPEED"}
     compiled = Core().compile_model(write(scorer(batch)), "NPU", whole)
     blob = compiled.export_model()
@@ -123,12 +123,12 @@ def test_a_blob_keeps_the_batch(write, batch: int) -> None:
         assert isinstance(again, BatchedCompiledModel)
         assert again.input("ids").partial_shape == (batch, 3)
         assert_same(outcome(again, items(3)), expected)
-    one = Core().import_model(payload(blob), "NPU", RAW)  # an ELF says nothing of a batch
+    one = Core().import_model(payload(blob), "NPU", RAW)  # an ELF states no batch
     assert isinstance(one, StaticCompiledModel)
     assert one.input("ids").shape == (1, 3)
 
 
-def test_a_blob_through_npuw_takes_its_batch_itself(fixed_batch) -> None:
+def test_a_blob_through_npuw_takes_the_complete_batch(fixed_batch) -> None:
     compiled = Core().compile_model(fixed_batch, "NPU", EXACT | {"NPU_USE_NPUW": "YES"})
     given = {"MODEL_PTR": str(fixed_batch)}
     again = Core().import_model(compiled.export_model(), "NPU", given)
@@ -136,14 +136,14 @@ def test_a_blob_through_npuw_takes_its_batch_itself(fixed_batch) -> None:
     assert_same(outcome(again, items(3)), outcome(compiled, items(3)))
 
 
-def test_a_blob_is_not_believed_to_have_a_batch(write, graphs) -> None:
+def test_a_blob_with_an_invalid_batch_is_rejected(write, graphs) -> None:
     speed = EXACT | {"CACHE_MODE": "OPTIMIZE_SPEED"}
     three, stateful = (
         payload(Core().compile_model(write(graph), "NPU", speed).export_model())
         for graph in (doubled(3), graphs["recurrent"]())
     )
     for batch, said in ((3, "a batch of 3"), (-1, "any batch")):
-        with pytest.raises(BlobError, match=f"each of {said}, and its program does not take one"):
+        with pytest.raises(BlobError, match=f"{said} item by item, but its program does not take"):
             Core().import_model(described(three, batch=batch), "NPU")
     with pytest.raises(BlobError, match="variables"):
         Core().import_model(described(stateful, batch=4), "NPU")

@@ -1,4 +1,4 @@
-"""Batches of static models that are taken item by item: what is computed, and what is set."""
+"""Batches of static models that run item by item: results, and tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def double(write) -> BatchedCompiledModel:
     return compiled
 
 
-# What an inference computes.
+# Results of an inference.
 
 
 def test_an_open_batch_takes_any_number_of_items(open_batch, opened, check_alike) -> None:
@@ -47,14 +47,14 @@ def test_an_open_batch_takes_any_number_of_items(open_batch, opened, check_alike
 
 
 @given(count=st.integers(1, 6), seed=st.integers(0, 99))
-def test_a_batch_is_what_its_items_are_one_by_one(opened, count: int, seed: int) -> None:
+def test_a_batch_equals_its_items_one_by_one(opened, count: int, seed: int) -> None:
     inputs = items(count, seed)
     alone = [outcome(opened, of_item(inputs, number)) for number in range(count)]
     joined = {name: np.concatenate([one[name] for one in alone]) for name in alone[0]}
     assert_same(outcome(opened, inputs), joined)
 
 
-def test_a_fixed_batch_is_one_program_unless_items_are_asked_for(fixed_batch, check_alike) -> None:
+def test_a_fixed_batch_is_one_program_unless_plugin_is_set(fixed_batch, check_alike) -> None:
     core = Core()
     auto, compiled, by_items = (
         core.compile_model(fixed_batch, "NPU", EXACT | mode) for mode in ({}, COMPILER, PLUGIN)
@@ -80,7 +80,7 @@ def test_ports_show_that_the_batch_is_open(opened) -> None:
         opened.input("ids").get_shape()
 
 
-def test_requests_share_nothing(opened) -> None:
+def test_requests_share_no_state(opened) -> None:
     one, two = opened.create_infer_request(), opened.create_infer_request()
     expected = [outcome(opened, items(count)) for count in (4, 2)]
     one.start_async(items(4))
@@ -90,7 +90,7 @@ def test_requests_share_nothing(opened) -> None:
         assert_same(dict(request.results.items()), values)
 
 
-def test_the_items_that_wait_are_given_up_with_the_inference(opened) -> None:
+def test_cancelling_an_inference_cancels_its_waiting_items(opened) -> None:
     request = opened.create_infer_request()
     request.start_async(items(20_000))
     request.cancel()
@@ -100,10 +100,10 @@ def test_the_items_that_wait_are_given_up_with_the_inference(opened) -> None:
     assert_same(request.infer(items(2)), outcome(opened, items(2)))
 
 
-# Tensors that are set.
+# Tensors set by the caller.
 
 
-def test_a_tensor_for_each_item(opened) -> None:
+def test_an_input_is_set_by_one_tensor_per_item(opened) -> None:
     request, inputs = opened.create_infer_request(), items(3)
     request.set_tensor("ids", inputs["ids"])
     request.set_tensors("gain", list(inputs["gain"][:, None]))
@@ -111,11 +111,11 @@ def test_a_tensor_for_each_item(opened) -> None:
     request.set_input_tensors(1, [np.ones((1, 3, WIDTH), np.float32)] * 3)
     ones = {**inputs, "gain": np.ones((3, 3, WIDTH), np.float32)}
     assert_same(request.infer(), outcome(opened, ones))
-    assert_same(request.infer(inputs), outcome(opened, inputs))  # what is given replaces them
-    assert_same(request.infer(), outcome(opened, inputs))  # and stays
+    assert_same(request.infer(inputs), outcome(opened, inputs))  # inputs of infer replace them
+    assert_same(request.infer(), outcome(opened, inputs))  # and stay set
 
 
-def test_the_only_input_needs_no_number(double) -> None:
+def test_the_only_input_needs_no_index(double) -> None:
     request = double.create_infer_request()
     rows = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
     request.set_input_tensors(list(rows))
@@ -131,7 +131,7 @@ def test_remote_tensors_are_read_and_written(double) -> None:
     request = double.create_infer_request()
     request.set_tensor("x", x)
     request.set_tensor("y", y)
-    assert "y" not in request.infer()  # it is where the caller wants it
+    assert "y" not in request.infer()  # it is in the caller's tensor
     assert np.array_equal(y.data, 2 * x.data)
     assert request.get_tensor("y") is y
     request.set_tensors("x", [row, np.zeros((1, 4), np.float32), row])
@@ -145,11 +145,11 @@ def test_an_output_is_written_to_the_callers_array(double) -> None:
     x = np.ones((2, 4), np.float32)
     request.infer(x)
     assert np.array_equal(y, 2 * x)
-    with pytest.raises(TensorError, match=r"output 'y' is \[3, 4\]; it was set to \[2, 4\]"):
+    with pytest.raises(TensorError, match=r"output 'y' is \[3, 4\], but its tensor is \[2, 4\]"):
         request.infer(np.ones((3, 4), np.float32))
 
 
-def test_what_does_not_fit_is_refused_by_name(opened) -> None:
+def test_the_error_for_a_tensor_that_does_not_fit_names_the_port(opened) -> None:
     request, good = opened.create_infer_request(), items(2)
     wrong: list[tuple[dict[Any, Any], str]] = [
         (of_item(good, 0) | {"ids": good["ids"]}, "'ids' has 2, 'gain' has 1"),
@@ -168,10 +168,10 @@ def test_what_does_not_fit_is_refused_by_name(opened) -> None:
         request.set_tensors("gain", [])
     with pytest.raises(TensorError, match=r"input 'gain' is f32 \[1, 3, 16\], not f32 \[2, 3, 16"):
         request.set_tensors("gain", [good["gain"]])
-    assert_same(request.infer(good), outcome(opened, good))  # it still works
+    assert_same(request.infer(good), outcome(opened, good))  # the request still works
 
 
-def test_tensors_of_the_other_side_are_refused(double) -> None:
+def test_tensors_made_for_the_other_direction_are_rejected(double) -> None:
     request, context = double.create_infer_request(), double.get_context()
     inward, outward = (
         context.create_tensor("f32", (1, 4), {"MEM_TYPE": "L0_INTERNAL_BUF", "TENSOR_TYPE": side})

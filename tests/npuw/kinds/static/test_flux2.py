@@ -1,4 +1,4 @@
-"""The models of a FLUX.2, which make an image, through NPUW (NPUW_FLUX2)."""
+"""The models of FLUX.2 through NPUW (NPUW_FLUX2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXACT = {"NPUW_FLUX2": "YES", "INFERENCE_PRECISION_HINT": "f32"}
 
 @pytest.fixture
 def model(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
-    """Give the IR of one of the models."""
+    """Return a function that finds the IR of one of the models."""
     return lambda name: restored(FLUX2, name)
 
 
@@ -33,7 +33,7 @@ def model(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
     [{}, {"NPUW_DEVICES": "CPU"}, {"NPUW_DEVICES": "OPENVINO_CPU", "NPUW_ONLINE_PIPELINE": "NONE"}],
     ids=["NPU", "interpreter", "OpenVINO"],
 )
-def test_each_computes_what_openvino_does(model, name: str, options: dict[str, Any]) -> None:
+def test_each_model_equals_openvino(model, name: str, options: dict[str, Any]) -> None:
     given = dict(np.load(FLUX2 / f"{name}.npz"))
     expected = given.pop("output")
     compiled = Core().compile_model(model(name), "NPU", EXACT | options)
@@ -41,7 +41,7 @@ def test_each_computes_what_openvino_does(model, name: str, options: dict[str, A
     assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
 
 
-def test_inputs_tell_which_it_is(model, demo_ir: Path, tmp_path: Path) -> None:
+def test_the_inputs_identify_the_role(model, demo_ir: Path, tmp_path: Path) -> None:
     assert [role_of(model(name)) for name in MODELS] == list(MODELS)
     assert role_of(demo_ir) == "text_encoder"
     (tmp_path / "broken.xml").write_text("<net><layer type='Parameter' name='x'")
@@ -50,7 +50,7 @@ def test_inputs_tell_which_it_is(model, demo_ir: Path, tmp_path: Path) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", MODELS)
-def test_it_is_static_and_goes_through_npuw(model, name: str) -> None:
+def test_each_model_is_static_and_runs_through_npuw(model, name: str) -> None:
     compiled = Core().compile_model(model(name), "NPU", EXACT)
     assert isinstance(compiled, StaticCompiledModel)
     pipeline = "REG" if name == "transformer" else "NONE"
@@ -58,7 +58,7 @@ def test_it_is_static_and_goes_through_npuw(model, name: str) -> None:
     assert compiled.get_property("NPU_USE_NPUW")
 
 
-def test_other_ways_are_refused(model) -> None:
+def test_other_paths_are_rejected(model) -> None:
     for other in ({"NPU_USE_NPUW": "NO"}, {"NPUW_LLM": "YES"}):
         with pytest.raises(OptionError, match="NPUW_FLUX2 = YES needs NPU_USE_NPUW = YES"):
             Core().compile_model(model("vae_decoder"), "NPU", EXACT | other)

@@ -1,4 +1,4 @@
-"""Decoders as ONNX Runtime has them: a static model for prompts and one for tokens, by hand."""
+"""Decoders of ONNX Runtime: a static model for prompts and one for tokens, driven by the test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "through NPUW": {"NPUW_GQA": "YES"},
-    "in one piece": {"NPUW_GQA": "YES", "NPUW_ONLINE_PIPELINE": "NONE"},
+    "not partitioned": {"NPUW_GQA": "YES", "NPUW_ONLINE_PIPELINE": "NONE"},
     "on OpenVINO": {
         "NPUW_GQA": "YES",
         "NPUW_DEVICES": "OPENVINO_CPU",
@@ -33,7 +33,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="session")
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """Give the IR that OpenVINO wrote of a kind and a stage."""
+    """Return a function that finds the IR that OpenVINO wrote for a kind and a stage."""
     folder = tmp_path_factory.mktemp("gqa")
     for file in GQA.glob("*.xz"):
         (folder / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
@@ -41,7 +41,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Pa
 
 
 class Decoder:
-    """Both models, and the caches that go from one inference to the next."""
+    """Both models, and the caches passed from one inference to the next."""
 
     def __init__(self, decoder: Any, kind: str, options: dict[str, Any]) -> None:
         self._requests: dict[int, Any] = {}
@@ -57,7 +57,7 @@ class Decoder:
         self.stored = 0
 
     def tell(self, ids: np.ndarray) -> np.ndarray:
-        """Say as many tokens as one of the models takes; give their logits."""
+        """Run as many tokens as one of the models takes; return their logits."""
         self.stored += ids.shape[1]
         request = self._requests[ids.shape[1]]
         feeds = {f"past_key_values.{name}": values for name, values in self.caches.items()}
@@ -73,7 +73,7 @@ class Decoder:
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["plain", "window"])
-def test_it_says_what_openvino_does(decoder: Any, kind: str, way: str) -> None:
+def test_logits_equal_openvinos(decoder: Any, kind: str, way: str) -> None:
     said = np.load(GQA / f"{kind}.npz")
     talk, ids = Decoder(decoder, kind, WAYS[way]), said["ids"]
     found = [talk.tell(ids[:, :PROMPT])]
@@ -83,8 +83,8 @@ def test_it_says_what_openvino_does(decoder: Any, kind: str, way: str) -> None:
         np.testing.assert_allclose(values, said[name], rtol=1e-4, atol=1e-5)
 
 
-def test_a_short_prompt_stands_at_the_end(decoder: Any) -> None:
-    """What is before it is padding, and stored nowhere."""
+def test_a_short_prompt_is_aligned_to_the_right(decoder: Any) -> None:
+    """Padding before the prompt is stored nowhere."""
     long, short = (Decoder(decoder, "plain", {}) for _ in range(2))
     ids = np.arange(3, 3 + PROMPT)[None]
     long.tell(ids)
@@ -101,12 +101,12 @@ def test_a_short_prompt_stands_at_the_end(decoder: Any) -> None:
 
 
 @pytest.mark.parametrize("more", [{"NPU_USE_NPUW": "NO"}, {"NPUW_LLM": "YES"}])
-def test_it_goes_no_other_way(decoder: Any, more: dict[str, str]) -> None:
+def test_gqa_requires_npuw(decoder: Any, more: dict[str, str]) -> None:
     with pytest.raises(OptionError, match="NPUW_GQA = YES needs NPU_USE_NPUW = YES"):
         Core().compile_model(decoder("plain", "generate"), "NPU", {"NPUW_GQA": "YES"} | more)
 
 
-def test_what_is_not_understood_is_named(decoder: Any, tmp_path: Path) -> None:
+def test_the_error_for_an_unsupported_attention_names_it(decoder: Any, tmp_path: Path) -> None:
     text = decoder("plain", "generate").read_text()
     changed = tmp_path / "model.xml"
     changed.with_suffix(".bin").write_bytes(

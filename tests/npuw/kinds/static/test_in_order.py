@@ -23,7 +23,7 @@ def ordered(compile_static, graphs):
 
 @pytest.fixture
 def ran(ordered, monkeypatch):
-    """Three requests, and the numbers of those that ran."""
+    """Return three requests, and the numbers of those that ran."""
     requests = [ordered.compiled.create_infer_request() for _ in range(3)]
     ran: list[int] = []
     for number, request in enumerate(requests):
@@ -37,7 +37,7 @@ def ran(ordered, monkeypatch):
     return requests, ran
 
 
-def test_each_waits_for_the_one_before_and_gives_what_it_gives_alone(
+def test_each_request_waits_for_the_one_before_and_results_are_unchanged(
     ordered, classify, ran, check_alike
 ) -> None:
     requests, order = ran
@@ -53,7 +53,7 @@ def test_each_waits_for_the_one_before_and_gives_what_it_gives_alone(
     assert order == [0, 1, 2] * 4
 
 
-def test_who_is_held_holds_all_behind_it(ran, ordered, monkeypatch) -> None:
+def test_a_blocked_request_blocks_all_later_ones(ran, ordered, monkeypatch) -> None:
     requests, order = ran
     begun, go_on = threading.Event(), threading.Event()
     run = requests[0]._program.run
@@ -74,10 +74,10 @@ def test_who_is_held_holds_all_behind_it(ran, ordered, monkeypatch) -> None:
     requests[2].wait()
     with pytest.raises(InferenceCancelled):
         requests[1].wait()
-    assert order == [0, 2], "one that is cancelled lets the next one pass"
+    assert order == [0, 2], "a cancelled request releases the next"
 
 
-def test_another_order_than_the_first_is_an_error_and_changes_nothing(ran, ordered) -> None:
+def test_an_order_other_than_the_first_is_an_error_without_effect(ran, ordered) -> None:
     requests, order = ran
     inputs = ordered.inputs(1)
     for number in (0, 1, 2, 0):
@@ -91,7 +91,7 @@ def test_another_order_than_the_first_is_an_error_and_changes_nothing(ran, order
     assert order == [0, 1, 2, 0, 1, 0, 1, 2]
 
 
-def test_inferences_are_started_and_not_run_at_once(ordered) -> None:
+def test_infer_is_rejected_in_favour_of_start_async(ordered) -> None:
     request = ordered.compiled.create_infer_request()
     with pytest.raises(
         NpuwUsageError, match="SEQUENTIALLY = YES: inferences are started; use start_async and wait"
@@ -100,7 +100,7 @@ def test_inferences_are_started_and_not_run_at_once(ordered) -> None:
     assert request.wait_for(0)
 
 
-def test_one_that_could_not_be_started_has_no_turn(ran, ordered) -> None:
+def test_a_request_that_could_not_start_takes_no_turn(ran, ordered) -> None:
     requests, order = ran
     inputs = ordered.inputs(1)
     with pytest.raises(TensorError):
@@ -111,7 +111,7 @@ def test_one_that_could_not_be_started_has_no_turn(ran, ordered) -> None:
     assert order == [1, 0]
 
 
-def test_a_failed_one_lets_the_next_one_pass() -> None:
+def test_a_failed_request_releases_the_next() -> None:
     place = InOrder().place
     first, second = AsyncRun(place=place()), AsyncRun(place=place())
 
@@ -127,7 +127,7 @@ def test_a_failed_one_lets_the_next_one_pass() -> None:
         first.wait()
 
 
-def test_nobody_waits_for_a_request_that_is_gone() -> None:
+def test_deleted_requests_are_not_waited_for() -> None:
     place = InOrder().place
     runs = [AsyncRun(place=place()) for _ in range(4)]
     done: list[int] = []
@@ -145,7 +145,7 @@ def test_nobody_waits_for_a_request_that_is_gone() -> None:
     assert done == [0, 1, 2, 3, 0, 3, 0]
 
 
-def test_an_imported_blob_takes_it(whole, check_alike) -> None:
+def test_an_imported_blob_runs_in_order(whole, check_alike) -> None:
     imported = whole.core.import_model(whole.compiled.export_model(), "NPU", IN_ORDER)
     request = imported.create_infer_request()
     with pytest.raises(NpuwUsageError, match="use start_async and wait"):
@@ -156,13 +156,13 @@ def test_an_imported_blob_takes_it(whole, check_alike) -> None:
     check_alike({name: request.get_tensor(name).data for name in expected}, expected)
 
 
-def test_models_that_go_through_npuw_are_refused(classify, tiny) -> None:
+def test_models_through_npuw_are_rejected(classify, tiny) -> None:
     for path, options in ((tiny, {}), (classify.path, {"NPU_USE_NPUW": "YES"})):
         with pytest.raises(OptionError, match="SEQUENTIALLY = YES is for static models of the NPU"):
             Core().compile_model(path, "NPU", IN_ORDER | options)
 
 
-def test_a_batch_that_is_run_item_by_item_has_one_turn(open_batch, opened) -> None:
+def test_a_batch_run_item_by_item_takes_one_turn(open_batch, opened) -> None:
     model = Core().compile_model(open_batch, "NPU", EXACT | IN_ORDER)
     requests = [model.create_infer_request() for _ in range(2)]
     for count, request in enumerate(requests, 2):

@@ -1,4 +1,4 @@
-"""What variables start as, in files that anybody may have written, digests and all."""
+"""Initial values of variables in untrusted files, whose digests may be forged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ VALUES = {
 }
 
 
-def test_they_come_back() -> None:
+def test_packed_values_are_unpacked_unchanged() -> None:
     found = unpack_values(memoryview(pack_values(VALUES)))
     assert list(found) == list(VALUES)
     assert all(np.array_equal(found[name], VALUES[name]) for name in VALUES)
     assert unpack_values(pack_values({})) == {}
 
 
-def test_whatever_is_changed_they_are_values_or_refused() -> None:
+def test_modified_bytes_give_values_or_an_error() -> None:
     draw, whole = random.Random(1), pack_values(VALUES)
     outcomes: set[str] = set()
     for _ in range(3000):
@@ -73,6 +73,6 @@ def array(header: str) -> bytes:
         ),
     ],
 )
-def test_what_is_none_is_refused_and_nothing_of_its_size_is_made(content: bytes) -> None:
-    with pytest.raises(BlobError, match="no initial values"):
+def test_invalid_content_is_rejected_without_allocating_its_stated_size(content: bytes) -> None:
+    with pytest.raises(BlobError, match="invalid initial values"):
         unpack_values(content)

@@ -1,4 +1,4 @@
-"""Static models for the NPU itself as files: the container of the original's plugin, or an ELF."""
+"""Static models for the NPU itself as files: the container of OpenVINO's NPU plugin, or an ELF."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_the_payload_is_first_and_its_size_last(whole) -> None:
     assert metadata.blob_type is BlobType.ELF
 
 
-def test_weights_are_in_the_elf_or_inputs_of_it(whole, classify) -> None:
+def test_weights_are_in_the_elf_or_are_its_inputs(whole, classify) -> None:
     table = np.random.default_rng(1).standard_normal((32, 16)).astype(np.float32)
     assert table.tobytes() in payload(whole.compiled.export_model())
     assert table.tobytes() not in classify.compiled.export_model()
 
 
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_a_raw_blob_is_the_payload_and_comes_back(compile_static, graphs, mode, tmp_path) -> None:
+def test_a_raw_blob_is_the_payload_and_is_imported(compile_static, graphs, mode, tmp_path) -> None:
     options = {"CACHE_MODE": mode, "NPU_EXPORT_RAW_BLOB": "YES"}
     model = compile_static(graphs["classifier"](), **options)
     content = model.compiled.export_model()
@@ -58,10 +58,10 @@ def test_a_raw_blob_is_the_payload_and_comes_back(compile_static, graphs, mode, 
     path.write_bytes(content)
     for source in (path, content, io.BytesIO(content), np.frombuffer(content, np.uint8)):
         assert_same(Core().import_model(source, "NPU", where), model)
-    assert_same(Core().import_model(again, "NPU", where), model)  # what follows is not looked at
+    assert_same(Core().import_model(again, "NPU", where), model)  # trailing bytes are ignored
 
 
-def test_a_raw_blob_without_weights_says_where_they_should_be(classify) -> None:
+def test_the_error_for_a_raw_blob_without_weights_names_the_file(classify) -> None:
     elf = payload(classify.compiled.export_model())
     with pytest.raises(OptionError, match=r"\(model\.bin\); set WEIGHTS_PATH"):
         Core().import_model(elf, "NPU", RAW)
@@ -79,17 +79,17 @@ def test_a_tensor_of_bytes_is_imported(whole) -> None:
     assert_same(Core().import_model(stream, "NPU"), whole)
 
 
-def test_state_needs_what_an_elf_alone_does_not_say(stateful, compile_static, graphs) -> None:
+def test_a_bare_elf_cannot_hold_state(stateful, compile_static, graphs) -> None:
     elf = payload(stateful.compiled.export_model())
     for content, options in ((elf, RAW), (described(elf), {})):
-        with pytest.raises(BlobError, match="variables, and nothing says what they start as"):
+        with pytest.raises(BlobError, match="variables, but it has no initial values"):
             Core().import_model(content, "NPU", options)
     raw = compile_static(graphs["recurrent"](), NPU_EXPORT_RAW_BLOB="YES").compiled
-    with pytest.raises(OptionError, match="what the variables 'memory' start as; leave it out"):
+    with pytest.raises(OptionError, match="initial values of the variables 'memory'; leave"):
         raw.export_model()
 
 
-def test_the_payload_alone_is_encrypted_as_in_the_original(compile_static, graphs) -> None:
+def test_the_payload_alone_is_encrypted_as_in_openvino(compile_static, graphs) -> None:
     secret = {"CACHE_ENCRYPTION_CALLBACKS": (flip, flip)}
     model = compile_static(graphs["classifier"](), CACHE_MODE="OPTIMIZE_SPEED", **secret)
     content = model.compiled.export_model()
@@ -109,7 +109,7 @@ def test_the_payload_alone_is_encrypted_as_in_the_original(compile_static, graph
         Core().import_model(by_others, "NPU", other)
 
 
-def test_native_blobs_of_untrusted_sources_are_imported_those_of_npuw_are_not(
+def test_untrusted_native_blobs_are_imported_but_npuws_are_not(
     whole, compile_static, graphs
 ) -> None:
     untrusted = {"NPU_UNTRUSTED_SOURCE": "YES"}
@@ -119,7 +119,7 @@ def test_native_blobs_of_untrusted_sources_are_imported_those_of_npuw_are_not(
         Core().import_model(through, "NPU", untrusted)
 
 
-def test_models_through_npuw_keep_its_container(compile_static, graphs) -> None:
+def test_models_through_npuw_use_npuws_container(compile_static, graphs) -> None:
     model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES")
     assert model.compiled.export_model()[:12] == b"\x13\x37npuwSTATIC"
     with pytest.raises(OptionError, match="NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW"):
@@ -135,10 +135,8 @@ def test_options_of_npuw_do_not_fit_a_native_blob(whole) -> None:
         Core().import_model(payload(content), "NPU", RAW | {"NPUW_ACC_CHECK": "YES"})
 
 
-def test_weights_in_the_elf_are_kept_in_the_cache_apart_from_programs_without(
-    graphs, tmp_path
-) -> None:
-    """A start that finds its program is the same model, whichever is asked for in between."""
+def test_cache_entries_with_and_without_weights_in_the_elf_are_separate(graphs, tmp_path) -> None:
+    """A cached program gives the same model, even if the other form was compiled in between."""
     write_ir(graphs["classifier"](), tmp_path / "model.xml")
     cached: list[bool] = []
     for mode in ("OPTIMIZE_SIZE", "OPTIMIZE_SPEED") * 2:

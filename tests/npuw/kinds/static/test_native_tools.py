@@ -32,8 +32,8 @@ def read_with_another_library(content: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("raw", ["NO", "YES"], ids=["with a footer", "raw"])
-def test_elf_readers_read_it_where_it_is(compile_static, graphs, tmp_path, capsys, raw) -> None:
-    """They look at the ELF's own headers, and at nothing behind it."""
+def test_elf_readers_read_a_blob_in_place(compile_static, graphs, tmp_path, capsys, raw) -> None:
+    """ELF readers use the ELF's own headers, and ignore all bytes after it."""
     options = {"CACHE_MODE": "OPTIMIZE_SPEED", "NPU_EXPORT_RAW_BLOB": raw}
     content = compile_static(graphs["classifier"](), **options).compiled.export_model()
     path = tmp_path / "model.blob"
@@ -54,7 +54,7 @@ def test_elf_readers_read_it_where_it_is(compile_static, graphs, tmp_path, capsy
 
 
 @pytest.mark.parametrize("raw", [False, True], ids=["with a footer", "raw"])
-def test_the_driver_alone_runs_it(whole, raw: bool) -> None:
+def test_the_driver_alone_runs_a_blob(whole, raw: bool) -> None:
     content = whole.compiled.export_model()
     platform, space = PLATFORMS["4000"], AddressSpace()
     inference = HostParsedInference(payload(content) if raw else content, platform)
@@ -73,7 +73,7 @@ def test_the_driver_alone_runs_it(whole, raw: bool) -> None:
         np.testing.assert_allclose(found, values, rtol=1e-6, atol=1e-6)
 
 
-def test_what_npuc_compiles_is_imported(graphs, classify, tmp_path) -> None:
+def test_a_blob_compiled_by_npuc_is_imported(graphs, classify, tmp_path) -> None:
     write_ir(graphs["classifier"](), tmp_path / "model.xml")
     blob = tmp_path / "model.blob"
     arguments = ["compile", str(tmp_path / "model.xml"), "-o", str(blob), "--precision", "f32"]
@@ -95,7 +95,7 @@ def show(capsys, tmp_path: Path) -> Show:
     return run
 
 
-def test_the_tool_shows_what_a_blob_says_and_takes_its_program_out(
+def test_the_tool_shows_a_blobs_fields_and_extracts_its_program(
     whole, show, tmp_path, capsys
 ) -> None:
     content = whole.compiled.export_model()
@@ -122,7 +122,7 @@ def test_the_tool_shows_what_a_blob_says_and_takes_its_program_out(
     assert (tmp_path / "taken" / "program.blob").read_bytes() == payload(content)
 
 
-def test_the_tool_shows_blobs_of_npuw_and_entries_of_the_cache(
+def test_the_tool_shows_blobs_of_npuw_and_cache_entries(
     compile_static, graphs, show, tmp_path
 ) -> None:
     options = {"NPU_USE_NPUW": "YES", "CACHE_DIR": str(tmp_path / "cache")}

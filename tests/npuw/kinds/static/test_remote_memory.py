@@ -1,4 +1,4 @@
-"""Memory of remote tensors: how long it lives, and what is copied to and from it."""
+"""Memory of remote tensors: lifetime and copies."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def shared(handle: object) -> dict[str, object]:
     return {"MEM_TYPE": "SHARED_BUF", "MEM_HANDLE": handle}
 
 
-# How long memory lives.
+# Lifetime of memory.
 
 
-def test_memory_goes_back_when_nobody_holds_the_tensor(context, level_zero) -> None:
+def test_memory_is_freed_with_its_last_tensor(context, level_zero) -> None:
     before = level_zero.space.allocated_bytes
     tensor = context.create_tensor("f32", (1024, 1024))
     assert level_zero.space.allocated_bytes == before + (4 << 20)
@@ -37,8 +37,8 @@ def test_memory_goes_back_when_nobody_holds_the_tensor(context, level_zero) -> N
     assert level_zero.space.allocated_bytes == before
 
 
-def test_a_tensor_that_the_garbage_collector_finds_waits_for_the_next(context, level_zero) -> None:
-    """It may run where the driver holds a lock: there nothing can be freed."""
+def test_a_garbage_collected_tensor_is_freed_at_the_next_allocation(context, level_zero) -> None:
+    """The collector may run where the driver holds a lock: nothing can be freed there."""
     before = level_zero.space.allocated_bytes
     cycle: list[object] = [context.create_tensor("f32", (1024, 1024))]
     cycle.append(cycle)
@@ -51,7 +51,7 @@ def test_a_tensor_that_the_garbage_collector_finds_waits_for_the_next(context, l
     del small
 
 
-def test_memory_that_its_owner_freed_is_not_used(context, level_zero, classify) -> None:
+def test_memory_freed_by_its_owner_is_not_used(context, level_zero, classify) -> None:
     theirs = classify.compiled.get_context()
     handle = theirs.get_params()["L0_CONTEXT"]
     memory = ze.zeMemAllocHost(handle, 4096)
@@ -66,9 +66,9 @@ def test_memory_that_its_owner_freed_is_not_used(context, level_zero, classify) 
     request.infer(classify.inputs(1))
 
 
-def test_freeing_after_the_contexts_end_only_warns(context, level_zero, caplog) -> None:
+def test_freeing_after_the_end_of_the_context_only_warns(context, level_zero, caplog) -> None:
     tensor: RemoteTensor | None = context.create_tensor("f32", SHAPE)
-    level_zero.alive = False  # as if it had been lost with its memory still there
+    level_zero.alive = False  # simulates a lost context with live memory
     with caplog.at_level(logging.WARNING):
         tensor = None
         gc.collect()
@@ -77,7 +77,7 @@ def test_freeing_after_the_contexts_end_only_warns(context, level_zero, caplog) 
     assert "ZE_RESULT_ERROR_INVALID_ARGUMENT" in caplog.text
 
 
-def test_tensors_may_be_alive_when_python_ends() -> None:
+def test_tensors_may_outlive_the_interpreter() -> None:
     code = (
         "from npuw_layer import Core\n"
         "context = Core().get_default_context('NPU')\n"
@@ -102,7 +102,7 @@ def test_tensors_are_copied_to_each_other(context, far: bool) -> None:
     assert (one.data == 3).all()
 
 
-def test_copies_need_one_type_and_shape(context) -> None:
+def test_copies_need_equal_types_and_shapes(context) -> None:
     tensor = context.create_tensor("f32", SHAPE)
     for wrong in (some().astype(np.float64), some()[:2], context.create_tensor("i32", SHAPE)):
         with pytest.raises(TensorError):
@@ -119,7 +119,7 @@ def test_copies_need_one_type_and_shape(context) -> None:
         tensor.copy_to(frozen)
 
 
-def test_a_copy_that_fails_leaves_nothing_behind(context, level_zero, monkeypatch) -> None:
+def test_a_failed_copy_leaks_no_memory(context, level_zero, monkeypatch) -> None:
     memory = ze.zeMemAllocDevice(level_zero, 4096, 0, level_zero.device)
     tensor = context.create_tensor("f32", SHAPE, shared(memory))
     before = level_zero.space.allocated_bytes

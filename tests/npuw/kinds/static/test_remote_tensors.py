@@ -1,4 +1,4 @@
-"""Remote tensors: what they can be made of, what is refused and why."""
+"""Remote tensors: the kinds of memory that they accept, and rejections with their reasons."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mapped(file: object, **more: str) -> dict[str, object]:
 # Kinds of memory.
 
 
-def test_memory_is_allocated_through_level_zero_in_whole_pages(context, level_zero) -> None:
+def test_memory_is_allocated_through_level_zero_in_complete_pages(context, level_zero) -> None:
     tensor = context.create_tensor("f32", SHAPE)
     params = tensor.get_params()
     assert params["MEM_TYPE"] == "L0_INTERNAL_BUF"
@@ -55,7 +55,7 @@ def test_memory_is_allocated_through_level_zero_in_whole_pages(context, level_ze
     assert tensor.get_device_name() == context.get_device_name() == "NPU"
 
 
-def test_a_host_tensor_is_seen_by_both(context, level_zero) -> None:
+def test_a_host_tensor_is_visible_to_host_and_device(context, level_zero) -> None:
     tensor = context.create_host_tensor(np.float32, SHAPE)
     tensor.data[...] = some()
     address = tensor.get_params()["MEM_HANDLE"]
@@ -79,11 +79,11 @@ def test_shared_buf_is_memory_of_level_zero(context, level_zero, allocate) -> No
     assert bytes(memory.data[1024 : 1024 + NBYTES]) == some(2).tobytes()
     del whole, part
     gc.collect()
-    assert memory.alive  # it is the caller's
+    assert memory.alive  # the caller owns it
     ze.zeMemFree(level_zero, memory)
 
 
-def test_memory_that_the_host_does_not_see_is_copied_by_the_device(context, level_zero) -> None:
+def test_memory_invisible_to_the_host_is_copied_by_the_device(context, level_zero) -> None:
     memory = ze.zeMemAllocDevice(level_zero, 4096, 0, level_zero.device)
     tensor = context.create_tensor("f32", SHAPE, shared(memory))
     with pytest.raises(RemoteError, match=r"the host does not see.*use copy_to and copy_from"):
@@ -95,8 +95,8 @@ def test_memory_that_the_host_does_not_see_is_copied_by_the_device(context, leve
 
 
 @needs_memfd
-def test_a_descriptor_brings_memory_of_another_core(context, level_zero) -> None:
-    """As with a DMA-BUF: both see one memory, and it outlives who made it."""
+def test_a_descriptor_imports_memory_of_another_core(context, level_zero) -> None:
+    """Both contexts share the memory, like a DMA-BUF, and it outlives its creator."""
     flag = ze.ze_external_memory_type_flags_t.ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
     desc = ze.ze_host_mem_alloc_desc_t(pNext=ze.ze_external_memory_export_desc_t(flag))
     elsewhere = Core().get_default_context("NPU").get_params()["L0_CONTEXT"]
@@ -112,7 +112,7 @@ def test_a_descriptor_brings_memory_of_another_core(context, level_zero) -> None
 
 
 @needs_memfd
-def test_a_descriptor_of_something_else_is_refused(context, tmp_path: Path) -> None:
+def test_a_descriptor_of_another_file_is_rejected(context, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(4096))
     with path.open("rb") as file, pytest.raises(RemoteError, match="SHARED_BUF: descriptor"):
@@ -131,7 +131,7 @@ def test_cpu_va_is_the_callers_own_pages(context) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 64, 4096, 4160])
-def test_a_file_is_mapped_from_any_offset_where_tensors_may_begin(
+def test_a_file_is_mapped_from_any_offset_aligned_for_tensors(
     context, level_zero, tmp_path: Path, offset: int
 ) -> None:
     path = tmp_path / "file.bin"
@@ -148,7 +148,7 @@ def test_a_file_is_mapped_from_any_offset_where_tensors_may_begin(
         tensor.data[...] = 1
 
 
-def test_a_file_from_an_odd_offset_is_copied(context, level_zero, tmp_path: Path) -> None:
+def test_a_file_at_an_odd_offset_is_copied(context, level_zero, tmp_path: Path) -> None:
     path = tmp_path / "file.bin"
     path.write_bytes(b"odd" + some().tobytes())
     tensor = context.create_tensor("f32", SHAPE, mapped(FileDescriptor(path, 3)))
@@ -157,7 +157,7 @@ def test_a_file_from_an_odd_offset_is_copied(context, level_zero, tmp_path: Path
     assert np.array_equal(tensor.data, some())
 
 
-def test_a_path_will_do_for_a_file_descriptor(context, tmp_path: Path) -> None:
+def test_a_path_is_accepted_as_a_file_descriptor(context, tmp_path: Path) -> None:
     path = tmp_path / "file.bin"
     path.write_bytes(some().tobytes())
     for file in (path, str(path)):
@@ -165,14 +165,14 @@ def test_a_path_will_do_for_a_file_descriptor(context, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("element", ["f32", "f16", "bf16", "i64", "i8", "u8", "boolean"])
-def test_types_are_openvinos(context, element: str) -> None:
+def test_element_types_are_openvinos(context, element: str) -> None:
     ov = pytest.importorskip("openvino")
     kind = getattr(ov.Type, element)
     assert context.create_tensor(kind, (2,)).element_type == element
     assert context.create_tensor(element, (2,)).byte_size == kind.size * 2
 
 
-# What is refused, and what is said.
+# Rejections and their messages.
 
 NUMPY_MEMORY = np.zeros(8192, np.uint8)
 
@@ -214,18 +214,18 @@ NUMPY_MEMORY = np.zeros(8192, np.uint8)
     ],
     ids=lambda value: value[:28] if isinstance(value, str) else "",
 )
-def test_what_is_refused_says_why(context, properties: dict, message: str) -> None:
+def test_wrong_properties_are_rejected(context, properties: dict, message: str) -> None:
     with pytest.raises(RemoteError, match=message):
         context.create_tensor("f32", SHAPE, properties)
 
 
-def test_a_pipe_is_refused_and_not_waited_for(context, tmp_path: Path) -> None:
+def test_a_pipe_is_rejected_without_waiting(context, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RemoteError, match=r"MMAPED_FILE .*pipe: not a regular file"):
         context.create_tensor("f32", SHAPE, mapped(tmp_path / "pipe"))
 
 
-def test_a_mapped_file_that_was_truncated_is_named_before_it_is_read(context, tmp_path) -> None:
+def test_a_truncated_mapped_file_is_reported_before_it_is_read(context, tmp_path) -> None:
     path = tmp_path / "rows"
     some().tofile(path)
     tensor = context.create_tensor("f32", SHAPE, mapped(path))
@@ -235,7 +235,7 @@ def test_a_mapped_file_that_was_truncated_is_named_before_it_is_read(context, tm
         _ = tensor.data
 
 
-def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_path) -> None:
+def test_the_error_for_too_little_memory_states_both_sizes(context, level_zero, tmp_path) -> None:
     memory = ze.zeMemAllocHost(level_zero, 4096)
     path = tmp_path / "short"
     path.write_bytes(bytes(100))
@@ -258,7 +258,7 @@ def test_too_little_memory_is_refused_with_both_sizes(context, level_zero, tmp_p
         context.create_tensor("f32", (2048,), cpu_va(page_aligned_bytes(4096)))
 
 
-def test_memory_of_another_context_is_refused(context) -> None:
+def test_memory_of_another_context_is_rejected(context) -> None:
     elsewhere = Core().get_default_context("NPU").get_params()["L0_CONTEXT"]
     memory = ze.zeMemAllocHost(elsewhere, 4096)
     with pytest.raises(RemoteError, match="of another context it has to be copied"):
@@ -290,19 +290,19 @@ def test_read_only_memory_is_for_inputs(context) -> None:
         ("f32", (1,) * 65, "at most 64 dimensions, as numpy's arrays do, not 65"),
     ],
 )
-def test_a_tensor_without_memory_is_refused(context, element, shape, message: str) -> None:
+def test_a_tensor_without_memory_is_rejected(context, element, shape, message: str) -> None:
     with pytest.raises(RemoteError, match=message):
         context.create_tensor(element, shape)
 
 
-def test_whatever_tensor_is_made_its_values_can_be_seen(context) -> None:
+def test_a_tensor_of_the_highest_rank_is_readable(context) -> None:
     assert context.create_tensor("f32", (1,) * 64).data.ndim == 64
 
 
 # Contexts.
 
 
-def test_all_contexts_of_a_core_are_one(core, level_zero) -> None:
+def test_all_contexts_of_a_core_are_the_same(core, level_zero) -> None:
     made = core.create_context("NPU", {"L0_CONTEXT": level_zero})
     assert made.get_params()["L0_CONTEXT"] is level_zero
     assert core.create_context("NPU").get_params()["L0_CONTEXT"] is level_zero
@@ -310,7 +310,7 @@ def test_all_contexts_of_a_core_are_one(core, level_zero) -> None:
     assert older.get_params()["L0_CONTEXT"] is not level_zero
 
 
-def test_another_cores_context_is_refused(core) -> None:
+def test_another_cores_context_is_rejected(core) -> None:
     with pytest.raises(RemoteError, match="L0_CONTEXT is not this Core's"):
         Core().create_context("NPU", core.get_default_context("NPU").get_params())
     with pytest.raises(OptionError, match="device 'GPU'"):

@@ -1,4 +1,4 @@
-"""Requests: asynchronous, cancelled, called back, and independent of one another."""
+"""Requests: asynchronous runs, cancellation, callbacks, and independence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from npuw_layer.errors import (
 
 
 class Gate:
-    """Holds a request's program where it would run on the device, until it is opened."""
+    """Gate that holds a request's program where it would run on the device, until it is opened."""
 
     def __init__(self, request: StaticInferRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()
@@ -39,7 +39,7 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Callable[[StaticInferRequest], Gate
     return lambda request: Gate(request, monkeypatch)
 
 
-def test_start_async_and_wait_give_what_infer_gives(classify, check_alike) -> None:
+def test_start_async_and_wait_equal_infer(classify, check_alike) -> None:
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     expected = request.infer(inputs)
     other = classify.compiled.create_infer_request()
@@ -48,7 +48,7 @@ def test_start_async_and_wait_give_what_infer_gives(classify, check_alike) -> No
     check_alike({name: other.get_tensor(name).data for name in expected}, expected)
 
 
-def test_wait_for_tells_whether_it_has_ended(classify, hold) -> None:
+def test_wait_for_reports_whether_the_inference_has_ended(classify, hold) -> None:
     request = classify.compiled.create_infer_request()
     assert request.wait_for(0)  # nothing was started
     gate = hold(request)
@@ -59,7 +59,7 @@ def test_wait_for_tells_whether_it_has_ended(classify, hold) -> None:
     assert request.wait_for(60_000)
 
 
-def test_wait_for_waits_as_long_as_is_said_and_takes_no_other_times(classify, hold) -> None:
+def test_wait_for_lasts_the_given_time_and_rejects_invalid_times(classify, hold) -> None:
     request = classify.compiled.create_infer_request()
     for timeout in (float("inf"), 1e30, 10**400, np.float32(1e30)):  # longer than threads can wait
         request.start_async(classify.inputs(1))
@@ -74,7 +74,7 @@ def test_wait_for_waits_as_long_as_is_said_and_takes_no_other_times(classify, ho
     request.wait()
 
 
-def test_what_cannot_be_called_is_no_callback(classify) -> None:
+def test_a_callback_must_be_callable(classify) -> None:
     request = classify.compiled.create_infer_request()
     called: list[object] = []
     request.set_callback(called.append, "before")
@@ -86,7 +86,7 @@ def test_what_cannot_be_called_is_no_callback(classify) -> None:
     request.set_callback(None)
     request.start_async()
     request.wait()
-    assert called == ["before"], "None calls nobody"
+    assert called == ["before"], "None disables the callback"
 
 
 def test_a_running_request_is_busy(classify, hold) -> None:
@@ -122,8 +122,8 @@ class Inquisitive(dict[str, Any]):
         return super().items()
 
 
-def test_a_request_is_busy_from_when_its_inputs_are_read(classify, check_alike) -> None:
-    """Otherwise two threads would write to the same inputs, each believing to be alone."""
+def test_a_request_is_busy_once_its_inputs_are_read(classify, check_alike) -> None:
+    """Two threads could otherwise write to the same inputs concurrently."""
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     expected = request.infer(inputs)
     asking = Inquisitive(inputs, lambda: request.infer(classify.inputs(2)))
@@ -133,7 +133,7 @@ def test_a_request_is_busy_from_when_its_inputs_are_read(classify, check_alike) 
     check_alike({name: request.get_tensor(name).data for name in expected}, expected)
 
 
-def test_inputs_that_are_refused_set_nothing(classify, check_alike) -> None:
+def test_rejected_inputs_set_nothing(classify, check_alike) -> None:
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     expected = request.infer(inputs)
     before = request.transfers.host_to_device
@@ -188,7 +188,7 @@ def test_a_cancelled_inference_writes_no_host_tensor(classify, hold) -> None:
             request.wait()
     assert (scores == 7).all()
     request.infer()
-    request.wait()  # what was cancelled is over
+    request.wait()  # the cancelled inference has ended
     assert (scores != 7).all()
 
 
@@ -240,7 +240,7 @@ def test_a_callback_is_called_after_each_inference_and_may_start_the_next(classi
     assert seen[-1][0] == "another"
 
 
-def test_what_a_callback_raises_wait_raises(classify) -> None:
+def test_wait_raises_the_callbacks_exception(classify) -> None:
     request = classify.compiled.create_infer_request()
 
     def called(_: object) -> None:
@@ -250,10 +250,10 @@ def test_what_a_callback_raises_wait_raises(classify) -> None:
     request.start_async(classify.inputs(1))
     with pytest.raises(LookupError, match="of the caller"):
         request.wait()
-    request.infer()  # infer calls nobody back
+    request.infer()  # infer has no callback
 
 
-def test_a_callback_that_waits_for_itself_is_told_so(classify) -> None:
+def test_a_callback_cannot_wait_for_its_own_request(classify) -> None:
     request = classify.compiled.create_infer_request()
     request.set_callback(lambda _: request.wait())
     request.start_async(classify.inputs(1))
@@ -261,7 +261,7 @@ def test_a_callback_that_waits_for_itself_is_told_so(classify) -> None:
         request.wait()
 
 
-def test_a_callback_comes_after_a_failure_too(classify, monkeypatch) -> None:
+def test_the_callback_is_called_after_a_failure_too(classify, monkeypatch) -> None:
     request = classify.compiled.create_infer_request()
     called: list[object] = []
 
@@ -276,7 +276,7 @@ def test_a_callback_comes_after_a_failure_too(classify, monkeypatch) -> None:
     assert called == [5]
 
 
-def test_requests_run_side_by_side_without_disturbing_each_other(recur) -> None:
+def test_concurrent_requests_do_not_disturb_each_other(recur) -> None:
     requests = [recur.compiled.create_infer_request() for _ in range(4)]
     interpreters = [recur.interpreter() for _ in requests]
     for turn in range(3):
@@ -289,7 +289,7 @@ def test_requests_run_side_by_side_without_disturbing_each_other(recur) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_refused_input_leaves_the_request_idle(classify) -> None:
+def test_a_rejected_input_leaves_the_request_idle(classify) -> None:
     request = classify.compiled.create_infer_request()
     with pytest.raises(TensorError):
         request.start_async({"gain": np.zeros(3, np.float32)})

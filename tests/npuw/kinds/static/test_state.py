@@ -1,4 +1,4 @@
-"""Variables of static models: in device memory, in place, and as OpenVINO shows them."""
+"""Variables of static models: in device memory, updated in place, and exposed as in OpenVINO."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from npuw_layer.errors import ModelError, RemoteError, TensorError
 
 
 def run_beside(static, request, turns: int, seed: int = 0) -> None:
-    """Ask the request and the interpreter the same, again and again."""
+    """Compare a request with the interpreter over several inferences."""
     interpreter = static.interpreter()
     for turn in range(turns):
         inputs = static.inputs(seed + turn)
@@ -29,11 +29,11 @@ def run_beside(static, request, turns: int, seed: int = 0) -> None:
             np.testing.assert_allclose(found[name], values, rtol=1e-4, atol=1e-4)
 
 
-def test_a_variable_goes_from_one_inference_to_the_next(recur) -> None:
+def test_a_variable_persists_from_one_inference_to_the_next(recur) -> None:
     run_beside(recur, recur.compiled.create_infer_request(), 4)
 
 
-def test_after_a_reset_it_starts_from_its_initial_value(recur) -> None:
+def test_a_reset_restores_the_initial_value(recur) -> None:
     request = recur.compiled.create_infer_request()
     run_beside(recur, request, 3)
     request.reset_state()
@@ -43,7 +43,7 @@ def test_after_a_reset_it_starts_from_its_initial_value(recur) -> None:
     run_beside(recur, request, 2)
 
 
-def test_a_conversation_is_saved_and_gone_on_with_elsewhere(recur, check_alike) -> None:
+def test_a_state_is_saved_and_continued_in_another_request(recur, check_alike) -> None:
     first, second = (recur.compiled.create_infer_request() for _ in range(2))
     first.infer(recur.inputs(1))
     (held,), (other,) = first.query_state(), second.query_state()
@@ -54,7 +54,7 @@ def test_a_conversation_is_saved_and_gone_on_with_elsewhere(recur, check_alike) 
 
 
 def test_a_variable_is_read_and_written_in_one_buffer(recur) -> None:
-    """The array that query_state showed before is what the next inference leaves behind."""
+    """The array that query_state returned before shows the next inference's value."""
     request = recur.compiled.create_infer_request()
     (state,) = request.query_state()
     assert state.name == "memory"
@@ -67,7 +67,7 @@ def test_a_variable_is_read_and_written_in_one_buffer(recur) -> None:
     assert request.transfers.of("variable memory").in_place == before.nbytes
 
 
-def test_a_remote_tensor_takes_the_buffers_place(recur) -> None:
+def test_a_remote_tensor_replaces_the_buffer(recur) -> None:
     request = recur.compiled.create_infer_request()
     (state,) = request.query_state()
     mine = recur.compiled.get_context().create_tensor("f32", state.shape)
@@ -78,7 +78,7 @@ def test_a_remote_tensor_takes_the_buffers_place(recur) -> None:
     assert mine.data.any()
 
 
-def test_what_does_not_fit_a_variable_is_refused(recur) -> None:
+def test_values_that_do_not_fit_a_variable_are_rejected(recur) -> None:
     request = recur.compiled.create_infer_request()
     (state,) = request.query_state()
     context = recur.compiled.get_context()
@@ -113,7 +113,7 @@ def test_a_variable_is_kept_in_the_precision_of_the_device(
 
 
 def counting(start: Callable[[GraphBuilder, object], object]) -> Model:
-    """A variable that x is added to, and what it starts as."""
+    """Build a model that adds x to a variable with a given initial value."""
     kind = tensor("f32", (2, 3))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -140,15 +140,15 @@ def test_an_initial_value_may_be_computed_and_depend_on_shapes(compile_static) -
     run_beside(static, static.compiled.create_infer_request(), 3)
 
 
-def test_an_initial_value_that_depends_on_inputs_is_refused(compile_static) -> None:
-    with pytest.raises(ModelError, match="'total' starts with a value that depends on inputs"):
+def test_an_initial_value_that_depends_on_inputs_is_rejected(compile_static) -> None:
+    with pytest.raises(ModelError, match="'total' has an initial value that depends on inputs"):
         compile_static(counting(lambda g, x: g.times(x, 2)))
 
 
-# In place, whatever the program does with the old value.
+# Updates in place, for any use of the old value.
 
 N = 96
-"""Rows and columns; small, but large enough for several tiles."""
+"""Rows and columns; few, but enough for several tiles."""
 
 MIXTURES = {
     "added to": lambda g, old, other: g.op(elementwise.Add, old, other),
@@ -164,7 +164,7 @@ MIXTURES = {
 
 
 def mixture(kinds: tuple[str, str], size: int) -> Model:
-    """Two variables, each made of its own old value and of the other's."""
+    """Build a model with two variables, each computed from its old value and the other's."""
     draw = np.random.default_rng(size)
     kind = tensor("f32", (size, size))
     model, (x,) = Model.build([("x", kind)])
@@ -192,7 +192,7 @@ def mixture(kinds: tuple[str, str], size: int) -> Model:
 
 @settings(max_examples=20, deadline=None)
 @given(kinds=st.tuples(*[st.sampled_from(sorted(MIXTURES))] * 2))
-def test_no_old_value_is_written_over_before_it_is_read(compile_static, kinds) -> None:
+def test_old_values_are_read_before_they_are_overwritten(compile_static, kinds) -> None:
     static = compile_static(mixture(kinds, N))
     interpreter, request = static.interpreter(), static.compiled.create_infer_request()
     for turn in range(3):
@@ -203,7 +203,7 @@ def test_no_old_value_is_written_over_before_it_is_read(compile_static, kinds) -
 
 
 def test_a_large_variable_is_transposed_in_place(compile_static) -> None:
-    """No tile has room for all of it: what one writes, another has yet to read."""
+    """No tile holds the complete variable: one tile writes what another has yet to read."""
     static = compile_static(mixture(("transposed", "kept"), 1200))
     interpreter, request = static.interpreter(), static.compiled.create_infer_request()
     for turn in range(3):

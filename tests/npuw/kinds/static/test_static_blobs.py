@@ -1,4 +1,4 @@
-"""Static models as files: what is exported comes back bit by bit; what is damaged is refused."""
+"""Static models as files: imports equal the exported model to the bit; damage is rejected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assert_same(compiled: StaticCompiledModel, model) -> None:
 @pytest.mark.parametrize("through", ["NO", "YES"], ids=["as it is", "through NPUW"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["classifier", "recurrent"])
-def test_what_is_exported_comes_back(compile_static, graphs, tmp_path, name, mode, through) -> None:
+def test_exports_are_imported(compile_static, graphs, tmp_path, name, mode, through) -> None:
     model = compile_static(graphs[name](), CACHE_MODE=mode, NPU_USE_NPUW=through)
     content = model.compiled.export_model()
     path = tmp_path / "model.blob"
@@ -50,18 +50,18 @@ def test_what_is_exported_comes_back(compile_static, graphs, tmp_path, name, mod
 
 
 @pytest.mark.parametrize("parts", [{}, {"NPUW_ONLINE_ISOLATE": "Op:Tanh/last"}])
-def test_a_model_in_parts_comes_back(compile_static, graphs, parts) -> None:
+def test_a_partitioned_model_is_imported_unchanged(compile_static, graphs, parts) -> None:
     options = {"CACHE_MODE": "OPTIMIZE_SPEED", "NPU_USE_NPUW": "YES"}
     model = compile_static(graphs["recurrent"](), **options, **parts)
     assert_same(Core().import_model(model.compiled.export_model(), "NPU"), model)
 
 
-def test_it_is_imported_beside_its_living_exporter_into_one_core(compile_static, graphs) -> None:
+def test_a_blob_is_imported_into_the_core_of_its_live_exporter(compile_static, graphs) -> None:
     model = compile_static(graphs["recurrent"](), CACHE_MODE="OPTIMIZE_SPEED")
     assert_same(model.core.import_model(model.compiled.export_model(), "NPU"), model)
 
 
-def test_weights_are_found_by_their_file_or_their_model(compile_static, graphs, tmp_path) -> None:
+def test_weights_are_found_by_file_or_by_model(compile_static, graphs, tmp_path) -> None:
     model = compile_static(graphs["classifier"]())
     content = model.compiled.export_model()
     with pytest.raises(OptionError, match=r"model\.bin\); set WEIGHTS_PATH .* or MODEL_PTR"):
@@ -88,8 +88,8 @@ def test_options_export_and_import(classify, tmp_path) -> None:
         Core().compile_model(classify.path, "NPU", nowhere)
 
 
-def test_what_the_npu_took_of_several_devices_is_exported(classify, tmp_path) -> None:
-    """Without its graph: no other device can take it over from there."""
+def test_the_npus_share_of_several_devices_is_exported(classify, tmp_path) -> None:
+    """The export has no graph, so no other device can take over."""
     devices = EXACT | {"NPU_USE_NPUW": "YES", "NPUW_DEVICES": "NPU,CPU"}
     Core().compile_model(classify.path, "NPU", devices).export_model(tmp_path / "one.blob")
     model = Core().import_model(tmp_path / "one.blob", "NPU", {"MODEL_PTR": classify.path})
@@ -97,20 +97,20 @@ def test_what_the_npu_took_of_several_devices_is_exported(classify, tmp_path) ->
     assert str(tmp_path).encode() not in (tmp_path / "one.blob").read_bytes()
 
 
-def test_what_names_files_of_this_machine_is_not_exported(compile_static, graphs) -> None:
+def test_a_model_that_refers_to_local_files_is_not_exported(compile_static, graphs) -> None:
     model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES", NPUW_DEVICES="CPU")
     with pytest.raises(OptionError, match="are neither exported nor imported"):
         model.compiled.export_model()
 
 
-def test_it_is_encrypted_for_its_owner(compile_static, graphs) -> None:
+def test_an_encrypted_blob_needs_its_callbacks(compile_static, graphs) -> None:
     def flip(content: bytes) -> bytes:
         return bytes(byte ^ 0x5A for byte in content)
 
     secret = {"CACHE_ENCRYPTION_CALLBACKS": (flip, flip)}
     model = compile_static(graphs["recurrent"](), CACHE_MODE="OPTIMIZE_SPEED", **secret)
     content = model.compiled.export_model()
-    assert b"memory" not in content, "not even the variable's name"
+    assert b"memory" not in content, "the variable's name is encrypted, too"
     assert_same(Core().import_model(content, "NPU", secret), model)
     with pytest.raises(BlobError, match="it is encrypted; set CACHE_ENCRYPTION_CALLBACKS"):
         Core().import_model(content, "NPU")
@@ -124,7 +124,7 @@ def blob(compile_static, graphs, request) -> bytes:
 
 @settings(max_examples=18, deadline=None)
 @given(st.data())
-def test_whatever_is_damaged_is_refused(blob: bytes, data: st.DataObject) -> None:
+def test_damaged_blobs_are_rejected(blob: bytes, data: st.DataObject) -> None:
     content = bytearray(blob)
     if data.draw(st.booleans()):
         del content[data.draw(st.integers(0, len(blob) - 1)) :]
@@ -134,7 +134,7 @@ def test_whatever_is_damaged_is_refused(blob: bytes, data: st.DataObject) -> Non
         Core().import_model(bytes(content), "NPU")
 
 
-def test_a_language_model_is_not_a_static_one(compile_static, graphs) -> None:
+def test_a_language_models_blob_is_not_a_static_models(compile_static, graphs) -> None:
     options = {"CACHE_MODE": "OPTIMIZE_SPEED", "NPU_USE_NPUW": "YES"}
     blob = compile_static(graphs["recurrent"](), **options).compiled.export_model()
     as_llm = blob.replace(b"STATIC", b"LLMCMO", 1)

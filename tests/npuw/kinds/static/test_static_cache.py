@@ -1,4 +1,4 @@
-"""The blob cache of static models: a program and its variables' initial values, or neither."""
+"""The blob cache of static models: a program and its initial values are cached together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Start = Callable[..., tuple[int, StaticCompiledModel]]
 
 
 class Counting(StaticCompiler):
-    """Counts what it compiles."""
+    """Compiler that counts compilations."""
 
     def __init__(self) -> None:
         self.compiled = 0
@@ -36,7 +36,7 @@ class Counting(StaticCompiler):
 
 @pytest.fixture
 def start(tmp_path) -> Start:
-    """Compile or load a model; give how many programs were compiled, and it."""
+    """Return a function that compiles or loads a model, and counts compilations."""
 
     def begin(path: Path, **options: object) -> tuple[int, StaticCompiledModel]:
         compiler = Counting()
@@ -54,7 +54,7 @@ def models(classify, recur) -> Mapping[str, Any]:
 
 
 def answers(compiled: StaticCompiledModel, model: Any) -> list[Mapping[str, np.ndarray]]:
-    """Infer three times, so that what variables start as and what they become is seen."""
+    """Run three inferences, to see initial and later values of variables."""
     request = compiled.create_infer_request()
     found = [request.infer(model.inputs(seed)) for seed in range(3)]
     return [{str(name): values.copy() for name, values in one.items()} for one in found]
@@ -89,7 +89,7 @@ DAMAGE: list[Callable[[bytes], bytes]] = [
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("which", ["program", "initial values"])
-def test_a_damaged_entry_is_made_anew(start, recur, tmp_path, caplog, damage, which) -> None:
+def test_a_damaged_entry_is_compiled_again(start, recur, tmp_path, caplog, damage, which) -> None:
     start(recur.path)
     values, program = sorted(tmp_path.glob("*.blob"), key=lambda path: path.stat().st_size)
     entry = program if which == "program" else values
@@ -100,10 +100,10 @@ def test_a_damaged_entry_is_made_anew(start, recur, tmp_path, caplog, damage, wh
     assert count == (which == "program")
     assert not loaded.get_property("LOADED_FROM_CACHE")
     assert_same(answers(loaded, recur), recur)
-    assert start(recur.path)[1].get_property("LOADED_FROM_CACHE"), "and is whole again"
+    assert start(recur.path)[1].get_property("LOADED_FROM_CACHE"), "the entry is valid again"
 
 
-def test_an_entry_that_was_lost_is_made_anew(start, recur, tmp_path) -> None:
+def test_a_lost_entry_is_compiled_again(start, recur, tmp_path) -> None:
     start(recur.path)
     for entry in sorted(tmp_path.glob("*.blob")):
         entry.unlink()
@@ -112,7 +112,7 @@ def test_an_entry_that_was_lost_is_made_anew(start, recur, tmp_path) -> None:
         assert_same(answers(loaded, recur), recur)
 
 
-def test_what_says_the_same_finds_the_same_entry_and_other_options_do_not(start, classify) -> None:
+def test_equivalent_options_share_an_entry_and_others_do_not(start, classify) -> None:
     start(classify.path)
     same = {"NPU_TILES": 0, "NPU_PLATFORM": 4000, "NPUW_LLM_MAX_PROMPT_LEN": 64}
     assert start(classify.path, **same)[0] == 0
@@ -120,7 +120,7 @@ def test_what_says_the_same_finds_the_same_entry_and_other_options_do_not(start,
         assert start(classify.path, **other)[0] == 1, other
 
 
-def test_a_copy_finds_the_entry_and_a_changed_model_does_not(start, classify, tmp_path) -> None:
+def test_a_copied_model_shares_the_entry_a_changed_one_not(start, classify, tmp_path) -> None:
     start(classify.path)
     copy = shutil.copytree(classify.path.parent, tmp_path / "copy") / classify.path.name
     count, loaded = start(copy)
@@ -153,7 +153,7 @@ def test_a_warm_start_loads_no_compiler(start, recur, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["classifier", "recurrent"])
-def test_entries_that_are_whole_and_cannot_be_used_are_made_anew(
+def test_intact_but_unusable_entries_are_compiled_again(
     start, models, name, tmp_path, caplog
 ) -> None:
     model = models[name]

@@ -1,4 +1,4 @@
-"""Static models run as they are: which way a model goes, its ports, its results, its errors."""
+"""Static models on the NPU itself: routing, ports, results, errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_ports_have_names_types_and_shapes(classify) -> None:
         classify.compiled.output("logits")
 
 
-def test_results_are_those_of_the_interpreter(classify, check_alike) -> None:
+def test_results_equal_the_interpreters(classify, check_alike) -> None:
     request, interpreter = classify.compiled.create_infer_request(), classify.interpreter()
     for seed in range(3):
         inputs = classify.inputs(seed)
@@ -58,7 +58,7 @@ def test_narrow_precisions_are_close(classify, compile_static, graphs, precision
     assert 0 < error < 2e-2
 
 
-def test_inputs_are_named_by_name_number_or_port(classify, check_alike) -> None:
+def test_inputs_are_identified_by_name_number_or_port(classify, check_alike) -> None:
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(5)
     expected = request.infer(inputs)
     ids, gain = classify.compiled.inputs
@@ -67,7 +67,7 @@ def test_inputs_are_named_by_name_number_or_port(classify, check_alike) -> None:
         check_alike(classify.compiled.create_infer_request().infer(values), expected)
 
 
-def test_results_stay_as_they_are_when_the_request_goes_on(classify) -> None:
+def test_results_stay_unchanged_by_later_inferences(classify) -> None:
     request = classify.compiled.create_infer_request()
     first = request.infer(classify.inputs(1))["scores"]
     kept = first.copy()
@@ -86,7 +86,7 @@ def test_the_only_input_needs_no_name(compile_static) -> None:
     assert np.array_equal(request.get_output_tensor().data, 2 * x + 2)
 
 
-def test_an_output_may_be_an_input_as_it_is(compile_static) -> None:
+def test_an_output_may_be_an_unchanged_input(compile_static) -> None:
     model, (x,) = Model.build([("x", tensor("f32", (2, 3)))])
     model.set_outputs([("x", x), ("y", GraphBuilder(model).times(x, 3))])
     request = compile_static(model).compiled.create_infer_request()
@@ -106,12 +106,12 @@ def test_inputs_have_the_types_of_the_device(compile_static, element: str) -> No
 
 
 @pytest.mark.parametrize("element", ["i16", "u32", "f64"])
-def test_other_types_are_refused_by_name(compile_static, element: str) -> None:
+def test_the_error_for_an_unsupported_type_names_the_port(compile_static, element: str) -> None:
     with pytest.raises(ModelError, match=f"'x' is {element}; the NPU's inputs and outputs are f32"):
         compile_static(doubled(element))
 
 
-def test_wrong_values_are_refused_by_name(classify) -> None:
+def test_the_error_for_a_wrong_value_names_the_port(classify) -> None:
     request = classify.compiled.create_infer_request()
     good = classify.inputs(0)
     wrong = [
@@ -126,13 +126,13 @@ def test_wrong_values_are_refused_by_name(classify) -> None:
             request.infer(inputs)
     with pytest.raises(TensorError, match="the model has 2 inputs; say which"):
         request.set_input_tensor(good["gain"])
-    request.infer(good)  # it still works
+    request.infer(good)  # the request still works
 
 
-# Which way a model goes.
+# Routing of models.
 
 
-def test_a_static_model_goes_to_the_npu_as_it_is(classify) -> None:
+def test_a_static_model_goes_to_the_npu_itself(classify) -> None:
     assert isinstance(classify.compiled, StaticCompiledModel)
     assert classify.compiled.get_property("NPU_USE_NPUW") is False
     assert classify.compiled.get_property("NPUW_LLM") is False
@@ -147,7 +147,7 @@ def test_a_dynamic_language_model_goes_to_npuw(llama_8m_ir: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [True, False], ids=["folder", "IR"])
-def test_a_dynamic_model_cannot_go_to_the_npu_as_it_is(
+def test_a_dynamic_model_is_rejected_by_the_npu_itself(
     tiny: Path, llama_8m_ir: Path, folder: bool
 ) -> None:
     with pytest.raises(ModelError, match=r"dynamic shapes: 'input_ids' \[\?,\?\].*NPUW_LLM to YES"):
@@ -166,12 +166,12 @@ def test_a_dynamic_model_cannot_go_to_the_npu_as_it_is(
         ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "NPUW_WEIGHTS_OFFLOAD is for language models"),
     ],
 )
-def test_options_that_contradict_are_refused(classify, config: dict, message: str) -> None:
+def test_contradicting_options_are_rejected(classify, config: dict, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Core().compile_model(classify.path, "NPU", config)
 
 
-def test_properties_are_read_as_those_of_a_language_model(classify) -> None:
+def test_properties_are_read_like_those_of_a_language_model(classify) -> None:
     supported = classify.compiled.get_property("SUPPORTED_PROPERTIES")
     for name in supported:
         classify.compiled.get_property(name)
@@ -183,12 +183,12 @@ def test_properties_are_read_as_those_of_a_language_model(classify) -> None:
     assert classify.compiled.get_property("NPUW_LLM_PREFILL_CONFIG") == {}, "it was a copy"
 
 
-def test_what_npuw_is_told_to_split_is_no_static_model(classify) -> None:
+def test_npuw_with_splitting_rejects_a_static_model(classify) -> None:
     with pytest.raises(ModelError, match="not a stateful language model"):
         Core().compile_model(classify.path, "NPU", {"NPUW_LLM": "YES"})
 
 
-def test_a_static_model_needs_the_npu(classify) -> None:
+def test_a_static_model_requires_the_npu(classify) -> None:
     with pytest.raises(OptionError, match=r"^InterpreterDevice: static .* ImportsMemory"):
         Core(device=InterpreterDevice()).compile_model(classify.path, "NPU")
 
@@ -201,7 +201,7 @@ def test_a_broken_file_is_reported_by_its_reader(tmp_path: Path) -> None:
             Core().compile_model(path, "NPU")
 
 
-def test_weights_are_in_memory_once_whatever_the_number_of_requests(compile_static) -> None:
+def test_all_requests_share_one_copy_of_the_weights(compile_static) -> None:
     draw = np.random.default_rng(4)
     model, (x,) = Model.build([("x", tensor("f32", (1, 512)))])
     g = GraphBuilder(model)
@@ -220,7 +220,7 @@ def test_weights_are_in_memory_once_whatever_the_number_of_requests(compile_stat
 
 
 @pytest.mark.parametrize("encoding", ["utf-7", "nonsense"])
-def test_an_ir_in_an_encoding_that_nobody_reads_is_no_model(tmp_path: Path, encoding: str) -> None:
+def test_an_ir_of_an_unsupported_encoding_is_rejected(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "openvino_model.xml"
     path.write_text(f'<?xml version="1.0" encoding="{encoding}"?><net/>')
     with pytest.raises(ModelError, match=r"openvino_model\.xml: is not an OpenVINO IR"):

@@ -1,4 +1,4 @@
-"""Static models through NPUW (NPU_USE_NPUW): on any device, whole or in parts, all say the same."""
+"""Static models through NPUW (NPU_USE_NPUW): equal results on all devices, whole or in parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES = ["NPU", "CPU", "NPU,CPU", "CPU,NPU", "OPENVINO_CPU", "OPENVINO_CPU,NPU
 
 
 def layered(layers: int = 6) -> Model:
-    """Equal layers with weights of their own."""
+    """Build equal layers, each with its own weights."""
     draw = np.random.default_rng(3)
     model, (x,) = Model.build([("x", tensor("f32", (4, 16)))])
     g = GraphBuilder(model)
@@ -34,7 +34,7 @@ def layered(layers: int = 6) -> Model:
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("graph", ["classifier", "recurrent"])
-def test_any_device_gives_what_the_interpreter_does(
+def test_any_device_equals_the_interpreter(
     compile_static, graphs, check_alike, graph: str, devices: str
 ) -> None:
     static = compile_static(graphs[graph](), **THROUGH, NPUW_DEVICES=devices)
@@ -47,7 +47,7 @@ def test_any_device_gives_what_the_interpreter_does(
     check_alike(request.infer(static.inputs(0)), static.interpreter().run(static.inputs(0)))
 
 
-def test_it_goes_through_npuw_without_being_taken_for_a_language_model(compile_static, graphs):
+def test_npuw_runs_a_static_model_without_splitting_it_as_an_llm(compile_static, graphs):
     static = compile_static(graphs["classifier"](), **THROUGH)
     assert isinstance(static.compiled, StaticCompiledModel)
     assert static.compiled.get_property("NPU_USE_NPUW") is True
@@ -63,7 +63,7 @@ def test_it_goes_through_npuw_without_being_taken_for_a_language_model(compile_s
     ],
     ids=["isolated", "avoided", "layers"],
 )
-def test_parts_say_what_the_whole_does(
+def test_parts_equal_the_complete_model(
     compile_static, check_alike, tmp_path: Path, options: dict, parts: set[str]
 ) -> None:
     plan = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
@@ -75,7 +75,7 @@ def test_parts_say_what_the_whole_does(
     assert all(f'tag="{tag}"' in written for tag in parts - {""})
 
 
-def test_each_part_says_where_it_ran_and_how_accurately(compile_static) -> None:
+def test_the_report_shows_each_parts_device_and_accuracy(compile_static) -> None:
     apart = {"NPUW_ONLINE_AVOID": "Op:Relu/NPU", "NPUW_DEVICES": "NPU,CPU"}
     static = compile_static(layered(2), **THROUGH, **apart, NPUW_ACC_CHECK="YES")
     request = static.compiled.create_infer_request()
@@ -86,8 +86,8 @@ def test_each_part_says_where_it_ran_and_how_accurately(compile_static) -> None:
     assert static.compiled.get_property("EXECUTION_DEVICES") == ["NPU", "CPU"]
 
 
-def test_ports_stand_as_in_the_model_however_it_is_cut(compile_static, check_alike) -> None:
-    """What no part reads is there too, and an output that an early part makes keeps its number."""
+def test_ports_keep_their_order_for_any_partition(compile_static, check_alike) -> None:
+    """Unread inputs are listed, too, and an output of an early part keeps its number."""
     shape = (2, 3)
     model, (_, x) = Model.build([(name, tensor("f32", shape)) for name in ("spare", "x")])
     g = GraphBuilder(model)
@@ -102,7 +102,7 @@ def test_ports_stand_as_in_the_model_however_it_is_cut(compile_static, check_ali
         check_alike(found, static.interpreter().run(inputs))
 
 
-def test_two_requests_in_parts_do_not_mix(compile_static, graphs, check_alike) -> None:
+def test_two_partitioned_requests_do_not_mix(compile_static, graphs, check_alike) -> None:
     static = compile_static(
         graphs["recurrent"](), **THROUGH, NPUW_ONLINE_ISOLATE="Op:Tanh/last,Op:MatMul/mix"
     )
@@ -114,7 +114,7 @@ def test_two_requests_in_parts_do_not_mix(compile_static, graphs, check_alike) -
         check_alike(requests[number].infer(inputs), interpreters[number].run(inputs))
 
 
-def test_it_is_pinned_by_its_name_or_number(compile_static, graphs) -> None:
+def test_a_model_is_pinned_by_its_name_or_number(compile_static, graphs) -> None:
     for pin in ("model:CPU", "0:CPU", "last:CPU"):
         options = {**THROUGH, "NPUW_DEVICES": "NPU,CPU", "NPUW_SUBMODEL_DEVICE": pin}
         compiled = compile_static(graphs["classifier"](), **options).compiled
@@ -127,7 +127,7 @@ def test_it_is_pinned_by_its_name_or_number(compile_static, graphs) -> None:
         )
 
 
-def test_what_is_not_accurate_goes_to_the_reference(compile_static, graphs, check_alike) -> None:
+def test_inaccurate_parts_move_to_the_reference(compile_static, graphs, check_alike) -> None:
     options = {"NPUW_ACC_CHECK": "YES", "INFERENCE_PRECISION_HINT": "f16", "NPUW_ACC_THRESH": "0"}
     static = compile_static(graphs["classifier"](), **THROUGH, **options)
     request, inputs = static.compiled.create_infer_request(), static.inputs(4)
@@ -176,6 +176,6 @@ def test_weights_are_shared_by_the_name_of_their_bank(compile_static, monkeypatc
     assert compile_static(layered(), **THROUGH).compiled.sharing() is None
 
 
-def test_a_dynamic_model_that_is_no_language_model_is_refused(llama_8m_ir: Path) -> None:
+def test_a_dynamic_model_that_is_not_a_language_model_is_rejected(llama_8m_ir: Path) -> None:
     with pytest.raises(ModelError, match=r"dynamic shapes: 'input_ids'.*NPUW_LLM to YES"):
         Core().compile_model(llama_8m_ir, "NPU", {**THROUGH, "NPUW_LLM": "NO"})

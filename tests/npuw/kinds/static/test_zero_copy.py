@@ -1,4 +1,4 @@
-"""What is copied and what is not: counted, and seen in the memory itself."""
+"""Copies and in-place uses of tensors, by the counters and in the memory itself."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ GAIN, IDS, SCORES, CODES = 4 * 16 * 4, 4 * 8, 4 * 8 * 4, 4 * 16
 
 
 def counts(request, name: str) -> tuple[int, int, int]:
-    """Bytes copied in, copied out and used in place."""
+    """Return the bytes copied in, copied out and used in place."""
     found = request.transfers.of(name)
     return found.host_to_device, found.device_to_host, found.in_place
 
 
 def test_host_tensors_are_copied_at_each_inference(classify) -> None:
-    """As Intel's KB 000101553 says of tensors that are not remote."""
+    """Intel's KB 000101553 states this for tensors that are not remote."""
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     scores = np.zeros((4, 8), np.float32)
     request.set_tensor("gain", Tensor(inputs["gain"]))
@@ -70,7 +70,7 @@ def test_the_requests_own_tensors_are_used_in_place(classify, check_alike) -> No
     assert request.transfers.in_place == GAIN + IDS + SCORES + CODES
 
 
-def test_values_given_to_infer_are_copied_once(classify) -> None:
+def test_values_passed_to_infer_are_copied_once(classify) -> None:
     request, inputs = classify.compiled.create_infer_request(), classify.inputs(1)
     request.infer(inputs)
     assert counts(request, "gain") == (GAIN, 0, 0)
@@ -80,8 +80,8 @@ def test_values_given_to_infer_are_copied_once(classify) -> None:
     assert counts(request, "scores") == (0, SCORES, SCORES)
 
 
-def test_the_device_reads_and_writes_the_very_memory(classify) -> None:
-    """The only bytes that hold the result are the caller's own pages."""
+def test_the_device_reads_and_writes_the_callers_memory(classify) -> None:
+    """Only the caller's own pages hold the result."""
     context = classify.compiled.get_context()
     gain_pages, score_pages = page_aligned_bytes(GAIN), page_aligned_bytes(SCORES)
     places = {
@@ -94,7 +94,7 @@ def test_the_device_reads_and_writes_the_very_memory(classify) -> None:
         request.set_tensor(name, context.create_tensor(element, shape, properties))
     request.infer({"ids": inputs["ids"]})
     assert not score_pages.any()
-    gain_pages[:GAIN] = inputs["gain"].view(np.uint8).reshape(-1)  # nobody tells the request
+    gain_pages[:GAIN] = inputs["gain"].view(np.uint8).reshape(-1)  # the request is not notified
     request.infer()
     expected = classify.interpreter().run(inputs)["scores"]
     found = score_pages[:SCORES].view(np.float32).reshape(4, 8)
@@ -129,7 +129,7 @@ def test_a_tensor_of_another_core_is_copied_and_counted(classify) -> None:
     assert "of another context" in request.execution_report()["gain"]
 
 
-def test_a_models_context_is_its_cores(classify) -> None:
+def test_a_models_context_is_that_of_its_core(classify) -> None:
     ours = classify.core.get_default_context("NPU").get_params()["L0_CONTEXT"]
     assert classify.compiled.get_context().get_params()["L0_CONTEXT"] is ours
 
@@ -154,7 +154,7 @@ def test_the_report_shows_every_tensor_and_the_sums(classify) -> None:
     assert request.execution_report()["gain"] == "L0_INTERNAL_BUF tensor: nothing yet"
 
 
-def test_a_tensor_is_bound_on_the_side_it_was_made_for(classify) -> None:
+def test_a_remote_tensor_is_bound_only_in_its_direction(classify) -> None:
     request, context = classify.compiled.create_infer_request(), classify.compiled.get_context()
 
     def made(side: str, shape: tuple[int, ...]) -> Any:
@@ -171,7 +171,7 @@ def test_a_tensor_is_bound_on_the_side_it_was_made_for(classify) -> None:
         request.set_tensor("scores", frozen)
 
 
-# Any mixture gives the same results.
+# Results for any mixture of tensors.
 
 
 def of_host(context: RemoteContext, element: str, shape: tuple[int, ...], kind: Any) -> Any:
@@ -180,7 +180,7 @@ def of_host(context: RemoteContext, element: str, shape: tuple[int, ...], kind: 
 
 
 def of_device(context: RemoteContext, element: str, shape: tuple[int, ...], kind: Any) -> Any:
-    """Memory that the host does not see."""
+    """Return a tensor in memory that is not host-visible."""
     handle = context.get_params()["L0_CONTEXT"]
     nbytes = int(np.prod(shape)) * np.dtype(kind).itemsize
     memory = ze.zeMemAllocDevice(handle, nbytes, 0, handle.device)
@@ -232,7 +232,7 @@ turns = st.fixed_dictionaries(
 @settings(max_examples=12, deadline=None)
 @given(plan=st.lists(turns, min_size=1, max_size=4))
 def test_any_mixture_of_tensors_gives_the_same_results(classify, plan) -> None:
-    """Bindings come and go between inferences, whose values change each time."""
+    """Bindings change between inferences, and so do the values."""
     request, interpreter = classify.compiled.create_infer_request(), classify.interpreter()
     context = classify.compiled.get_context()
     for seed, kinds in enumerate(plan):
@@ -260,8 +260,8 @@ def test_any_mixture_of_tensors_gives_the_same_results(classify, plan) -> None:
         max_size=14,
     )
 )
-def test_requests_do_not_disturb_one_another(recur, moves) -> None:
-    """Three requests take turns, each with its state, its bindings, and an interpreter beside."""
+def test_interleaved_requests_do_not_disturb_one_another(recur, moves) -> None:
+    """Three requests run in turn, each with its state, bindings, and an interpreter to compare."""
     requests = [recur.compiled.create_infer_request() for _ in range(3)]
     interpreters = [recur.interpreter() for _ in range(3)]
     context = recur.compiled.get_context()
@@ -285,7 +285,7 @@ def test_requests_do_not_disturb_one_another(recur, moves) -> None:
 
 
 def test_an_output_of_one_model_is_the_input_of_the_next(recur) -> None:
-    """Two requests hand a tensor on in device memory; the host copies nothing."""
+    """Two requests share a tensor in device memory; the host copies nothing."""
     first, second = (recur.compiled.create_infer_request() for _ in range(2))
     between = recur.compiled.get_context().create_tensor("f32", (4, 16))
     first.set_output_tensor(between)

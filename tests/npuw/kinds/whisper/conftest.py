@@ -1,4 +1,4 @@
-"""A tiny Whisper that the real exporter wrote, and a request of its decoder as a text."""
+"""A tiny Whisper that the real exporter wrote, and a request of its decoder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from npuw_layer import Core
 
 GOLDENS = Path(__file__).resolve().parents[3] / "goldens"
 MELS, SPECTROGRAM, CHANNELS, FRAMES, BEGIN, EOS = 16, 3000, 32, 40, 257, 256
-"""FRAMES that the encoder gives where a test needs none of its own: few are fast."""
+"""Shape of the model; FRAMES is the number of encoder frames in most tests: few are fast."""
 
 EXACT = {
     "NPUW_WHISPER": "YES",
@@ -26,7 +26,7 @@ EXACT = {
 
 @dataclass(frozen=True)
 class Whisper:
-    """Both IRs, and what the real OpenVINO says of them; tools/make_whisper_goldens.py."""
+    """Both IRs, and the real OpenVINO's outputs for them; see tools/make_whisper_goldens.py."""
 
     encoder: Path
     decoder: Path
@@ -34,24 +34,24 @@ class Whisper:
 
     @property
     def features(self) -> np.ndarray:
-        """The spectrogram that it was asked about."""
+        """Return the spectrogram of the goldens."""
         random = np.random.RandomState(11)
         return random.standard_normal((1, MELS, SPECTROGRAM)).astype(np.float32)
 
 
 class Text:
-    """A request, told tokens."""
+    """A request that reads tokens."""
 
     def __init__(self, request: Any) -> None:
         self.request = request
 
     def begin(self, *tokens: int, audio: np.ndarray) -> np.ndarray:
-        """Give a prompt; give its logits [n, V]."""
+        """Read a prompt; return its logits [n, V]."""
         inputs = {"input_ids": np.array([tokens]), "encoder_hidden_states": audio}
         return self.request.infer(inputs)["logits"][0]
 
     def tell(self, *tokens: int) -> np.ndarray:
-        """Give tokens one by one; give their logits [n, V]."""
+        """Read tokens one by one; return their logits [n, V]."""
         given = [self.request.infer({"input_ids": np.array([[token]])}) for token in tokens]
         return np.concatenate([each["logits"][0] for each in given])
 
@@ -60,7 +60,7 @@ class Text:
 def whisper(
     load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Whisper]:
-    """Restore what was exported in a precision: ``whisper("fp16")``."""
+    """Return a function that restores the models of a precision, e.g. ``whisper("fp16")``."""
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     made: dict[str, Whisper] = {}
 
@@ -79,25 +79,25 @@ def whisper(
 
 @pytest.fixture(scope="session")
 def decoder(whisper: Callable[[str], Whisper]) -> Path:
-    """The decoder's IR."""
+    """Return the decoder's IR."""
     return whisper("fp16").decoder
 
 
 @pytest.fixture(scope="session")
 def compiled(decoder: Path) -> Any:
-    """The decoder, at f32 and for FRAMES."""
+    """Compile the decoder in f32, for FRAMES."""
     return Core().compile_model(decoder, "NPU", EXACT)
 
 
 @pytest.fixture
 def text(compiled: Any) -> Text:
-    """A new request."""
+    """Return a new request."""
     return Text(compiled.create_infer_request())
 
 
 @pytest.fixture(scope="session")
 def hear() -> Callable[[int], np.ndarray]:
-    """What an encoder may give of some audio."""
+    """Return a function that makes random encoder outputs."""
 
     def make(seed: int) -> np.ndarray:
         random = np.random.RandomState(seed)

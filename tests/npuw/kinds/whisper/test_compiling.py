@@ -1,4 +1,4 @@
-"""Options of a decoder, what is not one, and its programs in files."""
+"""Options of a decoder, rejection of other models, and programs in files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ IDS = (257, 3, 4)
 
 
 def logits(compiled, audio) -> np.ndarray:
-    """Of a prompt and two tokens."""
+    """Return the logits of a prompt and two tokens."""
     request = compiled.create_infer_request()
     found = [request.infer({"input_ids": np.array([IDS]), "encoder_hidden_states": audio})]
     found += [request.infer({"input_ids": np.array([[token]])}) for token in (7, 8)]
     return np.concatenate([each["logits"][0] for each in found])
 
 
-def test_what_the_original_settles_is_settled(compiled) -> None:
+def test_options_that_npuw_fixes_are_fixed(compiled) -> None:
     for name in ("SHARED_HEAD", "CACHE_ROPE", "OPTIMIZE_V_TENSORS"):
         assert compiled.get_property(f"NPUW_LLM_{name}") is False
     assert compiled.get_property("NPUW_WHISPER") is True
@@ -41,16 +41,16 @@ def test_what_the_original_settles_is_settled(compiled) -> None:
         ({"NPUW_LLM": "NO"}, "NPUW_WHISPER = YES needs NPUW_LLM = YES"),
         ({"NPUW_LLM_BATCH_SLOTS": "1,2"}, "NPUW_LLM_BATCH_SLOTS: not with NPUW_WHISPER = YES"),
         ({"NPUW_LLM_ON_FULL": "SLIDE"}, "NPUW_LLM_ON_FULL: not with NPUW_WHISPER = YES"),
-        ({"NPUW_LLM_MAX_PROMPT_LEN": 448}, "448 positions, its prompt at most 447"),
+        ({"NPUW_LLM_MAX_PROMPT_LEN": 448}, "448 positions; set the length to at most 447"),
         ({"NPUW_WHISPER_EOS_TOKEN": 300}, "NPUW_WHISPER_EOS_TOKEN = 300: the model has 300 tok"),
     ],
 )
-def test_options_that_it_cannot_have_are_refused(decoder, options, message: str) -> None:
+def test_unsupported_options_are_rejected(decoder, options, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         Core().compile_model(decoder, "NPU", CONFIG | options)
 
 
-def test_other_models_are_no_decoders(whisper, decoder, tiny) -> None:
+def test_other_models_are_rejected(whisper, decoder, tiny) -> None:
     for other in (whisper("fp16").encoder, tiny):
         with pytest.raises(ModelError, match=r"not a stateful Whisper decoder: inputs .* expected"):
             Core().compile_model(other, "NPU", CONFIG)
@@ -58,19 +58,19 @@ def test_other_models_are_no_decoders(whisper, decoder, tiny) -> None:
         Core().compile_model(decoder, "NPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
 
-def test_texts_are_not_written_in_batches(compiled) -> None:
-    with pytest.raises(OptionError, match="one at a time"):
+def test_batching_is_rejected(compiled) -> None:
+    with pytest.raises(OptionError, match="batching is not supported"):
         compiled.create_batching()
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("device", ["CPU", "OPENVINO_CPU", "CPU,NPU"])
-def test_other_devices_say_the_same(decoder, compiled, hear, device: str) -> None:
+def test_other_devices_give_the_same_logits(decoder, compiled, hear, device: str) -> None:
     other = Core().compile_model(decoder, "NPU", CONFIG | {"NPUW_DEVICES": device})
     np.testing.assert_allclose(logits(other, hear(1)), logits(compiled, hear(1)), atol=1e-4)
 
 
-def test_caches_of_8_bits_are_the_text_s_alone(decoder, compiled, hear) -> None:
+def test_only_caches_of_text_are_stored_in_8_bits(decoder, compiled, hear) -> None:
     small = Core().compile_model(decoder, "NPU", CONFIG | {"KV_CACHE_PRECISION": "i8"})
     assert np.abs(logits(small, hear(1)) - logits(compiled, hear(1))).mean() < 0.1
     states = {
@@ -91,7 +91,7 @@ def test_a_second_start_loads_from_the_cache(decoder, hear, tmp_path) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_what_is_imported_says_the_same_bits(decoder, hear, mode: str) -> None:
+def test_an_imported_model_gives_the_same_bits(decoder, hear, mode: str) -> None:
     exporter = Core().compile_model(decoder, "NPU", CONFIG | {"CACHE_MODE": mode})
     weights = str(decoder.with_suffix(".bin"))
     imported = Core().import_model(exporter.export_model(), "NPU", {"WEIGHTS_PATH": weights})
@@ -99,7 +99,7 @@ def test_what_is_imported_says_the_same_bits(decoder, hear, mode: str) -> None:
     np.testing.assert_array_equal(logits(imported, hear(1)), logits(exporter, hear(1)))
 
 
-def test_programs_that_hear_other_audio_do_not_fit_together(decoder, compiled) -> None:
+def test_programs_for_different_audio_are_rejected(decoder, compiled) -> None:
     shorter = Core().compile_model(decoder, "NPU", CONFIG | {"NPUW_WHISPER_ENCODER_LEN": 20})
     stages = compiled._compiled.plan.stages
     own = [compiled._compiled.models[stage] for stage in stages]

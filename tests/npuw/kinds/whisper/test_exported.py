@@ -1,4 +1,4 @@
-"""Encoder and decoder as the real exporter writes them, against what the real OpenVINO says."""
+"""Encoder and decoder as the real exporter writes them, compared with the real OpenVINO."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(whisper, request):
 
 @pytest.fixture
 def audio(model):
-    """What our encoder makes of the spectrogram, f32."""
+    """Return our encoder's output for the spectrogram, f32."""
     static = {"NPU_USE_NPUW": "NO", "INFERENCE_PRECISION_HINT": "f32"}
     compiled = Core().compile_model(model.encoder, "NPU", static)
     (states,) = compiled.create_infer_request().infer({"input_features": model.features}).values()
@@ -25,7 +25,7 @@ def audio(model):
 
 
 def begun(model, audio, **options):
-    """A text of a decoder with the original's options, and the logits of its prompt of three."""
+    """Return the text of a decoder with NPUW's options, and the logits of its prompt of three."""
     config = {"NPUW_WHISPER": "YES", "NPUW_WHISPER_EOS_TOKEN": 256, **options}
     request = Core().compile_model(model.decoder, "NPU", config).create_infer_request()
 
@@ -37,13 +37,13 @@ def begun(model, audio, **options):
 
 
 @pytest.mark.matrix
-def test_an_encoder_of_any_batch_is_a_static_model_of_one(model, audio) -> None:
+def test_an_encoder_of_open_batch_is_static_with_batch_1(model, audio) -> None:
     assert audio.shape == (1, 1500, 32)
     np.testing.assert_allclose(audio[:, ::100], model.said["heard"], atol=1e-4)
 
 
 @pytest.mark.matrix
-def test_logits_and_greedy_tokens_in_f32(model, audio) -> None:
+def test_logits_and_greedy_tokens_equal_openvinos_in_f32(model, audio) -> None:
     infer, prompt = begun(model, audio, INFERENCE_PRECISION_HINT="f32")
     given = [prompt, *(infer(token) for token in model.said["text"][3:])]
     np.testing.assert_allclose(np.concatenate(given), model.said["logits"], atol=2e-4)
@@ -54,7 +54,7 @@ def test_logits_and_greedy_tokens_in_f32(model, audio) -> None:
 
 
 @pytest.mark.matrix
-def test_logits_as_the_device_computes_in_f16(model, audio) -> None:
+def test_logits_are_close_in_f16_as_on_the_device(model, audio) -> None:
     infer, prompt = begun(model, audio)
     given = np.concatenate([prompt, *(infer(token) for token in model.said["text"][3:])])
     assert np.abs(given - model.said["logits"]).max() < 0.15

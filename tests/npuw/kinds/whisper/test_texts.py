@@ -1,4 +1,4 @@
-"""What a request of a decoder does: prompts over new audio, tokens, and the end of the cache."""
+"""Requests of a decoder: prompts over new audio, tokens, and the end of the cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ IDS = np.random.RandomState(3).randint(0, 256, 500).tolist()
 
 @pytest.fixture
 def another(compiled) -> Any:
-    """Makes more requests of the same model."""
+    """Return a function that makes further requests of the same model."""
     return compiled.create_infer_request
 
 
 def told(text, audio, count: int) -> np.ndarray:
-    """The logits of a prompt of three and of tokens behind it."""
+    """Return the logits of a prompt of three tokens and of the tokens after it."""
     return np.concatenate([text.begin(BEGIN, *IDS[:2], audio=audio), text.tell(*IDS[2:count])])
 
 
@@ -47,8 +47,8 @@ def test_k_and_v_of_audio_are_computed_by_prefill_and_read_by_the_others(compile
         assert not {ASSIGN_PREFIX + name for name in names} & outputs
 
 
-def test_where_to_write_is_told_to_what_generates(compiled) -> None:
-    """Fact sheet npuw §f, 15: the mask and the position are the split's own; the model has none."""
+def test_generate_receives_mask_and_positions(compiled) -> None:
+    """The split adds mask and position; the model has neither (Fact sheet npuw §f, 15)."""
     inputs = {
         stage.name: {info.name for info in model.inputs}
         for stage, model in compiled._compiled.models.items()
@@ -57,30 +57,30 @@ def test_where_to_write_is_told_to_what_generates(compiled) -> None:
     assert not {"attention_mask", "cache_position"} & {port.any_name for port in compiled.inputs}
 
 
-def test_nothing_is_copied_from_the_prompt_to_what_generates(text, hear) -> None:
+def test_generate_reads_the_prompts_rows_without_a_copy(text, hear) -> None:
     text.begin(BEGIN, *IDS[:3], audio=hear(1))
     text.tell(IDS[3])
     assert text.request.execution_report()["KV copied"] == "0 bytes"
 
 
-def test_audio_is_taken_with_a_prompt_alone(text, another, hear) -> None:
+def test_audio_is_read_only_with_a_prompt(text, another, hear) -> None:
     expected = told(text, hear(1), 8)
     other = type(text)(another())
     logits = [other.begin(BEGIN, *IDS[:2], audio=hear(1))]
-    for token in IDS[2:8]:  # the caller's audio of later inferences is not looked at
+    for token in IDS[2:8]:  # audio of later inferences is ignored
         inputs = {"input_ids": np.array([[token]]), "encoder_hidden_states": hear(2)}
         logits.append(other.request.infer(inputs)["logits"][0])
     np.testing.assert_array_equal(np.concatenate(logits), expected)
 
 
-def test_several_tokens_begin_anew_over_new_audio(text, another, hear) -> None:
+def test_several_tokens_start_a_new_text_over_new_audio(text, another, hear) -> None:
     first = told(text, hear(1), 8)
     second = told(text, hear(2), 8)
     assert np.abs(first - second).max() > 0.1
     np.testing.assert_array_equal(told(type(text)(another()), hear(2), 8), second)
 
 
-def test_one_token_begins_if_there_is_none_yet_as_to_tell_languages(text, another, hear) -> None:
+def test_a_first_single_token_starts_a_text_as_for_language_detection(text, another, hear) -> None:
     expected = text.begin(BEGIN, IDS[0], audio=hear(1))
     for begin in (another(), text.request):
         begin.reset_state()
@@ -89,7 +89,7 @@ def test_one_token_begins_if_there_is_none_yet_as_to_tell_languages(text, anothe
         np.testing.assert_allclose(one.tell(IDS[0]), expected[1:], atol=1e-5)
 
 
-def test_two_texts_at_once_do_not_mix(text, another, hear) -> None:
+def test_two_concurrent_texts_do_not_mix(text, another, hear) -> None:
     alone = [told(type(text)(another()), hear(seed), 20) for seed in (1, 2)]
     other = type(text)(another())
     pairs = [(text, hear(1)), (other, hear(2))]
@@ -101,18 +101,18 @@ def test_two_texts_at_once_do_not_mix(text, another, hear) -> None:
         np.testing.assert_array_equal(np.concatenate(found), expected)
 
 
-def test_the_last_position_chooses_the_end_and_then_there_is_no_room(text, hear) -> None:
+def test_the_last_position_selects_the_end_and_leaves_no_room(text, hear) -> None:
     text.begin(BEGIN, *IDS[:2], audio=hear(1))
     logits = text.tell(*IDS[2:447])
     assert np.isfinite(logits[:-1]).all()
     assert logits[-1].argmax() == EOS
     assert logits[-1, EOS] == np.inf
-    with pytest.raises(CapacityError, match="448 tokens are stored, 1 more do not fit 448; a text"):
+    with pytest.raises(CapacityError, match="448 tokens are stored, 1 more do not fit 448; the"):
         text.tell(IDS[0])
     assert np.isfinite(told(text, hear(2), 8)).all(), "a new prompt has all positions again"
 
 
-def test_a_longer_variant_goes_on_where_the_shorter_one_is_full(decoder, compiled, text, hear):
+def test_a_larger_variant_takes_over_from_a_full_one(decoder, compiled, text, hear):
     options = {"NPUW_LLM_GENERATE_PYRAMID": "NO"}
     config = {name: compiled.get_property(name) for name in WHISPER}
     long = Core().compile_model(decoder, "NPU", config | options)
@@ -127,7 +127,7 @@ WHISPER = (
 )
 
 
-def test_longer_prompts_are_a_matter_of_an_option(decoder, compiled, text, hear) -> None:
+def test_an_option_allows_longer_prompts(decoder, compiled, text, hear) -> None:
     with pytest.raises(PromptTooLong, match="5 tokens, at most 4 are possible; raise NPUW_LLM_MAX"):
         text.begin(BEGIN, *IDS[:4], audio=hear(1))
     config = {name: compiled.get_property(name) for name in WHISPER}
@@ -136,7 +136,7 @@ def test_longer_prompts_are_a_matter_of_an_option(decoder, compiled, text, hear)
     np.testing.assert_allclose(logits, told(text, hear(1), 9), atol=1e-4)
 
 
-def test_a_prompt_that_was_cancelled_is_begun_again(text, another, hear, monkeypatch) -> None:
+def test_a_cancelled_prompt_is_read_again(text, another, hear, monkeypatch) -> None:
     expected = told(type(text)(another()), hear(2), 8)
     told(text, hear(1), 8)
     begun = text.request._talk.reset
@@ -154,7 +154,7 @@ def test_a_prompt_that_was_cancelled_is_begun_again(text, another, hear, monkeyp
     np.testing.assert_array_equal(told(text, hear(2), 8), expected)
 
 
-def test_inferences_run_on_a_thread_of_their_own(text, another, hear) -> None:
+def test_inferences_run_on_a_separate_thread(text, another, hear) -> None:
     expected = type(text)(another()).begin(BEGIN, IDS[0], audio=hear(1))
     text.request.set_tensor("encoder_hidden_states", hear(1))
     text.request.start_async({"input_ids": np.array([[BEGIN, IDS[0]]])})
@@ -162,12 +162,12 @@ def test_inferences_run_on_a_thread_of_their_own(text, another, hear) -> None:
     np.testing.assert_array_equal(text.request.get_tensor("logits").data[0], expected)
 
 
-def test_states_go_on_in_another_request(text, another, hear) -> None:
+def test_states_continue_in_another_request(text, another, hear) -> None:
     told(text, hear(1), 8)
     other = type(text)(another())
     for mine, theirs in zip(other.request.query_state(), text.request.query_state(), strict=True):
         assert mine.name == theirs.name
-        if mine.name != "npuw_stored_tokens_state":  # which is only read
+        if mine.name != "npuw_stored_tokens_state":  # it is read-only
             mine.state = theirs.state
     np.testing.assert_array_equal(other.tell(*IDS[8:12]), text.tell(*IDS[8:12]))
     (*_, last) = other.request.query_state()
@@ -186,7 +186,7 @@ def test_states_go_on_in_another_request(text, another, hear) -> None:
         ({"input_ids": [[BEGIN]]}, r"missing: encoder_hidden_states f32 \[1, 40, 32\]"),
         ({"input_ids": [[]]}, "input_ids has no tokens"),
         ({"input_ids": [[1], [2]]}, r"input_ids is int64 \[2, 1\]"),
-        ({"attention_mask": [[1]]}, "no input 'attention_mask'; there are input_ids, encoder_h"),
+        ({"attention_mask": [[1]]}, "no input 'attention_mask'; the inputs are input_ids, e"),
         ({"input_ids": [[BEGIN]], "cache_position": [3]}, r"cache_position is \[3\], but .* \[0\]"),
         (
             {"input_ids": [[BEGIN]], "encoder_hidden_states": np.zeros((1, 9, 32), np.float32)},
@@ -194,7 +194,7 @@ def test_states_go_on_in_another_request(text, another, hear) -> None:
         ),
     ],
 )
-def test_inputs_that_do_not_fit_are_refused_and_nothing_changes(
+def test_inputs_that_do_not_fit_are_rejected_and_change_nothing(
     text, another, hear, inputs, message: str
 ) -> None:
     given = {
@@ -205,14 +205,14 @@ def test_inputs_that_do_not_fit_are_refused_and_nothing_changes(
     np.testing.assert_array_equal(told(text, hear(1), 5), told(type(text)(another()), hear(1), 5))
 
 
-def test_texts_are_not_saved(text, tmp_path) -> None:
+def test_saving_a_text_is_rejected(text, tmp_path) -> None:
     for call in (text.request.save_state, text.request.load_state):
-        with pytest.raises(StateError, match="not saved: it goes on over audio"):
+        with pytest.raises(StateError, match="cannot be saved, as the file would not hold"):
             call(tmp_path / "text")
 
 
 @pytest.mark.parametrize("wrong", [-1, VOCABULARY, 10**6])
-def test_an_id_outside_the_vocabulary_is_refused_and_changes_nothing(
+def test_an_id_outside_the_vocabulary_is_rejected_and_changes_nothing(
     text, another, hear, wrong: int
 ) -> None:
     expected = told(type(text)(another()), hear(1), 6)

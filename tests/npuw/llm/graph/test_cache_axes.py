@@ -1,4 +1,4 @@
-"""Models whose caches count tokens along other axes than most: ChatGLM's, the first Qwen's."""
+"""Models whose caches have the token axis elsewhere: ChatGLM's, the first Qwen's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LAYOUTS = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def written(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Layout], Path]:
-    """The tiny model with another layout; written once."""
+    """Return a function that writes the tiny model with another layout, once per layout."""
     paths: dict[Layout, Path] = {}
 
     def path_of(layout: Layout) -> Path:
@@ -54,14 +54,14 @@ def alike(found: Talk, expected: Talk) -> None:
     [(CHATGLM, True), (CHATGLM, False), (QWEN, False), (CHANNELS, True)],
     ids=["chatglm_said", "chatglm_looked_up", "qwen_looked_up", "channels_said"],
 )
-def test_such_models_say_the_same(
+def test_other_axes_give_the_same_logits(
     talks: Talks, written: Callable[[Layout], Path], layout: Layout, said: bool
 ) -> None:
     talk = talks(written(layout), **(axes_of(layout) if said else {}))
     alike(talk, talks())
 
 
-def test_which_axes_they_are_can_be_read_back(written: Callable[[Layout], Path]) -> None:
+def test_found_axes_are_shown_as_options(written: Callable[[Layout], Path]) -> None:
     compiled = Core().compile_model(written(CHATGLM), "NPU", SMALL)
     assert compiled.get_property("NPUW_LLM_SEQ_LEN_DIM") == 0
     assert compiled.get_property("NPUW_LLM_BATCH_DIM") == 1
@@ -80,7 +80,7 @@ def test_which_axes_they_are_can_be_read_back(written: Callable[[Layout], Path])
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_their_caches_lie_in_all_ways(
+def test_other_axes_work_with_all_cache_layouts(
     talks: Talks, written: Callable[[Layout], Path], options: dict[str, str | int]
 ) -> None:
     alike(talks(written(CHATGLM), **options), talks(**options))
@@ -88,10 +88,10 @@ def test_their_caches_lie_in_all_ways(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("layout", [CHATGLM, QWEN], ids=["chatglm", "qwen"])
-def test_attention_reads_them_where_they_lie(
+def test_attention_reads_the_caches_without_transpositions(
     written: Callable[[Layout], Path], layout: Layout
 ) -> None:
-    """What turns them for the model, and what it turns them back by, are gone."""
+    """The transpositions for the model and for attention cancel each other."""
     options = parse_options({**SMALL, **axes_of(layout)})
     (generate,) = plan(options).generate
     graph = stage_graph(read_model(written(layout)), generate, options)
@@ -104,7 +104,7 @@ def test_attention_reads_them_where_they_lie(
 
 @pytest.mark.matrix
 @LAYOUTS
-def test_states_are_as_the_model_has_them(
+def test_states_have_the_models_axes(
     talks: Talks, written: Callable[[Layout], Path], layout: Layout
 ) -> None:
     talk, usual = talks(written(layout)), talks()
@@ -123,14 +123,14 @@ def test_states_are_as_the_model_has_them(
     assert np.array_equal(other.tell([5]), talk.tell([5]))
 
 
-def test_a_state_of_other_axes_is_refused(talks: Talks, written: Callable[[Layout], Path]) -> None:
+def test_other_axes_are_rejected(talks: Talks, written: Callable[[Layout], Path]) -> None:
     state = talks(written(CHATGLM)).request.query_state()[0]
     with pytest.raises(StateError, match=r"is float32 \[tokens, 1, 2, 8\], not .* \[1, 2, 3, 8\]"):
         state.state = Tensor(np.zeros((1, 2, 3, 8), np.float32))
 
 
 @pytest.mark.long
-def test_saved_conversations_and_blobs_keep_them(
+def test_saved_conversations_and_blobs_keep_the_axes(
     written: Callable[[Layout], Path], tmp_path: Path
 ) -> None:
     path = written(QWEN)
@@ -157,7 +157,7 @@ def test_saved_conversations_and_blobs_keep_them(
         (QWEN, {"NPUW_LLM_SEQ_LEN_DIM": 0, "NPUW_LLM_BATCH_DIM": 1}, (1, 0)),
     ],
 )
-def test_axes_that_are_said_are_those_of_the_model(
+def test_the_error_for_wrong_axes_states_the_models_axes(
     written: Callable[[Layout], Path],
     layout: Layout,
     options: dict[str, int],
@@ -169,7 +169,7 @@ def test_axes_that_are_said_are_those_of_the_model(
         Core().compile_model(written(layout), "NPU", options)
 
 
-def test_axes_that_contradict_are_refused() -> None:
+def test_contradicting_axes_are_rejected() -> None:
     with pytest.raises(OptionError, match="NPUW_LLM_BATCH_DIM: 2 is NPUW_LLM_SEQ_LEN_DIM, too"):
         parse_options({"NPUW_LLM_BATCH_DIM": 2})
     with pytest.raises(OptionError, match="NPUW_LLM_SEQ_LEN_DIM"):

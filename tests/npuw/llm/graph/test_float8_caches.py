@@ -1,6 +1,6 @@
-"""Caches of 8-bit floats: as KV_CACHE_PRECISION says, or as a quantised model rounds K and V.
+"""Caches of 8-bit floats: requested by KV_CACHE_PRECISION, or as a quantized model rounds K and V.
 
-The quantised model is what NNCF makes of a small Llama, with what the real OpenVINO says of it;
+The quantized model is a small Llama from NNCF, with the real OpenVINO's outputs;
 ``tools/make_fp8_goldens.py`` made the files.
 """
 
@@ -45,7 +45,7 @@ TYPES = pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2"])
 
 @pytest.fixture(scope="module")
 def quantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The IR that NNCF wrote."""
+    """Return the IR that NNCF wrote."""
     folder = tmp_path_factory.mktemp("fp8")
     for file in FILES.glob("*.xz"):
         (folder / file.stem).write_bytes(lzma.decompress(file.read_bytes()))
@@ -54,7 +54,7 @@ def quantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def said() -> Mapping[str, np.ndarray]:
-    """Prompts, and what OpenVINO says to them in f32."""
+    """Return prompts, and OpenVINO's logits for them in f32."""
     return dict(np.load(FILES / "llama.npz"))
 
 
@@ -88,7 +88,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
-def test_a_quantised_model_says_what_openvino_says(
+def test_a_quantised_models_logits_equal_openvinos(
     quantised: Path, said: Mapping[str, np.ndarray], way: str
 ) -> None:
     request = request_of(quantised, **WAYS[way])
@@ -117,12 +117,12 @@ def test_resolved_rows_are_half_as_large_as_f16(quantised: Path) -> None:
 
 
 def behind_caches(model: Model) -> list[FakeConvert]:
-    """The FakeConverts through which all of a cache is read."""
+    """Return the FakeConverts through which a complete cache is read."""
     rows = [each.assign.value for each in model.variables() if each.assign is not None]
     return [op for op in model.body.ops if isinstance(op, FakeConvert) and op.x in rows]
 
 
-def test_what_is_resolved_is_no_longer_computed(quantised: Path) -> None:
+def test_resolved_fake_converts_are_removed(quantised: Path) -> None:
     model = read_model(quantised)
     assert len(behind_caches(model)) == 4
     assert common_rounding(model, "") == "f8e4m3"
@@ -133,7 +133,7 @@ def test_what_is_resolved_is_no_longer_computed(quantised: Path) -> None:
 
 
 def rounding(model: Path, folder: Path) -> Path:
-    """A model with a FakeConvert behind each cache, each with a scale of its own."""
+    """Write a model with a FakeConvert behind each cache, each with its own scale."""
     graph = read_model(model)
     for number, variable in enumerate(graph.variables()):
         assert variable.assign is not None
@@ -151,14 +151,14 @@ def rounding(model: Path, folder: Path) -> Path:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("precision", ["f32", "f16"])
-def test_each_cache_has_a_scale_of_its_own(tiny: Path, tmp_path: Path, precision: str) -> None:
+def test_each_cache_has_its_own_scale(tiny: Path, tmp_path: Path, precision: str) -> None:
     model = rounding(tiny, tmp_path)
     ids = np.random.RandomState(3).randint(3, 90, (1, 101))
     options = {"INFERENCE_PRECISION_HINT": precision}
     anew, stored = request_of(model, **options), request_of(model, **RESOLVED, **options)
     for begin, end in ((0, 100), (100, 101)):
         a, b = (ask(request, ids[:, begin:end], begin) for request in (anew, stored))
-        # A rounding to the other side is a step of 16; f16 has less of scales.
+        # A value rounded in the other direction differs by a step of 16; f16 has fewer scales.
         bound = {"f32": 1e-5, "f16": 2e-2}[precision]
         assert np.abs(a - b).max() <= bound * np.abs(a).max()
 
@@ -166,10 +166,10 @@ def test_each_cache_has_a_scale_of_its_own(tiny: Path, tmp_path: Path, precision
 @pytest.mark.parametrize(
     ("scale", "shift"), [(np.float32(0), None), (np.ones((1, 1, 1, 8), np.float32), None), (2, 0.5)]
 )
-def test_what_cannot_be_stored_is_computed_as_it_is(
+def test_unsupported_fake_converts_are_kept(
     tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, scale: Any, shift: Any
 ) -> None:
-    """No scale, one for each channel, and a shift."""
+    """Models without a scale, with one per channel, and with a shift."""
     model = read_model(rounding(tiny, tmp_path))
     fake = behind_caches(model)[2]
     tables = [np.asarray(table, np.float32) for table in (scale, shift) if table is not None]
@@ -185,7 +185,7 @@ def test_what_cannot_be_stored_is_computed_as_it_is(
 
 
 def changed(xml: Path, folder: Path, *numbers: int) -> Path:
-    """The model with some of its FakeConverts to the other type."""
+    """Change the type of some of the model's FakeConverts."""
     head, *parts = xml.read_text().split('<data destination_type="f8e4m3" />')
     kinds = ["f8e5m2" if number in numbers else "f8e4m3" for number in range(len(parts))]
     tails = (
@@ -196,7 +196,7 @@ def changed(xml: Path, folder: Path, *numbers: int) -> Path:
     return folder / xml.name
 
 
-def test_of_several_types_none_is_stored(
+def test_fake_converts_of_several_types_are_kept(
     quantised: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mixed = changed(quantised, tmp_path, 0)
@@ -208,7 +208,7 @@ def test_of_several_types_none_is_stored(
     assert {rows.dtype for rows in rows_of(request).values()} == {np.dtype(np.float32)}
 
 
-def test_a_model_without_any_is_stored_as_it_was(
+def test_a_model_without_fake_converts_is_stored_as_before(
     demo: Path, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -217,10 +217,10 @@ def test_a_model_without_any_is_stored_as_it_was(
     ask(request, np.arange(10, 30)[None])
     assert {rows.dtype for rows in rows_of(request).values()} == {np.dtype(np.float32)}
     request.save_state(tmp_path / "state")
-    request_of(demo).load_state(tmp_path / "state")  # with or without the option, it is the same
+    request_of(demo).load_state(tmp_path / "state")  # compatible with and without the option
 
 
-def test_another_type_that_is_asked_for_is_stored(
+def test_another_requested_type_is_stored(
     quantised: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -244,7 +244,7 @@ def test_logits_stay_close_to_those_of_exact_caches(
 @pytest.mark.matrix
 @TYPES
 def test_rows_are_those_of_exact_caches_rounded(demo: Path, kind: str) -> None:
-    """Of the first layer, which reads none of them."""
+    """The first layer's rows depend on no cached rows."""
     ids = np.arange(10, 70)[None]
     plain, small = request_of(demo), request_of(demo, KV_CACHE_PRECISION=kind)
     ask(plain, ids)
@@ -266,12 +266,12 @@ def test_the_device_computes_what_the_graph_means(demo: Path, kind: str) -> None
     graph = request_of(demo, KV_CACHE_PRECISION=kind, NPUW_DEVICES="CPU")
     for begin, end in ((0, 60), (60, 61), (61, 62)):
         a, b = (ask(request, ids[:, begin:end], begin) for request in (device, graph))
-        # A rounding to the other side is a step of 16.
+        # A value rounded in the other direction differs by a step of 16.
         assert np.abs(a - b).max() <= 2e-2 * np.abs(b).max()
 
 
-def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) -> None:
-    """A NaN would be all that attention gives from then on."""
+def test_values_out_of_range_are_clamped(demo: Path, tmp_path: Path) -> None:
+    """A NaN would spoil all later results of attention."""
     request = request_of(large_keys(demo, tmp_path), KV_CACHE_PRECISION="f8e4m3")
     logits = ask(request, np.arange(10, 40)[None])
     assert np.isfinite(logits).all()
@@ -280,7 +280,7 @@ def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) 
 
 
 def large_keys(demo: Path, folder: Path, factor: float = 1000) -> Path:
-    """The model with keys of its first layer that are so many times as large."""
+    """Write the model with the keys of its first layer multiplied by a factor."""
     copy = Path(shutil.copytree(demo, folder / "demo"))
     file = copy / "model.safetensors"
     content = bytearray(file.read_bytes())

@@ -1,4 +1,4 @@
-"""Caches in floats of another type than activations; beside OpenVINO: tests/oracle."""
+"""Caches in floats of another type than activations; tests/oracle compares with OpenVINO."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def said(request: Any) -> np.ndarray:
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_rows_are_those_of_exact_caches_rounded(tiny: Path, kind: str) -> None:
-    """Of the first layer, which reads none of them."""
+    """The first layer's rows depend on no cached rows."""
     plain, half = request_of(tiny, "f32", ""), request_of(tiny, "f32", kind)
     said(plain)
     said(half)
@@ -43,7 +43,7 @@ def test_rows_are_those_of_exact_caches_rounded(tiny: Path, kind: str) -> None:
         assert rounded[name].dtype == raw.dtype
         assert rounded[name].nbytes * 2 == exact[name].nbytes
         bits = (each.view(np.uint16).astype(int) for each in (rounded[name], raw))
-        assert np.abs(np.subtract(*bits)).max() <= 1, "a rounding to the other side"
+        assert np.abs(np.subtract(*bits)).max() <= 1, "rounded in the other direction"
         assert np.mean(rounded[name] != raw) < 0.01
 
 
@@ -61,7 +61,7 @@ def test_wider_rows_change_no_number(tiny: Path, activations: str) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("activations", "kv"), [("f16", "bf16"), ("bf16", "f16")])
-def test_neither_type_of_16_bits_need_be_the_other(tiny: Path, activations: str, kv: str) -> None:
+def test_two_different_16_bit_types_can_be_combined(tiny: Path, activations: str, kv: str) -> None:
     device = request_of(tiny, activations, kv)
     graph = request_of(tiny, activations, kv, NPUW_DEVICES="CPU")
     found, expected = said(device), said(graph)
@@ -70,13 +70,13 @@ def test_neither_type_of_16_bits_need_be_the_other(tiny: Path, activations: str,
     assert kinds == {np.dtype(np.float16 if kv == "f16" else np.uint16)}
 
 
-def test_chunks_change_nothing_but_roundings(tiny: Path) -> None:
+def test_chunks_affect_only_rounding(tiny: Path) -> None:
     whole = said(request_of(tiny, "f32", "f16"))
     chunked = said(request_of(tiny, "f32", "f16", NPUW_LLM_PREFILL_CHUNK_SIZE=32))
     assert np.abs(whole - chunked).max() <= 1e-4 * np.abs(whole).max()
 
 
-def test_a_prefix_that_was_kept_is_what_was_stored(tiny: Path) -> None:
+def test_a_cached_prefix_has_the_stored_values(tiny: Path) -> None:
     options = {
         "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
         "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
@@ -89,7 +89,7 @@ def test_a_prefix_that_was_kept_is_what_was_stored(tiny: Path) -> None:
     assert np.abs(first - again).max() <= 1e-4 * np.abs(first).max()
 
 
-def test_states_go_in_and_out_as_they_are_stored(tiny: Path) -> None:
+def test_states_are_read_and_set_in_the_stored_type(tiny: Path) -> None:
     one, other = request_of(tiny, "f32", "f16"), request_of(tiny, "f32", "f16")
     ask(one, IDS[:, :60])
     targets = {state.name: state for state in other.query_state()}
@@ -101,8 +101,8 @@ def test_states_go_in_and_out_as_they_are_stored(tiny: Path) -> None:
         targets[name].state = Tensor(rows.astype(np.float32))
 
 
-def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) -> None:
-    """An infinity would be all that attention gives from then on."""
+def test_values_out_of_range_are_clamped(demo: Path, tmp_path: Path) -> None:
+    """An infinity would spoil all later results of attention."""
     request = request_of(large_keys(demo, tmp_path, 60000), "f32", "f16")
     logits = ask(request, np.arange(10, 40)[None])
     assert np.isfinite(logits).all()
@@ -110,7 +110,7 @@ def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) 
     assert np.abs(keys).max() == np.finfo(np.float16).max
 
 
-def test_paged_models_have_the_type_of_activations() -> None:
+def test_paged_models_store_the_type_of_activations() -> None:
     options = {"NPUW_PA": "YES", "INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f16"}
     with pytest.raises(OptionError, match="KV_CACHE_PRECISION = f16: not with NPUW_PA"):
         parse_options(options)

@@ -1,4 +1,4 @@
-"""Where LM heads are found, and that models keep those that cannot be told from the rest."""
+"""Search for LM heads; models keep heads that cannot be identified."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Ending = Callable[[GraphBuilder, SSAValue], SSAValue]
 
 
 def ended(tiny: Path, folder: Path, ending: Ending) -> Path:
-    """Write the tiny model with other logits: what an ending makes of its own."""
+    """Write the tiny model with an ending that changes its logits."""
     model = read_model(tiny)
     (port,) = model.outputs
     model.set_outputs([(port.name, ending(GraphBuilder(model), port.value))])
@@ -41,32 +41,32 @@ def ended(tiny: Path, folder: Path, ending: Ending) -> Path:
 
 
 def reshaped(g: GraphBuilder, logits: SSAValue) -> SSAValue:
-    """The same logits, behind an op that could do anything to tokens."""
+    """Return the same logits after a reshape, which hides the head."""
     return g.reshape(logits, 0, 0, VOCABULARY)
 
 
 def transposed_twice(g: GraphBuilder, logits: SSAValue) -> SSAValue:
-    """There and back: tokens are where they were."""
+    """Return the same logits after two transpositions that cancel."""
     return g.transpose(g.transpose(logits, 0, 2, 1), 0, 2, 1)
 
 
 def softened(g: GraphBuilder, logits: SSAValue) -> SSAValue:
-    """As ChatGLM would have it with Gemma's cap."""
+    """Return ChatGLM's transposed logits with Gemma's cap."""
     return g.op(Tanh, by_tokens(g, logits))
 
 
 @pytest.fixture(scope="module")
 def hidden(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model as an IR whose head is not to be seen."""
+    """Return the tiny model as an IR whose head cannot be identified."""
     return ended(tiny, tmp_path_factory.mktemp("hidden_head"), reshaped)
 
 
-def test_such_a_head_is_not_found(hidden: Path) -> None:
-    with pytest.raises(NoHead, match="not the product of a hidden state"):
+def test_a_hidden_head_is_not_found(hidden: Path) -> None:
+    with pytest.raises(NoHead, match="not a matmul of hidden states"):
         run_passes(read_model(hidden), [HeadAlone(1)])
 
 
-def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
+def test_a_head_whose_logits_have_the_vocabulary_before_tokens_is_not_found(tiny: Path) -> None:
     model = read_model(tiny)
     (port,) = model.outputs
     model.set_outputs([(port.name, GraphBuilder(model).transpose(port.value, 0, 2, 1))])
@@ -77,7 +77,7 @@ def test_nor_is_one_whose_logits_are_by_the_vocabulary(tiny: Path) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("ending", [transposed_twice, by_tokens, softened])
 @pytest.mark.parametrize("shared", ["YES", "NO"])
-def test_transposed_logits_have_a_head(
+def test_a_head_before_a_transposition_is_found(
     talks: Talks, tiny: Path, tmp_path: Path, ending: Ending, shared: str
 ) -> None:
     path = ended(tiny, tmp_path, ending)
@@ -92,10 +92,10 @@ def test_transposed_logits_have_a_head(
 
 
 @pytest.mark.parametrize("ending", [by_tokens, transposed_twice])
-def test_such_a_head_computes_one_token_of_a_prompt(
+def test_a_head_before_a_transposition_computes_one_token_of_a_prompt(
     tiny: Path, tmp_path: Path, ending: Ending
 ) -> None:
-    """Where models keep their heads, too: what is transposed after is a single row."""
+    """Models with their own heads, too: a single row is transposed afterwards."""
     model = split(read_model(ended(tiny, tmp_path, ending)), 16, 16)
     run_passes(model, [LastTokenHead(16)])
     (logits,) = [port.value for port in model.outputs]
@@ -104,7 +104,7 @@ def test_such_a_head_computes_one_token_of_a_prompt(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("shared", ["YES", "NO"])
-def test_a_model_whose_head_is_not_found_says_the_same(
+def test_a_model_with_a_hidden_head_gives_the_same_logits(
     talks: Talks, tiny: Path, hidden: Path, shared: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -112,14 +112,14 @@ def test_a_model_whose_head_is_not_found_says_the_same(
     for ids in (IDS[:40], [1], [2], IDS[40:]):
         found, same = talk.tell(ids), expected.tell(ids)
         assert np.abs(found - same).max() <= 1e-5 * np.abs(same).max()
-    assert ("each model keeps what makes them" in caplog.text) == (shared == "YES")
+    assert ("each model keeps its own head" in caplog.text) == (shared == "YES")
     stages = talk.request._compiled.plan.stages
     assert not any(stage.name.startswith("lm_head") for stage in stages)
 
 
-def test_it_is_exported_and_imported(hidden: Path, tmp_path: Path) -> None:
+def test_a_model_with_a_hidden_head_is_exported_and_imported(hidden: Path, tmp_path: Path) -> None:
     compiled = Core().compile_model(hidden, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
-    assert compiled.get_property("NPUW_LLM_SHARED_HEAD") is False, "what it is, not what was asked"
+    assert compiled.get_property("NPUW_LLM_SHARED_HEAD") is False, "the effective value"
     compiled.export_model(tmp_path / "hidden.blob")
     options = {"WEIGHTS_PATH": str(hidden.with_suffix(".bin"))}
     imported = Core().import_model(tmp_path / "hidden.blob", "NPU", options)

@@ -1,4 +1,4 @@
-"""Graphs that nobody exports: what looks for patterns in them ends, and says what it cannot do."""
+"""Hostile graphs: searches for patterns end, and errors state what is not supported."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from npuw_layer.errors import ModelError
 
 @pytest.fixture
 def graph(demo: Path) -> tuple[Model, GraphBuilder]:
-    """The demo model, and something to append ops to it that nobody uses."""
+    """Return the demo model, and a builder to append unused ops."""
     model = read_folder(demo)
     return model, GraphBuilder(model, model.terminator)
 
 
 def look_up(g: GraphBuilder, start: SSAValue) -> None:
-    """Take the end of a table, as MPT takes its biases."""
+    """Slice the end of a table, as MPT does with its biases."""
     table = g.constant(np.zeros((1, 4, 64), np.float32))
     g.op(Slice, table, g.reshape(start, 1), g.ints(1 << 40), g.ints(1), [g.ints(2)])
 
 
-def test_a_number_that_is_doubled_many_times_is_looked_at_once(
+def test_a_value_reached_by_many_paths_is_visited_once(
     graph: tuple[Model, GraphBuilder],
 ) -> None:
-    """Along all its paths, 2 to the power of 200, it would never end."""
+    """The number of paths is 2 to the power of 200."""
     model, g = graph
     ids = next(port.value for port in model.inputs if port.name == "input_ids")
     count = g.dim(ids, 1)
@@ -43,7 +43,7 @@ def test_a_number_that_is_doubled_many_times_is_looked_at_once(
     assert len(split(model, 1, 31).outputs) == 1
 
 
-def test_what_is_nested_too_deeply_is_said_to_be(graph: tuple[Model, GraphBuilder]) -> None:
+def test_too_deeply_nested_ops_are_rejected(graph: tuple[Model, GraphBuilder]) -> None:
     model, g = graph
     ids = next(port.value for port in model.inputs if port.name == "input_ids")
     count = g.dim(ids, 1)

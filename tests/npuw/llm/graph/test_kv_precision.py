@@ -1,4 +1,4 @@
-"""Caches of 8 bits: about half the memory, nearly the same logits, all else as before."""
+"""Caches of 8 bits: about half the memory, nearly the same logits, other results unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_logits_stay_close_to_those_of_exact_caches(
     assert 1e-5 < error < 0.05
 
 
-def test_a_row_is_a_byte_per_channel_and_one_scale(demo: Path) -> None:
+def test_a_row_has_a_byte_per_channel_and_one_scale(demo: Path) -> None:
     def after_a_prompt(**options: Any) -> tuple[int, int]:
         request = request_of(demo, **options)
         ask(request, np.arange(3, 67)[None])
@@ -53,11 +53,11 @@ def test_a_row_is_a_byte_per_channel_and_one_scale(demo: Path) -> None:
 
 
 @pytest.mark.long
-def test_chunks_change_nothing_but_roundings(demo: Path, ids: np.ndarray) -> None:
+def test_chunks_affect_only_rounding(demo: Path, ids: np.ndarray) -> None:
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     whole = ask(request_of(demo, **exact), ids)
     chunked = ask(request_of(demo, NPUW_LLM_PREFILL_CHUNK_SIZE=32, **exact), ids)
-    # Sums in another order may round a number that is near a half to the other side.
+    # Sums in another order may round a number near a half in the other direction.
     assert np.abs(whole - chunked).max() <= 1e-3 * np.abs(whole).max()
 
 
@@ -78,18 +78,18 @@ def test_the_device_computes_what_the_graph_means(demo: Path, ids: np.ndarray) -
     graph = request_of(demo, NPUW_DEVICES="CPU", **exact)
     for begin, end in ((0, 60), (60, 61), (61, 62)):
         a, b = (ask(request, ids[:, begin:end], begin) for request in (device, graph))
-        # A rounding to the other side of a half is one step of 127.
+        # A half rounded in the other direction differs by one step of 127.
         assert np.abs(a - b).max() <= 5e-3 * np.abs(b).max()
 
 
-def test_other_types_are_refused_by_name(demo: Path) -> None:
+def test_the_error_for_another_type_names_it(demo: Path) -> None:
     with pytest.raises(OptionError, match="KV_CACHE_PRECISION"):
         request_of(demo, KV_CACHE_PRECISION="u4")
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("one", "same"), [("u8", "i8"), ("f16", "")])
-def test_some_names_mean_the_same(demo: Path, one: str, same: str) -> None:
+def test_synonymous_types_are_equal(demo: Path, one: str, same: str) -> None:
     asked = {"INFERENCE_PRECISION_HINT": "f16"}
     found = [request_of(demo, **asked, KV_CACHE_PRECISION=name) for name in (one, same)]
     ids = np.arange(30)[None] % 90

@@ -1,4 +1,4 @@
-"""Logits of a vocabulary as large as Gemma's, which the model caps: a row of them is beyond CMX."""
+"""Capped logits of a vocabulary as large as Gemma's: one row exceeds CMX."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAP = 0.5
 
 @pytest.fixture(scope="module")
 def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Gemma 2 of one tiny layer and the real vocabulary."""
+    """Return a Gemma 2 of one tiny layer with the real vocabulary."""
     folder = tmp_path_factory.mktemp("capped")
     config = {
         "architectures": ["Gemma2ForCausalLM"],
@@ -68,14 +68,14 @@ def _weights() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def expected(capped: Path) -> np.ndarray:
-    """The last token's logits, as the interpreter has them."""
+    """Return the last token's logits, computed by the interpreter."""
     logits = ask(_Interpreted(capped), IDS)
-    assert np.median(np.abs(logits)) > CAP / 2, "the cap is felt"
+    assert np.median(np.abs(logits)) > CAP / 2, "the cap has an effect"
     return logits
 
 
 class _Interpreted:
-    """The interpreter as a request."""
+    """The interpreter with a request's interface."""
 
     def __init__(self, folder: Path) -> None:
         self._interpreter = Interpreter(read_folder(folder))
@@ -87,14 +87,14 @@ class _Interpreted:
 @pytest.mark.matrix
 @pytest.mark.parametrize("platform", ["3720", "4000", "5010"])
 @pytest.mark.parametrize(("precision", "error"), [("f32", 1e-5), ("f16", 1e-2)])
-def test_they_are_those_of_the_interpreter(
+def test_capped_logits_equal_the_interpreters(
     capped: Path, expected: np.ndarray, precision: str, error: float, platform: str
 ) -> None:
     options = {"INFERENCE_PRECISION_HINT": precision, "NPU_PLATFORM": platform}
     assert np.abs(_logits(capped, **options) - expected).max() <= error * CAP
 
 
-def test_they_are_where_each_model_keeps_its_head(capped: Path, expected: np.ndarray) -> None:
+def test_capped_logits_are_equal_without_a_shared_head(capped: Path, expected: np.ndarray) -> None:
     found = _logits(capped, NPUW_LLM_SHARED_HEAD="NO")
     assert np.abs(found - expected).max() <= 1e-2 * CAP
 

@@ -1,4 +1,4 @@
-"""Each pass of graph preparation as text, and the list that it stands in."""
+"""Text tests of all passes of graph preparation, and the list of passes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ KNOWN: dict[str, type[ModulePass]] = {
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_ir_after_a_pass_is_as_written(path: Path) -> None:
+def test_the_ir_after_a_pass_matches_the_file(path: Path) -> None:
     check_file(path, KNOWN)
 
 
 def test_every_pass_but_the_check_of_lengths_has_a_text_test() -> None:
-    """That one changes nothing, and runs others: see ``lengths``."""
+    """``check-lengths`` changes nothing, and runs other passes: see ``lengths``."""
     assert untested(FILES, KNOWN) == {"check_lengths"}
 
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
-def test_a_llama_goes_through_the_core_passes_alone(demo: Path, stage: Stage, check: bool) -> None:
+def test_a_llama_needs_only_the_core_passes(demo: Path, stage: Stage, check: bool) -> None:
     found = stage_passes(read_folder(demo), stage, OPTIONS[0], check)
     expected = core_passes(stage, OPTIONS[0], (lambda tokens, past: ()) if check else None)
     assert [each.name for each in found] == [each.name for each in expected]

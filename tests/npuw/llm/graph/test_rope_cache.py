@@ -1,4 +1,4 @@
-"""Rotary angles from tables: none are computed any more, and nothing changes."""
+"""Rotary factors from tables: no sine or cosine is computed, and logits are unchanged."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from npuw_layer.options import parse_options
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:
-    """The device's sines are not numpy's to the last bit."""
+    """Compare; the device's sines differ from numpy's in the last bit."""
     return bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
 
 
 def angles(folder: Path, **options: str) -> list[int]:
-    """How many sines and cosines each static model computes."""
+    """Return the number of sines and cosines that each static model computes."""
     settings = parse_options({f"NPUW_LLM_{name}": value for name, value in options.items()})
     model = read_folder(folder)
     graphs = [stage_graph(model, stage, settings) for stage in plan(settings).stages]
     return [sum(isinstance(op, Sin | Cos) for op in graph.body.ops) for graph in graphs]
 
 
-def test_no_stage_computes_angles_unless_told_to(tiny) -> None:
+def test_no_stage_computes_sines_by_default(tiny) -> None:
     assert not any(angles(tiny))
     *computed, head = angles(tiny, CACHE_ROPE="NO")
     assert set(computed) == {2}
     assert head == 0
 
 
-def test_logits_are_those_of_computed_angles(talks) -> None:
+def test_logits_equal_those_of_computed_sines(talks) -> None:
     table, computed = talks(), talks(NPUW_LLM_CACHE_ROPE="NO")
     ids = np.random.default_rng(0).integers(0, 97, 100)
     assert close(table.tell(ids), computed.tell(ids))
@@ -48,7 +48,7 @@ def test_logits_are_those_of_computed_angles(talks) -> None:
         assert close(table.tell([token]), computed.tell([token]))
 
 
-def test_positions_may_begin_a_little_later_but_not_anywhere(talks) -> None:
+def test_positions_may_lead_tokens_by_a_limited_number(talks) -> None:
     inputs = {"input_ids": np.array([[1, 2, 3]]), "attention_mask": np.ones((1, 3), np.int64)}
     table, computed = talks(), talks(NPUW_LLM_CACHE_ROPE="NO")
     for first in (1, 63):
@@ -61,21 +61,21 @@ def test_positions_may_begin_a_little_later_but_not_anywhere(talks) -> None:
         table.reset()
         computed.reset()
     for first in (64, 5000, -1):
-        with pytest.raises(TensorError, match="set NPUW_LLM_CACHE_ROPE to NO"):
+        with pytest.raises(TensorError, match="set NPUW_LLM_CACHE_ROPE = NO"):
             table.request.infer(inputs | {"position_ids": np.arange(first, first + 3)[None]})
 
 
-def test_angles_that_follow_the_longest_position_are_computed(tiny: Path, tmp_path: Path) -> None:
-    """With dynamic scaling the angles of a position change as a conversation grows."""
+def test_factors_of_the_longest_position_are_computed(tiny: Path, tmp_path: Path) -> None:
+    """Dynamic scaling changes the factors of a position as a conversation grows."""
     shutil.copytree(tiny, tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())
     config["rope_parameters"] = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
     path.write_text(json.dumps(config))
-    assert not any(angles(tmp_path / "model")), "what is scaled by a constant is cached"
+    assert not any(angles(tmp_path / "model")), "constant scaling is cached"
 
 
-def test_a_table_of_very_many_positions_is_not_made(tiny) -> None:
+def test_very_large_tables_are_not_made(tiny) -> None:
     model = read_folder(tiny)
     cache_rope(model, MAX_ROWS + 1)
     assert sum(isinstance(op, Sin | Cos) for op in model.body.ops) == 2

@@ -1,4 +1,4 @@
-"""Language models that were exported without state are refused with how to export them."""
+"""Language models without state are rejected, with instructions to export them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CACHES = ("past_key_values.0.key", "past_key_values.0.value")
 
 
 def decoder(caches: tuple[str, ...]) -> Model:
-    """Logits of ids alone; caches, if there are any, come in and go out."""
+    """Build a model of ids; caches, if any, are inputs and outputs."""
     cache = tensor("f32", (-1, 2, -1, 4))
     ports = [(name, tensor("i64", (-1, -1))) for name in IDS]
     model, values = Model.build([*ports, *((name, cache) for name in caches)])
@@ -44,7 +44,7 @@ def decoder(caches: tuple[str, ...]) -> Model:
     ],
     ids=["text-generation", "disable-stateful"],
 )
-def test_a_decoder_without_state_is_refused_with_how_to_export_it(
+def test_the_error_for_a_decoder_without_state_tells_how_to_export_it(
     tmp_path: Path, caches: tuple[str, ...], says: str
 ) -> None:
     write_ir(decoder(caches), tmp_path / "model.xml")

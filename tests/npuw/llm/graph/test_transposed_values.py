@@ -1,4 +1,4 @@
-"""V that lies transposed (NPUW_LLM_OPTIMIZE_V_TENSORS): all else is as before."""
+"""Transposed V (NPUW_LLM_OPTIMIZE_V_TENSORS): other results are unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
 IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 COARSE = {"f16": 5e-3, "f32 cache": 5e-3, "f16 cache": 2e-4, "i8 cache": 5e-3, "f8 cache": 3e-2}
-"""Sums are in another order, and then a rounding may go to the other side."""
+"""Tolerances: sums are in another order, so a value may be rounded in the other direction."""
 
 FEATURES: dict[str, dict[str, Any]] = {
     "plain": {},  # of a model whose layers are folded
@@ -48,10 +48,10 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_conversation_is_what_it_is_otherwise(
+def test_a_conversation_equals_one_with_untransposed_v(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
-    """A prompt, steps until the cache is full where that is allowed, a rewind, another prompt."""
+    """A prompt, steps until the cache is full if allowed, a rewind, another prompt."""
     options, model = FEATURES[feature], tall if feature in ("plain", "offloaded") else tiny
     both = [talks(model, **options, **extra) for extra in (TRANSPOSED, {})]
 
@@ -69,7 +69,7 @@ def test_a_conversation_is_what_it_is_otherwise(
     tell([3])
 
 
-def test_its_values_lie_channel_by_channel(talks, tiny: Path) -> None:
+def test_v_is_stored_channel_by_channel(talks, tiny: Path) -> None:
     models = talks(**TRANSPOSED).request._compiled.models
     generate = models[Stage(Kind.GENERATE, 1, 191)]
     name = "past_key_values.0.{0}present.0.{0}"
@@ -80,7 +80,7 @@ def test_its_values_lie_channel_by_channel(talks, tiny: Path) -> None:
     assert shapes[ASSIGN_PREFIX + value] == (1, 2, 8, 1)
 
 
-def test_a_saved_conversation_goes_on_however_values_lie(talks, tmp_path: Path) -> None:
+def test_a_saved_conversation_continues_with_either_layout_of_v(talks, tmp_path: Path) -> None:
     plain, other = talks(), talks(**TRANSPOSED)
     for source, target in ((plain, other), (other, plain)):
         source.reset()
@@ -98,7 +98,7 @@ def test_a_saved_conversation_goes_on_however_values_lie(talks, tmp_path: Path) 
         assert all(np.allclose(ours[name], theirs[name], atol=1e-5) for name in ours)
 
 
-def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
+def test_an_exported_model_keeps_transposed_v(tall: Path, tmp_path: Path) -> None:
     compiled = Core().compile_model(tall, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64, **TRANSPOSED})
     compiled.export_model(tmp_path / "tall.blob")
     imported = Core().import_model(tmp_path / "tall.blob", "NPU", {"WEIGHTS_PATH": str(tall)})
@@ -116,7 +116,7 @@ def _answer(request: Any) -> np.ndarray:
     return request.infer(inputs)["logits"].copy()
 
 
-def test_a_warm_start_finds_all_its_programs(
+def test_a_warm_start_finds_all_programs(
     tiny: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = {**TRANSPOSED, "NPUW_LLM_GENERATE_PYRAMID_STEPS": "256,1152", "CACHE_DIR": tmp_path}
@@ -127,7 +127,7 @@ def test_a_warm_start_finds_all_its_programs(
     assert not caplog.text
 
 
-def test_a_program_of_another_room_is_refused(talks) -> None:
+def test_a_program_for_another_buffer_length_is_rejected(talks) -> None:
     stage = Stage(Kind.GENERATE, 1, 191)
     compiled = talks(**TRANSPOSED, NPUW_LLM_SHARED_HEAD="NO").request._compiled
     model, options = compiled.models[stage], compiled.options
@@ -136,7 +136,7 @@ def test_a_program_of_another_room_is_refused(talks) -> None:
         check_ports([stage], [model], options.model_copy(update={"min_response_len": 128}))
 
 
-def test_rows_cannot_be_written_in_place_then() -> None:
+def test_transposed_rows_cannot_be_written_in_place() -> None:
     with pytest.raises(OptionError, match="ZERO_COPY needs rows that lie token by token"):
         parse_options({**TRANSPOSED, "NPUW_LLM_KV_SWITCHOVER": "ZERO_COPY"})
     assert not parse_options(TRANSPOSED).writes_in_place

@@ -1,4 +1,4 @@
-"""Token ids are numbers of the vocabulary; others are refused before anything runs."""
+"""Token ids outside the vocabulary are rejected before any program runs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ WRONG = [97, 98, -1, 10**6]
 
 
 def refuses(talk: Talk, wrong: int, count: int) -> None:
-    """Let the last but one of some tokens, or the only one, be of no token."""
+    """Check that a wrong id, last but one or the only token, is rejected."""
     index = max(count - 2, 0)
     ids = np.arange(count) % 90
     ids[index:] = wrong
-    message = rf"input_ids\[0, {index}\] is {wrong}, which is no token.* has 97, from 0 to 96"
+    message = rf"input_ids\[0, {index}\] is {wrong}, not a token id.* has 97 tokens, from 0 to 96"
     with pytest.raises(TensorError, match=message):
         talk.tell(ids)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "CPU", "OPENVINO_CPU", "NPU,CPU"])
-def test_an_id_outside_the_vocabulary_is_refused_on_every_device(tiny, devices: str) -> None:
+def test_an_id_outside_the_vocabulary_is_rejected_on_every_device(tiny, devices: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | {"NPUW_DEVICES": devices})
     talk, fresh = (Talk(compiled.create_infer_request()) for _ in range(2))
     prompt, last = np.arange(40), [96]
@@ -51,7 +51,7 @@ def test_an_id_outside_the_vocabulary_is_refused_on_every_device(tiny, devices: 
     np.testing.assert_array_equal(talk.tell(last), fresh.tell(last))
 
 
-def test_an_input_that_was_set_or_runs_asynchronously_is_checked_alike(tiny) -> None:
+def test_ids_of_set_tensor_and_start_async_are_checked_too(tiny) -> None:
     request = Core().compile_model(tiny, "NPU", SMALL).create_infer_request()
     ones = np.ones((1, 3), np.int64)
     request.set_tensor("input_ids", 97 * ones)
@@ -63,7 +63,7 @@ def test_an_input_that_was_set_or_runs_asynchronously_is_checked_alike(tiny) -> 
         request.wait()
 
 
-def test_programs_of_the_cache_and_of_a_blob_know_the_vocabulary(tiny, tmp_path) -> None:
+def test_cached_and_imported_programs_have_the_vocabulary_size(tiny, tmp_path) -> None:
     options = SMALL | {"CACHE_DIR": str(tmp_path / "cache")}
     cold, warm = (Core().compile_model(tiny, "NPU", options) for _ in range(2))
     blob = cold.export_model()
@@ -89,7 +89,7 @@ def test_programs_of_the_cache_and_of_a_blob_know_the_vocabulary(tiny, tmp_path)
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_however_a_model_is_split_ids_are_checked(tiny, options: dict[str, Any]) -> None:
+def test_ids_are_checked_for_every_split(tiny, options: dict[str, Any]) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | options)
     talk = Talk(compiled.create_infer_request())
     refuses(talk, 97, 40)
@@ -97,14 +97,14 @@ def test_however_a_model_is_split_ids_are_checked(tiny, options: dict[str, Any])
     assert np.isfinite(talk.tell([96])).all()
 
 
-def test_a_model_whose_weights_come_in_turns_checks_ids(tall) -> None:
+def test_a_model_with_offloaded_weights_checks_ids(tall) -> None:
     options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}
     talk = Talk(Core().compile_model(tall, "NPU", options).create_infer_request())
     refuses(talk, 97, 40)
     assert np.isfinite(talk.tell([96])).all()
 
 
-def test_every_static_model_that_takes_ids_tells_the_rows_of_their_table(tiny: Path) -> None:
+def test_every_static_model_that_takes_ids_has_the_vocabulary_input(tiny: Path) -> None:
     model, options = read_model(tiny), parse_options({})
     stages = plan(options).stages
     names = {
@@ -117,7 +117,7 @@ def test_every_static_model_that_takes_ids_tells_the_rows_of_their_table(tiny: P
     assert all(port.name != f"{VOCABULARY}97" for port in model.inputs), "it is not changed"
 
 
-def test_ports_do_not_show_what_tells_the_vocabulary(tiny) -> None:
+def test_the_vocabulary_input_is_not_a_port(tiny) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL)
     assert [port.any_name for port in compiled.inputs] == [
         "input_ids",
@@ -128,6 +128,6 @@ def test_ports_do_not_show_what_tells_the_vocabulary(tiny) -> None:
 
 
 @pytest.mark.parametrize("name", ["npuw_vocabulary_", "npuw_vocabulary_-1", "npuw_vocabulary_9x"])
-def test_an_input_of_a_strange_name_tells_no_vocabulary(name: str) -> None:
+def test_a_malformed_name_gives_no_vocabulary(name: str) -> None:
     assert vocabulary_of([name]) is None
     assert vocabulary_of(["input_ids", "npuw_vocabulary_12"]) == 12

@@ -1,1 +1,1 @@
-"""Conversations that interleave at random, held against one unchunked run of the interpreter."""
+"""Randomly interleaved conversations, compared with one unchunked run of the interpreter."""

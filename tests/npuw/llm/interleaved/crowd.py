@@ -1,4 +1,4 @@
-"""Conversations that share a device by continuous batching, beside what each should hear."""
+"""Conversations that share a device by continuous batching, with their expected logits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuw_layer.errors import DeviceError
 
 @dataclass(slots=True)
 class Member:
-    """One conversation, and what it said that was not answered yet."""
+    """One conversation, and its submitted tokens without logits so far."""
 
     request: BatchedRequest
     told: Told
@@ -29,9 +29,9 @@ class Crowd:
     """All conversations of one engine.
 
     Args:
-        engine: runs them.
-        limits: of its model.
-        judge: compares.
+        engine: the engine that runs the conversations.
+        limits: limits of its model.
+        judge: comparison of logits.
     """
 
     def __init__(self, engine: ContinuousBatching, limits: Limits, judge: Judge) -> None:
@@ -42,7 +42,7 @@ class Crowd:
 
     @property
     def waits(self) -> bool:
-        """Whether somebody waits for an answer."""
+        """True if a conversation waits for logits."""
         return any(member.answer is not None for member in self.members)
 
     def join(self) -> None:
@@ -50,23 +50,23 @@ class Crowd:
         self.members.append(Member(self._engine.open(), Told(self._limits)))
 
     def leave(self, member: Member) -> None:
-        """End one, whatever it waits for."""
+        """End a conversation, even one that waits."""
         member.request.close()
         self.members.remove(member)
 
     def submit(self, member: Member, ids: Sequence[int], keep: int) -> None:
-        """Say something, unless the answer to the last thing is not there yet."""
+        """Submit tokens, unless the conversation still waits for logits."""
         if member.answer is None:
             member.ids, member.keep = ids, min(keep, member.request.stored)
             member.answer = member.request.submit(ids, member.keep)
 
     def cancel(self, member: Member) -> None:
-        """Take back what was said, if its turn has not come."""
+        """Cancel the submitted tokens, unless they are being read."""
         if member.answer is not None and member.answer.cancel():
             member.answer = None
 
     def step(self) -> None:
-        """Make a step, and compare what became known by it."""
+        """Run one step, and compare its logits."""
         if not self._engine.wait(0):
             return
         self._engine.step()
@@ -76,15 +76,15 @@ class Crowd:
                 self._hear(member, answer)
 
     def run(self) -> None:
-        """Make steps until everybody who has a place has heard an answer."""
+        """Run steps until all conversations with a slot have received logits."""
         for _ in range(500):
             if not self._engine.wait(0):
                 return
             self.step()
-        raise AssertionError("somebody is never served")
+        raise AssertionError("a conversation is never served")
 
     def close(self) -> None:
-        """End it."""
+        """Close all conversations."""
         self._engine.close()
 
     def _hear(self, member: Member, answer: Future[np.ndarray]) -> None:
@@ -104,9 +104,9 @@ class Crowd:
         self._judge.compare(member.told, [answer.result(0)])
 
     def _lost(self, member: Member, pieces: Sequence[tuple[list[int], int]]) -> None:
-        """Hold what there still is, as the request says."""
+        """Continue with the tokens that remain, as reported by the request."""
         place = self._engine._conversations[member.request].place
-        if len(pieces) > 1 or place is None:  # some may have been read, and then others dropped
+        if len(pieces) > 1 or place is None:  # some may be read, others dropped
             self.leave(member)
             return
         member.told.interrupted(*pieces[0], 0, place.history.said)
@@ -115,17 +115,17 @@ class Crowd:
 
 
 def _can_go_on(member: Member) -> None:
-    """See that what the request says is stored is there."""
+    """Check that the request has as many stored tokens as it reports."""
     told = member.told.copy(member.told.limits)
     assert member.request.stored <= told.said
     try:
         told.go_back(member.request.stored)
     except Refused:
-        raise AssertionError("nothing can follow what is stored") from None
+        raise AssertionError("no token can follow the stored ones") from None
 
 
 def _pieces(member: Member, limits: Limits) -> list[tuple[list[int], int]]:
-    """What it said, as it is read: without prefill one by one, until a step takes the rest."""
+    """Split submitted tokens as they are read: without prefill one by one, until a step fits."""
     ids, keep = [*member.ids], member.keep
     single = 0 if not keep or limits.resumes else max(len(ids) - limits.step, 0)
     pieces = [([token], keep + number) for number, token in enumerate(ids[:single])]

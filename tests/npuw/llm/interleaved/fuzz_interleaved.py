@@ -1,8 +1,8 @@
-"""Lets conversations interleave for as long as one likes.
+"""Run interleaved conversations for a given time.
 
     python tests/npuw/llm/interleaved/fuzz_interleaved.py --minutes 10 --seed 1 --group llama
 
-A finding is shrunk and printed as steps; keep it as a test in test_found.py, next to the fix.
+A finding is shrunk and printed as steps; keep it as a test in test_found.py, with its fix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import get_state_machine_test
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from interleaved.machine import Interleaved  # its folder is known only now
+from interleaved.machine import Interleaved  # after sys.path is set
 from interleaved.pool import GROUPS, pool
 
 PROFILE = settings(
@@ -31,11 +31,11 @@ PROFILE = settings(
 
 
 def main() -> int:
-    """Try one group after another until the time is over; the first finding ends it."""
+    """Run one group after another until the time is over or something is found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--group", choices=list(GROUPS), help="this one alone")
+    parser.add_argument("--group", choices=list(GROUPS), help="only this group")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     end, number = time.monotonic() + 60 * options.minutes, options.seed

@@ -1,4 +1,4 @@
-"""Everything at once: conversations of one compiled model, whose steps interleave at random."""
+"""State machine: conversations of one compiled model, whose steps interleave at random."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from interleaved.speaker import Judge, Speaker
 from interleaved.told import Told
 
 MOST = 4
-"""Requests that live at the same time."""
+"""Maximum number of live requests."""
 
 VOCABULARY = 96
 
@@ -26,7 +26,7 @@ share = st.floats(0, 1, width=16)
 
 
 class Ids(list[int]):
-    """Tokens that are written short: the first ones are those of all others that begin so."""
+    """Tokens with a short repr; equal parameters give equal first tokens."""
 
     def __init__(self, count: int, step: int = 1, like: int = 0) -> None:
         super().__init__(
@@ -41,16 +41,16 @@ class Ids(list[int]):
 
 @st.composite
 def tokens(draw: st.DrawFn, most: int) -> Ids:
-    """Half of all begin like others."""
+    """Draw tokens; half of all sequences share a prefix."""
     step, count = draw(st.integers(0, 5)), draw(st.integers(1, most))
     return Ids(count, step, draw(st.integers(0, count)) if draw(st.booleans()) else 0)
 
 
 class Interleaved(RuleBasedStateMachine):
-    """Requests, and conversations that are batched, of one model; see ``pool.GROUPS``.
+    """Requests and batched conversations of one model; see ``pool.GROUPS``.
 
     Args:
-        pool: of the models.
+        pool: the models.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -92,7 +92,7 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(who=who, ids=tokens(70), padding=st.sampled_from([0, 0, 0, 1, 3]))
     def prompt(self, who: int, ids: list[int], padding: int) -> None:
-        """A new conversation, perhaps with padding of its own."""
+        """Read a new conversation's prompt, perhaps with padding."""
         self._speaker(who).say(ids, 0, min(padding, len(ids) - 1))
 
     @rule(who=who, ids=tokens(40))
@@ -102,18 +102,18 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(who=who, ids=tokens(12), keep=share)
     def go_back(self, who: int, ids: list[int], keep: float) -> None:
-        """Say something else behind an earlier token."""
+        """Rewind to an earlier token, and continue differently."""
         speaker = self._speaker(who)
         speaker.say(ids, int(keep * speaker.told.said))
 
     @rule(who=who, ids=tokens(70), greedy=st.booleans())
     def generate(self, who: int, ids: list[int], greedy: bool) -> None:
-        """Token by token, over borders of variants, until the cache is full and beyond."""
+        """Generate token by token, across variants, until the cache is full and beyond."""
         self._speaker(who).generate(ids, greedy)
 
     @rule(who=who, border=st.sampled_from([16, 24, 64, 72, 128]), left=st.integers(0, 2))
     def fill(self, who: int, border: int, left: int) -> None:
-        """Say so much that a variant, a chunk or the cache is full, or almost."""
+        """Read tokens until a variant, a chunk or the cache is full, or almost."""
         speaker = self._speaker(who)
         missing = border - left - len(speaker.told.ids)
         if missing > 0:
@@ -121,7 +121,7 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(ids=tokens(20), asynchronous=st.booleans())
     def all_at_once(self, ids: list[int], asynchronous: bool) -> None:
-        """Every request runs in a thread of its own."""
+        """Run every request in its own thread."""
         jobs: list[Callable[[], object]] = []
         with ThreadPoolExecutor(MOST) as threads:
             for number, speaker in enumerate(self.speakers):
@@ -139,7 +139,7 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(who=who, ids=tokens(64), keep=share, run=st.integers(1, 6), cancelled=st.booleans())
     def interrupt(self, who: int, ids: list[int], keep: float, run: int, cancelled: bool) -> None:
-        """The device is lost in the middle of something, or the caller does not want it."""
+        """Lose the device, or cancel the inference, at a given run."""
         speaker = self._speaker(who)
         kept = int(keep * speaker.told.said)
         speaker.interrupt(ids, kept, run, self.pool.moments, cancelled)
@@ -147,7 +147,7 @@ class Interleaved(RuleBasedStateMachine):
     @precondition(lambda self: len(self.speakers) > 1)
     @rule(one=who, two=who)
     def save_and_load(self, one: int, two: int) -> None:
-        """One request goes on with what another one said."""
+        """Save one request's conversation, and continue it in another."""
         source, target = self._speaker(one), self._speaker(two)
         source.request.save_state(self._file("one"))
         target.request.load_state(self._file("one"))
@@ -156,7 +156,7 @@ class Interleaved(RuleBasedStateMachine):
     @precondition(lambda self: len(self.speakers) > 1)
     @rule(one=who, two=who)
     def set_states(self, one: int, two: int) -> None:
-        """The same by way of the variables; their tokens are not known then."""
+        """Copy a conversation through variables; its tokens are unknown then."""
         source, target = self._speaker(one), self._speaker(two)
         if source is target or not source.told.plain or source.told.dropped:
             return
@@ -167,7 +167,7 @@ class Interleaved(RuleBasedStateMachine):
             return
         for each in target.caches():
             each.state = states[each.name]
-        # Rows know their positions; the request counts from the first token that it is told.
+        # Rows contain their positions; the request counts from the first token after them.
         target.told = source.told.copy(self.limits)
         target.told.foreign = len(target.told.ids)
 
@@ -177,7 +177,7 @@ class Interleaved(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 7), imported=st.booleans())
     def restart(self, number: int, imported: bool) -> None:
-        """Save everything, begin anew, perhaps with other options, and go on."""
+        """Save all conversations, restart, perhaps with other options, and continue."""
         for place, speaker in enumerate(self.speakers):
             speaker.request.save_state(self._file(place))
         before = self.speakers
@@ -212,7 +212,7 @@ class Interleaved(RuleBasedStateMachine):
     @precondition(lambda self: self.crowd and self.crowd.members)
     @rule(who=who, ids=tokens(70), keep=share, steps=st.integers(0, 3), cancels=st.booleans())
     def batch(self, who: int, ids: list[int], keep: float, steps: int, cancels: bool) -> None:
-        """One of those who are batched says something, and the engine makes some steps."""
+        """Submit tokens of one batched conversation, and run some steps."""
         assert self.crowd is not None
         member = self.crowd.members[who % len(self.crowd.members)]
         if cancels:
@@ -224,7 +224,7 @@ class Interleaved(RuleBasedStateMachine):
     @precondition(lambda self: self.crowd and self.crowd.members)
     @rule(ids=tokens(40))
     def batch_generates(self, ids: list[int]) -> None:
-        """All who are batched go on with some tokens, one in each step."""
+        """Continue all batched conversations by some tokens, one per step."""
         assert self.crowd is not None
         self.crowd.run()
         for token in ids:
@@ -236,7 +236,7 @@ class Interleaved(RuleBasedStateMachine):
     @precondition(lambda self: self.crowd and self.crowd.waits)
     @rule(run=st.integers(1, 4))
     def batch_fails(self, run: int) -> None:
-        """The device is lost in the middle of a step."""
+        """Lose the device in the middle of a step."""
         assert self.crowd is not None
         with self.pool.moments.at_run(run, lose_device):
             self.crowd.step()

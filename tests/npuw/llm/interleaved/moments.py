@@ -1,4 +1,4 @@
-"""A device on which something happens at a chosen moment: it fails, or who runs is cancelled."""
+"""A device on which an event happens at a chosen run: it fails, or the inference is cancelled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuw_layer.errors import DeviceError
 
 
 class Moments:
-    """Counts runs of programs."""
+    """Counter of program runs."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -21,7 +21,7 @@ class Moments:
 
     @contextmanager
     def at_run(self, number: int, happens: Callable[[], None]) -> Iterator[None]:
-        """Let something happen right after a run, 1 for the next one."""
+        """Call a function right after a run; 1 is the next one."""
         self._left, self._happens = number, happens
         try:
             yield
@@ -41,16 +41,16 @@ class Moments:
 
 
 def lose_device() -> None:
-    """Fail as a device does that resets in the middle of a run."""
+    """Fail like a device that resets in the middle of a run."""
     raise DeviceError("ZE_RESULT_ERROR_DEVICE_LOST")
 
 
 class WatchedDevice:
-    """A device that can do whatever another one can.
+    """Wrapper of a device that reports all runs.
 
     Args:
-        device: does the work.
-        moments: is told of every run.
+        device: the wrapped device.
+        moments: counter of the runs.
     """
 
     def __init__(self, device: Any, moments: Moments) -> None:
@@ -65,7 +65,7 @@ class WatchedDevice:
 
 
 class WatchedModel:
-    """A loaded program."""
+    """Wrapper of a loaded model."""
 
     def __init__(self, loaded: Any, moments: Moments) -> None:
         self._loaded = loaded
@@ -79,7 +79,7 @@ class WatchedModel:
 
 
 class WatchedProgram:
-    """A program; what it wrote before it failed is no number any more."""
+    """Wrapper of a program; a failing run leaves NaN in its outputs."""
 
     def __init__(self, loaded: Any, moments: Moments) -> None:
         self._program = loaded.create_program()

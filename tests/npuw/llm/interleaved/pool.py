@@ -1,4 +1,4 @@
-"""The compiled models that conversations are held with: tiny ones, in all configurations."""
+"""Compiled models for interleaved conversations: tiny ones, in all configurations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from npuw_layer.llm.compiled import _prefixes
 from npuw_layer.options import RUN_TIME, parse_options
 
 sys.path.append(str(Path(__file__).parents[3] / "goldens"))
-import families  # its folder is known only now
+import families  # after sys.path is set
 
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 CACHING = {
@@ -41,20 +41,20 @@ AS_STORED = {name: "DYNAMIC" for name in IN_TILES}
 
 
 def full(policy: str, sinks: int = 4) -> dict[str, Any]:
-    """What happens when the cache is full."""
+    """Return the options for a full cache."""
     return {"NPUW_LLM_ON_FULL": policy, "NPUW_LLM_SINK_TOKENS": sinks}
 
 
 @dataclass(frozen=True)
 class Group:
-    """A model, and configurations that may go on with one another's conversations.
+    """A model, and configurations that can continue one another's conversations.
 
     Attributes:
-        family: its name among the families of the goldens.
+        family: name among the families of the goldens.
         precision: INFERENCE_PRECISION_HINT and KV_CACHE_PRECISION.
-        configurations: options besides.
-        error: by how much of the largest logit any may be off.
-        layers: instead of its own number.
+        configurations: other options.
+        error: tolerance, relative to the largest logit.
+        layers: number of layers; 0 for the family's own number.
     """
 
     family: str
@@ -64,13 +64,13 @@ class Group:
     layers: int = 0
 
     def options(self, number: int) -> dict[str, Any]:
-        """Of a configuration."""
+        """Return the options of a configuration."""
         precision, kv = self.precision
         kind = {"INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": kv}
         return LENGTHS | kind | dict(self.configurations[number])
 
     def limits(self, number: int) -> Limits:
-        """Of a configuration, by NPUW's arithmetic; all lengths are multiples of 64 already."""
+        """Return the limits of a configuration by NPUW's rules; all lengths are multiples of 64."""
         options = self.options(number)
         prompt = options["NPUW_LLM_MAX_PROMPT_LEN"]
         return Limits(
@@ -156,15 +156,15 @@ GROUPS = {
 
 
 FEW = ("llama", "llama on both", "softcap")
-"""The groups that every run of the tests uses; their models are compiled in seconds."""
+"""Groups of every test run; their models are compiled in seconds."""
 
 
 class Pool:
     """Models of one group, compiled once into a cache on disk, and started from it.
 
     Args:
-        name: of the group.
-        folder: for the models and the cache; it goes with the pool.
+        name: name of the group.
+        folder: folder of the models and the cache; removed with the pool.
     """
 
     def __init__(self, name: str, folder: tempfile.TemporaryDirectory[str]) -> None:
@@ -178,7 +178,7 @@ class Pool:
         self._first: dict[int, CompiledModel] = {}
 
     def begin(self, number: int) -> CompiledModel:
-        """Give a configuration's model as it is when it was just compiled."""
+        """Return a configuration's model in the state right after compilation."""
         if number not in self._first:
             self._first[number] = self.start(number)
         first = self._first[number]
@@ -186,12 +186,12 @@ class Pool:
         return CompiledModel(replace(first._compiled, prefixes=prefixes))
 
     def start(self, number: int) -> CompiledModel:
-        """Compile, or load what was compiled before."""
+        """Compile a model, or load it from the cache."""
         config = self._config(number)
         return self._core(config).compile_model(self._model, "NPU", config)
 
     def import_again(self, number: int) -> CompiledModel:
-        """Export, and import what was exported."""
+        """Export a model, and import it."""
         config = self._config(number)
         blob = self.begin(number).export_model()
         given = {name: value for name, value in config.items() if name in RUN_TIME}
@@ -199,7 +199,7 @@ class Pool:
         return self._core(config).import_model(blob, "NPU", given)
 
     def exports(self, number: int) -> bool:
-        """Whether a configuration can be exported."""
+        """Return whether a configuration can be exported."""
         options = self.group.options(number)
         return not {"NPUW_DEVICES", "NPUW_WEIGHTS_OFFLOAD"} & options.keys()
 
@@ -212,7 +212,7 @@ class Pool:
 
 
 def deeper(description: Mapping[str, Any], layers: int) -> dict[str, Any]:
-    """The same model with more layers; 0 leaves it as it is."""
+    """Return a description with more layers; 0 leaves it unchanged."""
     if not layers:
         return dict(description)
     shapes = dict(description["tensors"])
@@ -226,5 +226,5 @@ def deeper(description: Mapping[str, Any], layers: int) -> dict[str, Any]:
 
 @cache
 def pool(name: str) -> Pool:
-    """The pool of a group; its folder goes with the process."""
+    """Return the pool of a group; its folder is removed with the process."""
     return Pool(name, tempfile.TemporaryDirectory(prefix="interleaved-"))

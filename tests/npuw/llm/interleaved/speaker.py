@@ -1,4 +1,4 @@
-"""A request that is spoken to, beside what it should answer."""
+"""A request under test, with its expected results."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from npuw_layer.llm.request.stored_tokens import StoredTokensState
 from npuw_layer.llm.request.variable_state import VariableState
 
 Answer = Callable[[], np.ndarray]
-"""Gives logits [1, n, V], or raises."""
+"""Function that returns logits [1, n, V], or raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says whether logits are those of the model as it was written."""
+    """Comparison of logits with those of the stateful model."""
 
     stateful: Stateful
     error: float
 
     def compare(self, told: Told, found: Sequence[np.ndarray]) -> None:
-        """Compare the logits of the last tokens, [V] each, with those of one unchunked run."""
+        """Compare the logits of the last tokens, [V] each, with one unchunked run."""
         if not found:
             return
         expected = told.logits(self.stateful)[0][-len(found) :]
@@ -36,7 +36,7 @@ class Judge:
 
 
 def close(found: np.ndarray, expected: np.ndarray, error: float, what: str) -> None:
-    """See that values are those expected, and that the largest one is where it should be."""
+    """Check values and the index of the largest one."""
     allowed = error * np.abs(expected).max()
     off = np.abs(found.astype(np.float64) - expected).max()
     assert off <= allowed, f"{what}: off by {off}, {allowed} is allowed"
@@ -48,9 +48,9 @@ class Speaker:
     """One conversation with a request.
 
     Args:
-        request: says what it is told to.
-        told: what it should hold.
-        judge: compares.
+        request: the request under test.
+        told: reference state of the conversation.
+        judge: comparison of logits.
     """
 
     def __init__(self, request: InferRequest, told: Told, judge: Judge) -> None:
@@ -58,10 +58,10 @@ class Speaker:
         self.told = told
         self._judge = judge
         self._given: list[tuple[np.ndarray, np.ndarray]] = []
-        """All logits that were given away, and copies of them."""
+        """All returned logits, and copies of them."""
 
     def inputs(self, ids: Sequence[int], keep: int, padding: int = 0) -> dict[str, np.ndarray]:
-        """What the request takes: tokens behind the first ones."""
+        """Return the request's inputs for tokens after the first ``keep``."""
         fresh = keep == 0 and len(ids) > 1
         new = np.arange(len(ids)) >= (padding if fresh else 0)
         begin = self.told.first + keep
@@ -72,17 +72,17 @@ class Speaker:
         }
 
     def say(self, ids: Sequence[int], keep: int, padding: int = 0) -> None:
-        """Say tokens behind the first ones, and hear what should be heard."""
+        """Read tokens after the first ``keep``, and compare the logits."""
         inputs = self.inputs(ids, keep, padding)
         self.hear(ids, keep, padding, lambda: self.request.infer(inputs)["logits"])
 
     def waited(self) -> np.ndarray:
-        """Wait for what was started."""
+        """Wait for the started inference; return its logits."""
         self.request.wait()
         return self.request.get_tensor("logits").data
 
     def hear(self, ids: Sequence[int], keep: int, padding: int, answer: Answer) -> None:
-        """Compare an answer, or the refusal of one."""
+        """Compare logits, or the expected error."""
         try:
             self.told.say(ids, keep, padding)
         except Refused as refused:
@@ -91,7 +91,7 @@ class Speaker:
         self._judge.compare(self.told, self._remember(answer()))
 
     def generate(self, ids: Sequence[int], greedy: bool) -> None:
-        """Say one token after another, or what the model would; compare them all together."""
+        """Read tokens one by one, given or greedy; compare all logits together."""
         found: list[np.ndarray] = []
         for number, token in enumerate(ids):
             if self.told.drops([token], self.told.said):
@@ -110,7 +110,7 @@ class Speaker:
     def interrupt(
         self, ids: Sequence[int], keep: int, run: int, moments: Moments, cancelled: bool
     ) -> None:
-        """Say tokens, and be stopped while a program runs, if so many run."""
+        """Read tokens, and interrupt the given run, if it takes place."""
         happens = self.request.cancel if cancelled else lose_device
         inputs = self.inputs(ids, keep)
         with moments.at_run(run, happens):
@@ -126,7 +126,7 @@ class Speaker:
                 self.hear(ids, keep, 0, lambda: answer)
 
     def caches(self) -> list[VariableState]:
-        """Its variables of K and V; there is one beside them that counts tokens."""
+        """Return the variables of K and V, without the count of tokens."""
         found = self.request.query_state()
         return [
             each
@@ -135,7 +135,7 @@ class Speaker:
         ]
 
     def check_rows(self) -> None:
-        """See that all rows of K and V are those of the model as it was written."""
+        """Compare all rows of K and V with the stateful model."""
         told, states = self.told, self.caches()
         _, rows = told.logits(self._judge.stateful) if told.ids else (None, {})
         for each in states:
@@ -150,9 +150,9 @@ class Speaker:
                 assert off <= self._judge.error * 10 * np.abs(expected).max(), each.name
 
     def check_given(self) -> None:
-        """See that nobody changed what was given away."""
+        """Check that returned logits were not changed later."""
         for given, copied in self._given:
-            assert np.array_equal(given, copied), "logits changed after they were given"
+            assert np.array_equal(given, copied), "logits changed after they were returned"
 
     def _remember(self, logits: np.ndarray) -> list[np.ndarray]:
         self._given.append((logits, logits.copy()))

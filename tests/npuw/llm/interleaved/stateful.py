@@ -1,4 +1,4 @@
-"""The model as it was written, on the numpy interpreter: what every conversation is compared to."""
+"""The stateful model on the numpy interpreter: the reference for every conversation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Rows = dict[str, np.ndarray]
 """K and V by variable, [1, heads, tokens, width]."""
 
 Hidden = frozenset[int]
-"""Earlier tokens that a token does not see, since their rows were replaced when it came."""
+"""Earlier tokens that a token does not attend to, since their rows had been replaced."""
 
 
 class Stateful:
-    """One graph with a growing state.
+    """A graph with a growing state.
 
     Args:
-        folder: of the model.
+        folder: folder of the model.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,16 +32,16 @@ class Stateful:
     def read(
         self, ids: Sequence[int], shown: Sequence[bool], hidden: Sequence[Hidden], first: int
     ) -> tuple[np.ndarray, Rows]:
-        """Read a whole conversation at once, or as few pieces as what its tokens see allows.
+        """Read a complete conversation in one part, or in as few as its hidden tokens allow.
 
         Args:
-            ids: its tokens.
-            shown: whether the caller's mask lets others attend to them.
-            hidden: for each what it does not see besides.
-            first: the first position.
+            ids: tokens of the conversation.
+            shown: mask of the caller: whether other tokens attend to each token.
+            hidden: additional tokens that each token does not attend to.
+            first: first position.
 
         Returns:
-            Logits of every token, f32 [n, V], and the rows of all.
+            Logits of all tokens, f32 [n, V], and all rows.
         """
         self._interpreter.reset()
         logits: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""What the machine found, and what is done about it: its steps, as it prints them."""
+"""Regressions that the state machine found, as the steps that it printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Begin = Callable[[str, int], Interleaved]
 
 @pytest.fixture
 def begin() -> Iterator[Begin]:
-    """Begin with a configuration of a group; all that is said is compared."""
+    """Return a function that begins with a configuration of a group, and compares all logits."""
     begun: list[Interleaved] = []
 
     def make(name: str, number: int) -> Interleaved:
@@ -29,16 +29,16 @@ def begin() -> Iterator[Begin]:
 
 
 @pytest.mark.long
-def test_a_conversation_goes_on_with_the_model_exported_and_imported(begin: Begin) -> None:
-    """A blob knows the model that it is of, though it needs its weights alone."""
+def test_a_conversation_continues_with_the_exported_and_imported_model(begin: Begin) -> None:
+    """A blob knows the identity of its model, though it needs only the weights."""
     state = begin("llama", 0)
     state.prompt(0, Ids(40), 0)
     state.restart(1, imported=True)
     state.go_on(0, Ids(3))
 
 
-def test_states_that_are_set_go_on_at_any_position(begin: Begin) -> None:
-    """Where their first token was, the next one's position and the mask's length say together."""
+def test_a_conversation_of_set_states_continues_at_any_position(begin: Begin) -> None:
+    """The next position and the mask's length together determine the first position."""
     state = begin("llama", 0)
     state.reset(0, 5, by_variable=False)
     state.prompt(0, Ids(20), 0)
@@ -51,10 +51,10 @@ def test_states_that_are_set_go_on_at_any_position(begin: Begin) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("cancelled", [True, False])
 @pytest.mark.parametrize("keep", [0, 1])
-def test_a_history_that_is_not_read_again_to_its_end_counts_as_far_as_it_was(
+def test_an_interrupted_reread_keeps_the_count_of_tokens(
     begin: Begin, cancelled: bool, keep: int
 ) -> None:
-    """A prompt that is cut, or a full cache; stopped before even the sinks are read again."""
+    """A shortened prompt or a full cache, interrupted before the sinks are read again."""
     state = begin("llama on both", 0)
     state.fill(0, 128, 1)
     state.interrupt(0, Ids(70 if keep == 0 else 1), keep, 1, cancelled)
@@ -65,8 +65,8 @@ def test_a_history_that_is_not_read_again_to_its_end_counts_as_far_as_it_was(
 
 
 @pytest.mark.long
-def test_a_conversation_longer_than_the_window_slides_into_it(begin: Begin) -> None:
-    """127 tokens, saved where a step takes one, go on where a window is 120 tokens."""
+def test_a_conversation_longer_than_the_window_is_shortened_to_it(begin: Begin) -> None:
+    """127 tokens, saved where a step takes one, continue where the window is 120 tokens."""
     state = begin("llama", 0)
     state.fill(0, 128, 1)
     state.restart(2, imported=False)
@@ -76,7 +76,7 @@ def test_a_conversation_longer_than_the_window_slides_into_it(begin: Begin) -> N
 
 
 def test_a_prompt_may_follow_sinks(begin: Begin) -> None:
-    """Whoever goes back to where no row was given away yet is as if none ever had been."""
+    """A rewind to a token before all replaced rows is as if no row had been replaced."""
     state = begin("llama on both", 1)
     state.fill(0, 128, 0)
     state.generate(0, Ids(5), greedy=False)
@@ -85,8 +85,8 @@ def test_a_prompt_may_follow_sinks(begin: Begin) -> None:
 
 
 @pytest.mark.long
-def test_who_cannot_go_back_in_a_batch_still_has_everything(begin: Begin) -> None:
-    """To a token whose row was given away: the refusal changes nothing."""
+def test_an_impossible_rewind_in_a_batch_changes_nothing(begin: Begin) -> None:
+    """The row before the requested token was replaced."""
     state = begin("llama", 2)
     state.join(0)
     state.batch(0, Ids(60), 0, 9, cancels=False)

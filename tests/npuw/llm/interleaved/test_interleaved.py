@@ -1,6 +1,6 @@
-"""Whatever interleaves with whatever: the tokens of one unchunked run on the interpreter.
+"""Interleaved conversations equal one unchunked run on the interpreter.
 
-A few random conversations of each group; ``fuzz_interleaved.py`` holds as many as one likes.
+Each group has a few random conversations; ``fuzz_interleaved.py`` runs any number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROFILE = settings(
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FEW)
-def test_every_conversation_hears_what_it_would_alone(name: str) -> None:
+def test_interleaved_conversations_equal_separate_ones(name: str) -> None:
     run_state_machine_as_test(lambda: Interleaved(pool(name)), settings=PROFILE)
 
 
@@ -34,8 +34,8 @@ def test_every_conversation_hears_what_it_would_alone(name: str) -> None:
     ("name", "number"),
     [(name, number) for name in FEW for number in range(len(GROUPS[name].configurations))],
 )
-def test_a_story_in_which_everything_happens(name: str, number: int) -> None:
-    """What random conversations need many steps for, once with each configuration."""
+def test_a_scripted_conversation_covers_all_events(name: str, number: int) -> None:
+    """Events that random conversations reach after many steps, once for each configuration."""
     state = Interleaved(pool(name))
     state.compile(number)
     _talk(state)
@@ -48,7 +48,7 @@ def test_a_story_in_which_everything_happens(name: str, number: int) -> None:
 
 
 def _talk(state: Interleaved) -> None:
-    """Two requests: prompts that begin alike, rewinds, a full cache, a lost device, a file."""
+    """Run two requests: common prefixes, rewinds, a full cache, a lost device, a saved file."""
     state.prompt(0, Ids(50, 2, 20), 0)
     state.open(1)
     state.prompt(1, Ids(50, 3, 40), 3)
@@ -56,7 +56,7 @@ def _talk(state: Interleaved) -> None:
     state.generate(0, Ids(12), greedy=True)
     state.prompt(0, Ids(60, 1, 45), 0)
     state.prompt(1, Ids(60, 2, 45), 0)
-    for who in (0, 1):  # different from the last token of a block on
+    for who in (0, 1):  # they differ from the last token of a block on
         state.prompt(who, Ids(20, 1 + who, 7), 0)
     state.go_back(0, Ids(5), 0.5)
     state.fill(0, 128, 1)
@@ -75,7 +75,7 @@ def _talk(state: Interleaved) -> None:
 
 
 def _gather(state: Interleaved) -> None:
-    """Three conversations of a batch, over the border of a variant, one of them after a failure."""
+    """Run a batch of three conversations across a variant, one after a failure."""
     for _ in range(3):
         state.join(0)
     for who in range(3):

@@ -1,4 +1,4 @@
-"""What a conversation should hold: the rules of NPUW's llm_infer_request, with lists for caches."""
+"""Reference state of a conversation: the rules of NPUW's llm_infer_request, on lists."""
 
 from __future__ import annotations
 
@@ -21,54 +21,54 @@ from npuw_layer.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long conversations may be, and what happens then."""
+    """Limits of conversations, and the policy for a full cache."""
 
     prompt: int
     total: int
     step: int
-    """Tokens that a generate step takes."""
+    """Tokens of a generate step."""
     policy: str
     """NPUW_LLM_ON_FULL."""
     sinks: int
     resumes: bool
-    """Whether a prompt may go on behind what is stored."""
+    """True if a prompt may follow stored tokens."""
 
     @property
     def room(self) -> int:
-        """Tokens that a step may find stored."""
+        """Maximum number of stored tokens before a step."""
         return self.total - self.step
 
     @property
     def longest(self) -> int:
-        """Tokens of a prompt; those of one replace none where rows slide."""
+        """Maximum tokens of a prompt; in a sliding cache they do not replace one another."""
         return min(self.prompt, self.room) if self.policy == "SLIDE" else self.prompt
 
 
 class Refused(Exception):  # it is expected
-    """The request is to raise this."""
+    """Expected error of the request."""
 
     def __init__(self, error: type[NpuwError]) -> None:
         super().__init__(error.__name__)
         self.error = error
 
     def check(self, raised: BaseException | None) -> None:
-        """See that it did."""
+        """Check that the request raised the error."""
         assert type(raised) is self.error, f"{raised!r} instead of {self.error.__name__}"
 
 
 @dataclass(slots=True)
 class Told:
-    """A conversation as the caller knows it.
+    """Expected state of a conversation, in the caller's count.
 
     Attributes:
-        limits: of the model that it talks to.
-        first: the position of its first token.
-        ids: the tokens that are kept; what TRUNCATE dropped is not among them.
+        limits: limits of the model.
+        first: position of the first token.
+        ids: the kept tokens, without those dropped by TRUNCATE.
         shown: the caller's mask, over dropped tokens too.
-        hidden: for each kept token those before that it did not see.
-        held: the kept tokens whose rows are in the cache; SLIDE gives rows away.
-        sinks, dropped: how many tokens were dropped, and behind how many.
-        foreign: tokens at the beginning whose rows were set from outside.
+        hidden: for each kept token, the earlier tokens that it does not attend to.
+        held: kept tokens whose rows are in the cache; SLIDE replaces rows.
+        sinks, dropped: number of tokens before the dropped ones, and of dropped tokens.
+        foreign: number of first tokens whose rows were set from outside.
     """
 
     limits: Limits
@@ -83,27 +83,27 @@ class Told:
 
     @property
     def said(self) -> int:
-        """Tokens as the caller counts them."""
+        """Number of tokens in the caller's count."""
         return len(self.ids) + self.dropped
 
     @property
     def plain(self) -> bool:
-        """Whether no row was given away."""
+        """True if no row was replaced."""
         return len(self.held) == len(self.ids)
 
     def copy(self, limits: Limits) -> Told:
-        """The same conversation, with a model that may have other limits."""
+        """Copy the conversation for a model that may have other limits."""
         other = replace(deepcopy(self), limits=limits)
         other._evict()
         return other
 
     def reset(self, first: int = 0) -> None:
-        """A new conversation."""
+        """Start a new conversation."""
         self.first = first
         self._forget()
 
     def drops(self, ids: Sequence[int], keep: int) -> bool:
-        """Whether some history goes when tokens are said: what is kept is read again."""
+        """Return whether reading tokens drops history, so that the rest is read again."""
         other = deepcopy(self)
         try:
             other.begin(ids, keep)
@@ -112,16 +112,16 @@ class Told:
         return other.dropped > 0 and (other.dropped, other.sinks) != (self.dropped, self.sinks)
 
     def say(self, ids: Sequence[int], keep: int, padding: int = 0) -> None:
-        """Say tokens behind the first ones.
+        """Read tokens after the first ``keep``.
 
         Raises:
-            Refused: the request is to refuse them; it then holds what this holds.
+            Refused: the request must raise this error, and then has the state of this object.
         """
         new = self.begin(ids, keep, padding)
         self.append(new)
 
     def begin(self, ids: Sequence[int], keep: int, padding: int = 0) -> list[int]:
-        """Go back, and make room; give what is to be read then."""
+        """Rewind and make room; return the tokens to read."""
         new = [*ids]
         if len(new) > 1 and keep == 0:
             return self._prompt(new, padding)
@@ -135,7 +135,7 @@ class Told:
         return new
 
     def go_back(self, keep: int) -> None:
-        """Forget what follows the first tokens."""
+        """Forget all but the first tokens."""
         kept = self._kept_of(keep)
         if kept and kept - 1 not in self.held:
             raise Refused(TensorError)
@@ -145,7 +145,7 @@ class Told:
         del self.shown[keep:]
 
     def append(self, new: Sequence[int]) -> None:
-        """Store rows of tokens; those of the oldest give way if rows slide."""
+        """Store rows of tokens; they replace the oldest ones if rows slide."""
         at_once = max(len(new), 1) if self._fits(len(new)) else self.limits.step
         for first in range(0, len(new), at_once):
             begin, piece = len(self.ids), new[first : first + at_once]
@@ -155,14 +155,14 @@ class Told:
             self._evict()
 
     def interrupted(self, ids: Sequence[int], keep: int, padding: int, said: int) -> None:
-        """Say tokens, but be stopped when so many were said in all, as the request tells."""
+        """Read tokens until an interruption after ``said`` tokens, as reported by the request."""
         new = self.begin(ids, keep, padding)
         if said >= self.said and said > self.sinks:
             self.append(new[: said - self.said])
-            assert said == self.said, "more was read than was said"
-        else:  # while it read again what was kept
+            assert said == self.said, "more tokens were read than passed"
+        else:  # interrupted while kept tokens were read again
             kept = said if said <= self.sinks else said - self.dropped
-            if not self.ids:  # a prompt that was cut is not even read once
+            if not self.ids:  # no token of a shortened prompt was read
                 self.append(new)
             assert 0 <= kept <= len(self.ids)
             self._keep_first(kept)
@@ -171,19 +171,19 @@ class Told:
         del self.shown[said:]
 
     def mask(self) -> np.ndarray:
-        """The caller's mask, i64 [said]."""
+        """Return the caller's mask, i64 [said]."""
         return np.array(self.shown, np.int64)
 
     def kept_shown(self) -> list[bool]:
-        """The mask over what is kept."""
+        """Return the mask over kept tokens."""
         return self.shown[: self.sinks] + self.shown[self.sinks + self.dropped :]
 
     def logits(self, stateful: Stateful) -> tuple[np.ndarray, Rows]:
-        """Of all tokens that are kept, and their rows."""
+        """Return the logits and rows of all kept tokens."""
         return stateful.read(self.ids, self.kept_shown(), self.hidden, self.first)
 
     def _prompt(self, new: list[int], padding: int) -> list[int]:
-        """A new conversation."""
+        """Start a new conversation with a prompt."""
         limits = self.limits
         if len(new) > limits.longest and limits.policy != "TRUNCATE":
             raise Refused(PromptTooLong)
@@ -195,7 +195,7 @@ class Told:
         return new[: self.sinks] + new[self.sinks + self.dropped :]
 
     def _kept_of(self, keep: int) -> int:
-        """How many of the first tokens are kept; a place among dropped ones is refused."""
+        """Return the number of kept tokens among the first ``keep``; reject dropped positions."""
         if keep <= self.sinks:
             return keep
         if keep < self.sinks + self.dropped:
@@ -203,7 +203,7 @@ class Told:
         return keep - self.dropped
 
     def _check_room(self, kept: int, count: int) -> None:
-        """What is refused by its length is refused before anything is forgotten for it."""
+        """Reject tokens that are too many before anything changes."""
         limits = self.limits
         if count > limits.step:
             if not limits.resumes:
@@ -223,11 +223,11 @@ class Told:
             self._truncate(self.limits.prompt - count)
 
     def _fits(self, count: int) -> bool:
-        """Whether prefill has room for more tokens; where rows slide, steps read them if not."""
+        """Return whether prefill has room for more tokens; if rows slide, steps read others."""
         return self.plain and len(self.ids) + count <= self.limits.longest
 
     def _truncate(self, room: int) -> None:
-        """Drop the older part; the rest is as if nothing else had been said."""
+        """Drop the older part; the rest becomes a new conversation."""
         if self.foreign:
             raise Refused(StateError)
         limits = self.limits
@@ -240,7 +240,7 @@ class Told:
         self.append(kept)
 
     def _evict(self) -> None:
-        """Give away rows of the oldest tokens that are no sinks."""
+        """Replace rows of the oldest tokens that are not sinks."""
         if self.limits.policy != "SLIDE":
             return
         while len(self.held) > self.limits.room:

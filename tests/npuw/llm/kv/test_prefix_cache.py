@@ -1,4 +1,4 @@
-"""Prompts that begin alike are computed once, whoever says them."""
+"""Prefixes that prompts share are computed once, for all requests."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def cached_tokens(talk) -> int:
         max_size=6,
     )
 )
-def test_a_cached_prompt_says_what_an_uncached_one_says(talks, prompts) -> None:
-    """Prompts share beginnings of any length; blocks come and go; who generates changes nothing."""
+def test_a_cached_prompt_equals_an_uncached_one(talks, prompts) -> None:
+    """Prompts share prefixes of any length; blocks are evicted; generated tokens change nothing."""
     shared = np.random.default_rng(3).integers(0, 97, 40).tolist()
     for begin, rest in prompts:
         ids = shared[:begin] + rest
@@ -48,7 +48,7 @@ def test_a_cached_prompt_says_what_an_uncached_one_says(talks, prompts) -> None:
         assert close(cached.tell([7]), plain.tell([7]))
 
 
-def test_a_shared_beginning_is_not_computed_twice(talks) -> None:
+def test_a_shared_prefix_is_not_computed_twice(talks) -> None:
     options = CACHING | {"NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 100}
     first, second = talks(**options), talks(**options)
     system = np.random.default_rng(4).integers(0, 97, 96).tolist()
@@ -85,16 +85,16 @@ def test_the_least_recently_used_leaf_is_evicted() -> None:
     cache = PrefixCache(block_size=1, max_blocks=3, max_bytes=10_000)
     fill(cache, [1, 2])
     fill(cache, [1, 3])
-    assert held(cache, [1, 2]) == [1, 2], "and used just now"
+    assert held(cache, [1, 2]) == [1, 2], "and both are recently used"
     fill(cache, [4])
-    assert held(cache, [1, 3]) == [1], "3 had to go"
-    assert held(cache, [1, 2]) == [1, 2], "1 is older, but 2 hangs on it"
+    assert held(cache, [1, 3]) == [1], "3 was evicted"
+    assert held(cache, [1, 2]) == [1, 2], "1 is older, but 2 depends on it"
     assert held(cache, [4]) == [4]
     assert cache.statistics().evictions == 1
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=30), st.integers(0, 500))
-def test_bounds_are_kept_and_what_is_found_is_right(prompts, max_bytes) -> None:
+def test_limits_are_kept_and_found_rows_are_right(prompts, max_bytes) -> None:
     cache = PrefixCache(block_size=1, max_blocks=5, max_bytes=max_bytes)
     for ids in prompts:
         fill(cache, ids)
@@ -105,7 +105,7 @@ def test_bounds_are_kept_and_what_is_found_is_right(prompts, max_bytes) -> None:
         assert statistics.nbytes == 64 * statistics.blocks <= max_bytes
 
 
-def test_blocks_that_do_not_fit_at_all_are_not_kept() -> None:
+def test_blocks_that_exceed_the_limit_are_not_stored() -> None:
     cache = PrefixCache(block_size=1, max_blocks=5, max_bytes=63)
     fill(cache, [1, 2])
     assert held(cache, [1, 2]) == []
@@ -135,8 +135,8 @@ def test_many_threads_share_one_cache() -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("masked", [0, 3])
-def test_a_prompt_with_padding_of_its_own_is_left_alone(talks, masked) -> None:
-    """What attends to less has other rows, whatever its tokens are."""
+def test_a_prompt_with_padding_is_not_cached(talks, masked) -> None:
+    """Tokens that attend to fewer tokens have other rows, even if their ids are equal."""
     options = CACHING | {"NPUW_LLM_PREFIX_CACHING_MAX_NUM_BLOCKS": 102 + masked}
     ids = np.random.default_rng(6).integers(0, 97, (1, 30))
     inputs = {"input_ids": ids, "position_ids": np.arange(30)[None]}

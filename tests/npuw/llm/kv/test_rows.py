@@ -1,4 +1,4 @@
-"""Which token is in which row of the cache: KVRows against a list that forgets by hand."""
+"""Token of each cache row: KVRows, compared with a simple list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS, WINDOW, SINKS = 24, 20, 3
 
 
 class RowsMachine(RuleBasedStateMachine):
-    """The model: what each row should hold, and which rows were ever written."""
+    """Expected token of each row, and the rows that were ever written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class RowsMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 4))
     def place(self, count: int) -> None:
-        """New tokens; the oldest that are no sinks give way."""
+        """Place new tokens, which replace the oldest ones that are not sinks."""
         free = WINDOW - len(self.kept)
         begin = self.rows.tokens
         target = self.rows.place(count)
@@ -38,7 +38,7 @@ class RowsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.rows.plain)
     @rule(count=st.integers(1, 6), padding=st.integers(0, 3))
     def append(self, count: int, padding: int) -> None:
-        """New tokens that a program wrote itself, with padding behind them."""
+        """Append new tokens that a program wrote itself, with padding after them."""
         begin = self.rows.tokens
         if begin + count + padding > WINDOW:
             return
@@ -55,7 +55,7 @@ class RowsMachine(RuleBasedStateMachine):
 
     @rule(rows=st.integers(0, ROWS))
     def take_forgotten(self, rows: int) -> None:
-        """Exactly the rows that were written and are not in use, once."""
+        """Return exactly the rows that were written and are unused, once."""
         used = set(self.rows.order().tolist())
         expected = {row for row in self.written - used if row < rows}
         found = self.rows.forgotten(rows)
@@ -81,8 +81,8 @@ TestRows = RowsMachine.TestCase
 
 
 @given(st.data())
-def test_rows_are_copied_where_they_belong_and_nowhere_else(data) -> None:
-    """Small copies and those that several threads share, in one piece or row by row."""
+def test_rows_are_copied_only_to_their_targets(data) -> None:
+    """Small copies and copies on several threads, of contiguous or single rows."""
     variables, width = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([4, 1 << 13]))
     rows = data.draw(st.integers(1, 9))
     present = np.random.default_rng(0).standard_normal((variables, 12, 2, width))

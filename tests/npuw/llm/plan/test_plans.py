@@ -1,4 +1,4 @@
-"""Lengths, variants, and where rows go: whole numbers only."""
+"""Lengths, variants, and placement of rows: integers only."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from npuw_layer.options import NAMES, parse_options
         (300, 0, 128, True, (384, 0, 128)),
     ],
 )
-def test_lengths_are_rounded_as_npuw_does(prompt, response, chunk, dynamic, expected) -> None:
+def test_lengths_are_rounded_as_in_npuw(prompt, response, chunk, dynamic, expected) -> None:
     lengths = plan_lengths(prompt, response, chunk, dynamic)
     assert (lengths.max_prompt, lengths.min_response, lengths.chunk) == expected
 
 
-def test_a_chunk_that_is_used_must_be_a_power_of_two() -> None:
+def test_a_chunk_in_use_must_be_a_power_of_two() -> None:
     with pytest.raises(OptionError, match="NPUW_LLM_PREFILL_CHUNK_SIZE is 100"):
         plan_lengths(1024, 128, 100, True)
-    assert plan_lengths(64, 64, 100, True).chunk is None, "unless no chunk is needed"
+    assert plan_lengths(64, 64, 100, True).chunk is None, "unused chunks are not checked"
 
 
 @given(st.integers(1, 5000), st.integers(0, 2000), st.sampled_from([0, 64, 128, 1024]))
-def test_lengths_hold_what_was_asked_for(prompt: int, response: int, chunk: int) -> None:
+def test_lengths_hold_the_requested_tokens(prompt: int, response: int, chunk: int) -> None:
     lengths = plan_lengths(prompt, response, chunk, True)
     assert lengths.max_prompt >= prompt
     assert lengths.min_response >= response
@@ -65,16 +65,14 @@ def test_a_given_ladder_is_completed_and_checked() -> None:
 @pytest.mark.parametrize(
     ("prompt", "steps"), [(2048, (1152, 2176)), (4096, (1152, 2176, 4224)), (1000, (1152,))]
 )
-def test_the_sizes_of_the_original_are_a_matter_of_an_option(
-    prompt: int, steps: tuple[int, ...]
-) -> None:
-    """Fact sheet npuw §a.5 and §f, 3: 1,024, 2,048, … and the response."""
+def test_an_option_requests_npuws_capacities(prompt: int, steps: tuple[int, ...]) -> None:
+    """The capacities are 1,024, 2,048, … and the response (Fact sheet npuw §a.5 and §f, 3)."""
     sizes = {"NPUW_LLM_GENERATE_PYRAMID_STEPS": ",".join(map(str, steps))}
     stages = plan(parse_options(sizes | {"NPUW_LLM_MAX_PROMPT_LEN": prompt})).generate
     assert [stage.past + stage.tokens for stage in stages] == [*steps]
 
 
-def test_static_attention_leaves_models_whole() -> None:
+def test_static_attention_cuts_no_layers() -> None:
     """Fact sheet npuw §f, 12."""
     hints = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
     chunked = {"NPUW_LLM_MAX_PROMPT_LEN": 2048, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
@@ -86,7 +84,7 @@ def test_static_attention_leaves_models_whole() -> None:
 
 
 @given(st.integers(65, 4000), st.integers(0, 4000), st.integers(0, 500))
-def test_the_smallest_variant_that_holds_all_is_chosen(total, tokens, reserve) -> None:
+def test_the_smallest_variant_that_holds_all_tokens_is_chosen(total, tokens, reserve) -> None:
     capacities = ladder(total)
     chosen = select_generate_request(capacities, tokens, reserve)
     smaller = capacities[:chosen]
@@ -114,7 +112,7 @@ def test_every_option_has_a_name_and_a_default() -> None:
         ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": "a"}, "NPUW_LLM_GENERATE_PYRAMID_STEPS = 'a'"),
     ],
 )
-def test_a_wrong_option_is_named(config: dict, message: str) -> None:
+def test_the_error_for_a_wrong_option_names_it(config: dict, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_options(config)
 

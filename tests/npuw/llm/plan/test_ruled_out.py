@@ -1,6 +1,6 @@
-"""What a model rules out, it rules out of programs that the cache has or a blob, too.
+"""Options that a model rules out are rejected for cached and imported programs, too.
 
-Options that change no program find it there: it was made where nothing was ruled out.
+Options that change no program find programs that were made without these options.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEPS = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
 
 
 def refused(model: Path, before: Mapping[str, object], wanted: Mapping[str, object]) -> str:
-    """Why a model is refused: the same where its programs are compiled and where they are there."""
+    """Return the error of a model, equal for compiled and cached programs."""
     said: list[str] = []
     for options in (wanted, before, wanted):
         try:
@@ -40,8 +40,8 @@ def refused(model: Path, before: Mapping[str, object], wanted: Mapping[str, obje
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
-def test_states_and_a_prefix_cache(restored, tmp_path, devices) -> None:
-    """Tokens came from the prefix cache and states did not: logits were off by half."""
+def test_linear_states_rule_out_a_prefix_cache(restored, tmp_path, devices) -> None:
+    """Rows came from the prefix cache without their states, and logits were off by half."""
     both = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": devices}
     model = restored(GOLDENS / "linear", "lfm2_fp16")
     goes_on = both | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
@@ -51,18 +51,18 @@ def test_states_and_a_prefix_cache(restored, tmp_path, devices) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU", "NPU,CPU"])
-def test_trees_and_a_cache_that_slides(restored, tmp_path, devices) -> None:
+def test_trees_rule_out_a_sliding_cache(restored, tmp_path, devices) -> None:
     both = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": devices, "NPUW_LLM_CACHE_ROPE": "NO"}
     model = restored(GOLDENS / "exported" / "eagle", "tree_target")
     slides = both | STEPS | {"NPUW_LLM_ON_FULL": "SLIDE"}
     assert "NPUW_LLM_ON_FULL = SLIDE: candidates" in refused(model, both | STEPS, slides)
 
 
-def test_a_head_with_adapters_and_several_conversations(adapt, tmp_path) -> None:
+def test_an_adapted_head_rules_out_several_conversations(adapt, tmp_path) -> None:
     both = {"CACHE_DIR": str(tmp_path)}
     model = adapt("llama_fp16", r"mlp|lm_head").path
     together = both | {"NPUW_LLM_BATCH_SLOTS": 8}
-    assert "the LM head has an adapter" in refused(model, both | STEPS, together)
+    assert "the LM head would need the adapter" in refused(model, both | STEPS, together)
 
 
 @pytest.mark.matrix
@@ -72,10 +72,10 @@ def test_a_head_with_adapters_and_several_conversations(adapt, tmp_path) -> None
         ("exported", "bloom_fp16", "SLIDE", "counts tokens itself"),
         ("exported", "gemma2_fp16", "SLIDE", "counts tokens itself"),
         ("exported/vlm", "qwen2_vl", "TRUNCATE", "several axes"),
-        ("exported/eagle", "draft", "TRUNCATE", "of each token"),
+        ("exported/eagle", "draft", "TRUNCATE", "for each token"),
     ],
 )
-def test_it_is_said_before_there_is_a_request(restored, folder, name, wanted, why) -> None:
+def test_ruled_out_options_are_rejected_at_compilation(restored, folder, name, wanted, why) -> None:
     model = restored(GOLDENS / folder, name)
     with pytest.raises(ModelError, match=f"NPUW_LLM_ON_FULL = {wanted}: .*|.*{why}"):
         Core().compile_model(model, "NPU", SMALL | {"NPUW_LLM_ON_FULL": wanted})

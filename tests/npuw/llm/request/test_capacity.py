@@ -1,4 +1,4 @@
-"""When the cache is full: an error, a shorter history, or a window that slides."""
+"""Full caches: an error, a shorter history, or a sliding window."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def close(found: np.ndarray, expected: np.ndarray) -> bool:
 
 @pytest.fixture(scope="module")
 def stateful(tiny: Path) -> Interpreter:
-    """The model as it was written: one graph with a growing state."""
+    """Return the stateful model: one graph with a growing state."""
     return Interpreter(read_folder(tiny))
 
 
 def tell(stateful: Interpreter, ids: list[int], mask: np.ndarray, first: int) -> np.ndarray:
-    """The last token's logits of the stateful model, after what it was told before."""
+    """Return the last token's logits of the stateful model after more tokens."""
     return stateful.run(
         {
             "input_ids": np.array([ids]),
@@ -41,7 +41,7 @@ def tell(stateful: Interpreter, ids: list[int], mask: np.ndarray, first: int) ->
 
 
 @pytest.mark.long
-def test_the_error_names_what_to_raise(talks) -> None:
+def test_the_error_names_the_options_to_raise(talks) -> None:
     talk = talks(**SHORT)
     talk.tell([1] * 64)
     for _ in range(63):
@@ -53,10 +53,10 @@ def test_the_error_names_what_to_raise(talks) -> None:
 @pytest.mark.long
 @few
 @given(st.integers(1, 64), st.integers(0, 6), st.integers(1, 40))
-def test_a_sliding_window_attends_to_sinks_and_to_the_newest(
+def test_a_sliding_window_attends_to_sinks_and_the_newest_tokens(
     talks, stateful, prompt, sinks, more
 ) -> None:
-    """As the whole model would that is told, by its mask, to attend to nothing else."""
+    """The reference is the stateful model with a mask that hides all other tokens."""
     talk = talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE", NPUW_LLM_SINK_TOKENS=sinks)
     ids = np.random.default_rng(prompt).integers(0, 97, TOTAL + more).tolist()
     window = TOTAL - 1
@@ -72,7 +72,7 @@ def test_a_sliding_window_attends_to_sinks_and_to_the_newest(
 
 
 @pytest.mark.long
-def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
+def test_a_window_that_has_slid_can_rewind_to_its_oldest_token(talks) -> None:
     slid, again = (talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE") for _ in range(2))
     ids = np.random.default_rng(1).integers(0, 97, 150).tolist()
     for talk in (slid, again):
@@ -82,7 +82,7 @@ def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
         again.tell([token])
     slid.tell([1])
     slid.tell([2])
-    # What the two tokens replaced is gone; the window is smaller until it has grown again.
+    # The rows replaced by the two tokens are lost; the window is smaller until it has grown again.
     assert slid.tell([5], back=2).shape == again.tell([5]).shape
     assert len(slid.request.query_state()[0].state.data[0, 0]) == TOTAL - 1 - 1
     before, said = len(slid.request.query_state()[0].state.data[0, 0]), slid.said
@@ -94,8 +94,8 @@ def test_a_window_that_slid_may_go_back_as_far_as_it_remembers(talks) -> None:
 
 
 @pytest.mark.long
-def test_a_prompt_that_no_sliding_window_holds_is_refused(talks) -> None:
-    """Without room for a response the window is a token shorter than the longest prompt."""
+def test_a_prompt_that_exceeds_the_sliding_window_is_rejected(talks) -> None:
+    """The window is a token shorter than the longest prompt, as no room is left for a response."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 0}
     talk = talks(**options, NPUW_LLM_ON_FULL="SLIDE")
     with pytest.raises(PromptTooLong, match="64 tokens, at most 63"):
@@ -109,8 +109,8 @@ def test_a_prompt_that_no_sliding_window_holds_is_refused(talks) -> None:
 @pytest.mark.long
 @few
 @given(st.integers(2, 64), st.integers(1, 90))
-def test_a_truncated_history_is_that_of_a_new_conversation(talks, prompt, more) -> None:
-    """After the middle is dropped, all is as if only the rest had ever been said."""
+def test_a_truncated_history_equals_a_new_conversation(talks, prompt, more) -> None:
+    """The rest is read like a new conversation after the middle was dropped."""
     talk = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE")
     ids = np.random.default_rng(more).integers(0, 97, prompt + 127 - prompt + more).tolist()
     talk.tell(ids[:prompt])
@@ -128,11 +128,11 @@ def test_a_truncated_history_is_that_of_a_new_conversation(talks, prompt, more) 
     assert close(logits, expected)
 
 
-def test_a_prompt_too_long_is_cut_in_the_middle(talks) -> None:
+def test_a_prompt_that_is_too_long_loses_its_middle(talks) -> None:
     ids = np.random.default_rng(9).integers(0, 97, 100).tolist()
     cut, fresh = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**SHORT)
     assert close(cut.tell(ids), fresh.tell(ids[:4] + ids[-60:]))
-    assert close(cut.tell([3]), fresh.tell([3])), "and goes on"
+    assert close(cut.tell([3]), fresh.tell([3])), "and the conversation continues"
     assert close(cut.tell([8], back=1), fresh.tell([8], back=1)), "and back"
     with pytest.raises(TensorError, match="tokens 4 to 39 were dropped"):
         cut.tell([1], back=91)
@@ -141,7 +141,7 @@ def test_a_prompt_too_long_is_cut_in_the_middle(talks) -> None:
         talks(**SHORT, NPUW_LLM_ON_FULL="SLIDE").tell(ids)
 
 
-def test_a_chat_goes_on_when_its_next_turn_does_not_fit(talks) -> None:
+def test_a_chat_continues_when_its_next_turn_does_not_fit(talks) -> None:
     ids = np.random.default_rng(9).integers(0, 97, 100).tolist()
     talk, fresh = talks(**SHORT, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**SHORT)
     talk.tell(ids[:50])
@@ -151,8 +151,8 @@ def test_a_chat_goes_on_when_its_next_turn_does_not_fit(talks) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("step", [59, 60, 64])
-def test_a_history_is_truncated_for_a_wide_step_as_for_any(talks, step) -> None:
-    """However many tokens come, half a prompt stays."""
+def test_steps_of_any_width_truncate_the_history_equally(talks, step) -> None:
+    """Half a prompt is kept for any number of new tokens."""
     wide = SHORT | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 64}
     ids = np.random.default_rng(step).integers(0, 97, 64 + 3 * step).tolist()
     talk, fresh = talks(**wide, NPUW_LLM_ON_FULL="TRUNCATE"), talks(**wide)
@@ -168,8 +168,8 @@ def test_a_history_is_truncated_for_a_wide_step_as_for_any(talks, step) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [1, 8])
-def test_later_turns_slide_too(talks, width) -> None:
-    """What prefill has no room for is read by steps, before anything slid and after."""
+def test_later_turns_slide_the_window_too(talks, width) -> None:
+    """Tokens that prefill has no room for are read by steps, before and after the first slide."""
     options = SHORT | {"NPUW_LLM_ON_FULL": "SLIDE", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": width}
     talk, single = talks(**options), talks(**options)
     ids = np.random.default_rng(7).integers(0, 97, 300).tolist()
@@ -185,17 +185,17 @@ def test_later_turns_slide_too(talks, width) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("on_full", ["SLIDE", "TRUNCATE"])
-def test_tokens_that_stay_leave_room_for_newer_ones(talks, on_full) -> None:
+def test_sinks_must_leave_room_for_newer_tokens(talks, on_full) -> None:
     talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=16)
-    with pytest.raises(OptionError, match=r"NPUW_LLM_SINK_TOKENS: 17 that stay .* at most 16, or"):
+    with pytest.raises(OptionError, match=r"SINK_TOKENS = 17: sink tokens leave .* at most 16, or"):
         talks(**SHORT, NPUW_LLM_ON_FULL=on_full, NPUW_LLM_SINK_TOKENS=17)
     wide = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 120, "NPUW_LLM_SINK_TOKENS": 8}
-    with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS: 8 that stay"):
+    with pytest.raises(OptionError, match="NPUW_LLM_SINK_TOKENS = 8: sink tokens leave"):
         talks(**SHORT, **wide, NPUW_LLM_ON_FULL=on_full)
 
 
-def test_several_tokens_go_on_only_if_a_step_takes_them(talks) -> None:
-    """The original's rule; and its way out, and ours."""
+def test_several_tokens_continue_only_if_a_step_takes_them(talks) -> None:
+    """NPUW's rule, with NPUW's remedy and ours."""
     ids = [1, 2, 3, 4, 5]
     whole = talks(**SHORT).tell(ids)
     strict = talks(**SHORT, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")

@@ -1,4 +1,4 @@
-"""npuw_stored_tokens_state: propose how much of a conversation stays, and go on there."""
+"""npuw_stored_tokens_state: propose a number of tokens to keep, and continue after them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> bool:
 
 @pytest.fixture(scope="module")
 def unchunked(tiny: Path) -> Interpreter:
-    """The model as it was written: one graph, the whole prompt at once."""
+    """Return the stateful model: one graph, the complete prompt in one run."""
     return Interpreter(read_folder(tiny))
 
 
@@ -66,7 +66,7 @@ def live(talk: Talk) -> int:
 
 
 def propose(talk: Talk, tokens: int) -> int:
-    """Give what is granted; the talk counts on from there."""
+    """Propose a number; return the granted number, at which the talk continues."""
     state = stored(talk)
     state.state = np.array([tokens])
     talk.said = int(state.state.data[0])
@@ -77,7 +77,7 @@ def rows(talk: Talk) -> list[np.ndarray]:
     return [state.state.data for state in talk.request.query_state()]
 
 
-def test_the_state_counts_what_is_stored(talks) -> None:
+def test_the_state_is_the_number_of_stored_tokens(talks) -> None:
     talk = talks(**CHUNKED)
     assert live(talk) == 0
     talk.tell(IDS[:70])
@@ -91,8 +91,8 @@ def test_the_state_counts_what_is_stored(talks) -> None:
     assert live(talk) == 0
 
 
-def test_what_is_proposed_is_granted_to_the_token(talks, unchunked) -> None:
-    """The original grants 64 of 71: whole chunks that prefill made (fact sheet npuw c.9)."""
+def test_any_proposed_number_is_granted(talks, unchunked) -> None:
+    """NPUW grants 64 of 71: complete chunks that prefill computed (fact sheet npuw c.9)."""
     talk = talks(**CHUNKED)
     talk.tell(IDS[:70])
     talk.tell([1])
@@ -110,7 +110,7 @@ turn = st.tuples(st.integers(0, 1), st.floats(0, 1), said, st.integers(0, 5))
 @settings(max_examples=25, deadline=None)
 @given(turns=st.lists(turn, min_size=1, max_size=6), chunk=st.sampled_from([0, 16, 32]))
 def test_any_proposals_equal_unchunked_runs(talks, unchunked, turns, chunk) -> None:
-    """Two conversations take turns; each keeps a part, reads a prompt, and generates greedily."""
+    """Two conversations run in turn; each keeps some tokens, reads a prompt, generates greedily."""
     both = [talks(NPUW_LLM_PREFILL_CHUNK_SIZE=chunk) for _ in range(2)]
     told: list[list[int]] = [[], []]
     for who, share, ids, greedy in turns:
@@ -142,20 +142,20 @@ def inputs(ids: list[int], mask: int, first: int) -> dict[str, np.ndarray]:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "the whole prompt": (inputs(IDS[:50], 50, 0), "40 tokens were granted to stay.* begin at 40"),
-    "too little is kept": (inputs([1, 2], 32, 30), "begin at 40, not 30"),
-    "too much is kept": (inputs([1, 2], 62, 60), "begin at 40, not 60"),
+    "the whole prompt": (inputs(IDS[:50], 50, 0), "40 tokens are kept.* begin at 40"),
+    "too little is kept": (inputs([1, 2], 32, 30), "must begin at 40, not 30"),
+    "too much is kept": (inputs([1, 2], 62, 60), "must begin at 40, not 60"),
     "a mask without what is kept": (inputs([1, 2], 2, 40), "mask has 2 positions, not 40 stored"),
     "a hole": (
         inputs([1, 2, 3], 43, 40) | {"position_ids": np.array([[40, 41, 43]])},
-        "go on one by one from 40",
+        "must be consecutive from 40",
     ),
     "too many": (inputs(IDS[:100], 140, 40), "140 tokens, at most 128"),
 }
 
 
 @pytest.mark.parametrize(("wrong", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_refused_changes_nothing(talks, unchunked, wrong, message) -> None:
+def test_a_rejected_inference_changes_nothing(talks, unchunked, wrong, message) -> None:
     talk = talks(**CHUNKED)
     talk.tell(IDS[:60])
     assert propose(talk, 40) == 40
@@ -163,16 +163,16 @@ def test_what_is_refused_changes_nothing(talks, unchunked, wrong, message) -> No
     with pytest.raises((TensorError, PromptTooLong), match=message):
         talk.request.infer(wrong)
     assert all(map(np.array_equal, rows(talk), before))
-    assert live(talk) == 40, "it is still granted"
+    assert live(talk) == 40, "the grant is still valid"
     ids = [*IDS[:40], 7, 8, 9]
     assert close(talk.tell(ids[40:]), whole(unchunked, ids))
 
 
-def test_more_than_is_stored_cannot_be_proposed(talks) -> None:
+def test_a_proposal_cannot_exceed_the_stored_tokens(talks) -> None:
     talk = talks()
     talk.tell(IDS[:20])
     for count in (21, -1):
-        with pytest.raises(StateError, match=f"= {count}: 20 tokens are stored"):
+        with pytest.raises(StateError, match=f"= {count}: only 20 tokens are stored"):
             propose(talk, count)
     for wrong in (np.array(3), np.array([3], np.int32), np.array([[3]])):
         with pytest.raises(StateError, match=r"is int64 \[1\], not"):
@@ -182,7 +182,7 @@ def test_more_than_is_stored_cannot_be_proposed(talks) -> None:
     assert live(talk) == 20
 
 
-def test_nothing_that_was_proposed_outlives_a_reset(talks, unchunked, tmp_path) -> None:
+def test_a_reset_withdraws_the_proposal(talks, unchunked, tmp_path) -> None:
     talk = talks(**CHUNKED)
     talk.tell(IDS[:20])
     talk.request.save_state(tmp_path / "talk")
@@ -199,18 +199,18 @@ def test_nothing_that_was_proposed_outlives_a_reset(talks, unchunked, tmp_path) 
         assert close(talk.tell(ids[talk.said :]), whole(unchunked, ids))
 
 
-def test_nothing_may_stay(talks, unchunked) -> None:
-    """0 is granted, too: what comes next is a whole prompt, of one token or several."""
+def test_zero_tokens_may_be_kept(talks, unchunked) -> None:
+    """0 is granted, too: the next tokens are a complete prompt, of one token or several."""
     for ids in ([5], IDS[40:90]):
         talk = talks(**CHUNKED)
-        assert propose(talk, 0) == 0, "nor is there anything yet"
+        assert propose(talk, 0) == 0, "no token is stored yet"
         talk.tell(IDS[:30])
         assert propose(talk, 0) == 0
         assert close(talk.tell(ids), whole(unchunked, ids))
         assert live(talk) == len(ids)
 
 
-def test_positions_go_on_from_the_first_one(talks, unchunked) -> None:
+def test_positions_continue_from_the_first_one(talks, unchunked) -> None:
     """Gemma 3 begins at 1 (fact sheet npuw c.1)."""
     talk = talks(**CHUNKED)
     talk.request.infer(inputs(IDS[:40], 40, 1))
@@ -220,8 +220,8 @@ def test_positions_go_on_from_the_first_one(talks, unchunked) -> None:
     assert close(found, whole(unchunked, ids, 1))
 
 
-def test_without_the_option_the_state_counts_and_refuses_to_be_set(talks) -> None:
-    """It is always there, as in the original."""
+def test_without_the_option_the_state_is_read_only(talks) -> None:
+    """The state always exists, as in NPUW."""
     talk = talks(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
     assert stored(talk).name == "npuw_stored_tokens_state"
     assert live(talk) == 0
@@ -230,7 +230,7 @@ def test_without_the_option_the_state_counts_and_refuses_to_be_set(talks) -> Non
     for tokens in (30, 10, 0, 99):
         with pytest.raises(StateError, match="NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES"):
             propose(talk, tokens)
-    talk.tell(IDS[30:31])  # nothing was granted, and nothing has changed
+    talk.tell(IDS[30:31])  # no grant exists, and nothing has changed
     assert live(talk) == 31
     stored(talk).reset()
     assert live(talk) == 0
@@ -238,7 +238,7 @@ def test_without_the_option_the_state_counts_and_refuses_to_be_set(talks) -> Non
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("chosen", ["YES", "NO"])
-def test_the_model_tells_whether_the_state_may_be_set(tiny: Path, chosen: str) -> None:
+def test_the_model_reports_whether_the_state_may_be_set(tiny: Path, chosen: str) -> None:
     options = SMALL | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": chosen}
     compiled = Core().compile_model(tiny, "NPU", options)
     assert compiled.get_property("NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED") is (chosen == "YES")
@@ -248,8 +248,8 @@ def test_the_model_tells_whether_the_state_may_be_set(tiny: Path, chosen: str) -
         Core().compile_model(tiny, "NPU", {"NPUW_LLM_CONTINUOUS_PREFILL_SUPPORTED": "YES"})
 
 
-def test_a_conversation_whose_states_were_all_copied_goes_on(talks, unchunked) -> None:
-    """The count comes last: by then as many are stored."""
+def test_a_conversation_continues_after_all_its_states_were_copied(talks, unchunked) -> None:
+    """The count is set last, when the number of stored rows equals it."""
     source, target = talks(**CHUNKED), talks(**CHUNKED)
     source.tell(IDS[:30])
     for state, values in zip(target.request.query_state(), rows(source), strict=True):
@@ -258,8 +258,8 @@ def test_a_conversation_whose_states_were_all_copied_goes_on(talks, unchunked) -
     assert close(target.tell(IDS[30:60]), whole(unchunked, IDS[:60]))
 
 
-def test_several_tokens_go_on_without_a_proposal(talks, unchunked) -> None:
-    """What the option allows besides: positions alone say where."""
+def test_several_tokens_continue_without_a_proposal(talks, unchunked) -> None:
+    """Positions alone determine the place, too, if the option is set."""
     talk = talks(**CHUNKED)
     talk.tell(IDS[:40])
     ids = IDS[:30] + IDS[60:90]
@@ -273,7 +273,7 @@ def faulty() -> FaultyDevice:
 
 @pytest.fixture
 def fragile(tiny: Path, faulty: FaultyDevice) -> Talk:
-    """A conversation that reads chunks of 16, 32 of whose 60 tokens are to stay."""
+    """Return a conversation that reads chunks of 16, and is to keep 32 of its 60 tokens."""
     options = {**SMALL, **CHUNKED, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
     compiled = Core(device=faulty).compile_model(tiny, "NPU", options)
     talk = Talk(cast("InferRequest", compiled.create_infer_request()))
@@ -283,7 +283,7 @@ def fragile(tiny: Path, faulty: FaultyDevice) -> Talk:
 
 
 def check_it_goes_on(talk: Talk, unchunked: Interpreter) -> None:
-    """Two of four chunks were read; the rest may follow."""
+    """Check that two of four chunks were read, and that the rest may follow."""
     assert live(talk) == 64
     ids = IDS[:32] + IDS[100:164]
     assert propose(talk, 64) == 64
@@ -291,7 +291,7 @@ def check_it_goes_on(talk: Talk, unchunked: Interpreter) -> None:
 
 
 @pytest.mark.long
-def test_a_prompt_that_fails_in_the_middle_leaves_what_was_read(fragile, faulty, unchunked) -> None:
+def test_a_prompt_that_fails_keeps_the_tokens_read(fragile, faulty, unchunked) -> None:
     faulty.good_runs = faulty.runs + 2
     with pytest.raises(DeviceError, match="LOST"):
         fragile.tell(IDS[100:164])
@@ -300,7 +300,7 @@ def test_a_prompt_that_fails_in_the_middle_leaves_what_was_read(fragile, faulty,
 
 
 @pytest.mark.long
-def test_a_cancelled_prompt_leaves_what_was_read(fragile, faulty, unchunked) -> None:
+def test_a_cancelled_prompt_keeps_the_tokens_read(fragile, faulty, unchunked) -> None:
     second = faulty.runs + 2
 
     def cancel(name: str, values: np.ndarray) -> None:
@@ -316,8 +316,8 @@ def test_a_cancelled_prompt_leaves_what_was_read(fragile, faulty, unchunked) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_only_what_is_still_there_is_granted(talks, unchunked, policy) -> None:
-    """The cache was full; the tokens at the beginning stayed."""
+def test_only_tokens_still_stored_are_granted(talks, unchunked, policy) -> None:
+    """The cache was full; the first tokens stayed."""
     options = {
         "NPUW_LLM_MAX_PROMPT_LEN": 64,
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,

@@ -1,4 +1,4 @@
-"""Static models that behave as one stateful model: the invariants, on the NPU in f32."""
+"""Invariants of static models that behave like one stateful model, on the NPU in f32."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> bool:
 
 @pytest.fixture(scope="module")
 def stateful(tiny: Path) -> Interpreter:
-    """The model as it was written: one graph with a growing state."""
+    """Return the stateful model: one graph with a growing state."""
     return Interpreter(read_folder(tiny))
 
 
@@ -47,7 +47,7 @@ def stateful_logits(stateful: Interpreter, ids: list[int]) -> np.ndarray:
 @few
 @given(tokens)
 def test_padding_never_changes_a_result(talks, stateful, ids) -> None:
-    """The static prefill has 128 tokens, whatever the prompt has."""
+    """Static prefill has 128 tokens for a prompt of any length."""
     assert close(talks().tell(ids), stateful_logits(stateful, ids))
 
 
@@ -71,7 +71,7 @@ def test_a_chunked_prefill_equals_a_whole_one(talks, ids) -> None:
 
 @few
 @given(tokens, st.integers(0, 96))
-def test_what_is_stored_does_not_depend_on_how_it_was_read(talks, ids, following) -> None:
+def test_stored_rows_do_not_depend_on_how_they_were_read(talks, ids, following) -> None:
     chunked, whole = talks(NPUW_LLM_PREFILL_CHUNK_SIZE=16), talks()
     for talk in (chunked, whole):
         talk.tell(ids)
@@ -110,7 +110,7 @@ def test_a_full_variant_hands_over_to_the_next_without_recomputation(talks) -> N
 
 
 def test_the_prefix_of_a_variants_buffer_is_the_smaller_variants_buffer(talks) -> None:
-    """Each variant reads its past at one address, and differs in how far it reads."""
+    """Each variant reads its past from the same address, with another number of rows."""
     request = talks(**LADDER).request
     bound = []
     for variant in request._conversation.reader.generate._variants:
@@ -140,7 +140,7 @@ def test_a_long_prompt_begins_with_a_large_variant(talks) -> None:
 
 @few
 @given(tokens, st.integers(1, 20), tokens)
-def test_going_back_forgets_exactly_what_follows(talks, ids, back, other) -> None:
+def test_a_rewind_forgets_exactly_the_later_tokens(talks, ids, back, other) -> None:
     back = min(back, len(ids) - 1)
     rewound, fresh = talks(), talks()
     rewound.tell(ids)
@@ -148,7 +148,7 @@ def test_going_back_forgets_exactly_what_follows(talks, ids, back, other) -> Non
     assert close(rewound.tell(other, back=back), fresh.tell(ids[: len(ids) - back] + other))
 
 
-def test_a_reset_begins_anew_and_repeats_exactly(talks) -> None:
+def test_a_reset_starts_again_and_repeats_exactly(talks) -> None:
     talk = talks()
     first = talk.tell([1, 2, 3])
     talk.tell([4])
@@ -158,8 +158,8 @@ def test_a_reset_begins_anew_and_repeats_exactly(talks) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("chunk", [128, 4])
-def test_what_is_forgotten_is_never_computed_with(talks, chunk) -> None:
-    """Infinities that nobody attends to would become NaNs, with any length of the past."""
+def test_forgotten_rows_are_never_read(talks, chunk) -> None:
+    """Infinities in masked rows would become NaNs, for any length of the past."""
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": chunk, **LADDER}
     spoiled, fresh = talks(**options), talks(**options)
     cache = spoiled.request._conversation.cache
@@ -172,7 +172,7 @@ def test_what_is_forgotten_is_never_computed_with(talks, chunk) -> None:
         cache.read(name)[...] = np.inf
     spoiled.reset()
     assert np.array_equal(spoiled.tell([1, 2, 3, 4, 5]), first)
-    # The smallest variant reads less than there was; a larger one comes to the rest.
+    # The smallest variant reads fewer rows than were stored; a larger one reads the rest.
     for _ in range(80):
         assert np.array_equal(spoiled.tell([7]), fresh.tell([7]))
 
@@ -189,7 +189,7 @@ def test_resetting_a_variable_resets_the_cache(talks) -> None:
     assert np.array_equal(talk.tell([1, 2, 3]), first)
 
 
-def test_two_requests_run_at_once_without_disturbing_each_other(talks) -> None:
+def test_two_requests_run_concurrently_without_disturbing_each_other(talks) -> None:
     ids = np.random.default_rng(0).integers(0, 97, (2, 30))
     expected = []
     for row in ids:
@@ -210,8 +210,8 @@ def test_two_requests_run_at_once_without_disturbing_each_other(talks) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_the_capacity_is_that_of_npuw(talks) -> None:
-    """MAX_PROMPT 100, MIN_RESPONSE 10: a prompt of 50 gives 142 new tokens, then no more."""
+def test_the_capacity_equals_npuws(talks) -> None:
+    """MAX_PROMPT 100, MIN_RESPONSE 10: a prompt of 50 allows 142 new tokens."""
     talk = talks(NPUW_LLM_MAX_PROMPT_LEN=100, NPUW_LLM_MIN_RESPONSE_LEN=10)
     talk.tell([1] * 50)
     for _ in range(141):  # the first new token came with the prompt
@@ -221,7 +221,7 @@ def test_the_capacity_is_that_of_npuw(talks) -> None:
     assert talk.request.get_tensor("logits").shape == (1, 1, 97)
 
 
-def test_a_prompt_that_is_too_long_says_so_and_leaves_the_request_usable(talks) -> None:
+def test_the_error_for_a_long_prompt_states_the_limit_and_the_request_stays_usable(talks) -> None:
     talk = talks()
     with pytest.raises(PromptTooLong, match="has 129 tokens, at most 128 are possible"):
         talk.tell([1] * 129)
@@ -234,12 +234,12 @@ def test_a_prompt_that_is_too_long_says_so_and_leaves_the_request_usable(talks) 
     [
         ({"input_ids": np.zeros((1, 3), np.int32)}, "input_ids is int32"),
         ({"input_ids": np.zeros((2, 3), np.int64)}, "batch is 1"),
-        ({"position_ids": np.zeros((1, 2), np.int64)}, "3 input_ids with 2 position_ids"),
+        ({"position_ids": np.zeros((1, 2), np.int64)}, "has 3 tokens, but position_ids has 2"),
         ({"attention_mask": np.ones((1, 9), np.int64)}, "attention_mask has 9 positions"),
-        ({"input_ids": np.zeros((1, 0), np.int64)}, "there are no new tokens: input_ids"),
+        ({"input_ids": np.zeros((1, 0), np.int64)}, "no new tokens: input_ids"),
     ],
 )
-def test_wrong_inputs_are_refused(talks, change, message) -> None:
+def test_wrong_inputs_are_rejected(talks, change, message) -> None:
     inputs = {
         "input_ids": np.ones((1, 3), np.int64),
         "attention_mask": np.ones((1, 3), np.int64),
@@ -262,7 +262,7 @@ def test_inputs_may_be_set_one_by_one_and_run_asynchronously(talks) -> None:
         request.set_tensor("logits", np.zeros(3))
 
 
-def test_models_that_are_none_are_refused(tmp_path: Path, tiny: Path) -> None:
+def test_paths_and_devices_without_a_model_are_rejected(tmp_path: Path, tiny: Path) -> None:
     with pytest.raises(ModelError, match="no such file or folder"):
         Core().compile_model(tmp_path / "none", "NPU", {})
     with pytest.raises(ModelError, match="xx: File name too long"):
@@ -274,8 +274,8 @@ def test_models_that_are_none_are_refused(tmp_path: Path, tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("begin", [6, 20, -1])
-def test_positions_that_nothing_precedes_are_refused_and_change_nothing(talks, begin: int) -> None:
-    """The original warns, and goes on over rows that nobody wrote."""
+def test_positions_after_a_gap_are_rejected_and_change_nothing(talks, begin: int) -> None:
+    """NPUW warns, and reads rows that were never written."""
     talk, other = talks(), talks()
     talk.tell([1, 2, 3, 4, 5])
     other.tell([1, 2, 3, 4, 5])

@@ -1,4 +1,4 @@
-"""Device memory lasts as long as somebody needs it, and no longer."""
+"""Lifetime of device memory: as long as it is needed, and no longer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def say(request, ids: list[int], said: int = 0) -> np.ndarray:
     )["logits"]
 
 
-def test_requests_that_are_gone_leave_nothing_behind(device, tiny: Path) -> None:
+def test_deleted_requests_leak_no_memory(device, tiny: Path) -> None:
     compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
     used: set[int] = set()
     for _ in range(4):
@@ -58,8 +58,8 @@ def test_requests_that_are_gone_leave_nothing_behind(device, tiny: Path) -> None
     assert len(used) == 1
 
 
-def test_what_dies_in_a_collection_goes_back_with_the_next_request(device) -> None:
-    """There the driver may be holding its lock."""
+def test_memory_freed_in_a_collection_returns_with_the_next_request(device) -> None:
+    """The collection may run where the driver holds its lock."""
     before = device.allocated_bytes
     cycle: list[object] = [device.allocate(1 << 20)]
     cycle.append(cycle)
@@ -70,7 +70,7 @@ def test_what_dies_in_a_collection_goes_back_with_the_next_request(device) -> No
     assert device.allocated_bytes == before + kept.data.size
 
 
-def test_a_program_holds_the_memory_that_it_is_bound_to(device) -> None:
+def test_a_program_keeps_the_memory_that_it_is_bound_to(device) -> None:
     program = device.load(device.compile(small_graph(), CONFIG)).create_program()
     x, total = (np.random.default_rng(seed).standard_normal((4, 16)) for seed in range(2))
     out = device.allocate(4 * 4 * 8)
@@ -89,8 +89,8 @@ def test_a_program_holds_the_memory_that_it_is_bound_to(device) -> None:
     np.testing.assert_allclose(found, (x + total) @ weights(), rtol=1e-4, atol=1e-4)
 
 
-def test_what_a_failed_prompt_wrote_is_never_computed_with(device, tiny, monkeypatch) -> None:
-    """A run that fails may have written any of its rows, whatever is in them."""
+def test_rows_of_a_failed_prompt_are_never_read(device, tiny, monkeypatch) -> None:
+    """A failing run may have written anything to its rows."""
     compiled = Core(device=device).compile_model(tiny, "NPU", SMALL)
     request, fresh = (compiled.create_infer_request() for _ in range(2))
     cache = request._conversation.cache
@@ -109,7 +109,7 @@ def test_what_a_failed_prompt_wrote_is_never_computed_with(device, tiny, monkeyp
 
 
 def bound(device: LevelZeroDevice) -> Program:
-    """A program with memory for all that it reads and writes."""
+    """Return a program with memory for all its inputs and outputs."""
     loaded = device.load(device.compile(small_graph(), CONFIG))
     program = loaded.create_program()
     for info in (*loaded.inputs, *loaded.outputs):
@@ -117,7 +117,7 @@ def bound(device: LevelZeroDevice) -> Program:
     return program
 
 
-def test_what_is_loaded_mapped_or_shared_goes_when_nobody_holds_it(device) -> None:
+def test_loaded_mapped_and_shared_memory_is_freed_with_its_last_owner(device) -> None:
     made: list[Callable[[], object]] = [
         lambda: bound(device).run(),
         lambda: device.map_host(np.frombuffer(mmap.mmap(-1, 1 << 20), np.uint8)),
@@ -138,7 +138,7 @@ def test_what_is_loaded_mapped_or_shared_goes_when_nobody_holds_it(device) -> No
         pytest.param({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}, marks=SHARES),
     ],
 )
-def test_a_model_that_is_gone_leaves_nothing_on_its_device(
+def test_a_deleted_model_leaks_no_device_memory(
     device, tall: Path, options, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -154,7 +154,7 @@ def test_a_model_that_is_gone_leaves_nothing_on_its_device(
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Interrupts raise: whoever starts the tests in the background lets them ignore SIGINT."""
+    """Make interrupts raise: a test run in the background inherits an ignored SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -163,7 +163,7 @@ def interruptible() -> Iterator[None]:
 
 
 def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) -> None:
-    """Else the caller would write to what the device still reads."""
+    """The caller must not write to memory that the device still reads."""
     program = bound(device)
     program.run()
     done = threading.Event()
@@ -181,8 +181,8 @@ def test_an_interrupted_run_ends_when_the_device_is_done(device, monkeypatch) ->
     program.run()
 
 
-def test_an_interrupt_while_work_is_handed_over_waits_for_it_too(device, monkeypatch) -> None:
-    """It comes anywhere: here the device has its work, and nobody waits for it yet."""
+def test_an_interrupt_during_submission_also_waits_for_the_device(device, monkeypatch) -> None:
+    """The interrupt comes when the device has its work, and no thread waits for it yet."""
     program = bound(device)
     program.run()
     done = threading.Event()

@@ -1,4 +1,4 @@
-"""A saved conversation may come from anywhere: it is refused, or is one to go on with."""
+"""Untrusted saved conversations: each is rejected, or can be continued."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Header = dict[str, Any]
 
 
 def parts(content: bytes) -> tuple[Header, bytes]:
-    """The header of a file, its metadata unpacked and without digest; and its rows."""
+    """Return a file's header, with unpacked metadata and without digest, and its rows."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     metadata = header["__metadata__"]
@@ -43,7 +43,7 @@ def parts(content: bytes) -> tuple[Header, bytes]:
 
 
 def whole(header: Any, rows: bytes) -> bytes:
-    """The file of a header as ``parts`` gives it, or of any other, with a digest that fits."""
+    """Return the file of a header from ``parts``, or of any other, with a matching digest."""
     header = copy.deepcopy(header)
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if isinstance(metadata, dict) and "conversation" in metadata:
@@ -55,7 +55,7 @@ def whole(header: Any, rows: bytes) -> bytes:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where anything stands in a header; of lists the ends, and one between."""
+    """Yield the paths of all values in a header; of lists the ends, and one between."""
     yield path
     if isinstance(value, dict):
         for key, each in value.items():
@@ -78,7 +78,7 @@ def changed(header: Header, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def is_refused(talk, path: Path, content: bytes) -> bool:
-    """Load a file; what is not refused is what the file says, and goes on or says why not."""
+    """Load a file; an accepted file must be consistent, and continues or raises a typed error."""
     path.write_bytes(content)
     try:
         talk.request.load_state(path)
@@ -104,7 +104,7 @@ def is_refused(talk, path: Path, content: bytes) -> bool:
 
 @pytest.fixture
 def saved(talks, tmp_path) -> tuple[Header, bytes]:
-    """Forty tokens, as a file has them."""
+    """Return a file of forty tokens, in parts."""
     talk = talks(**SMALL)
     talk.tell(IDS[:40])
     talk.request.save_state(tmp_path / "saved")
@@ -112,7 +112,7 @@ def saved(talks, tmp_path) -> tuple[Header, bytes]:
 
 
 @pytest.mark.long
-def test_any_value_anywhere_in_the_header(talks, tmp_path, saved) -> None:
+def test_any_value_anywhere_in_the_header_is_accepted_or_rejected(talks, tmp_path, saved) -> None:
     talk, (header, rows) = talks(**SMALL, NPUW_LLM_ON_FULL="TRUNCATE"), saved
     loaded: set[tuple[Any, ...]] = set()
     for place in places(header):
@@ -120,10 +120,10 @@ def test_any_value_anywhere_in_the_header(talks, tmp_path, saved) -> None:
             if not is_refused(talk, tmp_path / "talk", whole(changed(header, place, value), rows)):
                 loaded.add(place)
     numbers = {("__metadata__", "conversation", name) for name in ("sinks", "dropped")}
-    assert numbers <= loaded, "others of these make another conversation"
+    assert numbers <= loaded, "other numbers make another conversation"
 
 
-def test_no_length_but_its_own(talks, tmp_path, saved) -> None:
+def test_a_file_of_another_length_is_rejected(talks, tmp_path, saved) -> None:
     talk, content = talks(**SMALL), whole(*saved)
     begin = len(content) - len(saved[1])
     for length in (*range(20), begin - 1, begin, begin + 1, len(content) // 2, len(content) - 1):
@@ -144,7 +144,7 @@ def test_no_length_but_its_own(talks, tmp_path, saved) -> None:
     ],
     ids=["ends", "truncated", "slides"],
 )
-def test_files_that_are_whole_but_say_what_was_never_said(talks, tmp_path, saved, options) -> None:
+def test_forged_consistent_files_are_safe(talks, tmp_path, saved, options) -> None:
     talk, (header, _), draw = talks(**SMALL, **options), saved, random.Random(3)
     loaded = 0
     for _ in range(150):
@@ -171,24 +171,24 @@ def test_files_that_are_whole_but_say_what_was_never_said(talks, tmp_path, saved
 
 
 @pytest.mark.parametrize("header", [[], 5, None, "abc", True])
-def test_a_header_that_is_no_object_is_refused(talks, tmp_path, saved, header) -> None:
+def test_a_header_that_is_not_an_object_is_rejected(talks, tmp_path, saved, header) -> None:
     (tmp_path / "talk").write_bytes(whole(header, saved[1]))
-    with pytest.raises(StateError, match="talk: not a saved conversation: its header is no JSON"):
+    with pytest.raises(StateError, match="not a saved conversation: its header is not a JSON"):
         talks(**SMALL).request.load_state(tmp_path / "talk")
 
 
 @pytest.mark.parametrize(
     ("forged", "says"),
     [
-        ({"ids": [5] * 39 + [97]}, "is 97, which is no token: the model's vocabulary has 97"),
-        ({"ids": [5] * 39 + [-1], "dropped": 1}, "it does not know tokens behind some that"),
-        ({"ids": [-1] * 40, "dropped": 1}, "it dropped 1 tokens, yet does not know 40"),
-        ({"dropped": (1 << 31) - 1}, "it dropped 2147483647 tokens"),
-        ({"first_position": (1 << 31) - 1}, "begin at position 2147483647, where no others can"),
-        ({"first_position": -1}, "begin at position -1, where no others can"),
+        ({"ids": [5] * 39 + [97]}, "is 97, not a token id: the model's vocabulary has 97"),
+        ({"ids": [5] * 39 + [-1], "dropped": 1}, "unknown tokens follow known ones"),
+        ({"ids": [-1] * 40, "dropped": 1}, "it dropped 1 tokens, but 40 others are unknown"),
+        ({"dropped": (1 << 31) - 1}, "it states 2147483647 dropped tokens"),
+        ({"first_position": (1 << 31) - 1}, "begin at position 2147483647, so no position is left"),
+        ({"first_position": -1}, "begin at position -1, so no position is left"),
     ],
 )
-def test_tokens_that_nothing_can_follow_are_refused(talks, tmp_path, saved, forged, says) -> None:
+def test_tokens_that_no_token_can_follow_are_rejected(talks, tmp_path, saved, forged, says) -> None:
     header, rows = saved
     header["__metadata__"]["conversation"] |= forged
     (tmp_path / "talk").write_bytes(whole(header, rows))

@@ -1,6 +1,6 @@
-"""A signal's handler that raises at any bytecode of a change leaves npuw's objects whole.
+"""Signal handlers that raise at any bytecode of a change leave npuw's objects valid.
 
-The object is as it was before the change or as it is after, or says that it is neither.
+The object is as before the change, or as after it, or reports that it is neither.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROWS, WINDOW, SINKS = 9, 8, 2
 
 
 def rows(tokens: int) -> KVRows:
-    """A cache that slides, with so many tokens."""
+    """Return a sliding cache with a number of tokens."""
     made = KVRows(ROWS, WINDOW, SINKS)
     for _ in range(tokens):
         made.place(1)
@@ -66,7 +66,7 @@ def rows(tokens: int) -> KVRows:
     ],
     ids=["one", "three", "to sinks", "back by one", "restore"],
 )
-def test_rows_hold_tokens_as_before_or_as_after(tokens: int, change: Callable[..., Any]) -> None:
+def test_rows_hold_the_tokens_of_before_or_after(tokens: int, change: Callable[..., Any]) -> None:
     def seen(made: KVRows) -> tuple[Any, ...]:
         return made.tokens, made.plain, made.numbers().tolist(), made.order().tolist()
 
@@ -103,7 +103,7 @@ def history(count: int, noted: bool) -> History:
     ],
     ids=["extend", "rewind", "keep"],
 )
-def test_a_history_counts_the_tokens_that_it_has(noted: bool, change: Callable[..., Any]) -> None:
+def test_a_history_has_as_many_tokens_as_it_counts(noted: bool, change: Callable[..., Any]) -> None:
     def seen(made: History) -> tuple[Any, ...]:
         return made.said, made.count, made.ids
 
@@ -119,7 +119,7 @@ def test_a_history_counts_the_tokens_that_it_has(noted: bool, change: Callable[.
     assert seen(made) == seen(after)
 
 
-def test_an_unknown_history_is_forgotten_before_it_is_counted_anew() -> None:
+def test_an_unknown_history_is_forgotten_before_it_is_counted_again() -> None:
     def act() -> None:
         made.hold(4)
 
@@ -134,14 +134,14 @@ class TestLinearStates:
     INFO = (TensorInfo(READ_PREFIX + "s", "f32", (4,)),)
 
     def states(self) -> LinearStates:
-        """Of three tokens, then of five."""
+        """Return states of three tokens, then of five."""
         made = LinearStates(InterpreterDevice(), self.INFO)
         for value, tokens in ((1.0, 3), (2.0, 2)):
             made._tensor(ASSIGN_PREFIX, "s")[:] = value
             made.advance(tokens)
         return made
 
-    def test_an_interrupted_run_is_taken_back(self) -> None:
+    def test_an_interrupted_run_is_undone(self) -> None:
         made = self.states()
         made._tensor(ASSIGN_PREFIX, "s")[:] = 3
         for _ in interruptions(lambda: made.advance(1)):
@@ -149,7 +149,7 @@ class TestLinearStates:
             assert (made.tokens, made.read("s").tolist()) == (5, [2] * 4)
 
     @pytest.mark.parametrize(("back", "value"), [(3, 1.0), (0, 0.0)])
-    def test_an_interrupted_way_back_is_gone_once_more(self, back, value) -> None:
+    def test_an_interrupted_rewind_can_be_repeated(self, back, value) -> None:
         def act() -> None:
             made.rewind(back)
 
@@ -160,7 +160,7 @@ class TestLinearStates:
             made = self.states()
 
 
-def test_adapters_that_were_half_copied_are_those_of_nobody() -> None:
+def test_half_copied_adapters_belong_to_no_conversation() -> None:
     name = "lora_state_0.MatMul.A"
     info = TensorInfo(READ_PREFIX + name, "f32", (2, 4))
     one, other = AdapterValues({name: (2, 4)}), AdapterValues({name: (2, 4)})
@@ -175,7 +175,7 @@ def test_adapters_that_were_half_copied_are_those_of_nobody() -> None:
 
 
 class Bindings:
-    """A program that notes what it is bound to."""
+    """A program that records its bindings."""
 
     def __init__(self) -> None:
         self.bound: dict[str, tuple[Any, int]] = {}
@@ -184,14 +184,14 @@ class Bindings:
         self.bound[name] = memory, offset
 
     def prepare(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def run(self) -> None:
-        """Note where what is bound was when it ran last."""
+        """Record the bindings of the last run."""
         self.ran = dict(self.bound)
 
 
-def test_a_program_reads_the_blocks_that_are_there() -> None:
+def test_a_program_reads_only_allocated_blocks() -> None:
     infos = [TensorInfo(f"{READ_PREFIX}0.key_block_{n}", "f32", (1, 4, 1, 1)) for n in range(3)]
     device, kept = InterpreterDevice(), KVRows(12, 12)
     layout = BlockLayout(infos[:1], 4)
@@ -231,14 +231,14 @@ class Late:
         self.begun = True
 
     def wait(self) -> None:
-        assert self.begun, "what never began is waited for"
+        assert self.begun, "a copy that never began is waited for"
         for span in self.spans:
             span.target.data[:4] = span.source.data[:4]
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("ahead", [True, False])
-def test_a_layer_never_runs_on_weights_that_are_still_coming(ahead: bool) -> None:
+def test_a_layer_never_runs_on_incomplete_weights(ahead: bool) -> None:
     machine = SimpleNamespace(
         allocate=lambda nbytes: HostMemory(np.zeros(nbytes, np.uint8)), record_copies=Late
     )
@@ -262,7 +262,7 @@ def test_a_layer_never_runs_on_weights_that_are_still_coming(ahead: bool) -> Non
         ring = make()
 
 
-def test_values_are_read_where_a_tensor_is_bound() -> None:
+def test_values_are_read_where_the_tensor_is_bound() -> None:
     info = TensorInfo("x", "f32", (2,))
     one, other = (HostMemory(np.full(8, n, np.uint8)) for n in (1, 2))
     tensors = HostTensors([info])
@@ -272,7 +272,7 @@ def test_values_are_read_where_a_tensor_is_bound() -> None:
         tensors.bind("x", one, 0)
 
 
-def test_tiles_are_bound_to_the_rows_that_they_compute() -> None:
+def test_tiles_are_bound_to_the_rows_they_compute() -> None:
     info = TensorInfo("x", "f32", (1, 8, 2))
     made = object.__new__(RowTilesProgram)
     program = Bindings()
@@ -296,7 +296,7 @@ def test_tiles_are_bound_to_the_rows_that_they_compute() -> None:
         made._move(0)
 
 
-def test_what_a_recorded_program_is_bound_to_is_told_to_its_recording() -> None:
+def test_bindings_of_a_recorded_program_reach_its_recording() -> None:
     made = object.__new__(RecordedProgram)
     one, other = (object.__new__(DeviceMemory) for _ in range(2))
     made._indices, made._bound, made._moved, made._in_files = {"x": [0, 1]}, {}, set(), None
@@ -326,7 +326,7 @@ def variable_state() -> tuple[Any, str]:
 
 
 @pytest.mark.parametrize("make", [bound_tensor, variable_state])
-def test_a_static_program_is_bound_to_what_was_set(make: Callable[..., tuple[Any, str]]) -> None:
+def test_a_static_program_is_bound_to_the_set_tensor(make: Callable[..., tuple[Any, str]]) -> None:
     program = Bindings()
     made, given = make()
     made._program, made._bound, made._transfers = program, None, SimpleNamespace(in_place=0)
@@ -344,11 +344,11 @@ def test_a_static_program_is_bound_to_what_was_set(make: Callable[..., tuple[Any
         assert {*program.bound.values()} == {(one.memory, 0)}
 
 
-def test_logits_are_written_where_they_are_wanted() -> None:
+def test_logits_are_written_to_the_requested_target() -> None:
     programs: list[Bindings] = []
 
     class Head(LMHead):
-        """A head whose programs only note what is bound."""
+        """A head whose programs only record their bindings."""
 
         def __init__(self) -> None:
             self._models, self._elsewhere = {1: (cast(Any, {}), cast(Any, None))}, {}
@@ -371,7 +371,7 @@ def test_logits_are_written_where_they_are_wanted() -> None:
         assert program.ran == {LOGITS: ("one", 0)}
 
 
-def test_a_device_whose_compilation_was_interrupted_is_asked_again() -> None:
+def test_an_interrupted_compilation_can_be_repeated() -> None:
     made = object.__new__(PlacedModel)
     made.name, made._notes = "model", []
     places = {"CPU": SimpleNamespace(device="CPU")}
@@ -386,7 +386,7 @@ def test_a_device_whose_compilation_was_interrupted_is_asked_again() -> None:
 
 
 def test_an_interrupted_start_leaves_a_request_that_can_be_started() -> None:
-    """Of a ThreadPoolExecutor a semaphore's lock was lost, and its thread waited for ever."""
+    """A ThreadPoolExecutor lost a semaphore's lock, and its thread waited for ever."""
     run, ran = AsyncRun(), list[int]()
     for _ in interruptions(
         lambda: run.start(lambda: ran.append(1), None, lambda: None),
@@ -400,7 +400,7 @@ def test_an_interrupted_start_leaves_a_request_that_can_be_started() -> None:
     assert run.wait(60_000)
 
 
-def test_who_was_interrupted_keeps_its_place_in_the_order() -> None:
+def test_an_interrupted_request_keeps_its_place_in_the_order() -> None:
     order = InOrder()
     runs = [AsyncRun(place=order.place()) for _ in range(2)]
     ran: list[int] = []
@@ -421,7 +421,7 @@ def test_who_was_interrupted_keeps_its_place_in_the_order() -> None:
     assert ran.count(1) > 10
 
 
-def test_no_copy_goes_on_when_an_interrupt_is_raised() -> None:
+def test_no_copy_continues_when_an_interrupt_is_raised() -> None:
     begun, ended = list[int](), list[int]()
 
     def copy(number: int) -> None:

@@ -1,6 +1,6 @@
-"""Signals whose handlers raise, as Ctrl-C's does, at any moment of an inference.
+"""Signals whose handlers raise, like Ctrl-C's, at any moment of an inference.
 
-Only the inference ends: the conversation goes on from where it was, and nobody waits for ever.
+Only the inference ends: the conversation continues from its state, and no thread waits for ever.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PROMPT = np.arange(70) * 7 % 97
 
 
 class Stop(Exception):
-    """What a handler raises that is no KeyboardInterrupt."""
+    """Exception of a handler that is not a KeyboardInterrupt."""
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("options", [{}, COPIED | BLOCKS], ids=["ZERO_COPY", "copied, in blocks"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, Stop, TimeoutError, SystemExit])
-def test_the_conversation_goes_on_as_if_nothing_had_been(talks, error, options) -> None:
+def test_the_conversation_continues_as_if_uninterrupted(talks, error, options) -> None:
     draw, count = random.Random(4), 0
     talk, plain = (talks(**options) for _ in range(2))
     with alarm(error) as rings:
@@ -44,7 +44,7 @@ def test_the_conversation_goes_on_as_if_nothing_had_been(talks, error, options) 
                 expected = plain.tell(words)
                 seconds = draw.uniform(1e-5, time.perf_counter() - began)
                 count += rings.ends(partial(talk.tell, words), seconds)
-                talk.said = before  # what was not interrupted is said once more
+                talk.said = before  # an uninterrupted inference is repeated
                 assert np.array_equal(talk.tell(words), expected)
                 words = [int(expected.argmax())]
     assert count > 3
@@ -60,7 +60,7 @@ def test_the_conversation_goes_on_as_if_nothing_had_been(talks, error, options) 
 def test_rows_whose_copy_was_interrupted_are_copied_again(
     talks, monkeypatch, options, module
 ) -> None:
-    """They were given up: later logits were those of rows that nobody had written."""
+    """Formerly they were lost, and later logits used rows that were never written."""
     talk, plain = (talks(**options) for _ in range(2))
     for each in (talk, plain):
         each.tell(PROMPT)
@@ -77,7 +77,7 @@ def test_rows_whose_copy_was_interrupted_are_copied_again(
     assert np.array_equal(talk.tell([9]), plain.tell([9]))
 
 
-def test_conversations_of_an_interrupted_step_are_told_and_go_on(tiny, monkeypatch) -> None:
+def test_conversations_of_an_interrupted_step_get_an_error_and_continue(tiny, monkeypatch) -> None:
     config = {"NPUW_LLM_BATCH_SLOTS": "2", "INFERENCE_PRECISION_HINT": "f32"}
     engine = Core().compile_model(tiny, "NPU", config).create_batching()
     first, second = engine.open(), engine.open()

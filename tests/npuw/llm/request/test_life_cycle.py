@@ -37,7 +37,7 @@ def step(talk: Conversation) -> None:
 
 
 class Life:
-    """A conversation that is brought to a state, and what was done in it since."""
+    """A conversation in a given state, and the acts since then."""
 
     def __init__(self, talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
         self.talk, self.acts = talk, list[Act]()
@@ -73,7 +73,7 @@ class Life:
         self.acts.clear()
 
     def meet(self, event: Event) -> State:
-        """Let an event happen; return the first state behind it that is another, or the last."""
+        """Cause an event; return the first state that differs afterwards, or the last state."""
         talk, said = self.talk, self.talk.history.said
         if event is Event.PROMPT:
             return self._first(talk.reading(tokens(0, 40)))
@@ -95,12 +95,12 @@ class Life:
 
 
 @pytest.mark.parametrize(("state", "event"), TABLE, ids=lambda each: each.name)
-def test_an_event_does_what_the_table_says(talks, monkeypatch, state, event) -> None:
+def test_each_event_has_the_act_of_the_table(talks, monkeypatch, state, event) -> None:
     life = Life(talks(**OPTIONS).request._conversation, monkeypatch)
     life.bring_to(state)
     expected = TABLE[state, event]
     found = life.meet(event)
-    if (state, event) == (State.FULL, Event.TEXT):  # what stays is read anew first
+    if (state, event) == (State.FULL, Event.TEXT):  # kept tokens are read again first
         assert life.acts[0] is Act.MAKE_ROOM
         assert expected.act in life.acts
         return
@@ -109,13 +109,13 @@ def test_an_event_does_what_the_table_says(talks, monkeypatch, state, event) -> 
         assert life.acts[0] is expected.act
 
 
-def test_rows_that_are_missing_cannot_happen() -> None:
+def test_events_missing_in_the_table_cannot_happen() -> None:
     missing = {*product(State, Event)} - {*TABLE}
     assert missing == {
         (State.IDLE, Event.TEXT),  # several tokens at the first position are a prompt
         (State.IDLE, Event.READ),
         (State.IDLE, Event.FILLED),
-        (State.PREFILLING, Event.STEP),  # goes back to what is kept first, and then generates
+        (State.PREFILLING, Event.STEP),  # rewinds to kept tokens first, then generates
         (State.PREFILLING, Event.TEXT),
         (State.PREFILLING, Event.FILLED),
         (State.GENERATING, Event.READ),
@@ -128,7 +128,7 @@ def test_rows_that_are_missing_cannot_happen() -> None:
 @pytest.mark.parametrize(
     ("keep", "behind"), [(0, State.IDLE), (10, State.GENERATING)], ids=["to nothing", "to some"]
 )
-def test_a_conversation_that_goes_back_is_in_the_state_of_what_it_keeps(
+def test_a_rewound_conversation_is_in_the_state_of_its_kept_tokens(
     talks, monkeypatch, state, keep, behind
 ) -> None:
     life = Life(talks(**OPTIONS).request._conversation, monkeypatch)
@@ -140,7 +140,7 @@ def test_a_conversation_that_goes_back_is_in_the_state_of_what_it_keeps(
     assert life.talk.state is State.IDLE
 
 
-def test_a_full_conversation_refuses_a_step_unless_it_may_forget(talks, monkeypatch) -> None:
+def test_a_full_conversation_rejects_a_step_unless_it_may_drop_tokens(talks, monkeypatch) -> None:
     life = Life(talks(**OPTIONS | {"NPUW_LLM_ON_FULL": "ERROR"}).request._conversation, monkeypatch)
     life.bring_to(State.FULL)
     with pytest.raises(CapacityError):
@@ -149,7 +149,7 @@ def test_a_full_conversation_refuses_a_step_unless_it_may_forget(talks, monkeypa
     assert not life.acts
 
 
-def test_a_prompt_that_was_given_up_goes_on_where_it_stopped(talks, monkeypatch) -> None:
+def test_an_abandoned_prompt_continues_where_it_stopped(talks, monkeypatch) -> None:
     life = Life(talks(**OPTIONS).request._conversation, monkeypatch)
     life.bring_to(State.PREFILLING)
     life.talk.infer(tokens(life.talk.history.said, 20))

@@ -1,4 +1,4 @@
-"""A model that was split shows the inputs and outputs that it was exported with."""
+"""Ports of a split model: the inputs and outputs of the exported model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuw_layer.errors import TensorError
 
 EXPORTED = Path(__file__).resolve().parents[3] / "goldens" / "exported"
 WAYS: dict[str, dict[str, Any]] = {
-    "head of its own": {},
+    "separate head": {},
     "heads in all": {"NPUW_LLM_SHARED_HEAD": "NO"},
     "slots": {"NPUW_LLM_BATCH_SLOTS": "1,2"},
     "blocks": {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32},
@@ -31,14 +31,14 @@ TEXT = {
 
 
 def shown(ports: list[OpenPort]) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Element types and dimensions by name, in their order."""
+    """Return element types and dimensions by name, in order."""
     assert [port.index for port in ports] == [*range(len(ports))]
     return {port.any_name: (port.element_type, port.partial_shape) for port in ports}
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
-def test_ports_are_those_before_the_split_however_it_is_split(tiny: Path, way: str) -> None:
+def test_ports_are_those_of_the_exported_model_for_every_split(tiny: Path, way: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | WAYS[way])
     assert [*shown(compiled.inputs).items()] == [*TEXT.items()]
     assert shown(compiled.outputs) == {"logits": ("f32", (-1, -1, VOCABULARY))}
@@ -46,14 +46,14 @@ def test_ports_are_those_before_the_split_however_it_is_split(tiny: Path, way: s
     assert compiled.output().names == {"logits"}
 
 
-def test_an_imported_model_shows_the_same(tiny: Path) -> None:
+def test_an_imported_model_has_the_same_ports(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL)
     imported = Core().import_model(compiled.export_model(), "NPU", {"WEIGHTS_PATH": tiny})
     assert imported.inputs == compiled.inputs
     assert imported.outputs == compiled.outputs
 
 
-def test_a_port_that_is_not_there_is_refused_with_those_that_are(tiny: Path) -> None:
+def test_the_error_for_an_unknown_port_lists_the_ports(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL)
     with pytest.raises(TensorError, match="no input 'ids'; there are 0: 'input_ids', 1: "):
         compiled.input("ids")
@@ -81,7 +81,7 @@ def test_a_port_that_is_not_there_is_refused_with_those_that_are(tiny: Path) -> 
         ),
     ],
 )
-def test_what_else_tokens_have_stands_where_exporters_put_it(
+def test_inputs_of_traits_are_in_the_exporters_order(
     restored: Callable[[Path, str], Path],
     name: str,
     inputs: list[str],

@@ -1,4 +1,4 @@
-"""Prefill: which model reads what, where its rows go, and that none of it changes a result."""
+"""Prefill: choice of models, placement of rows, and unchanged results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def names(**options: object) -> list[str]:
     return [stage.name for stage in plan(parse_options(config)).prefill]
 
 
-def test_a_short_prompt_does_not_pay_for_a_long_one() -> None:
+def test_a_short_prompt_uses_a_small_model() -> None:
     assert names() == ["prefill_64", "prefill_256", "prefill_1024"]
     assert names(PREFILL_PYRAMID="NO") == ["prefill_1024"]
 
 
-def test_early_chunks_span_little_with_pyramid_attention() -> None:
+def test_early_chunks_attend_to_little_with_pyramid_attention() -> None:
     long = {"MAX_PROMPT_LEN": 8192, "PREFILL_PYRAMID": "NO"}
     chunks = [f"prefill_1024_after_{past}" for past in (1024, 3072, 7168)]
     assert names(**long) == ["prefill_1024", *chunks]
@@ -51,7 +51,7 @@ LENGTHS = st.fixed_dictionaries(
 
 
 @given(LENGTHS, st.data())
-def test_whatever_is_left_of_a_prompt_some_model_takes_it(config, data) -> None:
+def test_any_remaining_tokens_fit_a_model(config, data) -> None:
     planned = plan(parse_options(config))
     longest = planned.lengths.max_prompt
     resumes = config["NPUW_LLM_ENABLE_CONTINUOUS_PREFILL"]
@@ -61,13 +61,13 @@ def test_whatever_is_left_of_a_prompt_some_model_takes_it(config, data) -> None:
         stage = choose_prefill(planned.prefill, left, stored)
         assert stage is not None
         assert stage.kind is Kind.PREFILL
-        assert stage.past >= stored, "it sees all that is stored"
+        assert stage.past >= stored, "the model attends to all stored tokens"
         smaller = [
             other
             for other in planned.prefill
             if other.past >= stored and left <= other.tokens < stage.tokens
         ]
-        assert not smaller, "no smaller one would have taken it"
+        assert not smaller, "no smaller model fits"
         taken = min(left, stage.tokens)
         stored, left = stored + taken, left - taken
 
@@ -88,7 +88,7 @@ PATHS = [
 @pytest.mark.parametrize("options", PATHS, ids=lambda options: " ".join(map(str, options.values())))
 @few
 @given(ids=st.lists(st.integers(0, 96), min_size=1, max_size=120))
-def test_all_ways_to_read_a_prompt_say_the_same(talks, options, ids) -> None:
+def test_all_prefill_options_give_the_same_logits(talks, options, ids) -> None:
     precision = {k: v for k, v in options.items() if k == "KV_CACHE_PRECISION"}
     copies = {"NPUW_LLM_KV_SWITCHOVER": "COPY"} if precision else {}
     one, other = talks(**options), talks(**precision, **copies)
@@ -99,7 +99,7 @@ def test_all_ways_to_read_a_prompt_say_the_same(talks, options, ids) -> None:
         {state.name: state.state.data for state in talk.request.query_state()}
         for talk in (one, other)
     )
-    for name in found.keys() & expected.keys():  # not all count what is stored
+    for name in found.keys() & expected.keys():  # not all have the count of stored tokens
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5)
     assert len(found.keys() & expected.keys()) >= 2 * 2
 
@@ -110,7 +110,7 @@ def copied(talk) -> int:
 
 @pytest.mark.long
 def test_zero_copy_copies_nothing_of_a_small_last_chunk(talks) -> None:
-    """A smaller model reads it, which writes behind whole chunks just so."""
+    """A smaller model reads it, and writes directly after complete chunks, too."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 1024, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
     talk, other = talks(**options), talks(**options, NPUW_LLM_KV_SWITCHOVER="COPY")
     ids = np.random.default_rng(4).integers(0, 97, 300)
@@ -124,7 +124,7 @@ def test_zero_copy_copies_nothing_of_a_small_last_chunk(talks) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("chunk", [0, 32])
 def test_zero_copy_copies_nothing_of_a_prompt(talks, chunk) -> None:
-    """Prefill writes where generate reads; the other way every row is copied once."""
+    """Prefill writes where generate reads; without zero copy every row is copied once."""
     row = 2 * 2 * 2 * 8 * 4  # layers, K and V, heads, channels, f32
     ids = np.random.default_rng(0).integers(0, 97, 100)
     for switchover, expected in (("ZERO_COPY", 0), ("COPY", 100 * row)):

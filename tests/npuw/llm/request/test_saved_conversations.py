@@ -1,4 +1,4 @@
-"""A conversation is kept in a file, or set row by row, and goes on as if it had never stopped."""
+"""A conversation is saved to a file, or set row by row, and continues unchanged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IDS = np.random.default_rng(7).integers(0, 97, 150).tolist()
 
 @pytest.fixture
 def saved(talks, tmp_path: Path) -> Path:
-    """Forty tokens, saved."""
+    """Save forty tokens."""
     talk = talks()
     talk.tell(IDS[:40])
     talk.request.save_state(tmp_path / "talk.npuw")
@@ -39,7 +39,7 @@ def saved(talks, tmp_path: Path) -> Path:
     ],
     ids=["f32", "i8", "f8e5m2", "f16 caches", "bf16 caches", "bf16"],
 )
-def test_a_restored_conversation_goes_on_bit_by_bit(talks, tmp_path, options) -> None:
+def test_a_restored_conversation_continues_bit_by_bit(talks, tmp_path, options) -> None:
     talk, other = talks(**options), talks(**options)
     talk.tell(IDS[:40])
     talk.tell([5])
@@ -53,7 +53,7 @@ def test_a_restored_conversation_goes_on_bit_by_bit(talks, tmp_path, options) ->
 
 
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_a_conversation_that_was_full_is_restored_as_it_was(talks, tmp_path, policy) -> None:
+def test_a_full_conversation_is_restored_unchanged(talks, tmp_path, policy) -> None:
     options = {
         "NPUW_LLM_MAX_PROMPT_LEN": 64,
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,
@@ -71,7 +71,7 @@ def test_a_conversation_that_was_full_is_restored_as_it_was(talks, tmp_path, pol
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_few_tokens_of_what_has_slid_are_read_anew_where_caches_do_not_slide(
+def test_the_tokens_left_after_sliding_are_read_again_where_caches_do_not_slide(
     talks, tmp_path
 ) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
@@ -88,8 +88,8 @@ def test_few_tokens_of_what_has_slid_are_read_anew_where_caches_do_not_slide(
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_a_conversation_that_begins_anywhere_is_saved(talks, tmp_path) -> None:
-    """Without tables of angles positions are the caller's."""
+def test_a_conversation_from_any_first_position_is_saved(talks, tmp_path) -> None:
+    """The caller may choose any positions if no RoPE tables exist."""
     talk, other = (talks(NPUW_LLM_CACHE_ROPE="NO") for _ in range(2))
     first = 1 << 40
     inputs = {
@@ -103,42 +103,42 @@ def test_a_conversation_that_begins_anywhere_is_saved(talks, tmp_path) -> None:
     assert other.request._conversation.history.first_position == first
 
 
-def test_another_models_conversation_is_refused(talks, saved) -> None:
+def test_another_models_conversation_is_rejected(talks, saved) -> None:
     with pytest.raises(StateError, match="with another model, or with other options"):
         talks(INFERENCE_PRECISION_HINT="f16").request.load_state(saved)
 
 
-def test_a_conversation_that_does_not_fit_is_refused(talks, tmp_path) -> None:
+def test_a_conversation_that_does_not_fit_is_rejected(talks, tmp_path) -> None:
     long = talks(NPUW_LLM_MAX_PROMPT_LEN=192)
     long.tell(IDS[:150])
     long.request.save_state(tmp_path / "talk")
     small = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
     small.tell([1, 2])
-    with pytest.raises(StateError, match="150 tokens, there is room for 128"):
+    with pytest.raises(StateError, match="150 tokens, but there is room for 128"):
         small.request.load_state(tmp_path / "talk")
     fresh = talks(NPUW_LLM_MAX_PROMPT_LEN=64)
     fresh.tell([1, 2])
-    assert np.array_equal(small.tell([3]), fresh.tell([3])), "what there was is still there"
+    assert np.array_equal(small.tell([3]), fresh.tell([3])), "the conversation is unchanged"
 
 
-def test_files_that_are_not_there_or_cannot_be_written_are_named(talks, tmp_path) -> None:
+def test_the_error_for_an_unreadable_or_unwritable_file_names_it(talks, tmp_path) -> None:
     request = talks().request
     with pytest.raises(NpuwFault, match="none: No such file"):
         request.load_state(tmp_path / "none")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(NpuwFault, match="pipe: not a regular file"):
-        request.load_state(tmp_path / "pipe")  # and does not wait for a writer
+        request.load_state(tmp_path / "pipe")  # it does not wait for a writer
     with pytest.raises(NpuwFault, match="nowhere/talk: No such file"):
         request.save_state(tmp_path / "nowhere" / "talk")
     with pytest.raises(NpuwFault, match="pipe: not a regular file"):
         request.save_state(tmp_path / "pipe")
-    assert (tmp_path / "pipe").is_fifo(), "it is nobody's to replace"
+    assert (tmp_path / "pipe").is_fifo(), "a pipe is never replaced"
     for call in (request.load_state, request.save_state):
         with pytest.raises(NpuwFault, match="not a file name"):
             call(tmp_path / "talk\0")
 
 
-def test_a_private_conversation_stays_private_and_a_link_to_it_a_link(saved, talks) -> None:
+def test_saving_preserves_permissions_and_links(saved, talks) -> None:
     link = saved.with_name("link")
     link.symlink_to(saved)
     saved.chmod(0o600)
@@ -192,13 +192,13 @@ def test_a_flipped_bit_of_a_row_and_appended_bytes_are_found(talks, saved) -> No
         saved.write_bytes(damaged)
         with pytest.raises(StateError, match=r"talk\.npuw: .*the file is damaged"):
             talk.request.load_state(saved)
-    assert talk.tell([3]).any(), "the conversation goes on"
+    assert talk.tell([3]).any(), "the conversation continues"
 
 
-def test_a_file_of_an_older_version_says_what_to_do(talks, saved) -> None:
+def test_the_error_for_an_older_version_states_the_remedy(talks, saved) -> None:
     content = saved.read_bytes()
     saved.write_bytes(content.replace(b'"version": "2"', b'"version": "1"'))
-    with pytest.raises(StateError, match="version '1', not '2'; save the conversation anew"):
+    with pytest.raises(StateError, match="version '1', not '2'; save the conversation again"):
         talks().request.load_state(saved)
 
 
@@ -212,7 +212,7 @@ def test_a_file_of_an_older_version_says_what_to_do(talks, saved) -> None:
         ({"more": 1}, "validation error"),
     ],
 )
-def test_forged_metadata_is_refused(talks, saved, change, message) -> None:
+def test_forged_metadata_is_rejected(talks, saved, change, message) -> None:
     content = saved.read_bytes()
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
@@ -238,7 +238,7 @@ def test_states_can_be_set_one_by_one(talks) -> None:
     assert not any(each.state.data.any() for each in target.request.query_state())
 
 
-def test_states_that_do_not_fit_are_refused(talks) -> None:
+def test_states_that_do_not_fit_are_rejected(talks) -> None:
     talk = talks()
     talk.tell([1, 2, 3])
     state = talk.request.query_state()[0]
@@ -249,7 +249,7 @@ def test_states_that_do_not_fit_are_refused(talks) -> None:
         state.state = np.zeros((1, 2, 4, 8), np.float32)
 
 
-def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
+def test_unknown_tokens_cannot_be_read_again(talks) -> None:
     options = {
         "NPUW_LLM_MAX_PROMPT_LEN": 64,
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,
@@ -259,11 +259,11 @@ def test_tokens_that_are_not_known_cannot_be_read_anew(talks) -> None:
     for each in talk.request.query_state()[:-1]:
         each.state = np.zeros((1, 2, 127, 8), np.float32)
     talk.said = 127
-    with pytest.raises(StateError, match="set by set_state cannot be read anew"):
+    with pytest.raises(StateError, match="set by set_state are unknown and cannot be read again"):
         talk.tell([1])
 
 
-def test_a_running_request_is_left_alone(talks, tmp_path, monkeypatch) -> None:
+def test_a_running_request_rejects_all_calls(talks, tmp_path, monkeypatch) -> None:
     talk, go_on = talks(), threading.Event()
     infer = talk.request._conversation.infer
     monkeypatch.setattr(
@@ -292,8 +292,8 @@ def test_a_running_request_is_left_alone(talks, tmp_path, monkeypatch) -> None:
     assert talk.request.wait_for(1)
 
 
-def test_a_cancelled_prompt_keeps_what_was_read(talks, monkeypatch) -> None:
-    """Cancelled before its second chunk; positions say how to go on."""
+def test_a_cancelled_prompt_keeps_the_tokens_read(talks, monkeypatch) -> None:
+    """The prompt is cancelled before its second chunk; positions determine the continuation."""
     talk = talks(NPUW_LLM_PREFILL_CHUNK_SIZE=16)
     request, conversation = talk.request, talk.request._conversation
     store = conversation.cache.rows.append

@@ -178,4 +178,4 @@ def test_the_log_says_how_each_program_was_come_by(start, tiny, tmp_path, caplog
     assert f"{entry} is not used: " in caplog.text
     assert "it is compiled anew" in caplog.text
     start(tiny, tmp_path, CACHE_DIR="")
-    assert "compiling: there is no CACHE_DIR" in caplog.text
+    assert "compiling: CACHE_DIR is not set" in caplog.text

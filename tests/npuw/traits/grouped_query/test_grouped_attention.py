@@ -1,7 +1,7 @@
-"""Decoders of ONNX Runtime that are stateful are split as others are, and say what OpenVINO does.
+"""Stateful decoders of ONNX Runtime are split like others, and equal OpenVINO.
 
-They are as onnxruntime-genai builds them, made stateful as ONNX Runtime's OpenVINO execution
-provider does that; OpenVINO was asked about a text in one piece.
+The models are as onnxruntime-genai builds them, made stateful as by ONNX Runtime's OpenVINO
+execution provider; OpenVINO read each text in one run.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ WAYS: dict[str, dict[str, Any]] = {
     "on OpenVINO": CHUNKED | {"NPUW_DEVICES": "OPENVINO_CPU"},
 }
 KINDS = ("plain", "positions", "smooth", "sinks", "nibbles")
-"""Of "window" it is looked how it runs in all ways."""
+"""The kind "window" runs in all configurations."""
 
 Said = Mapping[str, np.ndarray]
 
 
 def said(kind: str) -> Said:
-    """What OpenVINO says: ids, logits of each, the first rows of two caches."""
+    """Return OpenVINO's results: ids, logits of each, the first rows of two caches."""
     return dict(np.load(GOLDENS / "stateful_gqa" / f"{kind}.npz"))
 
 
 def distance(found: Any, expected: np.ndarray) -> float:
-    """How far values are from what they should be, relative to the largest."""
+    """Return the largest difference, relative to the largest expected value."""
     return float(np.abs(np.array(found) - expected).max() / np.abs(expected).max())
 
 
 def check(talk: Talk, expected: Said, bound: float) -> None:
-    """Compare a prompt, and what follows token by token."""
+    """Compare a prompt, and the tokens generated after it."""
     ids, logits = expected["ids"][0], expected["logits"]
     found = [talk.tell(ids[:PROMPT]), *(talk.tell(ids[n : n + 1]) for n in range(PROMPT, len(ids)))]
     assert distance(found, logits[PROMPT - 1 :]) <= bound
@@ -86,28 +86,28 @@ def begun(grouped: Path, kind: str, options: dict[str, Any]) -> Talk:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
-def test_it_is_the_same_however_it_runs(grouped: Path, way: str) -> None:
+def test_all_configurations_give_the_same_logits(grouped: Path, way: str) -> None:
     check(begun(grouped, "window", WAYS[way]), said("window"), 1e-5)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_its_attention_is_like(grouped: Path, kind: str) -> None:
+def test_all_kinds_of_attention_are_supported(grouped: Path, kind: str) -> None:
     check(begun(grouped, kind, CHUNKED), said(kind), 1e-5)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", ["host flash attention", "in blocks", "static, V as it is"])
-def test_nothing_is_attended_to_in_all_layouts(grouped: Path, way: str) -> None:
+def test_attention_sinks_work_in_all_layouts(grouped: Path, way: str) -> None:
     check(begun(grouped, "sinks", WAYS[way]), said("sinks"), 1e-5)
 
 
-def test_a_model_of_narrow_floats(grouped: Path) -> None:
-    """Its logits are f16; so far are they rounded."""
+def test_an_f16_model_gives_close_logits(grouped: Path) -> None:
+    """The model's logits are f16, and rounded accordingly."""
     check(begun(grouped, "half", CHUNKED), said("half"), 4e-3)
 
 
-def test_in_narrow_types(grouped: Path) -> None:
+def test_narrow_types_give_close_logits(grouped: Path) -> None:
     options = CHUNKED | {"INFERENCE_PRECISION_HINT": "f16"}
     check(begun(grouped, "window", options), said("window"), 2e-2)
 
@@ -127,7 +127,7 @@ def test_caches_are_those_of_the_stateful_model(grouped: Path) -> None:
 
 @pytest.fixture(scope="module")
 def begin(grouped: Path) -> Callable[..., Talk]:
-    """Begin a conversation on the interpreter; models are compiled once."""
+    """Return a function that starts a conversation on the interpreter; models are compiled once."""
     compiled: dict[str, Any] = {}
 
     def start(kind: str, **options: Any) -> Talk:
@@ -144,10 +144,10 @@ def begin(grouped: Path) -> Callable[..., Talk]:
 @pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(kind=st.sampled_from(["window", "sinks"]), data=st.data())
-def test_tokens_may_be_cut_anywhere_and_taken_back(
+def test_tokens_may_be_split_anywhere_and_rewound(
     begin: Callable[..., Talk], kind: str, data: st.DataObject
 ) -> None:
-    """Each story ends with the logits of the same tokens in one piece."""
+    """Each sequence ends with the logits of the same tokens in one run."""
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
     more = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES", "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4}
     talk = begin(kind, **more)
@@ -187,7 +187,7 @@ def test_conversations_run_together(grouped: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "positions"])
-def test_what_is_left_is_attention_that_all_decoders_have(grouped: Path, kind: str) -> None:
+def test_the_rewritten_attention_is_that_of_other_decoders(grouped: Path, kind: str) -> None:
     model = split(read_ir(grouped / f"{kind}.xml"), 16, 48)
     ops = list(model.body.ops)
     assert not any(isinstance(op, GroupQueryAttention) for op in ops)
@@ -198,7 +198,7 @@ def test_what_is_left_is_attention_that_all_decoders_have(grouped: Path, kind: s
 
 
 def test_equal_layers_are_compiled_once(grouped: Path) -> None:
-    """Otherwise the compiler would say that they are not periodic."""
+    """The compiler folds equal layers, and reports layers that are not periodic."""
     smaller = next(foldings(read_ir(grouped / "plain.xml")))
     assert compile_model(split(smaller, 16, 48), Options(precision="f32", fold=False))
 
@@ -214,7 +214,7 @@ def _count_otherwise(model: Model, op: GroupQueryAttention) -> None:
 
 
 def _count_what_is_not_there(model: Model, op: GroupQueryAttention) -> None:
-    """Of a short text the tenth token."""
+    """Count the tenth token, which a short text lacks."""
     g = GraphBuilder(model, op)
     mask = next(port.value for port in model.inputs if port.name == "attention_mask")
     op.operands[5] = g.convert(g.gather(mask, g.ints(9), 1), "i32")
@@ -232,24 +232,24 @@ def _place_otherwise(model: Model, op: GroupQueryAttention) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (_count_otherwise, "seqlens_k is not the number of tokens in attention_mask less 1"),
-        (_count_what_is_not_there, "seqlens_k is not the number of tokens"),
-        (_forget, "its cache is no variable; make the model stateful"),
-        (_place_otherwise, "its position_ids are not the model's input of that name"),
+        (_count_otherwise, "seqlens_k must be the number of tokens in attention_mask less 1"),
+        (_count_what_is_not_there, "seqlens_k must be the number of tokens"),
+        (_forget, "its cache is not a variable; make the model stateful"),
+        (_place_otherwise, "its position_ids must be the model's input of that name"),
     ],
 )
-def test_what_cannot_be_split_is_named(grouped: Path, change: Any, says: str) -> None:
+def test_the_error_names_the_unsupported_op(grouped: Path, change: Any, says: str) -> None:
     model = changed(grouped / "positions.xml", change)
     with pytest.raises(ModelError, match=rf"present\.0\.value.*{says}"):
         split(model, 16, 48)
 
 
-def test_more_tokens_than_there_are_angles_for_are_refused(grouped: Path) -> None:
+def test_more_tokens_than_rotary_factors_are_rejected(grouped: Path) -> None:
     options = LENGTHS | {"NPUW_LLM_MAX_PROMPT_LEN": 256}
-    with pytest.raises(ModelError, match="angles for 256 tokens, a static model is to take 320"):
+    with pytest.raises(ModelError, match="tables have 256 rows, but a static model needs 320"):
         Core().compile_model(grouped / "plain.xml", "NPU", options)
 
 
-def test_what_counts_tokens_itself_does_not_slide(grouped: Path) -> None:
+def test_a_model_that_counts_tokens_itself_cannot_slide(grouped: Path) -> None:
     with pytest.raises(ModelError, match=r"the model counts tokens itself.*use TRUNCATE"):
         begun(grouped, "plain", CHUNKED | {"NPUW_LLM_ON_FULL": "SLIDE"})

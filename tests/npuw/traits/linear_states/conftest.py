@@ -1,4 +1,4 @@
-"""LFM-2 as the real exporter wrote it, and what OpenVINO says of it."""
+"""LFM-2 as the real exporter wrote it, and OpenVINO's outputs for it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ CHUNKED = LENGTHS | {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 
 @pytest.fixture(scope="session")
 def lfm2(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
-    """Give the IR of a precision."""
+    """Return a function that finds the IR of a precision."""
     return lambda precision: restored(LINEAR, f"lfm2_{precision}")
 
 
 @pytest.fixture(scope="session")
 def said() -> Callable[[str], Mapping[str, np.ndarray]]:
-    """Give what OpenVINO says of it: ids, logits of the prompt and of tokens behind it, states."""
+    """Return a function that loads OpenVINO's results: ids, logits of prompt and tokens, states."""
     return lambda precision: dict(np.load(LINEAR / f"lfm2_{precision}.npz"))
 
 
 @pytest.fixture(scope="session")
 def begin(lfm2: Callable[[str], Path]) -> Callable[..., Talk]:
-    """Begin a conversation with it, on the interpreter; models are compiled once."""
+    """Return a function that starts a conversation on the interpreter; models are compiled once."""
     compiled: dict[str, Any] = {}
 
     def start(**options: Any) -> Talk:
@@ -52,5 +52,5 @@ def begin(lfm2: Callable[[str], Path]) -> Callable[..., Talk]:
 
 
 def distance(found: np.ndarray, expected: np.ndarray) -> float:
-    """How far values are from what they should be, relative to the largest."""
+    """Return the largest difference, relative to the largest expected value."""
     return float(np.abs(found - expected).max() / np.abs(expected).max())

@@ -1,4 +1,4 @@
-"""Layers with a state in the place of K and V compute what OpenVINO does, however they are run."""
+"""Layers with a state in place of K and V equal OpenVINO in all configurations."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("way", WAYS)
-def test_it_is_the_same_however_it_runs(lfm2: Any, said: Any, way: str) -> None:
+def test_all_configurations_give_the_same_logits(lfm2: Any, said: Any, way: str) -> None:
     talk = Talk(Core().compile_model(lfm2("fp16"), "NPU", WAYS[way]).create_infer_request())
     check(talk, said("fp16"), 1e-5)
 
 
 @pytest.mark.long
-def test_with_weights_of_8_bits(lfm2: Any, said: Any) -> None:
+def test_weights_of_8_bits_give_the_same_logits(lfm2: Any, said: Any) -> None:
     talk = Talk(Core().compile_model(lfm2("int8"), "NPU", CHUNKED).create_infer_request())
     check(talk, said("int8"), 1e-5)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 2e-2), ("bf16", 2e-1)])
-def test_in_narrow_types(lfm2: Any, said: Any, precision: str, bound: float) -> None:
+def test_narrow_types_give_close_logits(lfm2: Any, said: Any, precision: str, bound: float) -> None:
     options = CHUNKED | {"INFERENCE_PRECISION_HINT": precision}
     talk = Talk(Core().compile_model(lfm2("fp16"), "NPU", options).create_infer_request())
     check(talk, said("fp16"), bound)
 
 
 def check(talk: Talk, said: Any, bound: float) -> None:
-    """Compare a prompt, and what follows token by token."""
+    """Compare a prompt, and the tokens generated after it."""
     ids, logits = said["ids"][0], said["logits"]
     found = [talk.tell(ids[:PROMPT]), *(talk.tell(ids[n : n + 1]) for n in range(PROMPT, len(ids)))]
     assert distance(np.array(found), logits) <= bound
@@ -61,8 +61,8 @@ def check(talk: Talk, said: Any, bound: float) -> None:
 @pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_tokens_may_be_cut_anywhere_and_taken_back(begin: Any, data: st.DataObject) -> None:
-    """Each story ends with the logits of the same tokens in one piece."""
+def test_tokens_may_be_split_anywhere_and_rewound(begin: Any, data: st.DataObject) -> None:
+    """Each sequence ends with the logits of the same tokens in one run."""
     draw = np.random.default_rng(data.draw(st.integers(0, 99)))
     talk = begin(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="YES", NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
     said: list[int] = []
@@ -76,8 +76,8 @@ def test_tokens_may_be_cut_anywhere_and_taken_back(begin: Any, data: st.DataObje
     assert distance(found, begin().tell(said)) <= 1e-5
 
 
-def test_a_prompt_of_one_token_has_nothing_before_it(begin: Any) -> None:
-    """As in a longer one; the exporter's graph puts it in another place."""
+def test_a_prompt_of_one_token_has_no_context(begin: Any) -> None:
+    """A longer prompt has equal logits; the exporter's graph puts one token in the wrong place."""
     both = begin()
     both.tell([17, 40, 401])
     alone = begin()
@@ -87,7 +87,7 @@ def test_a_prompt_of_one_token_has_nothing_before_it(begin: Any) -> None:
 
 
 @pytest.mark.long
-def test_what_is_taken_back_in_the_last_step_costs_no_new_prompt(begin: Any) -> None:
+def test_a_rewind_within_the_last_step_rereads_no_prompt(begin: Any) -> None:
     talk = begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
     talk.tell(list(range(100, 140)))
     before = talk.request.execution_report()["prefill"]
@@ -97,8 +97,8 @@ def test_what_is_taken_back_in_the_last_step_costs_no_new_prompt(begin: Any) -> 
     assert distance(found, begin().tell([*range(100, 140), 7, 8, 11])) <= 1e-5
 
 
-def test_what_is_given_of_tokens_is_not_given_again(lfm2: Any, tmp_path: Path) -> None:
-    """Going back far has tokens read anew, whose hidden states nobody asked for."""
+def test_outputs_of_reread_tokens_are_not_returned(lfm2: Any, tmp_path: Path) -> None:
+    """A long rewind reads tokens again; the caller already has their hidden states."""
     model = read_ir(lfm2("fp16"))
     states = model.outputs[0].value.owner.operands[0]
     model.set_outputs([("logits", model.outputs[0].value), ("last_hidden_state", states)])
@@ -117,7 +117,7 @@ def test_what_is_given_of_tokens_is_not_given_again(lfm2: Any, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_when_the_cache_is_full_the_rest_is_read_anew(begin: Any) -> None:
+def test_a_full_cache_reads_the_rest_again(begin: Any) -> None:
     talk = begin(NPUW_LLM_ON_FULL="TRUNCATE", NPUW_LLM_MIN_RESPONSE_LEN=16)
     said = [*range(100, 225)]
     talk.tell(said)

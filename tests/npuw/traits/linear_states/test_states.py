@@ -1,4 +1,4 @@
-"""States of fixed size as OpenVINO shows them, and what cannot be had with them."""
+"""States of fixed size as OpenVINO variables, and options that they rule out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def states_of(talk: Talk) -> dict[str, Any]:
     return {one.name: one for one in states if one.name != "npuw_stored_tokens_state"}
 
 
-def test_they_are_openvinos(begin: Any, said: Any) -> None:
+def test_states_equal_openvinos(begin: Any, said: Any) -> None:
     expected = said("fp16")
     talk = begin()
     talk.tell(expected["ids"][0, :PROMPT])
@@ -35,7 +35,7 @@ def test_they_are_openvinos(begin: Any, said: Any) -> None:
         assert distance(found[name].state.data, expected[name]) <= 1e-5
 
 
-def test_a_conversation_goes_on_where_its_states_are_set(begin: Any) -> None:
+def test_a_conversation_continues_after_its_states_were_set(begin: Any) -> None:
     one, other = begin(), begin()
     one.tell(list(range(200, 230)))
     values = {name: np.array(state.state.data) for name, state in states_of(one).items()}
@@ -48,19 +48,19 @@ def test_a_conversation_goes_on_where_its_states_are_set(begin: Any) -> None:
         assert distance(found, begin().tell([*range(200, 230), 5])) <= 1e-5
 
 
-def test_who_goes_back_behind_what_was_set_is_told(begin: Any) -> None:
+def test_a_rewind_before_set_states_is_rejected(begin: Any) -> None:
     one, other = begin(), begin()
     one.tell(list(range(200, 230)))
     for name, state in states_of(one).items():
         states_of(other)[name].state = Tensor(np.array(state.state.data))
     other.said = one.said
-    with pytest.raises(StateError, match=r"30 tokens were set by set_state.*reset_state"):
+    with pytest.raises(StateError, match=r"30 tokens set by set_state.*reset_state"):
         other.tell([5], back=10)
     other.said = one.said
     assert distance(other.tell([9]), begin().tell([*range(200, 230), 9])) <= 1e-5
 
 
-def test_who_goes_back_a_step_behind_what_was_set_has_it_read_anew(begin: Any) -> None:
+def test_a_rewind_by_one_step_after_set_states_rereads_it(begin: Any) -> None:
     one, other = begin(), begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=4)
     one.tell(list(range(200, 230)))
     for name, state in states_of(one).items():
@@ -71,13 +71,13 @@ def test_who_goes_back_a_step_behind_what_was_set_has_it_read_anew(begin: Any) -
     assert distance(found, begin().tell([*range(200, 230), 5, 6, 9])) <= 1e-5
 
 
-def test_another_shape_is_refused(begin: Any) -> None:
+def test_a_state_of_another_shape_is_rejected(begin: Any) -> None:
     name, state = next(each for each in states_of(begin()).items() if "conv" in each[0])
     with pytest.raises(StateError, match=rf"{name}.*\[1, 64, 3\], not float32 \[1, 64, 4\]"):
         state.state = Tensor(np.zeros((1, 64, 4), np.float32))
 
 
-def test_reset_forgets_them(begin: Any) -> None:
+def test_a_reset_clears_the_states(begin: Any) -> None:
     talk = begin()
     talk.tell(list(range(200, 230)))
     talk.reset()
@@ -85,7 +85,7 @@ def test_reset_forgets_them(begin: Any) -> None:
     assert distance(talk.tell([5, 6]), begin().tell([5, 6])) == 0
 
 
-def test_a_conversation_is_kept_in_a_file(begin: Any, tmp_path: Path) -> None:
+def test_a_conversation_is_saved_with_its_states(begin: Any, tmp_path: Path) -> None:
     one, other = begin(), begin()
     one.tell(list(range(200, 230)))
     one.request.save_state(tmp_path / "talk")
@@ -97,7 +97,7 @@ def test_a_conversation_is_kept_in_a_file(begin: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> None:
+def test_an_exported_model_keeps_its_states(lfm2: Any, said: Any, tmp_path: Path) -> None:
     options = CHUNKED | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 4, "NPUW_LLM_SHARED_HEAD": "NO"}
     compiled = Core().compile_model(lfm2("fp16"), "NPU", options)
     compiled.export_model(tmp_path / "blob")
@@ -120,17 +120,17 @@ def test_a_model_is_exported_with_them(lfm2: Any, said: Any, tmp_path: Path) -> 
         ("NPUW_TEXT_RERANK", "YES"),
     ],
 )
-def test_what_needs_tokens_by_themselves_is_refused(lfm2: Any, option: str, value: str) -> None:
-    with pytest.raises(ModelError, match=rf"{option}.*of all tokens before; leave the option out"):
+def test_options_that_need_single_rows_are_rejected(lfm2: Any, option: str, value: str) -> None:
+    with pytest.raises(ModelError, match=rf"{option}.*all earlier tokens; leave the option out"):
         Core().compile_model(lfm2("fp16"), "NPU", CHUNKED | {option: value})
 
 
-def test_sliding_is_refused(lfm2: Any) -> None:
+def test_sliding_is_rejected(lfm2: Any) -> None:
     with pytest.raises(ModelError, match="NPUW_LLM_ON_FULL = SLIDE"):
         Core().compile_model(lfm2("fp16"), "NPU", CHUNKED | {"NPUW_LLM_ON_FULL": "SLIDE"})
 
 
-def test_other_layers_with_states_are_named(restored: Any) -> None:
+def test_the_error_for_other_layers_with_states_names_the_state(restored: Any) -> None:
     path = restored(GOLDENS / "linear", "mamba_fp16")
-    with pytest.raises(ModelError, match=r"cache_params\.past\.ssm\.0.*no state-space models"):
+    with pytest.raises(ModelError, match=r"cache_params\.past\.ssm\.0.*not state-space models"):
         Core().compile_model(path, "NPU", CHUNKED)

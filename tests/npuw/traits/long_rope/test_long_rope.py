@@ -1,7 +1,7 @@
-"""LongRoPE: which factors turn keys, the tokens of a whole inference decide, not those of a piece.
+"""LongRoPE: the longest position of an inference, not of a chunk, selects the rotary factors.
 
-The model's original context is 64 tokens. OpenVINO said what prompts of 40, 62 and 100 tokens make,
-and five tokens behind each.
+The model's original context is 64 tokens. The goldens are OpenVINO's logits of prompts of 40, 62
+and 100 tokens, and of five tokens after each.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def phi3(restored: Any) -> Path:
 
 
 def stories(talk: Talk, said: dict[str, np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Logits of prompts and of what follows them, and those that OpenVINO gave."""
+    """Yield logits of prompts and of the tokens after them, and OpenVINO's."""
     for count in (40, 100, 62, 40):
         talk.reset()
         expected = said[f"logits_{count}"]
@@ -75,14 +75,14 @@ def stories(talk: Talk, said: dict[str, np.ndarray]) -> Iterator[tuple[np.ndarra
     ],
     ids=lambda options: " ".join(f"{k.removeprefix('NPUW_')}={v}" for k, v in options.items()),
 )
-def test_prompts_and_answers_are_those_of_openvino(phi3, said, options) -> None:
+def test_logits_equal_openvinos(phi3, said, options) -> None:
     talk = Talk(Core().compile_model(phi3, "NPU", LENGTHS | options).create_infer_request())
     for found, expected in stories(talk, said):
         assert np.abs(found - expected).max() < 2e-6 * np.abs(expected).max()
 
 
 @pytest.mark.long
-def test_a_short_prompt_s_rows_are_not_taken_for_a_long_one(phi3, said) -> None:
+def test_cached_rows_of_short_prompts_are_not_used_for_long_ones(phi3, said) -> None:
     prefixes = {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", BLOCK: 32}
     core = Core()
     request = core.compile_model(phi3, "NPU", LENGTHS | CHUNKS | prefixes).create_infer_request()
@@ -95,13 +95,13 @@ def test_a_short_prompt_s_rows_are_not_taken_for_a_long_one(phi3, said) -> None:
     assert cached == [0, 32, 0, 96, 32]
 
 
-def test_several_conversations_cannot_compute_one_set_of_angles(phi3) -> None:
+def test_several_conversations_require_tables(phi3) -> None:
     options = LENGTHS | {"NPUW_LLM_BATCH_SLOTS": "4", "NPUW_LLM_CACHE_ROPE": "NO"}
     with pytest.raises(ModelError, match="leave NPUW_LLM_CACHE_ROPE on"):
         Core().compile_model(phi3, "NPU", options)
 
 
-def test_the_input_says_where_long_inferences_begin(phi3) -> None:
+def test_the_inputs_name_has_the_first_long_position(phi3) -> None:
     options = parse_options(LENGTHS | CHUNKS)
     model = read_model(phi3)
     for stage in plan(options).stages[:-1]:

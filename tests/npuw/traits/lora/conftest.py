@@ -12,7 +12,7 @@ from tests.conftest import GOLDENS
 
 
 def wear(talk: Any, adapter: Mapping[str, np.ndarray]) -> Any:
-    """Let a conversation go on with an adapter."""
+    """Set an adapter for the following inferences of a conversation."""
     states = {state.name: state for state in talk.request.query_state()}
     for name, values in adapter.items():
         states[name].state = values
@@ -20,7 +20,7 @@ def wear(talk: Any, adapter: Mapping[str, np.ndarray]) -> Any:
 
 
 def greedy(talk: Any, prompt: list[int], count: int) -> list[int]:
-    """The tokens that a conversation goes on with."""
+    """Return the tokens that a conversation generates greedily."""
     found = [int(talk.tell(prompt).argmax())]
     while len(found) < count:
         found.append(int(talk.tell(found[-1:]).argmax()))
@@ -29,11 +29,11 @@ def greedy(talk: Any, prompt: list[int], count: int) -> list[int]:
 
 @pytest.fixture(scope="session")
 def llama(adapt) -> Any:
-    """Two layers, all of whose projections are adapted."""
+    """Return a model of two layers, all of whose projections are adapted."""
     return adapt("llama_fp16")
 
 
 @pytest.fixture(scope="session")
 def said_by_genai() -> Mapping[str, Any]:
-    """What the real openvino_genai says; see tools/make_adapter_goldens.py."""
+    """Return the real openvino_genai's tokens; see tools/make_adapter_goldens.py."""
     return json.loads((GOLDENS / "adapters.json").read_text())

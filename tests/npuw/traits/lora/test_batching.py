@@ -1,4 +1,4 @@
-"""Several conversations at once, each with an adapter of its own."""
+"""Batched conversations, each with its own adapter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SLOTS = {"NPUW_LLM_BATCH_SLOTS": "2,4"}
 def together(
     engine: ContinuousBatching, adapters: Sequence[Any], count: int
 ) -> tuple[list[list[int]], set[int]]:
-    """The tokens that conversations go on with, and the slots of the models that ran."""
+    """Return the generated tokens of conversations, and the slots of the models that ran."""
     requests = [engine.open(adapter) for adapter in adapters]
     said = [list[int]() for _ in requests]
     slots = set[int]()
@@ -41,7 +41,7 @@ def together(
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_deep_fp16"])
 def test_each_slot_has_the_adapter_of_its_conversation(talks, adapt, name) -> None:
-    """Ranks differ, one has none; the next ones take the places, and adapters, of others."""
+    """Ranks differ, one has none; later conversations take over slots and adapters."""
     model = adapt(name)
     adapters = [model.draw(8, seed=1), None, model.draw(32, seed=2), model.draw(1, seed=3)]
     alone = [
@@ -64,8 +64,8 @@ def test_each_slot_has_the_adapter_of_its_conversation(talks, adapt, name) -> No
 
 
 @pytest.mark.long
-def test_who_takes_anothers_slot_brings_the_adapter(talks, llama) -> None:
-    """Three conversations, two slots: by turns each sits where another sat."""
+def test_a_conversation_in_another_slot_keeps_its_adapter(talks, llama) -> None:
+    """Three conversations share two slots, so that each takes slots of others."""
     adapters = [llama.draw(8, seed=seed) for seed in range(3)]
     alone = [wear(talks(llama.path), adapter) for adapter in adapters]
     config = SMALL | {"NPUW_LLM_BATCH_SLOTS": "2"}
@@ -84,7 +84,7 @@ def test_who_takes_anothers_slot_brings_the_adapter(talks, llama) -> None:
 
 
 @pytest.mark.long
-def test_at_f16_slots_say_what_one_says(talks, llama) -> None:
+def test_at_f16_batched_logits_equal_single_ones(talks, llama) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f16"}
     adapters = [llama.draw(8, seed=1), llama.draw(4, seed=2)]
     alone = [
@@ -98,9 +98,9 @@ def test_at_f16_slots_say_what_one_says(talks, llama) -> None:
 
 
 @pytest.mark.long
-def test_a_head_with_adapters_is_each_models_own_or_refused(talks, adapt) -> None:
+def test_an_adapted_head_is_kept_in_each_model_or_rejected(talks, adapt) -> None:
     model = adapt("llama_fp16", r"mlp|lm_head")
-    with pytest.raises(ModelError, match="several conversations at once: the LM head has an adap"):
+    with pytest.raises(ModelError, match="several conversations in one batch the LM head would"):
         Core().compile_model(model.path, "NPU", SMALL | SLOTS)
     options = SMALL | SLOTS | {"NPUW_LLM_SHARED_HEAD": "NO"}
     adapters = [model.draw(8, seed=1), model.draw(4, seed=2)]
@@ -113,7 +113,7 @@ def test_a_head_with_adapters_is_each_models_own_or_refused(talks, adapt) -> Non
     engine.close()
 
 
-def test_an_adapter_that_does_not_fit_is_refused_when_a_conversation_begins(llama) -> None:
+def test_an_adapter_that_does_not_fit_is_rejected_at_the_start_of_a_conversation(llama) -> None:
     engine = Core().compile_model(llama.path, "NPU", SMALL).create_batching()
     with pytest.raises(StateError, match="the model has no adapter state 'lora'"):
         engine.open({"lora": np.ones((1, 1), np.float32)})

@@ -1,4 +1,4 @@
-"""Variables of adapters in static graphs: which become inputs, and which are refused."""
+"""Variables of adapters in static graphs: some become inputs, others are rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from npuw_layer.traits.lora.names import adapter_name
 
 
 def read_by(graph) -> dict[str, tuple[int, ...]]:
-    """The adapters' variables that a graph reads, with their shapes."""
+    """Return the adapters' variables that a graph reads, with their shapes."""
     return {
         variable.name: shape_of(variable.read.output)
         for variable in graph.variables()
@@ -43,7 +43,7 @@ def test_bodies_read_adapters_at_the_largest_rank_and_assign_none(llama) -> None
     assert str(model.module) == before
 
 
-def test_an_adapted_head_reads_its_own_alone(adapt) -> None:
+def test_an_adapted_head_reads_only_its_own_adapter(adapt) -> None:
     model = adapt("llama_fp16", r"mlp|lm_head")
     graphs = {
         stage.kind: stage_graph(read_model(model.path), stage, parse_options({}))
@@ -55,21 +55,21 @@ def test_an_adapted_head_reads_its_own_alone(adapt) -> None:
     assert len(read_by(graphs[Kind.GENERATE])) == 3 * (len(model.adapted) - 1)
 
 
-def test_a_model_without_adapters_is_left_alone(demo) -> None:
+def test_a_model_without_adapters_is_not_changed(demo) -> None:
     assert not reads_adapters(read_model(demo))
 
 
-def test_a_state_that_changes_by_itself_is_refused(llama) -> None:
+def test_a_state_that_inferences_change_is_rejected(llama) -> None:
     model = read_model(llama.path)
     ends = "up_proj/aten::linear/MatMul.A"
     first, second = [each for each in model.variables() if each.name.endswith(ends)]
     first.assign.operands[0] = second.read.output
-    with pytest.raises(ModelError, match=r"state 'lora_state.*\.A' is not read, and assigned as"):
+    with pytest.raises(ModelError, match=r"state 'lora_state.*\.A' is not read and assigned unch"):
         run_passes(model, [FixRank(32)])
 
 
-def test_what_only_looks_like_an_adapter_leaves_the_head_uncut(adapt) -> None:
-    """Its last factor is computed from tokens: without them the head could not run."""
+def test_a_term_that_only_resembles_an_adapter_prevents_cutting_the_head(adapt) -> None:
+    """The last factor is computed from tokens, which a separate head does not have."""
     model = adapt("llama_fp16", r"mlp|lm_head")
     graph = read_model(model.path)
     run_passes(graph, [FixRank(32)])

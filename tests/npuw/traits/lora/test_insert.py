@@ -1,4 +1,4 @@
-"""Adapters put into stateful graphs: the states of openvino_genai, constants, other weights."""
+"""Insertion of adapters into stateful graphs: as openvino_genai's states, constants, or weights."""
 
 from __future__ import annotations
 
@@ -47,10 +47,8 @@ def of_layers(path: Path, part: str = "layers", **options: Any) -> dict[str, Add
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_int4", "gemma2_fp16"])
 @pytest.mark.parametrize("kind", ["f32", "f16"])
-def test_states_are_called_as_openvino_genai_calls_them(
-    restored, said_by_genai, name, kind
-) -> None:
-    """With their numbers, types and shapes; see tools/make_adapter_goldens.py."""
+def test_states_are_named_as_in_openvino_genai(restored, said_by_genai, name, kind) -> None:
+    """Numbers, types and shapes are equal, too; see tools/make_adapter_goldens.py."""
     path = restored(GOLDENS / "exported", name)
     model, before = read_model(path), len(read_model(path).variables())
     added = of_layers(path, kind=kind.replace("f32", "f4").replace("f16", "f2"))
@@ -70,7 +68,7 @@ def _shape(value: Any) -> str:
 
 
 def product_model(transposed: bool) -> tuple[Model, np.ndarray]:
-    """One product, y = x Wᵀ or x W, whose weights are read twice."""
+    """Build one matmul, y = x Wᵀ or x W, whose weights are read twice."""
     weights = np.random.default_rng(1).standard_normal((4, 3)).astype("f2")
     model, (x,) = Model.build([("x", tensor("f32", (1, 5, 3)))])
     g = GraphBuilder(model)
@@ -83,8 +81,8 @@ def product_model(transposed: bool) -> tuple[Model, np.ndarray]:
 @pytest.mark.parametrize("mode", [Mode.STATIC, Mode.FUSE])
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("kind", ["f4", "f2"])
-def test_constants_add_what_adapters_add(mode, transposed, kind) -> None:
-    """However the weights lie; and whoever else reads them sees the old ones."""
+def test_constants_give_the_adapters_sum(mode, transposed, kind) -> None:
+    """The layout of weights does not matter; other readers see the original weights."""
     model, weights = product_model(transposed)
     added = draw(3, 4, 2, kind=kind)
     insert_adapters(model, {"q_proj/MatMul": added}, mode)
@@ -98,7 +96,7 @@ def test_constants_add_what_adapters_add(mode, transposed, kind) -> None:
     assert count == (1 if mode is Mode.FUSE else 3)
 
 
-def test_a_fused_weight_is_one_constant_of_the_type_that_is_computed_in() -> None:
+def test_a_fused_weight_is_one_constant_of_the_computed_type() -> None:
     model, _ = product_model(True)
     insert_adapters(model, {"q_proj/MatMul": draw(3, 4, 2)}, Mode.FUSE)
     (op,) = products(model).values()
@@ -107,29 +105,29 @@ def test_a_fused_weight_is_one_constant_of_the_type_that_is_computed_in() -> Non
     assert element_of(fused.output) == "f32"
 
 
-def test_products_of_other_names_and_widths_are_refused() -> None:
+def test_adapters_of_other_names_and_widths_are_rejected() -> None:
     model, _ = product_model(True)
     for added, why in (
-        ({"k_proj/MatMul": draw(3, 4, 2)}, "the model has no product 'k_proj/MatMul'"),
-        ({"q_proj/MatMul": draw(4, 3, 2)}, r"of 3 to 4 channels; A \[2, 4\] and B \[3, 2\]"),
+        ({"k_proj/MatMul": draw(3, 4, 2)}, "the model has no matmul 'k_proj/MatMul'"),
+        ({"q_proj/MatMul": draw(4, 3, 2)}, r"4 output channels; A \[2, 4\] and B \[3, 2\]"),
     ):
         with pytest.raises(ModelError, match=why):
             insert_adapters(model, added, Mode.DYNAMIC)
     assert not model.variables()
 
 
-def test_a_model_is_adapted_once(llama) -> None:
-    with pytest.raises(ModelError, match="has adapters already"):
+def test_a_model_is_adapted_only_once(llama) -> None:
+    with pytest.raises(ModelError, match="already has adapters"):
         insert_adapters(read_model(llama.path), {}, Mode.DYNAMIC)
 
 
 def test_quantised_weights_are_not_fused(restored) -> None:
     path = restored(GOLDENS / "exported", "llama_int8")
-    with pytest.raises(ModelError, match=r"weights of .*proj.* are quantised: .*use MODE_STATIC"):
+    with pytest.raises(ModelError, match=r"weights of .*proj.* are quantized, .*use MODE_STATIC"):
         insert_adapters(read_model(path), of_layers(path), Mode.FUSE)
 
 
-def test_values_tell_fixed_adapters_apart_names_and_types_all() -> None:
+def test_the_digest_of_fixed_adapters_includes_names_types_and_values() -> None:
     def digests(**changes: Any) -> list[str]:
         added = {changes.pop("name", "x"): draw(3, 4, 2, **changes)}
         return [Adaptation(added, mode).digest for mode in Mode]
@@ -147,10 +145,10 @@ def test_values_tell_fixed_adapters_apart_names_and_types_all() -> None:
         ({"NPUW_LLM": "NO", "NPU_USE_NPUW": "YES"}, "static ones .NPUW_LLM = NO"),
         ({"NPUW_TEXT_EMBED": "YES", "NPUW_LLM": "YES"}, "not into those that read texts"),
         ({"BLOB_PATH": "x.blob", "NPUW_LLM": "YES"}, "or blobs .BLOB_PATH., which have them"),
-        ({"NPUW_LLM_MAX_LORA_RANK": 4, "NPUW_LLM": "YES"}, "have rank 5 together, .* is 4: raise"),
+        ({"NPUW_LLM_MAX_LORA_RANK": 4, "NPUW_LLM": "YES"}, "RANK = 4: .* rank 5 together; raise"),
     ],
 )
-def test_models_that_go_other_ways_take_no_adapters(tiny, config, why) -> None:
+def test_unsupported_options_for_adapters_are_rejected(tiny, config, why) -> None:
     with pytest.raises(OptionError, match=why):
         Core().compile_adapted(tiny, "NPU", config, {"x": draw(3, 4, 5)})
 
@@ -163,8 +161,8 @@ def test_a_static_rank_is_that_of_the_adapters() -> None:
     assert adapted_options(options, Adaptation({}, Mode.STATIC_RANK)).max_lora_rank == 1
 
 
-def test_states_share_programs_whatever_their_values_constants_do_not(tiny, tmp_path) -> None:
-    """CACHE_DIR; and who has no adapters has no part of theirs."""
+def test_states_share_programs_for_any_values_and_constants_do_not(tiny, tmp_path) -> None:
+    """Programs come from CACHE_DIR; a model without adapters shares none with adapted ones."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "CACHE_DIR": str(tmp_path)}
     for mode, seed, expected in (
         ("DYNAMIC", 0, False),
@@ -179,8 +177,8 @@ def test_states_share_programs_whatever_their_values_constants_do_not(tiny, tmp_
     assert not Core().compile_model(tiny, "NPU", options).get_property("LOADED_FROM_CACHE")
 
 
-def test_a_saved_conversation_is_of_its_fixed_adapters(tiny, tmp_path) -> None:
-    """What is stored was computed with them; other fixed ones are another model."""
+def test_a_saved_conversation_requires_the_same_fixed_adapters(tiny, tmp_path) -> None:
+    """Stored rows were computed with them; a model with other fixed adapters is another model."""
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "INFERENCE_PRECISION_HINT": "f32"}
 
     def begin(seed: int | None) -> Any:
@@ -199,7 +197,7 @@ def test_a_saved_conversation_is_of_its_fixed_adapters(tiny, tmp_path) -> None:
             begin(seed).load_state(tmp_path / "state")
 
 
-def test_products_of_a_hugging_face_folder_have_names_that_npuw_knows(tiny) -> None:
+def test_matmuls_of_a_hugging_face_folder_have_names_that_npuw_accepts(tiny) -> None:
     found = Core().adaptable_products(tiny)
     assert found["model.layers.1.mlp.down_proj/MatMul"] == (48, 32)
     assert found["lm_head/MatMul"] == (32, 97)

@@ -1,4 +1,4 @@
-"""Whatever is said, worn and taken back: caches hold what the adapters in force made."""
+"""Random sequences of tokens, adapters and rewinds: caches hold rows of the adapters in force."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ CLEVER = {
 SHARED = np.random.default_rng(3).integers(0, 1000, 40).tolist()
 
 turns = st.tuples(
-    st.integers(0, 1),  # who
-    st.sampled_from([None, None, 0, 1, 2]),  # which adapter from now on
+    st.integers(0, 1),  # request
+    st.sampled_from([None, None, 0, 1, 2]),  # adapter from now on
     st.sampled_from(["begin", "go on", "step", "back"]),
-    st.integers(9, 40),  # how much of the shared prompt, or how far back
+    st.integers(9, 40),  # tokens of the shared prompt, or of the rewind
 )
 
 
 @pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(st.lists(turns, min_size=2, max_size=8))
-def test_two_requests_say_what_two_simple_ones_say(talks, llama, script) -> None:
-    """Prefix cache, chunks and variants, shared by two requests, beside requests without these."""
+def test_two_requests_with_shared_caches_equal_two_plain_ones(talks, llama, script) -> None:
+    """Two requests share prefix cache, chunks and variants; the reference has none of these."""
     adapters = [llama.off, llama.draw(8, seed=1), llama.draw(3, seed=2)]
     pairs = [(talks(llama.path, **CLEVER), talks(llama.path)) for _ in range(2)]
     for who, adapter, action, count in script:

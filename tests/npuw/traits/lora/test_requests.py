@@ -1,4 +1,4 @@
-"""Adapters belong to a request, with all its programs, and last until they are changed."""
+"""Adapters belong to a request and all its programs, and stay until they are changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def alike(found: np.ndarray, expected: np.ndarray) -> bool:
     return bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
 
 
-def test_the_next_variant_has_the_adapter_too(talks, llama) -> None:
+def test_the_next_variant_uses_the_adapter_too(talks, llama) -> None:
     adapter = llama.draw(8, seed=1)
     talk = wear(talks(llama.path, **LADDER), adapter)
     single = wear(talks(llama.path), adapter)
@@ -32,7 +32,7 @@ def test_the_next_variant_has_the_adapter_too(talks, llama) -> None:
     assert len(variants) == 2
 
 
-def test_requests_of_one_model_have_adapters_of_their_own(talks, llama) -> None:
+def test_requests_of_one_model_have_separate_adapters(talks, llama) -> None:
     adapters = [llama.draw(8, seed=1), llama.draw(3, seed=2), llama.off]
     alone = [greedy(wear(talks(llama.path), adapter), PROMPT, 10) for adapter in adapters]
     assert len({tuple(tokens) for tokens in alone}) == 3
@@ -44,7 +44,7 @@ def test_requests_of_one_model_have_adapters_of_their_own(talks, llama) -> None:
     assert said == alone
 
 
-def test_a_new_conversation_keeps_the_adapter_and_reset_of_its_states_drops_it(
+def test_a_new_conversation_keeps_the_adapter_and_resetting_its_states_removes_it(
     talks, llama
 ) -> None:
     talk, plain = wear(talks(llama.path), llama.draw(8, seed=1)), talks(llama.path)
@@ -58,15 +58,15 @@ def test_a_new_conversation_keeps_the_adapter_and_reset_of_its_states_drops_it(
     assert greedy(talk, PROMPT, 6) == without
 
 
-def test_an_empty_alpha_alone_switches_an_adapter_off(talks, llama) -> None:
+def test_an_empty_alpha_disables_an_adapter(talks, llama) -> None:
     adapter = llama.draw(8, seed=1)
     talk, plain = wear(talks(llama.path), adapter), talks(llama.path)
     off = {name: np.empty((1, 0), np.float32) for name in adapter if name.endswith(".alpha")}
     assert np.array_equal(wear(talk, off).tell(PROMPT), plain.tell(PROMPT))
 
 
-def test_changed_within_a_conversation_what_is_stored_stays(talks, llama) -> None:
-    """K and V of tokens before the change are the first adapter's, those after it the second's."""
+def test_changing_an_adapter_keeps_stored_rows(talks, llama) -> None:
+    """Rows before the change are those of the first adapter, later ones those of the second."""
     talk = wear(talks(llama.path), llama.draw(8, seed=1))
     talk.tell(PROMPT)
     caches = [s for s in talk.request.query_state() if "lora" not in s.name][:4]
@@ -77,11 +77,11 @@ def test_changed_within_a_conversation_what_is_stored_stays(talks, llama) -> Non
         assert np.array_equal(cache.state.data[:, :, :40], rows)
     other = wear(talks(llama.path), llama.draw(8, seed=2))
     other.tell(PROMPT)
-    assert not alike(other.tell([5]), changed), "not as if it had been the second from the start"
+    assert not alike(other.tell([5]), changed), "differs from the second adapter from the start"
 
 
-def test_a_cached_prompt_is_that_of_its_adapter(talks, llama) -> None:
-    """K and V depend on adapters: blocks of one are never taken for another's."""
+def test_a_cached_prompt_belongs_to_its_adapter(talks, llama) -> None:
+    """K and V depend on adapters: blocks of one adapter are never used for another."""
     options = {
         "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
         "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 8,
@@ -96,12 +96,12 @@ def test_a_cached_prompt_is_that_of_its_adapter(talks, llama) -> None:
             assert cached.request.execution_report()["prefix cache"] == cached_tokens
 
 
-def test_a_saved_conversation_wants_its_adapter_back(talks, llama, tmp_path) -> None:
+def test_a_saved_conversation_requires_its_adapter(talks, llama, tmp_path) -> None:
     adapter = llama.draw(8, seed=1)
     talk, other = wear(talks(llama.path), adapter), talks(llama.path)
     talk.tell(PROMPT)
     talk.request.save_state(tmp_path / "talk")
-    with pytest.raises(StateError, match="it was saved with other adapters; set query_state"):
+    with pytest.raises(StateError, match="with other adapters; set the same ones by query_state"):
         other.request.load_state(tmp_path / "talk")
     wear(other, adapter).request.load_state(tmp_path / "talk")
     other.said = 40
@@ -113,10 +113,10 @@ def test_a_saved_conversation_wants_its_adapter_back(talks, llama, tmp_path) -> 
         talk.request.load_state(tmp_path / "plain")
 
 
-def test_states_wait_for_the_inference(talks, llama, monkeypatch) -> None:
+def test_setting_states_waits_for_the_inference(talks, llama, monkeypatch) -> None:
     talk = talks(llama.path)
     talk.tell(PROMPT)
-    state = talk.request.query_state()[-2]  # the last one counts tokens
+    state = talk.request.query_state()[-2]  # the last state counts tokens
     assert "lora" in state.name
     go_on, run = threading.Event(), RecordedProgram.run
 
@@ -142,14 +142,14 @@ def test_states_wait_for_the_inference(talks, llama, monkeypatch) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", [{"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, {"NPUW_DEVICES": "CPU"}])
-def test_adapters_go_with_other_ways_to_run(talks, adapt, options) -> None:
+def test_adapters_work_with_other_options(talks, adapt, options) -> None:
     model = adapt("llama_deep_fp16")
     adapter = model.draw(8, seed=1)
     found = wear(talks(model.path, **options), adapter).tell(PROMPT)
     assert alike(found, wear(talks(model.path), adapter).tell(PROMPT))
 
 
-def test_a_model_from_the_cache_or_a_blob_has_its_adapters(llama, tmp_path) -> None:
+def test_a_cached_or_imported_model_keeps_its_adapters(llama, tmp_path) -> None:
     options = SMALL | {"CACHE_DIR": str(tmp_path / "cache")}
     adapter = llama.draw(8, seed=1)
     compiled = Core().compile_model(llama.path, "NPU", options)

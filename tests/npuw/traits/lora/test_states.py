@@ -1,4 +1,4 @@
-"""States of adapters: padded, checked, and told apart, without any model."""
+"""States of adapters without a model: padding, checks, and digests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ many = settings(max_examples=18, deadline=None)
 
 
 class Reader:
-    """A program as states see it: what its inputs are bound to."""
+    """A program that records the bindings of its inputs."""
 
     def __init__(self) -> None:
         self.bound: dict[str, tuple[Memory, int]] = {}
@@ -31,10 +31,10 @@ class Reader:
         self.bound[name] = memory, offset
 
     def prepare(self) -> None:
-        """Nothing else is to be done."""
+        """Do nothing."""
 
     def run(self) -> None:
-        """It computes nothing."""
+        """Do nothing."""
 
     def read(self, name: str, element: str = "<f4") -> Array:
         memory, offset = self.bound[READ_PREFIX + name]
@@ -47,7 +47,7 @@ def infos(element: str = "f32") -> list[TensorInfo]:
 
 
 class States(AdapterValues):
-    """Values, with buffers that a program reads them from."""
+    """Adapter values, with buffers that a program reads."""
 
     def __init__(self, element: str = "f32") -> None:
         super().__init__(SHAPES)
@@ -85,8 +85,8 @@ def wear(made: States, adapter: dict[str, Array]) -> None:
 
 @many
 @given(st.lists(adapters, min_size=1, max_size=3), st.sampled_from(["f32", "f16", "bf16"]))
-def test_programs_read_what_was_set_last_and_zeros_behind(several, element) -> None:
-    """Whatever was there before; in the type that programs compute in."""
+def test_programs_read_the_last_values_padded_with_zeros(several, element) -> None:
+    """Older values do not matter; the element type is that of the programs."""
     made, reader = states(element)
     for adapter in several:
         wear(made, adapter)
@@ -102,8 +102,8 @@ def test_programs_read_what_was_set_last_and_zeros_behind(several, element) -> N
 
 @many
 @given(adapters, adapters)
-def test_what_adds_the_same_has_one_digest(first, second) -> None:
-    """And what adds nothing has none, so that it shares prompts with no adapter at all."""
+def test_adapters_of_equal_effect_have_one_digest(first, second) -> None:
+    """Adapters without effect have none, so that they share prompts with unadapted requests."""
     made, other = states()[0], states()[0]
     assert made.digest == b""
     wear(made, first)
@@ -114,7 +114,7 @@ def test_what_adds_the_same_has_one_digest(first, second) -> None:
     assert (made.digest == other.digest) == (same or all(nothing))
 
 
-def test_nothing_is_copied_before_it_is_applied_and_only_what_was_set() -> None:
+def test_only_changed_values_are_copied_and_only_when_applied() -> None:
     made, reader = states()
     ones = {name: np.ones(of_rank(name, 2), np.float32) for name in SHAPES}
     for name, each in ones.items():
@@ -124,11 +124,11 @@ def test_nothing_is_copied_before_it_is_applied_and_only_what_was_set() -> None:
     reader.read(A)[...] = 9
     made.set(ALPHA, ones[ALPHA] * 2)
     made.apply()
-    assert (reader.read(A) == 9).all(), "A was not set again"
+    assert (reader.read(A) == 9).all(), "A was not copied again"
     assert (reader.read(ALPHA)[:, :2] == 2).all()
 
 
-def test_what_was_set_is_kept_as_it_was() -> None:
+def test_set_values_are_copies() -> None:
     made, reader = states()
     given_values = np.ones(of_rank(A, 2), np.float32)
     made.set(A, given_values)
@@ -143,26 +143,26 @@ def test_what_was_set_is_kept_as_it_was() -> None:
         (A, (7, 5), r"\.A' is \[rank, 5\] of rank 6 at most, not \[7, 5\].*NPUW_LLM_MAX_LORA_RANK"),
         (ALPHA, (1, 7), r"alpha' is \[1, rank\] of rank 6 at most.*NPUW_LLM_MAX_LORA_RANK"),
         (B, (7, 8), r"\.B' is \[7, rank\] of rank 6 at most.*NPUW_LLM_MAX_LORA_RANK"),
-        (A, (2, 4), r"\.A' is \[rank, 5\], not \[2, 4\]; is the adapter one of this model"),
+        (A, (2, 4), r"\.A' is \[rank, 5\], not \[2, 4\]; use an adapter of this model"),
         (ALPHA, (2, 2), r"is \[1, rank\], not \[2, 2\]"),
         (B, (6, 2), r"is \[7, rank\], not \[6, 2\]"),
         (ALPHA, (2,), r"is \[1, rank\], not \[2\]"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_name_and_shape(name, shape, why) -> None:
+def test_the_error_for_a_wrong_shape_states_name_and_shape(name, shape, why) -> None:
     made, _ = states()
     made.set(name, np.ones(of_rank(name, 1), np.float32))
     with pytest.raises(StateError, match=why):
         made.set(name, np.ones(shape, np.float32))
-    assert made.get(name).shape == of_rank(name, 1), "what there was is still there"
+    assert made.get(name).shape == of_rank(name, 1), "the previous value stays"
 
 
-def test_other_types_are_refused() -> None:
+def test_values_of_other_types_are_rejected() -> None:
     with pytest.raises(StateError, match="is float32 or float16, not int64"):
         states()[0].set(A, np.ones((1, 5), np.int64))
 
 
-def test_parts_of_different_adapters_are_refused_until_they_fit() -> None:
+def test_parts_of_different_ranks_are_rejected_until_they_fit() -> None:
     made, reader = states()
     for name, rank in ((A, 3), (ALPHA, 2), (B, 3)):
         made.set(name, np.ones(of_rank(name, rank), np.float32))
@@ -199,6 +199,6 @@ def test_any_empty_tensor_has_no_effect(empty) -> None:
         ("lora_state_4_MatMul.A@slot1", None),
     ],
 )
-def test_variables_are_told_by_their_names(name, part) -> None:
+def test_variables_are_identified_by_their_names(name, part) -> None:
     found = adapter_name(name)
     assert (None if found is None else found.part) == part

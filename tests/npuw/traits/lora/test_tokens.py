@@ -1,4 +1,4 @@
-"""With adapters the stack says what the real openvino_genai says with them."""
+"""Tokens generated with adapters equal those of the real openvino_genai."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.npuw.traits.lora.conftest import greedy, wear
     ("name", "device"),
     [("llama_fp16", "NPU"), ("llama_fp16", "CPU"), ("llama_int4", "NPU"), ("gemma2_fp16", "NPU")],
 )
-def test_each_adapter_says_what_openvino_genai_says(
+def test_tokens_equal_openvino_genais_for_each_adapter(
     talks, adapt, load_module, said_by_genai, name, device
 ) -> None:
-    """None, ranks 1, 8 and 32, two at once: set one after the other on one request."""
+    """No adapter, ranks 1, 8 and 32, two together: set one after the other on one request."""
     tools, golden = load_module(GOLDENS / "adapters.py"), said_by_genai[name]
     for kind in ("f32", "f16"):
         model = adapt(name, kind=kind)
@@ -29,14 +29,14 @@ def test_each_adapter_says_what_openvino_genai_says(
 
 
 def test_tokens_differ_by_adapter(said_by_genai) -> None:
-    """So that the test above cannot pass without them."""
+    """The test above could otherwise pass without adapters."""
     for golden in said_by_genai.values():
         assert len({tuple(tokens) for tokens in golden["tokens"].values()}) == 6
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llama_fp16", "llama_int8", "llama_int4"])
-def test_at_f16_adapters_change_logits_alike(talks, adapt, name) -> None:
+def test_at_f16_adapters_change_logits_as_in_f32(talks, adapt, name) -> None:
     """The DPU computes in f16, with base weights of 16, 8 and 4 bits."""
     model = adapt(name)
     exact, half = talks(model.path), talks(model.path, INFERENCE_PRECISION_HINT="f16")
@@ -51,8 +51,8 @@ def test_at_f16_adapters_change_logits_alike(talks, adapt, name) -> None:
 
 
 @pytest.mark.long
-def test_folded_layers_keep_their_adapters_apart(talks, adapt) -> None:
-    """Five layers, of which the compiler sees two; each has adapters of its own."""
+def test_folded_layers_have_separate_adapters(talks, adapt) -> None:
+    """The compiler sees two of five layers; each layer has its own adapters."""
     model = adapt("llama_deep_fp16")
     adapter = model.draw(8, seed=3)
     folded, whole = talks(model.path), talks(model.path, NPUW_FOLD="NO")
@@ -66,8 +66,8 @@ def test_folded_layers_keep_their_adapters_apart(talks, adapt) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("options", [{}, {"NPUW_LLM_SHARED_HEAD": "NO"}], ids=["cut", "kept"])
-def test_a_head_may_be_adapted(talks, adapt, options) -> None:
-    """An adapter beside the head goes where the head goes; B Aᵀ of 0 is as good as none."""
+def test_a_head_can_be_adapted(talks, adapt, options) -> None:
+    """The head's adapter is in the head's model; B Aᵀ of 0 has no effect."""
     model = adapt("llama_fp16", r"mlp|lm_head")
     head, ids = model.product("lm_head"), list(range(30, 70))
     talk, plain = talks(model.path, **options), talks(model.path, **options)

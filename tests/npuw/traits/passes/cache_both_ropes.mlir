@@ -1,6 +1,6 @@
 // PASS: cache-both-ropes{rows=2}
 // NUMBERS: position_ids=i64<2[1,2], npuw_longrope_4=i64<2[1,1]
-// Angles of long inferences are three times those of short ones.
+// Factors of long inferences belong to three times the angle of short ones.
 
 func.func @main(%p: tensor<?x?xi64> {ov.names = "position_ids"}, %reach: tensor<?x1xi64> {ov.names = "npuw_longrope_4"}) -> (tensor<?x?x1xf32> {ov.names = "y"}) {
   %axis = ov.Constant #ov.inline<i64 [2]> : tensor<1xi64>

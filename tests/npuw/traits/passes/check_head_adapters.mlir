@@ -1,6 +1,6 @@
 // PASS: check-head-adapters{conversations=2}
 // NUMBERS: no
-// The head has no adapter: the graph stays as it is.
+// The LM head has no adapter: the graph is not changed.
 
 func.func @main(%x: tensor<1x2xf32> {ov.names = "npuw_output_embed"}) -> (tensor<1x2xf32> {ov.names = "logits"}) {
   %y = ov.Abs(%x) : (tensor<1x2xf32>) -> tensor<1x2xf32>

@@ -1,7 +1,7 @@
 // PASS: continue-convolutions{tokens=1 generates=true}
 // NUMBERS: no
 // VERIFY: no
-// Two filters; those of the single-token branch are the generated tokens'.
+// The branches have different filters; generated tokens use the single-token branch's.
 
 func.func @main(%x: tensor<1x2x?xf32> {ov.names = "x"}, %prompt: tensor<1x1x1xf32> {ov.names = "is_prompt"}, %one: tensor<1x1x1xf32> {ov.names = "is_one"}) -> (tensor<1x2x?xf32> {ov.names = "y"}) {
   %of_prompts = ov.Constant #ov.inline<f32 [1.0, 2.0, 3.0, 4.0]> : tensor<2x1x1x2xf32>

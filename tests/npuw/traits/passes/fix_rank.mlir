@@ -1,7 +1,7 @@
 // PASS: fix-rank{rank=4}
 // NUMBERS: no
 // VERIFY: no
-// The mark says that the variable is neither K nor V.
+// The mark states that the variable is neither K nor V.
 
 func.func @main(%x: tensor<1x2x8xf32> {ov.names = "x"}) -> (tensor<1x2x?xf32> {ov.names = "y"}) {
   %a = ov.ReadValue() {variable_id = "lora_state_0/MatMul.A"} : () -> tensor<?x8xf32>

@@ -1,7 +1,7 @@
 // PASS: fix-rank{rank=4 slots=2}
 // NUMBERS: no
 // VERIFY: no
-// Each conversation has adapters of its own, in a batch as its tokens are.
+// Each conversation has separate adapters, which are joined to a batch like its tokens.
 
 func.func @main(%x: tensor<1x2x8xf32> {ov.names = "x"}) -> (tensor<1x2x?xf32> {ov.names = "y"}) {
   %a = ov.ReadValue() {variable_id = "lora_state_0/MatMul.A"} : () -> tensor<?x8xf32>

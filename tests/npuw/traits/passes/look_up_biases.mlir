@@ -1,7 +1,7 @@
 // PASS: look-up-biases{tokens=2 past=3}
 // NUMBERS: no
 // VERIFY: no
-// The newest token's own bias is the last one, at index 7; the others count back from it.
+// The newest token's bias is the last one, at index 7; older tokens have lower indices.
 
 func.func @main(%ids: tensor<?x?xi64> {ov.names = "input_ids"}) -> (tensor<1x?xf32> {ov.names = "y"}) {
   %axis = ov.Constant #ov.inline<i64 [0]> : tensor<i64>

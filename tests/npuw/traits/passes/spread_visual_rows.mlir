@@ -1,7 +1,7 @@
 // PASS: spread-visual-rows{tokens=3}
 // NUMBERS: no
 // VERIFY: no
-// As optimum-intel 2.0 writes it: the tokens of the image are picked, added to, and put back.
+// Form of optimum-intel 2.0: tokens of the image are gathered, increased, and scattered.
 
 func.func @main(%h: tensor<?x?x4xf32> {ov.names = "inputs_embeds"}, %marks: tensor<?x?xi1> {ov.names = "visual_pos_masks"}, %features: tensor<1x?x4xf32> {ov.names = "deepstack_visual_embeds"}) -> (tensor<?x?x4xf32> {ov.names = "y"}) {
   %zero = ov.Constant #ov.inline<i64 [0]> : tensor<i64>

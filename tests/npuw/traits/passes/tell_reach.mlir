@@ -1,6 +1,6 @@
 // PASS: tell-reach
 // NUMBERS: no
-// Inferences are long from position 4 on: then max + 1 > 4.
+// Inferences are long from position 4 on, where max + 1 > 4.
 
 func.func @main(%p: tensor<?x?xi64> {ov.names = "position_ids"}, %x: tensor<1x2xf32> {ov.names = "x"}) -> (tensor<1x2xf32> {ov.names = "y"}) {
   %axes = ov.Constant #ov.inline<i64 [0, 1]> : tensor<2xi64>

@@ -1,1 +1,1 @@
-"""Trees of candidates: what is added to scores, and what stays of rows."""
+"""Trees of candidates: their mask in the scores, and the rows of the accepted path."""

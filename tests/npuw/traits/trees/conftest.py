@@ -1,4 +1,4 @@
-"""A target and a draft that take trees of candidates, and requests that are told of them."""
+"""A target and a draft that take trees of candidates, and requests that read such trees."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ OPTIONS = {
     "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 10,
     "INFERENCE_PRECISION_HINT": "f32",
 }
-"""A step takes 16 tokens, which 10 is rounded to."""
+"""Options for steps of 10 tokens, which are rounded up to 16."""
 
 NOTHING = np.zeros((1, 1, 1, 1), np.float32)
-"""What is added where there is no tree."""
+"""Mask without a tree."""
 
 BLOCKED = -np.inf
 
 
 class Tree:
-    """Candidates, each of which has its parent before it; the first one is the root."""
+    """Candidates, each after its parent; the first one is the root."""
 
     def __init__(self, parents: Sequence[int]) -> None:
         count = len(parents)
@@ -45,17 +45,17 @@ class Tree:
         self.depths = self.sees.sum(1) - 1
 
     def mask(self, stored: int = 0) -> np.ndarray:
-        """What is added to scores, [1, 1, n, stored + n]."""
+        """Return the mask to add to scores, [1, 1, n, stored + n]."""
         square = np.where(self.sees, np.float32(0), np.float32(BLOCKED))
         return np.pad(square, ((0, 0), (stored, 0)))[None, None]
 
     def path(self, node: int) -> np.ndarray:
-        """From the root to a candidate."""
+        """Return the path from the root to a candidate."""
         return np.flatnonzero(self.sees[node])
 
 
 class Talk:
-    """A request, and how many tokens it was told that still count."""
+    """A request, and the number of its valid tokens."""
 
     def __init__(self, request: InferRequest) -> None:
         self.request = request
@@ -68,7 +68,7 @@ class Talk:
         tree: Tree | None = None,
         mask: np.ndarray | None = None,
     ) -> dict[str, np.ndarray]:
-        """Say tokens behind those that count: one after the other, or the candidates of a tree."""
+        """Read tokens after the valid ones: a sequence, or the candidates of a tree."""
         new = np.array([*ids], np.int64)
         depths = np.arange(len(new)) if tree is None else tree.depths
         if mask is None:
@@ -90,33 +90,33 @@ class Talk:
         return next(state for state in self.request.query_state() if state.name == SAMPLING)
 
     def accept(self, path: Sequence[int] | np.ndarray, of: int) -> None:
-        """Tell which candidates of the last inference stay."""
+        """Accept candidates of the last inference."""
         self.sampling.state = result(path, of)
         self.said -= of - len(path)
 
     @property
     def rows(self) -> list[np.ndarray]:
-        """K and V of all layers."""
+        """Return K and V of all layers."""
         values = caches_of(self.request)
         return [values[name] for name in values if name != SAMPLING]
 
 
 def result(path: Sequence[int] | np.ndarray, of: int) -> np.ndarray:
-    """What the variable is set to."""
+    """Return the variable's value that accepts a path."""
     marks = np.zeros(of, np.int64)
     marks[np.asarray(path, np.int64)] = 1
     return np.array([of, len(path), *marks])
 
 
 def distance(found: np.ndarray, expected: np.ndarray) -> float:
-    """How far values are from what they should be, relative to the largest."""
+    """Return the largest difference, relative to the largest expected value."""
     assert found.shape == expected.shape
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
 @pytest.fixture(scope="session")
 def compiled(restored: Callable[[Path, str], Path]) -> Callable[..., Any]:
-    """Give one of the models; each is compiled once for the same options."""
+    """Return a function that compiles one of the models, once for equal options."""
     known: dict[str, Any] = {}
 
     def make(name: str = "target", **options: Any) -> Any:
@@ -131,5 +131,5 @@ def compiled(restored: Callable[[Path, str], Path]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def begin(compiled: Callable[..., Any]) -> Callable[..., Talk]:
-    """Begin a conversation with one of them."""
+    """Return a function that starts a conversation with one of the models."""
     return lambda *name, **options: Talk(compiled(*name, **options).create_infer_request())

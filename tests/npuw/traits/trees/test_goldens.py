@@ -1,4 +1,4 @@
-"""A tree and what follows its accepted path: as OpenVINO's CPU plugin says it without padding."""
+"""A tree and the tokens after its accepted path equal OpenVINO's CPU plugin without padding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def check(talk: Talk, name: str) -> None:
-    """A prompt, a tree of ten candidates, a path of five, and three tokens behind it."""
+    """Compare a prompt, a tree of ten candidates, a path of five, and three tokens after it."""
     goldens = dict(np.load(EAGLE / f"tree_{name}.npz"))
     tree = Tree(goldens["parents"].tolist())
 
@@ -45,12 +45,12 @@ def check(talk: Talk, name: str) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "way"), [("draft", "chunks"), *(("target", way) for way in WAYS)])
-def test_candidates_and_what_follows_them_are_as_openvino_says(begin, name, way) -> None:
+def test_candidates_and_following_tokens_equal_openvino(begin, name, way) -> None:
     check(begin(name, **WAYS[way]), name)
 
 
-def test_numbers_of_16_bits_stay_numbers(begin) -> None:
-    """Minus infinity, added to the lowest f16, would be none."""
+def test_f16_scores_do_not_overflow(begin) -> None:
+    """Minus infinity, added to the lowest f16, would be NaN."""
     goldens = dict(np.load(EAGLE / "tree_target.npz"))
     talk = begin(INFERENCE_PRECISION_HINT="f16")
     talk.tell(goldens["prompt"][0])
@@ -58,7 +58,7 @@ def test_numbers_of_16_bits_stay_numbers(begin) -> None:
     assert distance(found["logits"], goldens["tree_logits"]) <= 1e-2
 
 
-def test_a_model_is_exported_with_its_trees(compiled, restored, tmp_path) -> None:
+def test_an_exported_model_keeps_its_trees(compiled, restored, tmp_path) -> None:
     compiled("draft").export_model(tmp_path / "draft.blob")
     weights = {"WEIGHTS_PATH": restored(EAGLE, "tree_draft").with_suffix(".bin")}
     imported = Core().import_model(tmp_path / "draft.blob", "NPU", weights)

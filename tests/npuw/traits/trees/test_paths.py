@@ -1,4 +1,4 @@
-"""Random trees, of which random paths are accepted: as if nothing else had ever been said."""
+"""Random trees and accepted paths: logits are those of a conversation with the path alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from .conftest import NOTHING, STATES, Talk, Tree, distance
 
 MOST = 16
-"""Candidates of a step."""
+"""Maximum candidates of a step."""
 
 WAYS: dict[str, dict[str, Any]] = {
     "chunks": {"NPUW_LLM_GENERATE_PYRAMID_STEPS": "48,80,128"},
@@ -37,14 +37,14 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Round:
-    """A tree that is read, and the candidate that its accepted path ends with."""
+    """A tree, and the last candidate of its accepted path."""
 
     parents: list[int]
     node: int
     square: bool
-    """Whether the mask is of candidates alone."""
+    """True if the mask covers the candidates alone."""
     guesses: int
-    """How many of its first candidates are read before, and taken back: as drafts do."""
+    """Number of first candidates that are read and rewound before, as drafts do."""
 
 
 @st.composite
@@ -59,7 +59,7 @@ def rounds(draw: st.DrawFn) -> Round:
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(st.integers(1, 64), st.lists(rounds(), min_size=1, max_size=5), st.integers(0, 1 << 32))
-def test_what_follows_an_accepted_path_never_saw_the_others(
+def test_tokens_after_an_accepted_path_depend_on_no_other_candidate(
     begin: Callable[..., Talk], way: str, prompt: int, told: list[Round], seed: int
 ) -> None:
     draw = np.random.default_rng(seed)
@@ -87,8 +87,8 @@ def test_what_follows_an_accepted_path_never_saw_the_others(
 
 
 @pytest.mark.parametrize("way", ["chunks", "in blocks"])
-def test_the_first_candidates_stay_without_a_word_when_positions_go_back(begin, way) -> None:
-    """As in a chain: nothing moves."""
+def test_a_rewind_keeps_the_first_candidates_without_a_sampling_result(begin, way) -> None:
+    """No rows move, as in a chain."""
     talk, plain = begin(**WAYS[way]), begin(**WAYS[way])
     for one in (talk, plain):
         one.tell(range(20, 50))
@@ -98,7 +98,7 @@ def test_the_first_candidates_stay_without_a_word_when_positions_go_back(begin, 
     assert distance(talk.tell([5])["logits"], plain.tell([5])["logits"]) <= 1e-5
 
 
-def test_a_conversation_goes_back_exactly_behind_any_accepted_token(begin) -> None:
+def test_a_conversation_rewinds_exactly_to_any_accepted_token(begin) -> None:
     talk, plain = begin(**WAYS["chunks"]), begin(**WAYS["chunks"])
     ids, tree = np.arange(60, 70), Tree([-1, 0, 0, 1, 1, 2, 3, 4, 6, 6])
     path = tree.path(9)
@@ -113,7 +113,7 @@ def test_a_conversation_goes_back_exactly_behind_any_accepted_token(begin) -> No
 
 
 @pytest.mark.long
-def test_a_long_text_goes_on_behind_an_accepted_path(begin) -> None:
+def test_a_long_text_continues_after_an_accepted_path(begin) -> None:
     """More tokens than a step takes are read as a prompt."""
     options = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES"}
     talk, plain = begin(**options), begin(**options)
@@ -128,7 +128,7 @@ def test_a_long_text_goes_on_behind_an_accepted_path(begin) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["i8", "f8e4m3"])
-def test_rows_of_8_bits_move_as_they_are_stored(begin, kind: str) -> None:
+def test_rows_of_8_bits_move_unchanged(begin, kind: str) -> None:
     talk = begin("draft", KV_CACHE_PRECISION=kind)
     draw = np.random.default_rng(2)
     hidden = draw.standard_normal((35, 96)).astype(np.float32)
@@ -142,7 +142,7 @@ def test_rows_of_8_bits_move_as_they_are_stored(begin, kind: str) -> None:
 
 
 @pytest.mark.long
-def test_two_requests_accept_paths_of_their_own(begin) -> None:
+def test_two_requests_accept_separate_paths(begin) -> None:
     ids, tree = np.arange(60, 65), Tree([-1, 0, 0, 1, 2])
     talks = [begin(), begin()]
     for talk in talks:
@@ -156,7 +156,7 @@ def test_two_requests_accept_paths_of_their_own(begin) -> None:
         assert distance(talk.tell([5])["logits"], plain.tell([5])["logits"]) <= 1e-5
 
 
-def test_a_saved_conversation_is_that_of_the_accepted_path(begin, tmp_path) -> None:
+def test_a_saved_conversation_contains_the_accepted_path(begin, tmp_path) -> None:
     talk, other = begin(), begin()
     talk.tell(range(20, 50))
     talk.tell(range(60, 65), tree=Tree([-1, 0, 0, 1, 2]))
@@ -167,8 +167,8 @@ def test_a_saved_conversation_is_that_of_the_accepted_path(begin, tmp_path) -> N
     assert np.array_equal(other.tell([5])["logits"], talk.tell([5])["logits"])
 
 
-def test_biases_are_added_as_they_are(begin) -> None:
-    """Numbers between 0 and minus infinity: half of what a token attends to is not nothing."""
+def test_finite_biases_are_added_unchanged(begin) -> None:
+    """Biases between 0 and minus infinity weaken a position without hiding it."""
     talk, plain = begin(), begin()
     for one in (talk, plain):
         one.tell(range(20, 50))
@@ -178,5 +178,5 @@ def test_biases_are_added_as_they_are(begin) -> None:
     assert distance(found["logits"], without["logits"]) > 1e-3
     plain.said -= 1
     bias[..., :30] = 0
-    bias[..., 30:] = 3  # the same but for a number that all scores have
+    bias[..., 30:] = 3  # equal up to a constant added to all scores
     assert distance(found["logits"], plain.tell([5], mask=bias)["logits"]) <= 1e-5

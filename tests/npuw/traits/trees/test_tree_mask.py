@@ -1,4 +1,4 @@
-"""What is added to scores: where it lies, and what is refused."""
+"""The tree mask: placement, and rejections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MASK = TreeMask("f32")
 CHAIN = np.triu(np.full((3, 3), -np.inf, np.float32), 1)
 
 
-def test_new_tokens_stand_behind_the_whole_past() -> None:
+def test_new_tokens_follow_the_complete_past() -> None:
     tree = np.arange(1, 11, dtype=np.float32).reshape(2, 5)
     target = np.full((1, 1, 4, 10), 9, np.float32)
     fill(target, tree, past=6)
@@ -39,7 +39,7 @@ def test_new_tokens_stand_behind_the_whole_past() -> None:
     assert not target.any()
 
 
-def test_a_mask_ends_with_the_last_token_and_is_zero_before() -> None:
+def test_a_mask_ends_with_the_last_token_and_is_padded_with_zeros() -> None:
     square = np.array([[0, -np.inf], [-2, 0]], np.float32)
     found = MASK.whole(square, new=3, positions=7)
     expected = np.zeros((3, 7))
@@ -48,18 +48,18 @@ def test_a_mask_ends_with_the_last_token_and_is_zero_before() -> None:
 
 
 @pytest.mark.parametrize("values", [NOTHING[0, 0], np.zeros((3, 9), np.float32), CHAIN])
-def test_what_forbids_later_tokens_alone_adds_nothing(values) -> None:
+def test_a_causal_mask_has_no_effect(values) -> None:
     assert MASK.whole(values, new=3, positions=9) is None
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (1, 10)])
-def test_more_than_there_is_does_not_fit(shape) -> None:
-    with pytest.raises(TensorError, match="for 3 new tokens among 9 positions; give as many"):
+def test_a_mask_with_too_many_rows_or_columns_is_rejected(shape) -> None:
+    with pytest.raises(TensorError, match="for 3 new tokens among 9 positions; pass as many"):
         MASK.whole(np.zeros(shape, np.float32), new=3, positions=9)
 
 
-def test_what_is_no_number_is_refused() -> None:
-    with pytest.raises(TensorError, match="eagle_tree_mask has values that are no numbers"):
+def test_nan_is_rejected() -> None:
+    with pytest.raises(TensorError, match="eagle_tree_mask has NaN values"):
         MASK.whole(np.full((1, 1), np.nan, np.float32), new=1, positions=1)
 
 
@@ -73,21 +73,21 @@ def test_what_is_no_number_is_refused() -> None:
         np.zeros((1, 1, 1, 1), np.float64),
     ],
 )
-def test_other_types_and_shapes_are_refused(begin, mask) -> None:
+def test_masks_of_other_types_and_shapes_are_rejected(begin, mask) -> None:
     with pytest.raises(TensorError, match=r"eagle_tree_mask is .*, not f32 \[1, 1, tokens, pos"):
         begin().tell([5, 6], mask=mask)
 
 
-def test_it_must_be_given(begin) -> None:
+def test_the_mask_is_required(begin) -> None:
     given = {"input_ids": [[5]], "attention_mask": [[1]], "position_ids": [[0]]}
     with pytest.raises(TensorError, match="inputs are missing: eagle_tree_mask"):
         begin().request.infer({name: np.array(values) for name, values in given.items()})
 
 
-def test_a_prompt_is_no_tree(begin) -> None:
+def test_a_tree_in_a_prompt_is_rejected(begin) -> None:
     talk, plain = begin(), begin()
     tree = Tree([-1, 0, 0, 1, 2])
-    with pytest.raises(TensorError, match=r"5 tokens are read as a prompt, .* at most 16 at"):
+    with pytest.raises(TensorError, match=r"5 tokens are read as a prompt, .* at most 16 in"):
         talk.tell(range(5), tree=tree)
     chain = Tree([-1, 0, 1, 2, 3])
     found, expected = talk.tell(range(5), tree=chain), plain.tell(range(5))
@@ -100,7 +100,7 @@ def test_a_prompt_is_no_tree(begin) -> None:
         talk.tell(range(17), tree=Tree([-1, *[0] * 16]))
 
 
-def test_remote_tensors_are_read_where_they_lie(begin, compiled) -> None:
+def test_remote_tensors_are_read_in_place(begin, compiled) -> None:
     talk, plain = begin(), begin()
     for one in (talk, plain):
         one.tell(range(20, 50))
@@ -122,16 +122,16 @@ def shapes(model) -> dict[str, tuple[int, ...]]:
     return {port.name: tuple(port.type.get_shape()) for port in model.inputs}
 
 
-def test_steps_have_a_row_for_each_token_and_prompts_have_none(model) -> None:
+def test_steps_have_the_mask_and_prompts_do_not(model) -> None:
     assert shapes(split(model, 16, 48))[TREE_MASK] == (1, 1, 16, 64)
     prompts = model.clone()
     run_passes(prompts, [DropTrees()])
     assert TREE_MASK not in shapes(prompts)
-    assert len(list(prompts.body.ops)) == len(list(model.body.ops)) - 1, "nor its addition"
+    assert len(list(prompts.body.ops)) == len(list(model.body.ops)) - 1, "without the Add"
 
 
 @pytest.mark.parametrize(("element", "dims"), [("f32", (1, -1, -1)), ("i64", (-1, 1, -1, -1))])
-def test_other_types_are_no_trees(element, dims) -> None:
+def test_models_with_other_types_of_the_mask_are_rejected(element, dims) -> None:
     other, _ = Model.build([(TREE_MASK, tensor(element, dims))])
     with pytest.raises(ModelError, match=rf"eagle_tree_mask of {element} .*, not f32 or f16"):
         run_passes(other, [ShapeTrees(1, 0)])
@@ -146,18 +146,18 @@ def test_other_types_are_no_trees(element, dims) -> None:
         ({"NPUW_TEXT_RERANK": "YES"}, "NPUW_TEXT_RERANK"),
     ],
 )
-def test_what_candidates_rule_out_is_named(restored, options, problem) -> None:
+def test_the_error_for_a_ruled_out_option_names_it(restored, options, problem) -> None:
     path = restored(EAGLE, "tree_target")
     with pytest.raises(ModelError, match=f"takes trees of candidates .*{problem}"):
         Core().compile_model(path, "NPU", OPTIONS | {"NPUW_EAGLE": "NO"} | options)
 
 
-def test_states_in_the_place_of_rows_are_ruled_out() -> None:
-    with pytest.raises(ModelError, match="cannot forget single tokens"):
+def test_states_in_place_of_rows_are_ruled_out() -> None:
+    with pytest.raises(ModelError, match="cannot drop single tokens"):
         check_trees([TREE_MASK], ["cache_params.past.conv.0"], parse_options({}))
 
 
-def test_several_conversations_at_once_take_none(compiled) -> None:
+def test_batched_conversations_have_no_trees(compiled) -> None:
     with pytest.raises(ModelError, match="are given no last_hidden_state"):
         compiled().create_batching()
 
@@ -172,9 +172,7 @@ def test_several_conversations_at_once_take_none(compiled) -> None:
         ("prefill_16_after_48", {"shape": (1, 1, 1, 1)}, "prefill_16_after_48 has eagle_tree"),
     ],
 )
-def test_programs_from_elsewhere_take_trees_where_steps_do(
-    compiled, which, change, problem
-) -> None:
+def test_tree_masks_of_imported_programs_are_checked(compiled, which, change, problem) -> None:
     made = compiled(NPUW_LLM_GENERATE_PYRAMID_STEPS="64,128")._compiled
     stages = made.plan.stages
     programs = [
@@ -191,8 +189,8 @@ def test_programs_from_elsewhere_take_trees_where_steps_do(
         check_ports(stages, programs, made.options)
 
 
-def test_models_without_the_input_have_no_such_variable(restored) -> None:
-    """As before: a chain's first candidates stay when positions go back."""
+def test_models_without_the_mask_have_no_such_variable(restored) -> None:
+    """A rewind keeps a chain's first candidates, as before."""
     made = Core().compile_model(restored(EAGLE, "target"), "NPU", OPTIONS)
     names = [state.name for state in made.create_infer_request().query_state()]
     assert "npuw_eagle3_sampling_result" not in names
@@ -200,8 +198,8 @@ def test_models_without_the_input_have_no_such_variable(restored) -> None:
         made.create_infer_request().set_tensor(TREE_MASK, NOTHING)
 
 
-def test_distances_tell_trees_from_chains(begin) -> None:
-    """The tests of this folder would fail if masks did nothing."""
+def test_goldens_of_trees_and_chains_differ(begin) -> None:
+    """The tests of this folder would otherwise pass without masks."""
     ids, tree = range(60, 65), Tree([-1, 0, 0, 1, 2])
     talk, other = begin(), begin()
     for one in (talk, other):

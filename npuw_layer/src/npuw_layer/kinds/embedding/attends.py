@@ -1,7 +1,7 @@
 """Visible positions of each token, found by computing the masks of any exporter.
 
 Chunks are exact if each token attends to all tokens before it and to none behind, and nothing is
-added to the scores. The original assumes this of any model that repeats heads of K. Here each
+added to the scores. NPUW assumes this of any model that repeats heads of K. Here each
 model is checked, so a bidirectional model (EmbeddingGemma, NV-Embed) is never read as causal.
 """
 
@@ -29,7 +29,7 @@ _TOKENS = 12
 """Length of the text that masks are computed for."""
 
 _PADDING = (3, 11)
-"""Masked-out tokens of that text: one between others, and the last."""
+"""Masked-out tokens of the text: one between others, and the last."""
 
 _HIDDEN = -1e4
 """Upper bound of mask values that hide a position, in f16, too."""

@@ -1,6 +1,6 @@
 """Texts of an inference: the rows of a batch, read one by one.
 
-Source: the original's batched element, which NPUW_TEXT_EMBED and NPUW_TEXT_RERANK enable: inputs
+Source: NPUW's batched element, which NPUW_TEXT_EMBED and NPUW_TEXT_RERANK enable: inputs
 have one row per text, or one row common to all texts.
 """
 
@@ -43,8 +43,8 @@ def texts_of(
     for name, array in values.items():
         if len(array) not in (1, texts) or array.shape[1] != tokens or not array.size:
             raise TensorError(
-                f"{name} is {list(array.shape)}; {texts} texts of {tokens} tokens are wanted, or "
-                "one row that all have in common"
+                f"{name} is {list(array.shape)}; set [{texts}, {tokens}], or one row common to all "
+                "texts"
             )
     rows = {name: np.broadcast_to(array, (texts, tokens)) for name, array in values.items()}
     found = [
@@ -59,7 +59,7 @@ def texts_of(
 def _text(row: Mapping[str, Array], number: int, counts_text: bool) -> Text:
     mask = row[MASK] != 0
     if not mask.any():
-        raise TensorError(f"attention_mask leaves nothing of text {number}")
+        raise TensorError(f"attention_mask: all tokens of text {number} are masked out")
     end = int(np.flatnonzero(mask)[-1]) + 1
     positions = np.maximum(mask.cumsum() - 1, 0) if counts_text else np.arange(len(mask))
     return Text(

@@ -49,8 +49,8 @@ class TextKind(SplitKind):
         except NotCausal as error:
             if options.enable_block_based_kv_cache:
                 raise OptionError(
-                    "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: leave it out, as a block is as long as "
-                    f"a chunk, and the model can only be read whole: {error}"
+                    "NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: blocks are as long as chunks, but the "
+                    f"model can only be read whole ({error}); leave the option out"
                 ) from error
             _log.info("%s; texts are read whole", error)
         return super().stages(device, path, options.model_copy(update=_WHOLE))

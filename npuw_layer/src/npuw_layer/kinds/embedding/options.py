@@ -22,15 +22,15 @@ class TextOptions(KindOptions):
     generates: ClassVar[bool] = False
 
     text_embed: bool = Field(False, alias="NPUW_TEXT_EMBED")
-    """The model gives hidden states of all tokens of a text (last_hidden_state), to be pooled by
-    the caller. A decoder is read in chunks, as prompts are, if NPUW_LLM_PREFILL_CHUNK_SIZE is below
-    NPUW_LLM_MAX_PROMPT_LEN; an encoder, whose tokens attend to later ones, is read whole. Texts
-    may come in batches, whose rows are read one after the other."""
+    """The model returns the hidden states of all tokens of a text (last_hidden_state), which the
+    caller pools. A decoder reads a text in chunks, like a prompt, if NPUW_LLM_PREFILL_CHUNK_SIZE is
+    below NPUW_LLM_MAX_PROMPT_LEN; an encoder, whose tokens attend to later ones, reads it whole.
+    The rows of a batch are texts, which are read one after the other."""
     text_rerank: bool = Field(False, alias="NPUW_TEXT_RERANK")
-    """The model scores texts: a language model by the logits of the last token of each, a
-    cross-encoder by its own logits. Nothing is generated, so that there are no generate models.
-    Batches are read row by row; with NPUW_LLM_ENABLE_PREFIX_CACHING what the texts for a language
-    model begin with alike is read once."""
+    """The model scores texts: a language model returns the logits of each text's last token, a
+    cross-encoder its own logits. Nothing is generated, so no generate models are compiled. The rows
+    of a batch are read one after the other. With NPUW_LLM_ENABLE_PREFIX_CACHING a language model
+    reads a common prefix of texts once."""
 
     @property
     def reads_texts(self) -> bool:
@@ -46,19 +46,19 @@ class TextOptions(KindOptions):
         return {"NPUW_TEXT_EMBED": str(self.text_embed)} if self.reads_texts else {}
 
     def check(self) -> None:
-        """Check that at most one of both is requested, and no options of conversations with it."""
+        """Check that at most one task is requested, and no options of conversations."""
         options = self.group(OptionValues)
         if self.text_embed and self.text_rerank:
             raise ValueError(
-                "NPUW_TEXT_RERANK: a model embeds texts (NPUW_TEXT_EMBED) or ranks them"
+                "NPUW_TEXT_RERANK: a model embeds or ranks texts; leave NPUW_TEXT_EMBED out"
             )
         if self.reads_texts and options.on_full != "ERROR":
             raise ValueError(
-                f"NPUW_LLM_ON_FULL: {options.on_full} is for conversations that go on; texts "
-                "that are read alone are refused if they are too long"
+                f"NPUW_LLM_ON_FULL = {options.on_full}: the option is for conversations, not for "
+                "independent texts; leave it out (texts that are too long are rejected)"
             )
         if self.text_embed and options.enable_prefix_caching:
             raise ValueError(
-                "NPUW_LLM_ENABLE_PREFIX_CACHING: NPUW_TEXT_EMBED wants the hidden states of all "
-                "tokens, and K and V alone are kept; leave it out"
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: only K and V are cached, but NPUW_TEXT_EMBED "
+                "returns the hidden states of all tokens; leave the option out"
             )

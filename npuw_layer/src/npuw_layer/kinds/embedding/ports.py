@@ -30,7 +30,7 @@ def inputs_of(compiled: CompiledLLM) -> list[OpenPort]:
 
 
 def takes(compiled: CompiledLLM, name: str) -> bool:
-    """Return whether an input may be set; beam_idx of a language model is ignored."""
+    """Return whether an input can be set; beam_idx of a language model is ignored."""
     stage = compiled.plan.prefill[0]
     return name in _TEXT_INPUTS and any(info.name == name for info in compiled.models[stage].inputs)
 

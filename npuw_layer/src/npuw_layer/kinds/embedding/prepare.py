@@ -35,7 +35,7 @@ def prepare_text(model: Model, options: Options) -> Model:
     check_ports(model)
     chunks = lengths_of(options).chunk is not None
     if options.group(TextOptions).text_rerank and (chunks or options.cuts_head):
-        raise NotCausal("it keeps no K and V; export it as a language model to read it in chunks")
+        raise NotCausal("the model has no KV cache; export it as a language model to get chunks")
     if chunks:
         rebuild(model)
     return model

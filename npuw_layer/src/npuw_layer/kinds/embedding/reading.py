@@ -120,7 +120,7 @@ class ChunkReader:
             return {LOGITS: self._logits(_last(pieces))}
         states: list[Array] = []
         for piece in _sizes(pieces, count):
-            assert self._prefill.last is not None  # it has read the piece
+            assert self._prefill.last is not None  # the iterator has run a submodel
             states.append(self._prefill.last.output(piece).copy())
         found = np.concatenate(states, 1)
         hidden = np.zeros((1, len(text.ids), found.shape[2]), found.dtype)
@@ -137,14 +137,14 @@ class ChunkReader:
         rows = rope_rows(stage, options)
         if positions.min() < 0 or (options.caches_rope and positions.max() >= rows):
             raise TensorError(
-                f"position_ids are from {positions.min()} to {positions.max()}; with "
-                f"NPUW_LLM_MAX_PROMPT_LEN as it is they may be from 0 to {rows - 1}, with "
-                "NPUW_LLM_CACHE_ROPE = NO anything above"
+                f"position_ids are from {positions.min()} to {positions.max()}, not from 0 to "
+                f"{rows - 1}; raise NPUW_LLM_MAX_PROMPT_LEN, or for larger positions set "
+                "NPUW_LLM_CACHE_ROPE = NO"
             )
         if self._compiled.prefixes is not None and (np.diff(positions) != 1).any():
             raise TensorError(
-                "NPUW_LLM_ENABLE_PREFIX_CACHING: what is kept is found by tokens side by side, but "
-                "position_ids leave some out; leave the option out, or mask out none between"
+                "NPUW_LLM_ENABLE_PREFIX_CACHING: position_ids have gaps, but cached rows belong to "
+                "contiguous tokens; leave the option out, or mask out no tokens between others"
             )
 
     def _begin(self, count: int) -> None:
@@ -226,7 +226,7 @@ class _WholeModel:
 
 
 def _last(pieces: Pieces) -> Submodel:
-    """Exhaust the pieces; return the last submodel."""
+    """Run all chunks; return the last submodel."""
     while True:
         try:
             next(pieces)
@@ -235,7 +235,7 @@ def _last(pieces: Pieces) -> Submodel:
 
 
 def _sizes(pieces: Pieces, count: int) -> Iterator[int]:
-    """Exhaust the pieces; yield the number of tokens of each piece after it was read."""
+    """Run all chunks; yield the number of tokens of each chunk after it was read."""
     done = 0
     for size in pieces:
         yield size

@@ -4,7 +4,7 @@ The result has the form of an exported language model without a head. Each chunk
 follow the stored ones, the mask covers stored and new tokens, and positions are an input, as they
 no longer start at 0.
 
-Source: the original's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2).
+Source: NPUW's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2).
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ def rebuild(model: Model) -> None:
 def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
     inputs, outputs = ([port.name for port in ports] for ports in (model.inputs, model.outputs))
     if not {IDS, MASK} <= {*inputs} <= {IDS, MASK, POSITIONS} or outputs != [LAST_HIDDEN_STATE]:
-        raise NotCausal(f"it has inputs {inputs} and outputs {outputs}")
+        raise NotCausal(f"the model has inputs {inputs} and outputs {outputs}")
     if not attentions:
-        raise NotCausal("it has no ScaledDotProductAttention")
+        raise NotCausal("the model has no ScaledDotProductAttention")
     masks: set[SSAValue | None] = set()
     for op in attentions:
         if op.mask in masks:
             continue
         masks.add(op.mask)
         if not is_causal(model, op):
-            raise NotCausal(f"{op.described}: tokens attend to others than all before them")
+            raise NotCausal(f"{op.described}: the attention is not causal")
 
 
 def _positions(model: Model) -> SSAValue:
@@ -102,7 +102,7 @@ def _store(
     name: str,
     cached: dict[SSAValue, SSAValue],
 ) -> None:
-    """Put the stored rows of K or V before the new ones; layers may share them."""
+    """Put the stored rows of K or V before the new ones; several layers may read them."""
     repeat = _repeats(op.operands[place])
     rows = repeat[0].operands[0] if repeat else op.operands[place]
     if rows in cached.values():
@@ -121,7 +121,7 @@ def _store(
 
 
 def _repeats(value: SSAValue) -> tuple[OvOp, OvOp, OvOp] | None:
-    """Return the ops that repeat heads for several queries, first to last; None without them."""
+    """Return the ops that repeat KV heads for several queries, first to last; None without them."""
     reshape = producer(value, shape.Reshape)
     broadcast = None if reshape is None else producer(reshape.x, shape.Broadcast)
     unsqueeze = None if broadcast is None else producer(broadcast.x, shape.Unsqueeze)
@@ -138,7 +138,7 @@ def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
     dims = shape_of(rows)
     owner = rows.owner
     if len(dims) != _RANK or min(dims[1], dims[3]) <= 0 or not isinstance(owner, Operation):
-        raise NotCausal(f"K or V of {list(dims)} has no heads and width that are known")
+        raise NotCausal(f"K or V of {list(dims)} has an unknown number or width of heads")
     after = owner.next_op
     assert after is not None  # a return follows at least
     g = GraphBuilder(model, after)
@@ -182,7 +182,7 @@ def _count_positions(model: Model, positions: SSAValue, own: set[Operation]) -> 
             continue
         start, step = ints_of(op.start), ints_of(op.step)
         if start != [0] or step != [1]:
-            raise NotCausal(f"{op.described} counts something else than tokens from 0 on")
+            raise NotCausal(f"{op.described} does not count tokens from 0")
         g = GraphBuilder(model, op)
         for use in list(op.output.uses):
             row = use.operation
@@ -199,7 +199,7 @@ def _typed(g: GraphBuilder, positions: SSAValue, like: SSAValue) -> SSAValue:
 
 
 def _check_rest(model: Model) -> None:
-    """Check that nothing else depends on the number of tokens before.
+    """Check that no other op depends on the number of earlier tokens.
 
     Raises:
         NotCausal: an op does, such as a slice of a position table to the text's length.
@@ -210,4 +210,4 @@ def _check_rest(model: Model) -> None:
             and isinstance(op.operands[0].owner, Constant)
             and -1 in shape_of(op.results[0])
         ):
-            raise NotCausal(f"{op.described} counts tokens in a way of its own")
+            raise NotCausal(f"{op.described} counts tokens in an unsupported way")

@@ -61,12 +61,12 @@ def whole_graph(model: Model, tokens: int) -> Model:
 
     Returns:
         A graph with input_ids and attention_mask i64 [1, tokens], and token_type_ids and
-        position_ids likewise if the model has them. Padding behind a text has the id ``PADDING``
-        and is masked out. The outputs are the model's.
+        position_ids of that shape if the model has them. Padding behind a text has the id
+        ``PADDING`` and is masked out. The outputs are the model's.
 
     Raises:
-        ModelError: the model reads something else than a text, has too few positions, or ignores
-            the mask.
+        ModelError: the model reads inputs other than a text, has too few positions, or ignores the
+            mask.
     """
     check_ports(model)
     _check_tables(model, tokens)
@@ -78,7 +78,7 @@ def whole_graph(model: Model, tokens: int) -> Model:
 
 
 def check_ports(model: Model) -> None:
-    """Check that a model reads a text, and nothing else.
+    """Check that a model reads a text and no other inputs.
 
     Raises:
         ModelError: the model has other inputs, which the error names.
@@ -105,8 +105,8 @@ def _check_masked(model: Model) -> None:
     ]
     if not mask.uses and both:
         raise ModelError(
-            f"{both[0].described}: the model does not read {MASK}, so that tokens would attend to "
-            "what a shorter text is padded with; export it with its mask"
+            f"{both[0].described}: the model does not read {MASK}, so tokens would attend to the "
+            "padding of shorter texts; export the model with its mask"
         )
 
 
@@ -122,8 +122,8 @@ def _check_tables(model: Model, tokens: int) -> None:
         for rows, cut in zip(shape_of(op.x), shape_of(op.output), strict=True):
             if cut == -1 and rows < tokens:
                 raise ModelError(
-                    f"the model has positions for {rows} tokens, and is to read {tokens} at once; "
-                    f"set NPUW_LLM_MAX_PROMPT_LEN to {rows // PROMPT_GRAIN * PROMPT_GRAIN} at most"
+                    f"the model has {rows} positions, fewer than NPUW_LLM_MAX_PROMPT_LEN = "
+                    f"{tokens}; set it to at most {rows // PROMPT_GRAIN * PROMPT_GRAIN}"
                 )
 
 

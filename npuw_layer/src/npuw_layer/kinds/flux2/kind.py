@@ -3,8 +3,8 @@
 Text encoder, transformer and the two halves of the autoencoder are compiled separately; their
 inputs identify them.
 
-Source: NPUW's Flux2CompiledModel, which also goes by the model's name. Its other choices (dynamic
-quantisation, f32 links) have no counterpart here.
+Source: NPUW's Flux2CompiledModel, which also considers the model's name. Its other choices (dynamic
+quantization, f32 links) have no counterpart here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Flux2Options(KindOptions):
     follows: ClassVar[type[OptionGroup] | None] = PlainOptions
 
     flux2: bool = Field(False, alias="NPUW_FLUX2")
-    """The model is one of those of a FLUX.2 that make an image: text encoder, transformer, decoder
-    or encoder of images; its inputs tell which. It goes through NPUW (NPU_USE_NPUW), so that its
-    shapes must be static: as one with NPUW_ONLINE_PIPELINE = REG, or NONE for images, unless that
-    says something else."""
+    """The model is one of the models of FLUX.2: text encoder, transformer, decoder or encoder of
+    images; its inputs identify it. It runs through NPUW (NPU_USE_NPUW), so its shapes must be
+    static. The default of NPUW_ONLINE_PIPELINE is REG for the text encoder and the transformer, and
+    NONE for the image models."""
 
 
 class Flux2Kind(ThroughNpuw):
@@ -52,7 +52,7 @@ class Flux2Kind(ThroughNpuw):
 
     name = "flux2"
     options = Flux2Options
-    because = "all models that make an image are static"
+    because = "all models of FLUX.2 are static"
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
         """Return the pipeline of a model's role.
@@ -63,7 +63,7 @@ class Flux2Kind(ThroughNpuw):
         del options
         role = role_of(path)
         if role == "unknown":
-            _log.warning("NPUW_FLUX2: %s: the inputs are those of no model of a FLUX.2", path)
+            _log.warning("NPUW_FLUX2: %s: the inputs match no model of FLUX.2", path)
         else:
             _log.info("NPUW_FLUX2: %s is a %s", path, role)
         return {"online_pipeline": "NONE" if role.startswith("vae") else "REG"}

@@ -49,11 +49,11 @@ def tokens_of_frames(durations: Array) -> Array:
     """
     lasting = np.maximum(durations.reshape(-1).astype(np.int64), 0)
     if not lasting.any():
-        raise ModelError("the sum of durations is 0: the model makes no audio of this text")
+        raise ModelError("the sum of durations is 0: the text has no audio; check its tokens")
     if lasting.max() > MAX_FRAMES or lasting.sum() > MAX_FRAMES:
         raise ModelError(
-            f"durations of up to {lasting.max()} frames: more than {MAX_FRAMES} in all; the model "
-            "does not compute what it should"
+            f"durations of up to {lasting.max()} frames: the sum exceeds {MAX_FRAMES}; check that "
+            "the model computes valid durations"
         )
     return np.repeat(np.arange(lasting.size), lasting)
 

@@ -3,12 +3,12 @@
 A block includes neighbouring frames on both sides as context for the frames that it keeps:
 
     frames    0 . . . . . . . . . . . . . . . . . . .
-    block 0   [ keep . . . . . | heard ]
-    block 1             [ heard | keep . . . . | heard ]
+    block 0   [ keep . . . . . | context ]
+    block 1           [ context | keep . . . . | context ]
 
 Each block keeps as many frames as the step between blocks, and the last block the remainder. No
-context precedes the first frame, even if the step is less than the context of one side (where the
-original reads on).
+context precedes the first frame, even if the step is less than the context of one side (where NPUW
+reads on).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Block:
         """Return the range of samples to keep.
 
         Args:
-            made: samples that the model makes of a whole block.
-            size: frames of a whole block.
+            made: number of samples that the model makes of a complete block.
+            size: frames of a complete block.
         """
         first = min(_rounded(made, self.skip, size), made)
         return slice(first, min(first + _rounded(made, self.keep, size), made))

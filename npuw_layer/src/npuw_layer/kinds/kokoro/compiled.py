@@ -97,7 +97,7 @@ def compile_kokoro(
         DeviceError: a device rejects a model.
     """
     if path.suffix != ".xml":
-        raise ModelError(f"NPUW_KOKORO = YES: {path} is no IR; export the model first")
+        raise ModelError(f"NPUW_KOKORO = YES: {path} is not an IR; export the model first")
     whole = cache(GraphSource.whole(path).graph)
     size = options.group(KokoroOptions).kokoro_block_size
 

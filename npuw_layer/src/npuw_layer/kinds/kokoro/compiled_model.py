@@ -37,6 +37,6 @@ class KokoroCompiledModel(ReadyModel[CompiledKokoro, StaticPort, OpenPort]):
 
     def _write(self, file: BinaryIO) -> None:
         raise OptionError(
-            "NPUW_KOKORO = YES: such a model is not exported, as in the original; CACHE_DIR keeps "
-            "what is compiled of it"
+            "NPUW_KOKORO = YES: export is not supported, as in NPUW; set CACHE_DIR to keep the "
+            "compiled models"
         )

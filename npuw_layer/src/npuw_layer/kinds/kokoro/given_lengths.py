@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def give_lengths(model: Model) -> None:
-    """Add the inputs that the model has a use for; a text without padding gives the same result.
+    """Add the inputs that the model can use; the result of a text without padding is unchanged.
 
     Args:
         model: with the input ``input_ids``, of a static shape; changed in place.
@@ -30,7 +30,7 @@ def give_lengths(model: Model) -> None:
     ids = next(port.value for port in model.inputs if port.name == INPUT_IDS)
     mask = _mask(model, ids)
     if mask is None:
-        _log.warning("no mask of padding is found: texts are read with what is behind them")
+        _log.warning("no padding mask found: padding affects the result")
         return
     mask.output.replace_all_uses_with(_input(model, TEXT_MASK, "boolean", shape_of(ids)))
     networks = [op for op in model.body.ops if isinstance(op, LSTMSequence)]

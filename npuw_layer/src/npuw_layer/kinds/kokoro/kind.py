@@ -19,8 +19,8 @@ _AVOIDED = (
     *("RandomUniform", "Mod", "CumSum", "Interpolate", "Atan", "STFT", "ISTFT"),
     *("LSTMSequence", "ConvolutionBackpropData", "GroupConvolutionBackpropData", "Pad"),
 )
-"""Ops of the audio model that NPU programs do not support. The original leaves four chains of them
-to the CPU, as they need f32: accumulated phases, noise, and angles.
+"""Ops of the audio model that NPU programs do not support. NPUW leaves four chains of them to the
+CPU, as they need f32: accumulated phases, noise, and arctangents.
 
 Source: NPUW's kokoro_compiled_model, its default of NPUW_ONLINE_AVOID.
 """
@@ -32,12 +32,12 @@ class KokoroKind(ThroughNpuw):
     name = "kokoro"
     rank = 1
     options = KokoroOptions
-    because = "it is NPUW that splits such a model, and both parts are static"
+    because = "NPUW splits the model, and both parts are static"
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
         """Return f32, and ops to avoid on the NPU if another device can run them.
 
-        Phases of many harmonics are accumulated; the original computes them on the CPU in f32.
+        Phases of many harmonics are accumulated; NPUW computes them on the CPU in f32.
         """
         del path
         devices = {name.strip() for name in options.devices.split(",")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 OPTION = "NPUW_KOKORO"
 
 DURATIONS, AUDIO = SUBMODELS = ("durations", "audio")
-"""The models in order, with their names in NPUW_SUBMODEL_DEVICE: A and B of the original."""
+"""The models in order, with their names in NPUW_SUBMODEL_DEVICE: A and B in NPUW."""
 
 INPUT_IDS = "input_ids"
 

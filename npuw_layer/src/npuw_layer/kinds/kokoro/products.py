@@ -1,4 +1,4 @@
-"""Matmuls of a Kokoro's encodings with its alignment; from here on, rows are frames.
+"""Matmuls of a Kokoro's encodings with its alignment; their outputs have a row per frame.
 
 The alignment, [1, tokens, frames], has a 1 where a frame belongs to a token. It follows from the
 durations, so no size behind these matmuls is known before the model runs.
@@ -47,8 +47,8 @@ def find_products(model: Model) -> Products:
     Raises:
         ModelError: the model is not a Kokoro; the message names the missing feature.
     """
-    durations = _output(model, _INTEGERS, "no output with whole numbers: how long tokens last")
-    audio = _output(model, _FLOATS, "no floating-point output: the audio")
+    durations = _output(model, _INTEGERS, "no integer output with the durations of tokens")
+    audio = _output(model, _FLOATS, "no floating-point output with the audio")
     following = _following(model, durations.value)
     found = [
         op
@@ -57,8 +57,8 @@ def find_products(model: Model) -> Products:
     ]
     if len(found) != 2 or found[0].b is not found[1].b or not all(map(_is_plain, found)):
         raise _not_kokoro(
-            "no two products of encodings, [1, channels, tokens], with an alignment that follows "
-            "from the durations"
+            "no two matmuls of encodings, [1, channels, tokens], with an alignment computed from "
+            "durations"
         )
     asr, en = sorted(found, key=lambda op: shape_of(op.a)[1])
     return Products(durations, audio, en, asr)
@@ -89,6 +89,6 @@ def _is_plain(op: MatMul) -> bool:
 
 def _not_kokoro(lacking: str) -> ModelError:
     return ModelError(
-        f"{OPTION} = YES: the model is no Kokoro: it has {lacking}; export one with "
-        "optimum-cli export openvino --library kokoro, or leave the option out"
+        f"{OPTION} = YES: the model is not a Kokoro: it has {lacking}; export one with optimum-cli "
+        "export openvino --library kokoro, or leave the option out"
     )

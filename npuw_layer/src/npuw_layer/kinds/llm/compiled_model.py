@@ -34,8 +34,8 @@ class SplitModel(ReadyModel[CompiledLLM, OpenPort, OpenPort]):
         npu = ability(compiled.device, ImportsMemory)
         if npu is None:
             raise RemoteError(
-                f"NPUW_DEVICES = {compiled.options.devices}: remote tensors are memory of the NPU, "
-                "which the model does not run on"
+                f"NPUW_DEVICES = {compiled.options.devices}: remote tensors are NPU memory, but "
+                "the model does not run on the NPU; use host tensors"
             )
         return RemoteContext(npu)
 

@@ -33,7 +33,7 @@ class LLMKind(SplitKind):
         self._adaptation = adaptation
 
     def recognises(self, path: Path, options: Options) -> bool:
-        """Return NPUW_LLM; if not set, whether a model runs only if split."""
+        """Return NPUW_LLM; if not set, whether a model can run only if split."""
         if options.llm is not None:
             return options.llm
         return options.use_npuw is not False and _is_dynamic(path)

@@ -70,13 +70,13 @@ class LoadedAttention:
     def __init__(self, graph: LoadedGraph) -> None:
         ops = [op for op in graph.model.body.ops if isinstance(op, PagedAttentionExtension)]
         if len(ops) != 1:
-            raise DeviceError(f"a graph with {len(ops)} paged attentions, not with one")
+            raise DeviceError(f"the graph has {len(ops)} paged attentions, not one")
         self.inputs: Sequence[TensorInfo] = graph.inputs
         self.outputs: Sequence[TensorInfo] = graph.outputs
         names = {port.value: port.name for port in graph.model.inputs}
         operands = [names.get(value, "") for value in ops[0].operands]
         if "" in operands[: CACHES[0] + len(CACHES) + len(TABLES)]:
-            raise DeviceError("a paged attention of constants")
+            raise DeviceError("an operand of the paged attention is not an input of the graph")
         self.rows = frozenset(operands[: CACHES[0]])
         """Inputs with a row for each token."""
         self.open = dict(zip(operands[CACHES[0] :], ("", "", *TABLES), strict=False))
@@ -161,5 +161,5 @@ def _all_of(info: TensorInfo, memory: Memory, offset: int) -> Array:
     raw = memory.data[offset:]
     size = kind.itemsize * math.prod(inner)
     if not size or raw.size % size:
-        raise DeviceError(f"{info.name!r} has {raw.size} bytes: no whole number of {list(inner)}")
+        raise DeviceError(f"{info.name!r} has {raw.size} bytes, not complete rows {list(inner)}")
     return raw.view(kind).reshape(-1, *inner)

@@ -95,7 +95,7 @@ def compile_paged(
         DeviceError: a device rejects a variant.
     """
     if path.suffix != ".xml":
-        raise ModelError(f"{OPTION} = YES: {path} is no IR; save the transformed model first")
+        raise ModelError(f"{OPTION} = YES: {path} is not an IR; save the transformed model first")
     whole = cache(GraphSource.whole(path).graph)
 
     def graph(size: int) -> Model:

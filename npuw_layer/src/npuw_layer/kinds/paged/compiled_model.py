@@ -14,7 +14,7 @@ from npuw_layer.remote.context import RemoteContext
 
 
 class PagedCompiledModel(ReadyModel[CompiledPaged, PagedPort, PagedPort]):
-    """A model whose K and V lie in pages of the caller's caches (NPUW_PA)."""
+    """A model whose K and V are stored in pages of the caller's caches (NPUW_PA)."""
 
     @property
     def inputs(self) -> list[PagedPort]:
@@ -36,6 +36,6 @@ class PagedCompiledModel(ReadyModel[CompiledPaged, PagedPort, PagedPort]):
 
     def _write(self, file: BinaryIO) -> None:
         raise OptionError(
-            f"{OPTION} = YES: such a model is not exported, as in the original; CACHE_DIR keeps "
-            "what is compiled of it"
+            f"{OPTION} = YES: export is not supported, as in NPUW; set CACHE_DIR to keep the "
+            "compiled models"
         )

@@ -39,8 +39,8 @@ def cache_shape(name: str, declared: Shape, rows: SSAValue) -> Shape:
         channels = flattened[-1] if channels < 0 else channels
     if heads <= 0 or heads * channels != shape_of(rows)[1] or not block_rows:
         raise ModelError(
-            f"{OPTION} = YES: how many heads {name!r} has cannot be told, of {list(declared)} for "
-            f"{shape_of(rows)[1]} channels: reshape it to [?, heads, {BLOCK_ROWS}, channels] "
-            "before the model is saved"
+            f"{OPTION} = YES: cache {name!r} is {list(declared)} for {shape_of(rows)[1]} channels, "
+            f"so its number of heads is unknown; reshape it to [?, heads, {BLOCK_ROWS}, channels] "
+            "before saving the model"
         )
     return 1, heads, BLOCK_ROWS if block_rows < 0 else block_rows, channels

@@ -177,7 +177,7 @@ def _in_place(name: str, tensor: AnyInput) -> Array:
     """
     if isinstance(tensor, RemoteTensor) and not tensor.piece().memory.host_visible:
         raise RemoteError(
-            f"{name!r} is written by the host: let its tensor be memory that the host sees"
+            f"{name!r} is written by the host, but is not host-visible; set a host-visible tensor"
         )
     return values_of(tensor)
 
@@ -191,7 +191,7 @@ def _count(rows: Mapping[str, Array]) -> int:
     lengths = {name: len(values) for name, values in rows.items()}
     if len({*lengths.values()}) != 1:
         said = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
-        raise TensorError(f"there is to be a row for each token: {said}")
+        raise TensorError(f"inputs with a row per token differ in rows: {said}")
     return next(iter(lengths.values()))
 
 
@@ -202,5 +202,5 @@ def _sampled(indices: Array, tokens: int) -> Array:
         TensorError: an index is out of range.
     """
     if indices.size and not 0 <= indices.min() <= indices.max() < tokens:
-        raise TensorError(f"{SAMPLED!r} names tokens beyond the {tokens} that there are")
+        raise TensorError(f"{SAMPLED!r} has an index outside of the {tokens} tokens")
     return indices

@@ -21,7 +21,7 @@ class PagedKind(ThroughNpuw):
     name = "paged"
     rank = 0
     options = PagedOptions
-    because = "its caches are the caller's, so that nothing of it is split"
+    because = "its caches belong to the caller, so the model is not split"
 
     def device(self, devices: CoreDevices, options: Options) -> Device:
         """Return the device that runs all variants; the host computes their attention."""

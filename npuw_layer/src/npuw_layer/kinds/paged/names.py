@@ -10,7 +10,7 @@ VARIANT = "tokens"
 """Name of variants, before the number of their tokens."""
 
 TAG = "pa"
-"""Tag of attention parts, the same as the original's."""
+"""Tag of attention parts, the same as NPUW's."""
 
 SAMPLED_TAG = "sampled"
 """Tag of parts that select the rows of sampled tokens."""

@@ -22,16 +22,17 @@ class PagedOptions(KindOptions):
     follows: ClassVar[type[OptionGroup] | None] = KvOptions
 
     paged: bool = Field(False, alias="NPUW_PA")
-    """The model is one that OpenVINO's paged_attention_transformation made: tokens of several
-    sequences come in one row, and tables say where the K and V of each lie in caches of blocks. It
-    is compiled for 1, 8, 64, … up to NPUW_LLM_MAX_PROMPT_LEN tokens, and the smallest that suffices
-    runs (tokens_8 and so on in NPUW_SUBMODEL_DEVICE); of more tokens it reads the largest number at
-    a time. Attention runs on NPUW_PA_DEVICE, in the caller's caches, all else on NPUW_DEVICES.
-    Caches have the type of INFERENCE_PRECISION_HINT, f32 or f16, and blocks of 32 rows, unless the
-    file says how many. Such a model is not exported; CACHE_DIR keeps what is compiled. OpenVINO
-    2026.4 gives it to the CPU whole; the NPU has its part there in later ones."""
+    """The model is the result of OpenVINO's paged_attention_transformation: tokens of several
+    sequences come in one row, and tables locate the K and V of each sequence in caches of blocks.
+    The model is compiled for 1, 8, 64, … up to NPUW_LLM_MAX_PROMPT_LEN tokens (variants tokens_1,
+    tokens_8 and so on in NPUW_SUBMODEL_DEVICE). The smallest sufficient variant runs; more tokens
+    than the largest variant takes are read in several runs. Attention runs on NPUW_PA_DEVICE, in
+    the caller's caches, all other ops on NPUW_DEVICES. Caches have the type of
+    INFERENCE_PRECISION_HINT, f32 or f16, and blocks of 32 rows, unless the file states another
+    number. Export is not supported; CACHE_DIR keeps the compiled models. OpenVINO 2026.4 runs such
+    models entirely on the CPU; later versions use the NPU, too."""
     paged_device: Literal["CPU"] = Field("CPU", alias="NPUW_PA_DEVICE")
-    """Device that computes paged attention. No NPU does, as attention follows tables."""
+    """Device that computes paged attention. The NPU cannot, as attention follows tables."""
 
     def excluded(self) -> Mapping[str, object]:
         """Exclude cuts other than around attention, and types that caches do not support."""

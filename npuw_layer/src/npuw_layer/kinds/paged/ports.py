@@ -58,13 +58,13 @@ class PagedPort(ModelPort):
         flags = array.flags
         if self.role is Role.CACHE and not (flags.writeable and flags.c_contiguous):
             raise TensorError(
-                f"{self.any_name!r} is written in place: give an array that is writeable, and "
-                "whose elements lie in order"
+                f"{self.any_name!r} is written in place, but the array is read-only or not "
+                "contiguous; set a writeable, contiguous array"
             )
 
 
 def inputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """Return the inputs of the original model."""
+    """Return the inputs of the exported model."""
     every = compiled.largest.inputs
     return [_opened(port) for port in every if not port.any_name.startswith(VOCABULARY)]
 

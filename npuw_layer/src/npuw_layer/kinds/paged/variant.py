@@ -1,4 +1,4 @@
-"""The graph of a model with paged attention for some tokens.
+"""The graph of a model with paged attention for a fixed number of tokens.
 
 Caches and tables are declared as a single block and a single sequence. Only the programs of
 attention read them, and these take any number (``attention``).
@@ -54,12 +54,12 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
     attentions = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
     if not attentions:
         raise ModelError(
-            f"{OPTION} = YES: the model has no PagedAttentionExtension: let OpenVINO's "
-            "paged_attention_transformation make it, or leave the option out"
+            f"{OPTION} = YES: the model has no PagedAttentionExtension; apply OpenVINO's "
+            "paged_attention_transformation, or leave the option out"
         )
     declared = {port.name: shape_of(port.value) for port in model.inputs}
     if not any(role_of(name) is Role.TOKENS for name in declared):
-        raise ModelError(f"{OPTION} = YES: the model has no input with a row for each token")
+        raise ModelError(f"{OPTION} = YES: the model has no input with a row per token")
     try:
         for op in attentions:
             op.check()
@@ -72,12 +72,12 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
         tables = tuple(names.get(value, "") for value in op.tables)
         if tables != TABLES:
             raise ModelError(
-                f"{OPTION} = YES: {op.described} has other tables than {', '.join(TABLES)}"
+                f"{OPTION} = YES: {op.described} has tables other than {', '.join(TABLES)}"
             )
     for cache, rows in _caches(attentions):
         name = names.get(cache, "")
         if role_of(name) is not Role.CACHE:
-            raise ModelError(f"{OPTION} = YES: a cache is no input, but {name or 'computed'}")
+            raise ModelError(f"{OPTION} = YES: a cache is {name or 'computed'}, not an input")
         kind = tensor(precision, cache_shape(name, declared[name], rows))
         Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
@@ -109,8 +109,8 @@ def _shape(port: Port, tokens: int) -> Shape:
             return ()
         case _:
             raise ModelError(
-                f"{OPTION} = YES: input {port.name!r} is {list(shape)}; there is to be a row for "
-                "each token, [?, …]"
+                f"{OPTION} = YES: input {port.name!r} is {list(shape)}, without a row per token; "
+                "reshape it to [?, …]"
             )
 
 
@@ -122,5 +122,5 @@ def _check_outputs(model: Model, tokens: int) -> None:
         if shape_of(port.value)[:1] != (rows,):
             raise ModelError(
                 f"{OPTION} = YES: output {port.name!r} is {list(shape_of(port.value))} for "
-                f"{tokens} tokens; there is to be a row for each{' that is sampled' * sampled}"
+                f"{tokens} tokens, without a row per{' sampled' * sampled} token"
             )

@@ -1,12 +1,12 @@
 """Choice of models that run item by item of a batch (NPU_BATCH_MODE), and the graph of one item.
 
-The batch is the first dimension of all inputs and outputs of a model without state. As in the
-original, such a model is compiled for one item, and an inference loops over the items. The model's
-file shows whether a batch is possible; a warm start reads no graph.
+The batch is the first dimension of all inputs and outputs of a model without state. As in
+OpenVINO's NPU plugin, such a model is compiled for one item, and an inference loops over the items.
+The model's file shows whether a batch is possible; a warm start reads no graph.
 
-The original uses the same criteria (its plugin's transformations.cpp), but by default runs static
-batches item by item, too. Here the compiler takes static batches, unless the mode is PLUGIN.
-Nothing checks that items are independent.
+The plugin uses the same criteria (its transformations.cpp), but by default runs static batches item
+by item, too. Here the compiler takes static batches, unless the mode is PLUGIN. Nothing checks that
+items are independent.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ def _common(ends: Ends) -> tuple[int, str]:
     if not ends.inputs or not ends.outputs:
         return 1, "the model has no inputs and outputs"
     if ends.has_state:
-        return 1, "the model has variables, which items would share; leave it out"
+        return 1, "the model has variables, which items would share; leave the option out"
     batches: dict[int, str] = {}
     for what, dims in every:
         if not dims:
-            return 1, f"{what} is a scalar, without a batch"
+            return 1, f"{what} is a scalar and has no batch"
         if any(map(_is_open, dims[1:])):
-            return 1, f"{what} is [{','.join(dims)}]; no dimension but the first may be open"
+            return 1, f"{what} is [{','.join(dims)}]; only the first dimension may be open"
         batches.setdefault(OPEN if _is_open(dims[0]) else int(dims[0]), what)
     if len(batches) > 1:
-        said = " and ".join(f"{what} {_written(batch)}" for batch, what in batches.items())
-        return 1, f"all inputs and outputs have one batch as their first dimension; of {said}"
+        said = " and ".join(f"{what} has {_written(batch)}" for batch, what in batches.items())
+        return 1, f"the first dimensions, the batches, differ: {said}"
     return next(iter(batches)), ""
 
 
@@ -95,8 +95,8 @@ def _check_closed(ends: Ends) -> None:
     for name, dims in ends.inputs.items():
         if dims and _is_open(dims[0]):
             raise OptionError(
-                f"{_NAME} = COMPILER: input {name!r} is [{','.join(dims)}], and programs have one "
-                "batch; reshape the model, or let items be run one by one (AUTO)"
+                f"{_NAME} = COMPILER: input {name!r} is [{','.join(dims)}], but programs have a "
+                "fixed batch; reshape the model, or run items one by one (AUTO)"
             )
 
 
@@ -105,7 +105,7 @@ def _is_open(dim: str) -> bool:
 
 
 def _written(batch: int) -> str:
-    return "it is open" if batch == OPEN else f"it is {batch}"
+    return "an open one" if batch == OPEN else f"{batch}"
 
 
 def _one_item(read: Callable[[], Model]) -> Model:
@@ -125,13 +125,13 @@ def _one_item(read: Callable[[], Model]) -> Model:
         specialize_shapes(model)
     except CompilerError as error:
         raise ModelError(
-            f"it cannot take a batch item by item ({_NAME}): {error}; reshape it to one batch"
+            f"the model cannot run item by item ({_NAME}): {error}; reshape it to a fixed batch"
         ) from error
     for port in model.outputs:
         shape = shape_of(port.value)
         if not shape or shape[0] != 1:
             raise ModelError(
-                f"output {port.name!r} is {list(shape)} for one item, so that its first dimension "
-                f"is no batch ({_NAME}); reshape the model to one batch"
+                f"output {port.name!r} is {list(shape)} for one item, so its first dimension is "
+                f"not the batch ({_NAME}); reshape the model to a fixed batch"
             )
     return model

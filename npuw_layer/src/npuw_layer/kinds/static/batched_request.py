@@ -143,7 +143,7 @@ class BatchedInferRequest(StatelessRequest):
     def _at(self, key: PortKey) -> BatchedPort:
         if isinstance(key, int):
             raise TensorError(
-                f"{key} may be an input or an output; use set_input_tensor and the like"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         return find_port((*self._inputs, *self._outputs), key, "tensor")
 
@@ -165,7 +165,7 @@ class BatchedInferRequest(StatelessRequest):
         counts = {name: len(items) for name, items in batches.items()}
         if len({*counts.values()}) != 1:
             said = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
-            raise TensorError(f"all inputs have as many items as one another: {said}")
+            raise TensorError(f"the inputs differ in their numbers of items: {said}")
         (count,) = {*counts.values()}
         found = {
             port.any_name: self._place(port, count, self._targets.get(port.any_name))
@@ -206,7 +206,7 @@ class BatchedInferRequest(StatelessRequest):
         shape = (count, *port.partial_shape[1:])
         if target is not None and target.shape != shape:
             raise TensorError(
-                f"output {port.any_name!r} is {list(shape)}; it was set to {list(target.shape)}"
+                f"output {port.any_name!r} is {list(shape)}, but its tensor is {list(target.shape)}"
             )
         if isinstance(target, Tensor):
             return target.data

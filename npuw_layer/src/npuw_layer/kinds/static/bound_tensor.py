@@ -62,7 +62,7 @@ class BoundTensor:
     def value(self) -> Array | None:
         """Output values on the host after an inference; None if bound to a remote tensor.
 
-        A view if the values lie in the request's own memory; the next inference overwrites them.
+        A view if the values are in the request's own memory; the next inference overwrites them.
         """
         tensor = self.tensor
         return tensor.data if isinstance(tensor, Tensor) else None

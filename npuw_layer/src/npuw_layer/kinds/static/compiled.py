@@ -80,11 +80,11 @@ class CompiledStatic:
         inputs, outputs: ports of the model, without variables.
         variables: the model's state between inferences.
         bank: the weights bank.
-        sources: where the weights come from.
+        sources: origins of the weights.
         shared: weights shared with other processes.
         origin: whether the programs were compiled, cached or imported.
         batch: batch of a model that runs item by item (``kinds.static.batch``) with this program;
-            None if the program takes its batch itself.
+            None if the program takes the complete batch.
     """
 
     npu: ImportsMemory
@@ -268,7 +268,7 @@ class _PreparedModel:
 
 
 def _told(options: Options) -> dict[str, str]:
-    """Return compiler settings besides options; without NPUW, programs may contain weights."""
+    """Return compiler settings other than options; without NPUW, programs may contain weights."""
     weightless = options.use_npuw or options.weightless
     return {"STATE_IN_PLACE": "YES", "ENABLE_WEIGHTLESS": "YES" if weightless else "NO"}
 
@@ -294,12 +294,12 @@ def _variable(
     kinds = {(info.element, info.shape) for info in (old, new) if info is not None}
     if len(kinds) > 1:
         said = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
-        raise ModelError(f"variable {name!r} is {said}; on the NPU it has one type and one shape")
+        raise ModelError(f"variable {name!r} is {said}; the NPU needs a single type and shape")
     ((element, shape),) = kinds
     kind = NUMPY[element]
     if initial is None:
         initial = np.zeros(shape, kind)
     if (initial.dtype, initial.shape) != (kind, shape):
-        raise DeviceError(f"variable {name!r}: the program is not that of its initial values")
+        raise DeviceError(f"variable {name!r}: its initial value belongs to another program")
     ports = tuple(info.name for info in (old, new) if info is not None)
     return Variable(StaticPort(name, element, index, shape, is_input=True), initial, ports)

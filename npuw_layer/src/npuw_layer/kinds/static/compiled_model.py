@@ -37,7 +37,7 @@ class _OneProgram(ReadyModel[CompiledStatic, P, P]):
 
 
 class StaticCompiledModel(_OneProgram[StaticPort]):
-    """A static model that takes its batch itself."""
+    """A static model that takes the complete batch."""
 
     @property
     def inputs(self) -> list[StaticPort]:

@@ -1,6 +1,6 @@
 """Export of a compiled static model to one file: the program and its initial values.
 
-Through NPUW, the file is a blob of NPUW; for the NPU itself, it has the format of the original's
+Through NPUW, the file is a blob of NPUW; for the NPU itself, it has the format of OpenVINO's NPU
 plugin, ``storage.native_blob``.
 """
 

@@ -1,4 +1,4 @@
-"""Import of a static model that went through NPUW, from an untrusted file."""
+"""Import of a static model that was exported through NPUW, from an untrusted file."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class StaticInferRequest(Request):
             inputs: tensors by name, index or port, or in the order of the inputs; or the tensor of
                 the only input. Arrays are copied to the request's own memory; remote tensors are
                 bound, as by ``set_tensor``. Other inputs keep their tensors.
-            share_inputs: no effect: the caller waits until the inputs are read.
+            share_inputs: no effect: the call returns after the inputs were read.
             share_outputs: return views, which the next inference overwrites, instead of copies.
 
         Returns:
@@ -141,7 +141,7 @@ class StaticInferRequest(Request):
         return self._at(key).tensor
 
     def query_state(self) -> Sequence[VariableState]:
-        """Return the variables, which lie in device memory."""
+        """Return the variables, which are stored in device memory."""
         return list(self._states)
 
     def reset_state(self) -> None:
@@ -187,7 +187,7 @@ class StaticInferRequest(Request):
     def _at(self, key: PortKey) -> BoundTensor:
         if isinstance(key, int):
             raise TensorError(
-                f"{key} may be an input or an output; use set_input_tensor and the like"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         ports = (*self._compiled.inputs, *self._compiled.outputs)
         return self._bound[find_port(ports, key, "tensor")]

@@ -1,9 +1,4 @@
-"""Initial values of a stateful model's variables; files store them beside the program.
-
-OpenVINO recomputes a variable's initial value at the first read after a reset. On the NPU a
-variable is memory, and its initial value must be known beforehand. It is therefore computed once,
-and may depend on the shapes of the inputs, as exporters write it, but not on their values.
-"""
+"""Initial values of a stateful model's variables, as files store them; see ``prepare``."""
 
 from __future__ import annotations
 
@@ -40,10 +35,10 @@ def unpack_values(content: bytes | memoryview) -> dict[str, Array]:
     try:
         with ZipFile(io.BytesIO(content)) as packed:
             if any(entry.compress_type != ZIP_STORED for entry in packed.infolist()):
-                raise ValueError("they are compressed")  # Their unpacked size is unknown.
+                raise ValueError("the values are compressed")  # Their unpacked size is unknown.
         with np.load(io.BytesIO(content), allow_pickle=False) as held:
             names = [str(name) for name in held[_NAMES]]
             return {name: held[str(index)] for index, name in enumerate(names)}
     except Exception as error:
         # numpy and zipfile raise errors of many types on malformed files.
-        raise BlobError(f"no initial values: {error}") from None
+        raise BlobError(f"invalid initial values: {error}") from None

@@ -64,8 +64,8 @@ class StaticKind(ThroughNpuw):
     name = "static"
     rank = 9
     because = (
-        "such a model is static, and its caches are inputs and outputs; leave it out for one that "
-        "is stateful"
+        "such a model is static, and its caches are inputs and outputs; leave the option out for "
+        "a stateful model"
     )
 
     def requested(self, options: Options) -> str:
@@ -78,7 +78,7 @@ class StaticKind(ThroughNpuw):
         return True
 
     def defaults(self, path: Path, options: Options) -> Mapping[str, str]:
-        """Return the original's defaults for NPUW_GQA."""
+        """Return NPUW's defaults for NPUW_GQA."""
         del path, options
         return {"online_pipeline": "REP", "cache_mode": "OPTIMIZE_SPEED"}
 
@@ -89,7 +89,7 @@ class StaticKind(ThroughNpuw):
         return options.model_copy(update={"use_npuw": bool(options.use_npuw), "llm": False})
 
     def loads(self, blob: bytes) -> bool:
-        """Return whether a file is a blob of a static model, of NPUW's or the plugin's format."""
+        """Return whether a file is a blob of a static model, in NPUW's or the plugin's format."""
         from npuw_layer.storage.container import STATIC
         from npuw_layer.storage.native_blob.container import MAGIC
 

@@ -28,7 +28,7 @@ from npuw_layer.kinds.static.open_shapes import settle_shapes
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
-    """Check that a model is static, and make its output names unique.
+    """Prepare a model for compilation: check that it is static, and make output names unique.
 
     Open batches, if nothing else is open, become 1; see ``open_shapes``.
 
@@ -76,7 +76,7 @@ def _check_types(model: Model) -> None:
         if element not in ELEMENT_TYPES:
             raise ModelError(
                 f"{port.name!r} is {element}; the NPU's inputs and outputs are "
-                f"{', '.join(ELEMENT_TYPES)}: convert it outside of the model"
+                f"{', '.join(ELEMENT_TYPES)}; convert it outside of the model"
             )
 
 
@@ -129,7 +129,7 @@ def _zeros(value: SSAValue) -> Array:
 
 def _broadcast(name: str, values: Array, shape: tuple[int, ...]) -> Array:
     if values.shape != shape:
-        raise ModelError(f"variable {name!r} starts as {list(values.shape)} and is {list(shape)}")
+        raise ModelError(f"variable {name!r} is {list(shape)}, but starts as {list(values.shape)}")
     return values
 
 
@@ -138,8 +138,8 @@ def _check_known(variable: Variable) -> None:
     for owner in _makers(variable.read.init):
         if owner is None or isinstance(owner, ReadValue):
             raise ModelError(
-                f"variable {variable.name!r} starts with a value that depends on inputs; the NPU "
-                "keeps variables in memory: let it start with a constant, and set query_state()"
+                f"variable {variable.name!r} has an initial value that depends on inputs; use a "
+                "constant, and set the value through query_state()"
             )
 
 

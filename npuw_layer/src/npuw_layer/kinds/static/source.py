@@ -22,7 +22,7 @@ class GraphSource:
         path: an IR's ``.xml``.
         graph: reads the graph, which the compiler may modify.
         submodel: name of the submodel on devices and in logs.
-        depends: what the graph depends on besides the files, for the cache key.
+        depends: facts besides the files that the graph depends on, for the cache key.
     """
 
     path: Path

@@ -8,8 +8,8 @@
     infer_request, compiled_model   OpenVINO's API
 
 The rest is that of a language model (``npuw_layer.llm``), with the trait
-``traits.cross_attention``: prefill has one more input, and variants read constant K and V besides
-those that grow. The encoder is a static model.
+``traits.cross_attention``: prefill has one more input, and variants read constant K and V in
+addition to growing ones. The encoder is a static model.
 
 Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
 """

@@ -51,4 +51,4 @@ class WhisperModel(CompiledModel):
             OptionError: always.
         """
         del places
-        raise OptionError("NPUW_WHISPER = YES: texts are written one at a time, not in batches")
+        raise OptionError("NPUW_WHISPER = YES: batching is not supported; use one request per text")

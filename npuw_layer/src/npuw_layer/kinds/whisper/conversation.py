@@ -1,10 +1,10 @@
 """A text that a Whisper decoder writes: a prompt over new audio, then token by token.
 
-The rules are the original's: several tokens, or the first token of all, are a prompt and begin
-anew; a single later token continues the text. All rows of the cache are used. When the last row is
-taken, the logits select the token that ends the text.
+The rules are NPUW's: several tokens, or the first token of all, are a prompt and start a new text;
+a single later token continues the text. All rows of the cache are used. When the last row is taken,
+the logits select the token that ends the text.
 
-Source: the original's Whisper infer request; fact sheet npuw §a.4.
+Source: NPUW's Whisper infer request; fact sheet npuw §a.4.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class WhisperConversation(Conversation):
         assert found is not None  # no output tensor was passed in
         self._prompt = len(tokens) if begins else self._prompt
         if self.is_full:
-            _log.warning("all %d positions are taken: the text ends here", self._total)
+            _log.warning("all %d positions are taken: the text ends", self._total)
             found[..., -1, self._eos] = np.inf
         return found
 
@@ -81,11 +81,11 @@ class WhisperConversation(Conversation):
         """
         last = self.reader.prefill.last
         if self._prompt is None or last is None:
-            raise TensorError(f"no tensor {name!r} yet")
+            raise TensorError(f"{name!r} has no value before the first prompt")
         found = last.tensor(name)
         if found is None:
             raise TensorError(
-                f"no output {name!r}; NPUW_WHISPER_DECOMPOSE_SDPA = YES gives one for each layer"
+                f"no output {name!r}; NPUW_WHISPER_DECOMPOSE_SDPA = YES adds one per layer"
             )
         return found[:, :, : self._prompt]
 
@@ -131,5 +131,5 @@ class _Admission(Admission):
         """
         total = self._plan.lengths.total
         if stored + count > total:
-            advice = "a text ends here: begin the next part of the audio with a new prompt"
+            advice = "the text ends; read the next part of the audio with a new prompt"
             raise CapacityError(stored, count, total, advice)

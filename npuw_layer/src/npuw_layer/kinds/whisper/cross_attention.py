@@ -4,7 +4,7 @@ The stateful decoder keeps them in variables, which are initialised by matmuls o
 ``encoder_hidden_states`` and never change. Of the static models, prefill computes and assigns them;
 generate models read them, and no longer contain these matmuls.
 
-Source: fact sheet npuw §a.3 (the original's preparation of Whisper rewrites these variables).
+Source: fact sheet npuw §a.3 (NPUW's preparation of Whisper rewrites these variables).
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ def take_cross_attention(model: Model) -> CrossAttention:
     for op in model.body.ops:
         if isinstance(op, ScaledDotProductAttention) and op.k in found:
             if op.v not in found:
-                raise ModelError(f"{op.described} attends to the audio with a V that changes")
+                raise ModelError(f"{op.described} attends to the audio, but its V changes")
             for part, value in (("key", op.k), ("value", op.v)):
                 caches.append(_cache(found.pop(value), cross_variable(len(layers), part)))
             layers.append(op)
     if found or not layers:
         what = f"variable {next(iter(found.values())).name!r}" if found else "no variable"
         raise ModelError(
-            f"{what} is K or V of cross-attention; export the decoder with "
-            "optimum-cli export openvino --task automatic-speech-recognition-with-past"
+            f"{what} is the K or V of cross-attention; export the decoder with optimum-cli export "
+            "openvino --task automatic-speech-recognition-with-past"
         )
     for variable in [v for v in model.variables() if _is_kept(v)]:
         assert variable.read is not None  # ensured by _is_kept
@@ -135,7 +135,7 @@ def give_out_scores(model: Model, cross: CrossAttention) -> None:
         scale = scalar_of(op.scale) if op.scale is not None else shape_of(op.q)[-1] ** -0.5
         mask = 0.0 if op.mask is None else scalar_of(op.mask)
         if scale is None or mask != 0 or int_value(op.causal):
-            raise ModelError(f"{op.described}: scores of masked attention are not given out")
+            raise ModelError(f"{op.described}: scores of masked attention are not supported")
         g = GraphBuilder(model, op)
         scores = g.matmul(g.times(op.q, scale), op.k, transpose_b=True)
         weights = g.op(Softmax, scores, axis=int_attr(3))

@@ -52,7 +52,7 @@ def decoder_graph(model: Model, stage: Stage, options: Options, check: bool = Fa
         options: NPUW_WHISPER_…, and formats of caches.
         check: no effect: a decoder computes only positions from lengths.
 
-    Returns:
+    check: no effect: only positions of a decoder depend on lengths.
         A graph with input_ids, attention_mask and position_ids, caches as made by
         ``store-caches``, and logits of all new tokens. Prefill also has ENCODER_STATES f32
         [1, frames, channels], and assigns ``cross_variable``s [1, frames, heads, width], which
@@ -110,8 +110,8 @@ def _states_shape(model: Model, frames: int) -> Shape:
     shape = shape_of(value)
     if len(shape) != 3 or shape[2] <= 0 or shape[1] not in (-1, frames):
         raise ModelError(
-            f"{ENCODER_STATES} is {list(shape)}, not [1, {frames}, channels]; "
-            "NPUW_WHISPER_ENCODER_LEN says how many frames the encoder gives"
+            f"{ENCODER_STATES} is {list(shape)}, not [1, {frames}, channels]; set "
+            "NPUW_WHISPER_ENCODER_LEN to the encoder's number of frames"
         )
     return 1, frames, shape[2]
 
@@ -124,13 +124,13 @@ def _take_positions(model: Model, tokens: int, past: int, capacity: int) -> None
     """
     lookups = [op for op in model.body.ops if isinstance(op, Gather) and _is_lookup(model, op)]
     if not lookups:
-        raise ModelError("NPUW_WHISPER: the decoder looks no embeddings of positions up")
+        raise ModelError("NPUW_WHISPER: the decoder has no lookup of position embeddings")
     positions = model.add_input(POSITIONS, tensor("i64", (1, tokens)))
     for op in lookups:
         known = shape_of(op.data)[0]
         if known < capacity:
             raise ModelError(
-                f"the decoder has embeddings of {known} positions, fewer than {capacity}"
+                f"the decoder has embeddings of {known} positions; {capacity} are needed"
             )
         g, indices = GraphBuilder(model, op), positions
         if len(shape_of(op.indices)) == 1:

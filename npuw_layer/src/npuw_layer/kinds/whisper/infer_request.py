@@ -19,8 +19,8 @@ from npuw_layer.remote.tensor import RemoteTensor
 from npuw_layer.traits.cross_attention.names import SCORES
 
 _UNSAVED = (
-    "the text of a Whisper decoder is not saved: it goes on over audio that the file would be "
-    "without; begin anew with encoder_hidden_states"
+    "a Whisper decoder's text cannot be saved, as the file would not hold its audio; start again "
+    "with encoder_hidden_states"
 )
 
 

@@ -47,7 +47,7 @@ class WhisperInputPorts(InputPorts):
         self._conversation = conversation
 
     def set(self, name: str, value: AnyTensor) -> None:
-        """Set an input; each inference reads its values until it is set anew.
+        """Set an input; each inference reads its values until it is set again.
 
         Raises:
             TensorError: no such input exists, or the value is not a tensor.
@@ -88,8 +88,8 @@ class WhisperInputPorts(InputPorts):
         states = self._conversation.audio.states
         if tensor is None:
             raise TensorError(
-                f"inputs are missing: {ENCODER_STATES} f32 {list(states.shape)}, which a prompt is "
-                "read with"
+                f"inputs are missing: {ENCODER_STATES} f32 {list(states.shape)}, the audio of the "
+                "prompt"
             )
         element = tensor.element_type if isinstance(tensor, RemoteTensor) else tensor.data.dtype
         if element not in ("f32", np.float32) or tensor.shape != states.shape:
@@ -103,7 +103,7 @@ class WhisperInputPorts(InputPorts):
     def _accepted(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
         if name not in _NAMES:
             raise TensorError(
-                f"no input {name!r}; there are {', '.join(_NAMES)}, and an output {LOGITS}"
+                f"no input {name!r}; the inputs are {', '.join(_NAMES)}, the output is {LOGITS}"
             )
         return as_tensor(value)
 
@@ -116,6 +116,6 @@ def _check_positions(given: Array, positions: Array) -> None:
     """
     if not np.array_equal(given.reshape(-1), positions):
         raise TensorError(
-            f"{CACHE_POSITION} is {given.reshape(-1).tolist()[:8]}, but tokens go to "
+            f"{CACHE_POSITION} is {given.reshape(-1).tolist()[:8]}, but the tokens have positions "
             f"{positions.tolist()[:8]}"
         )

@@ -24,8 +24,8 @@ _SETTLED = {
     "optimize_v_tensors": False,
     "fold": False,
 }
-"""Option fields that a decoder has regardless of the given options: its head is small beside its
-cross-attention and stays, and a prompt of few tokens is read whole.
+"""Option fields that a decoder has regardless of the given options: its LM head is small compared
+with its cross-attention and is not cut off, and a prompt of few tokens is read whole.
 
 Source: fact sheet npuw §a.4.
 """
@@ -41,7 +41,7 @@ class WhisperKind(SplitKind):
         """Choose splitting, without mechanisms that a small decoder does not need."""
         if options.llm is False:
             raise OptionError(
-                "NPUW_WHISPER = YES needs NPUW_LLM = YES: its decoder is split as such"
+                "NPUW_WHISPER = YES needs NPUW_LLM = YES: the decoder is split like an LLM"
             )
         return super().settle(path, options.model_copy(update=_SETTLED))
 

@@ -1,6 +1,6 @@
 """Lengths of prompts and caches of a Whisper decoder.
 
-Source: fact sheet npuw §a.4; the original's LLM compiled model sets the same options and lengths.
+Source: fact sheet npuw §a.4; NPUW's LLM compiled model sets the same options and lengths.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def whisper_lengths(options: Options) -> Lengths:
         prompt = options.max_prompt_len
     if prompt > longest:
         raise OptionError(
-            f"NPUW_LLM_MAX_PROMPT_LEN = {prompt}: a Whisper decoder has {KV_SIZE} positions, its "
-            f"prompt at most {longest}"
+            f"NPUW_LLM_MAX_PROMPT_LEN = {prompt}: a Whisper decoder has {KV_SIZE} positions; set "
+            f"the length to at most {longest}"
         )
     if options.group(WhisperOptions).whisper_decompose_sdpa:
         prompt = longest

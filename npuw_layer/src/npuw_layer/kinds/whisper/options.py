@@ -22,23 +22,23 @@ class WhisperOptions(KindOptions):
 
     whisper: bool = Field(False, alias="NPUW_WHISPER")
     """Split a Whisper decoder (input_ids, encoder_hidden_states): the first model reads the prompt
-    and makes K and V of the audio once, the others generate. As in the original a prompt has up to
-    4 tokens and the cache 448 rows; NPUW_LLM_MAX_PROMPT_LEN allows longer prompts, within these.
+    and computes K and V of the audio once, the others generate. As in NPUW, a prompt has up to 4
+    tokens and the cache 448 rows; NPUW_LLM_MAX_PROMPT_LEN allows longer prompts within these.
     Prompts are read whole, layers are not folded, and NPUW_LLM_SHARED_HEAD, NPUW_LLM_CACHE_ROPE and
-    NPUW_LLM_OPTIMIZE_V_TENSORS are NO, whatever they were set to. Several tokens always begin anew,
-    and so does the first one after reset_state."""
+    NPUW_LLM_OPTIMIZE_V_TENSORS are always NO. Several tokens, and the first token after
+    reset_state, always start a new text."""
     whisper_eos_token: int = Field(50257, alias="NPUW_WHISPER_EOS_TOKEN", ge=0, le=MANY)
-    """The token that ends a text: when the last row of the cache is taken it is the one that
-    logits choose, so that whoever generates stops there."""
+    """Token that ends a text. When the last row of the cache is taken, the logits select this
+    token, so that generation stops."""
     whisper_decompose_sdpa: bool = Field(False, alias="NPUW_WHISPER_DECOMPOSE_SDPA")
-    """Give out what each layer attends to in the audio, for timestamps of words: outputs
-    cross_attention_qk_scaled_scores_0 and so on, f32 [1, heads, tokens, frames], of the last
-    prompt. Prompts may then have 447 tokens, so that whole texts can be read again."""
+    """Return the scores of cross-attention, for timestamps of words: outputs
+    cross_attention_qk_scaled_scores_0 and so on, one per layer, f32 [1, heads, tokens, frames], of
+    the last prompt. Prompts may then have 447 tokens, so that complete texts can be read again."""
     whisper_encoder_len: int = Field(
         1500, alias="NPUW_WHISPER_ENCODER_LEN", ge=1, le=MANY, json_schema_extra=OURS
     )
-    """Frames that the encoder gives, for a decoder whose encoder_hidden_states are of any number;
-    the original wants the model reshaped."""
+    """Frames that the encoder returns, for a decoder whose encoder_hidden_states have an open
+    number of frames; NPUW requires a reshaped model."""
 
     def excluded(self) -> Mapping[str, object]:
         """Exclude continued conversations, and prompts in chunks: a prompt has a few tokens."""
@@ -70,5 +70,5 @@ class WhisperOptions(KindOptions):
         if self.whisper and (options.batch_dim, options.seq_len_dim) != (0, 2):
             raise ValueError(
                 "NPUW_LLM_SEQ_LEN_DIM: Whisper's caches count tokens along axis 2 and sequences "
-                "along axis 0; leave it and NPUW_LLM_BATCH_DIM out"
+                "along axis 0; leave this option and NPUW_LLM_BATCH_DIM out"
             )

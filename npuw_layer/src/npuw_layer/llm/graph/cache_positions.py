@@ -74,8 +74,8 @@ def replace_by_slot(
     dims = shape_of(values[0])
     if slots > 1 and (len(dims) != _SCORES_RANK or dims[0] != 1):
         raise ModelError(
-            f"{op.described} gives {list(dims)} from the distance of tokens, with no dimension "
-            "for several conversations"
+            f"{op.described} computes {list(dims)} from token distances, without a dimension for "
+            "several conversations"
         )
     Rewriter.replace_op(op, [], [g.concat(values, 0) if slots > 1 else values[0]])
 

@@ -112,7 +112,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """An op that reads places beside other values."""
+    """An op that reads both places and other values."""
 
     what: str
     operands: tuple[int, ...]
@@ -161,7 +161,7 @@ def _agrees(exact: _Probe, padded: _Probe, number: int, index: int, room: Room) 
     """Return whether the part in use of an edge's operand is the same in both splits."""
     ops = exact.edge(number), padded.edge(number)
     if ops[0] is None or ops[1] is None or len(ops[0].operands) != len(ops[1].operands):
-        return True  # the split has replaced the op by one of its own
+        return True  # the split has replaced the op
     try:
         own = exact.value(ops[0].operands[index])
     except CompilerError:
@@ -237,7 +237,7 @@ class CheckLengths(GraphPass):
     A static model reads as many cache rows and new tokens as it has room for, however few are in
     use. Values that follow from lengths, masks and positions must still be those of the tokens in
     use. A dataflow analysis finds them: a value is a *place* if it follows from constants, shapes,
-    masks and positions alone; an *edge* is an op that reads places beside other values. Each edge
+    masks and positions alone; an *edge* is an op that reads both places and other values. Each edge
     is computed in two splits of the model: one that fits the tokens, and one with room to spare.
     Places must agree in the rows in use, and shapes may differ only as the room does. Remainders
     and quotients of a length, which a few splits may miss, may only be used as shapes. A model that
@@ -276,8 +276,8 @@ class CheckLengths(GraphPass):
                 agree = (_agrees(exact, padded, number, each, room) for each in edge.operands)
                 if edge.periodic or not all(agree):
                     raise ModelError(
-                        f"{edge.what}: it reads a value that follows the length of the KV cache, "
-                        "and no pattern explains how; run the model on OpenVINO's CPU device"
+                        f"{edge.what}: it reads a value computed from the length of the KV cache "
+                        "in an unsupported way; run the model on OpenVINO's CPU device"
                     )
 
     def _probe(self, marked: Model, tokens: int, past: int) -> _Probe:

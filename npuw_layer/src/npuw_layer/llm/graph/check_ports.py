@@ -54,7 +54,7 @@ class CheckPorts(GraphPass):
         if len(given) == 1 and gives and not paged and not model.variables():
             raise ModelError(_stateless(model))
         if len(given) != 1 or MASK not in names or unknown or not gives:
-            hint = "; NPUW_PA = YES is for one with paged attention" if paged else ""
+            hint = "; set NPUW_PA = YES for a model with paged attention" if paged else ""
             raise ModelError(
                 f"not a stateful language model: inputs {sorted(names)}, outputs {outputs}; "
                 f"expected {' or '.join(TOKENS)}, {MASK}[, {', '.join(beside_tokens())}, {BEAMS}] "

@@ -45,7 +45,7 @@ def _described(port: Port) -> TensorInfo:
 class CheckTokens(GraphPass):
     """Check type and shape of inputs and outputs that have a row for each token.
 
-    Several conversations at once (``slots``) support ids, positions and logits, nothing else.
+    Several conversations at once (``slots``) support only ids, positions and logits.
 
     Raises:
         ModelError: a tensor has another type or shape, or several conversations do not support it.

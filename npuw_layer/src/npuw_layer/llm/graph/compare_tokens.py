@@ -32,7 +32,7 @@ def _is_window(op: logic.Comparison) -> bool:
     chains = [index_chain(operand) for operand in op.operands]
     from_rows = all(chain and isinstance(chain[-1], shape.Range) for chain in chains)
     if from_rows and chains[0][-1] is chains[1][-1]:
-        return False  # among new tokens: no cache rows lie between them
+        return False  # among new tokens: no cache rows are between them
     return from_rows and any(isinstance(one, ARITHMETIC) for chain in chains for one in chain)
 
 

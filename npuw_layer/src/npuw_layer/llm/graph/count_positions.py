@@ -27,7 +27,7 @@ class CountPositions(GraphPass):
     Before:  %n = ov.Convert(%queries) to f32 ; %queries = ov.Range(%stored, %total)
     After:   %n = ov.Convert(%q) to f32 ; %q = ov.Reshape(%cache_position)
 
-    Examples are the rotary angles of a model without positions (LFM-2), and the temperature by
+    Examples are the rotary factors of a model without positions (LFM-2), and the temperature by
     which Llama 4 scales distant queries. The exporter derives query numbers from the rows of a
     cache, but a static model always reads all rows. The input ``cache_position`` is added if
     needed.
@@ -54,7 +54,7 @@ class CountPositions(GraphPass):
             if not takes_positions or lengths.of(rows.start) == STORED:
                 if self.slots > 1:
                     raise ModelError(
-                        f"{each.described} is computed of a position, and each has its own"
+                        f"{each.described} has a single position for all conversations"
                     )
                 counted = cache_position(model, self.tokens)
                 each.operands[0] = on_tokens(model, each, each.x, counted, 0)

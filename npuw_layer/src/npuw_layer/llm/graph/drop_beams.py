@@ -29,6 +29,6 @@ class DropBeams(GraphPass):
             return
         for op in {use.operation: None for use in beams.uses}:
             if not isinstance(op, Gather):
-                raise ModelError(f"{BEAMS} is used by {op.name}, not to reorder caches")
+                raise ModelError(f"{BEAMS} is read by {op.name}, which does not reorder caches")
             Rewriter.replace_op(op, [], [op.data])
         model.remove_input(BEAMS)

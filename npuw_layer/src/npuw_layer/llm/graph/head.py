@@ -1,9 +1,9 @@
 """LM head: the matmul with the vocabulary, and the ops around it.
 
 The head is the largest matrix of most models, and a prompt needs it only for its last token. An
-adapter beside the matmul belongs to the head. ChatGLM and similar models have hidden states
-[tokens, 1, channels] and transpose their logits; between static models hidden states are always [1,
-tokens, channels].
+adapter in parallel with the matmul belongs to the head. ChatGLM and similar models have hidden
+states [tokens, 1, channels] and transpose their logits; between static models hidden states are
+always [1, tokens, channels].
 
 Source: fact sheet npuw §a.3, step 5.
 """
@@ -137,7 +137,7 @@ def _in_order(ops: HeadOps, order: Sequence[int]) -> HeadOps:
 
 
 def _no_head() -> NoHead:
-    return NoHead("the logits are not the product of a hidden state [1, tokens, channels]")
+    return NoHead("the logits are not a matmul of hidden states [1, tokens, channels]")
 
 
 def _adapted(terms: Sequence[SSAValue]) -> HeadOps | None:

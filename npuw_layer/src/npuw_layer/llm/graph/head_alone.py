@@ -1,4 +1,4 @@
-"""LM head as a model of its own."""
+"""LM head as a separate model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HeadAlone(GraphPass):
         product = head.readers[0]
         width = shape_of(product.b)[-1 if int_value(product.transpose_b) else -2]
         if width <= 0:
-            raise NoHead("the hidden states that the logits are made of have no static width")
+            raise NoHead("the hidden states of the LM head have no static width")
         names = [port.name for port in model.inputs]
         kind = tensor(element_of(product.a), (1, self.rows, width))
         head.read(head.before(model), model.add_input(EMBED, kind))

@@ -12,7 +12,7 @@ _MARK = "npuw.no_cache"
 
 
 def keep_variable(read: ReadValue) -> None:
-    """Mark a variable, so that ``store-caches`` leaves it as it is."""
+    """Mark a variable, so that ``store-caches`` leaves it unchanged."""
     read.attributes[_MARK] = UnitAttr()
 
 

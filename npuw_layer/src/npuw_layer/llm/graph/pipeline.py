@@ -1,7 +1,7 @@
 """Pipeline of graph preparation: all passes in order, the table of contents of ``llm.graph``.
 
-The passes turn a stateful language model into the static graph of one stage. State beside K and V
-is no part of this list: each trait of the model inserts its passes before those named here.
+The passes turn a stateful language model into the static graph of one stage. State other than K and
+V is not handled here: each trait of the model inserts its passes before those named here.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def stage_graph(model: Model, stage: Stage, options: Options, check: bool = Fals
     """Return the static graph to compile for a stage.
 
     Args:
-        model: the stateful graph, which stays as it is.
+        model: the stateful graph, not changed.
         stage: as for ``stage_passes``.
         options: as for ``stage_passes``.
         check: as for ``stage_passes``.

@@ -1,7 +1,7 @@
-"""Tables of sines and cosines of rotary positions.
+"""Tables of sines and cosines for the rotary embedding.
 
-Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Difference: the inputs that angles
-    depend on are found by evaluation, not by patterns, so scaled embeddings are cached as well.
+Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Difference: the inputs that rotary
+factors depend on are found by evaluation, not by patterns, so scaled embeddings are cached as well.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def cache_rope(model: Model, rows: int, switch: SSAValue | None = None) -> None:
     Args:
         model: the stateful graph, changed in place.
         rows: number of positions, from 0 on, in a table.
-        switch: input i64 [sequences, 1] that chooses between two sets of angles, 0 or 1; each table
-            is then two tables, one after the other. None for one set.
+        switch: input i64 [sequences, 1] that chooses between two sets of factors, 0 or 1; each
+            table then consists of two tables, one after the other. None for one set.
     """
     positions = model.find_input(POSITIONS)
     if positions is None or len(shape_of(positions)) != 2 or rows > MAX_ROWS:
-        return  # with several axes (M-RoPE) an angle depends on several positions
+        return  # with several axes (M-RoPE) a factor depends on several positions
     found = [op for op in model.body.ops if isinstance(op, Sin | Cos)]
     found = [op for op in found if _is_angle(op, positions, switch)]
     if not found:
@@ -69,7 +69,7 @@ def _behind(g: GraphBuilder, positions: SSAValue, switch: SSAValue, rows: int) -
 
 
 def _is_angle(op: Sin | Cos, positions: SSAValue, switch: SSAValue | None) -> bool:
-    """Return whether an op's operand is f32 [batch, tokens, angles], computed from positions alone.
+    """Return whether an op reads f32 [batch, tokens, factors], computed from positions alone.
 
     Constants and the switch are allowed, too.
     """
@@ -84,7 +84,7 @@ def _tables(
     switch: SSAValue | None,
     choice: int,
 ) -> list[Array | None]:
-    """Return the value of each op at each position, f32 [rows, angles].
+    """Return the value of each op at each position, f32 [rows, factors].
 
     None for an op whose values depend on more than the position.
 
@@ -97,7 +97,7 @@ def _tables(
     """
     known = {} if switch is None else {switch: np.array([[choice]], np.int64)}
     whole = _values(ops, positions, range(rows), known)
-    # Angles that also depend on other positions differ if a position stands alone.
+    # Factors that also depend on other positions differ if a position stands alone.
     some = sorted({0, 1, rows // 2, rows - 1} & {*range(rows)})
     alone = [_values(ops, positions, [row], known) for row in some]
     tables: list[Array | None] = []
@@ -126,10 +126,10 @@ class CacheRope(GraphPass):
     Before:  %a = ov.Multiply(%position_ids, %frequencies) ; %s = ov.Sin(%a)
     After:   %s = ov.Gather(%table, %position_ids)
 
-    A rotary embedding turns a key by an angle that depends only on its position, so a cache of
-    ``rows`` rows has as many sines and cosines. They are computed once, in f32 even for compressed
-    frequencies, since the error of a frequency grows with the position. Angles that depend on
-    anything else stay as they are, and so does a model of more than ``MAX_ROWS`` positions.
+    The sines and cosines of a rotary embedding depend only on the position, so a cache of ``rows``
+    rows needs as many table rows. They are computed once, in f32 even for compressed frequencies,
+    since the error of a frequency grows with the position. Sines and cosines that depend on
+    anything else are not replaced, nor are those of a model of more than ``MAX_ROWS`` positions.
     """
 
     name = "cache-rope"

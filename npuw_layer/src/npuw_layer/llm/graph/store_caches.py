@@ -1,12 +1,12 @@
 """K and V caches of a static model: it reads a fixed number of rows, and assigns only new rows.
 
-Caches lie in memory as [1, tokens, heads, width], not [1, heads, tokens, width]. So the rows of a
+Caches are stored as [1, tokens, heads, width], not [1, heads, tokens, width]. So the rows of a
 token are contiguous, the cache of a smaller variant is the beginning of a larger one's, and a
-program may write the new rows of a prompt directly where they are stored.
+program may write the new rows of a prompt directly to their place in the cache.
 
-The caches of several conversations are separate: each *slot* has variables of its own, which are
-bound to the memory of the conversation in the slot. So no copies are needed when conversations come
-and go. The compiler never joins separate caches: see ``lower-attention``.
+The caches of several conversations are separate: each *slot* has its own variables, which are bound
+to the memory of the conversation in the slot. So no copies are needed when conversations come and
+go. The compiler never joins separate caches: see ``lower-attention``.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _check_blocks(model: Model) -> None:
     others = caches - attended_caches(model)
     if others:
         raise ModelError(
-            f"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: {min(others)!r} is not read by attention as it "
-            "is stored, so that it cannot lie in blocks; leave the option out"
+            f"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE: attention does not read {min(others)!r} as "
+            "stored, so blocks are not supported; leave the option out"
         )
 
 
@@ -71,7 +71,7 @@ def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
         raise ModelError(f"variable {name!r} is not both read and assigned")
     join = cache_join(variable)
     if join is None or join.known_axis() != USUAL.tokens:
-        raise ModelError(f"variable {name!r} is no K or V cache: it is not extended by a Concat")
+        raise ModelError(f"variable {name!r} is not a K or V cache: no Concat extends it")
     _, heads, _, width = shape_of(read.output)
     if heads <= 0 or width <= 0:
         raise ModelError(f"variable {name!r} has no static heads and width")
@@ -90,7 +90,7 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
     if layout.block is not None or slots > 1:
         read = _in_pieces([*groups, *stored], layout.pieces(past))
     if slots > 1:
-        # Variables other than caches are not in pieces.
+        # Variables other than caches are not split into ranges.
         read = [
             [slot_variable(name, slot) for name in group]
             for group in [*read, *groups]
@@ -115,7 +115,7 @@ class StoreCaches(GraphPass):
     variable of scales for each row; another type converts rows. With ``optimize_fp8`` rows are
     stored as the model's own FakeConverts round them. With ``room`` each V is a
     ``transposed_variable``: [1, H, W, room] is read, of which the first ``past`` columns are used,
-    and [1, H, W, TOKENS] assigned. With ``block`` each piece of the past is a ``block_variable``.
+    and [1, H, W, TOKENS] assigned. With ``block`` each block of the past is a ``block_variable``.
     With several ``slots`` each slot reads a ``slot_variable``, and one [1, slots, H, W] is
     assigned.
 

@@ -1,8 +1,8 @@
-"""Rows of K and V caches in 8-bit floats, as a quantised model itself rounds them.
+"""Rows of K and V caches in 8-bit floats, as a quantized model itself rounds them.
 
-A quantised model has FakeConverts after its caches, which compute (f8(x · scale - shift) + shift) /
+A quantized model has FakeConverts after its caches, which compute (f8(x · scale - shift) + shift) /
 scale of all rows for each token. Here f8(x · scale) is stored, and rows are divided when read: the
-same numbers, in half the memory. The original does likewise, with passes of OpenVINO that move
+same numbers, in half the memory. NPUW does the same, with passes of OpenVINO that move
 a FakeConvert before the Concat with new rows, and decompose it.
 
 Source: fact sheet npuw §a.3 step 1; NPUW's optimize_kv_cache_storage.
@@ -54,7 +54,7 @@ def common_rounding(model: Model, element: KvElement) -> KvElement | None:
         why = f"{left[0]} is not read through one FakeConvert with a single scale and no shift"
     else:
         return cast(KvElement, kinds[0])
-    _log.info("NPUW_LLM_OPTIMIZE_FP8: caches are stored as they would be without it: %s", why)
+    _log.info("NPUW_LLM_OPTIMIZE_FP8 has no effect: %s", why)
     return None
 
 
@@ -75,7 +75,7 @@ def take_scales(model: Model) -> dict[str, Scale]:
 
 
 def _fake_convert(variable: Variable) -> FakeConvert | None:
-    """Return the FakeConvert that all reads of a cache go through; None if it is not one op."""
+    """Return the FakeConvert that all reads of a cache pass through; None if it is not one op."""
     if variable.assign is None:
         return None
     readers = [use.operation for use in variable.assign.value.uses]

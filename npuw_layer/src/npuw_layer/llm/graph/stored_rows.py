@@ -24,7 +24,7 @@ from npuw_layer.llm.kv.kv_layout import Piece
 from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
-"""Element type of scales, whatever the type of activations: bf16 has too few bits for scales."""
+"""Element type of scales, even if activations are bf16, which has too few bits for scales."""
 
 SCALE_SUFFIX = ".scale"
 """Suffix of the id of the variable that holds the scales of an 8-bit cache."""
@@ -47,12 +47,12 @@ class Cache:
     slots: int = 1
     """Number of conversations, each with its own cache; their rows are joined to a batch."""
     pieces: tuple[Piece, ...] = ()
-    """Pieces in which the past is read."""
+    """Ranges of rows in which the past is read."""
     room: int | None = None
     """Rows of the buffer if the cache is transposed, so that a read takes a part of each
     channel."""
     keeps_type: bool = False
-    """True if the cache stays f32, whatever the type of activations."""
+    """True if the cache stays f32, regardless of the type of activations."""
 
     @property
     def name(self) -> str:
@@ -100,9 +100,9 @@ def store_quantized(model: Model, cache: Cache) -> None:
 
 
 def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
-    """Replace the read of stored rows by pieces [slots, rows, heads, width].
+    """Replace the read of stored rows by ranges [slots, rows, heads, width].
 
-    The pieces are joined where the graph joins them with new rows; ``lower-attention`` keeps
+    The ranges are joined where the graph joins them with new rows; ``lower-attention`` keeps
     operands of that Concat separate.
     """
     seen = [turned(model, piece, cache.read) for piece in pieces]
@@ -112,7 +112,7 @@ def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None
 
 
 def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
-    """Read stored rows [slots, rows, heads, width], whatever their layout."""
+    """Read stored rows [slots, rows, heads, width] of any layout."""
     heads, width = cache.shape[2:]
     if cache.room is None:
         return _read(model, cache, piece.of(cache.name), element, (1, piece.rows, heads, width))

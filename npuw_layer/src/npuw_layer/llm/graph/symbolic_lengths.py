@@ -46,7 +46,7 @@ _ROW_WISE = (
     MVN,
     ScaledDotProductAttention,
 )
-"""Ops whose result has the dimensions their operands broadcast to, or those of the first."""
+"""Ops whose result has the broadcast dimensions of the operands, or those of the first operand."""
 
 
 class Lengths:
@@ -147,7 +147,7 @@ def _with_known(dims: Shape, carried: Sequence[Length | None]) -> Dims:
 
 
 def _longest(column: Sequence[Length | None]) -> Length | None:
-    """Return the dimension that operands broadcast to: 1 gives way to any other."""
+    """Return the dimension that operands broadcast to: the one that is not 1."""
     return next((each for each in column if each not in ((1, 0, 0), None)), None)
 
 

@@ -33,8 +33,8 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
     """Copy the rows that an inference produced to where the next inference reads them.
 
     Args:
-        present: for each group of alike variables [variables, width, heads, channels], rows in use
-            first.
+        present: for each group of variables of equal layout [variables, width, heads, channels],
+            rows in use first.
         past: for the same groups [variables, capacity, heads, channels].
         plan: rows and their target; one row after a generated token, a prompt's after prefill.
 

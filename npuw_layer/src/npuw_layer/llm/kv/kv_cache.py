@@ -23,12 +23,12 @@ from npuw_layer.tensors.names import plain_variable
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """Buffers of alike variables, side by side.
+    """Buffers of variables of equal layout, side by side.
 
     Attributes:
         names: the variables, by the names that programs use.
         memory: device memory of the buffers.
-        rows: [variables, rows, heads, width]; a view, whatever the layout in memory.
+        rows: [variables, rows, heads, width]; a view, for any layout in memory.
     """
 
     names: tuple[str, ...]
@@ -46,9 +46,9 @@ class _Bound:
 class KVCache:
     """One buffer per variable, as long as the largest variant; implements ``KVStrategy``.
 
-    Every static model reads its past from the beginning of these buffers. Rows lie token by token,
-    so a shorter past is a prefix of a longer one. Transposed variables lie [1, heads, width, rows],
-    and static models read the beginning of each channel.
+    Every static model reads its past from the beginning of these buffers. Rows are stored token by
+    token, so a shorter past is a prefix of a longer one. Transposed variables are stored as [1,
+    heads, width, rows], and static models read the beginning of each channel.
 
     Args:
         device: device of the buffers.
@@ -78,7 +78,7 @@ class KVCache:
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """Groups of alike variables by the programs' names, in the order of the buffers."""
+        """Groups of variables of equal layout by the programs' names, in buffer order."""
         return [stack.names for stack in self._stacks]
 
     @property

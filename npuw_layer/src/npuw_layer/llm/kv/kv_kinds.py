@@ -1,4 +1,4 @@
-"""Kinds of K and V variables; one call copies the rows of alike variables."""
+"""Layouts of K and V variables; one call copies the rows of variables of equal layout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuw_layer.tensors.traits import traits
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Element type, row shape and layout that alike variables share."""
+    """Element type, row shape and layout of one or more variables."""
 
     element: str
     heads: int
@@ -25,7 +25,7 @@ class Kind:
 
     @staticmethod
     def of(info: TensorInfo) -> Kind:
-        """Return the kind of a static model's variable."""
+        """Return the layout of a static model's variable."""
         transposed = is_transposed(info.name)
         _, *dims = info.shape
         heads, width = dims[:2] if transposed else dims[1:]
@@ -40,7 +40,7 @@ class Kind:
         return np.empty((0, self.heads, self.width), ELEMENT_TYPES[self.element])
 
     def view(self, data: Array, offset: int, variables: int, rows: int) -> Array:
-        """View bytes as rows [variables, rows, heads, width], whatever their layout.
+        """View bytes as rows [variables, rows, heads, width], for any layout.
 
         Args:
             data: bytes, u8.
@@ -59,7 +59,7 @@ class Kind:
 
 
 def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
-    """Group variables by kind; names are those that programs use."""
+    """Group variables by layout; names are those that programs use."""
     found: dict[Kind, list[str]] = {}
     for name, info in variables:
         found.setdefault(Kind.of(info), []).append(name)
@@ -67,7 +67,7 @@ def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
 
 
 def present_rows(arena: Arena, names: Sequence[str]) -> Array:
-    """Return the new rows of alike variables, [variables, tokens, heads, width]; a view.
+    """Return the new rows of variables of equal layout, [variables, tokens, heads, width]; a view.
 
     Args:
         arena: memory to which a static model writes the rows, side by side.

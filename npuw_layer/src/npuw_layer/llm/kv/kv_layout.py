@@ -1,4 +1,4 @@
-"""Layout of K and V as static models read them: element type, order and pieces."""
+"""Layout of K and V as static models read them: element type, order and ranges of rows."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class KVLayout:
 
     Attributes:
         element: element type of caches. i8 stores 8 bits with a scale for each row of a head, in a
-            variable of its own; other types are floats; empty keeps the computed type.
+            separate variable; other types are floats; empty keeps the computed type.
         room: rows of V's buffers if V is stored channel by channel; None stores V token by token.
-        block: rows of a block if caches are in blocks; None for one piece.
+        block: rows of a block if caches are in blocks; None for one buffer.
     """
 
     element: KvElement = ""
@@ -43,7 +43,7 @@ class KVLayout:
     block: int | None = None
 
     def pieces(self, past: int) -> tuple[Piece, ...]:
-        """Return the pieces in which a model reads its past; the last one may be shorter."""
+        """Return the row ranges in which a model reads its past; the last may be shorter."""
         if self.block is None or not past:
             return (Piece(0, past),)
         begins = range(0, past, self.block)
@@ -53,10 +53,10 @@ class KVLayout:
         )
 
     def _suffix(self, begin: int, past: int) -> str:
-        assert self.block is not None  # only pieces have one
+        assert self.block is not None  # only blocks have a suffix
         whole = begin + self.block <= past
         return block_variable("", begin // self.block if whole else None)
 
 
 PLAIN = KVLayout()
-"""The computed type, token by token, in one piece."""
+"""The computed type, token by token, in one buffer."""

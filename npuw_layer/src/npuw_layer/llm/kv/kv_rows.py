@@ -83,7 +83,7 @@ class KVRows:
 
     @property
     def reach(self) -> int:
-        """Number of first rows among which all stored tokens are."""
+        """Number of first rows that contain all stored tokens."""
         tokens, held = self._now
         return tokens if held is None else self._window
 
@@ -94,7 +94,7 @@ class KVRows:
 
     @property
     def unbroken(self) -> int:
-        """Number of first tokens that are all stored still."""
+        """Number of first tokens before the first one that is not stored."""
         numbers = self.numbers()
         return int((numbers == np.arange(len(numbers))).sum())
 

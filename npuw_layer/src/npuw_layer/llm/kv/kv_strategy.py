@@ -1,8 +1,8 @@
 """Protocol of a KV cache, independent of its layout in memory.
 
-``kv_cache`` stores each variable in one piece, ``block_cache`` in blocks allocated on demand.
+``kv_cache`` stores each variable in one buffer, ``block_cache`` in blocks allocated on demand.
 
-Source: the original separates its caches likewise (fact sheet npuw §h, good 4).
+Source: NPUW separates its caches in the same way (fact sheet npuw §h, good 4).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KVStrategy(Protocol):
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """Groups of alike variables by the programs' names, in the order of the buffers."""
+        """Groups of variables of equal layout by the programs' names, in buffer order."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class KVStrategy(Protocol):
         ...
 
     def together(self, first: int, count: int) -> bool:
-        """Return whether a program may write ``count`` rows: they exist, side by side."""
+        """Return whether a program may write ``count`` rows: they exist and are contiguous."""
         ...
 
     def make_room(self, count: int) -> None:

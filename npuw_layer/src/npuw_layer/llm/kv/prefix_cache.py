@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from npuw_layer.backends.protocols import Array
 
 Rows = Sequence[Array]
-"""For each group of alike caches, [variables, tokens, heads, width]."""
+"""Rows [variables, tokens, heads, width] of each group of caches of equal layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class PrefixCache:
         """Return the cached blocks that a prompt begins with.
 
         Args:
-            tokens: identities of the whole prompt's tokens (``NewTokens.identity``), [n, ...]. At
+            tokens: identities of all tokens of the prompt (``NewTokens.identity``), [n, ...]. At
                 least the last token is left to be computed.
             computed_by: key of all else that rows depend on, e.g. adapters.
         """
@@ -97,7 +97,7 @@ class PrefixCache:
         read: Callable[[int, int], Rows],
         computed_by: bytes = b"",
     ) -> None:
-        """Store the whole blocks of a prompt that are not cached yet.
+        """Store the complete blocks of a prompt that are not cached yet.
 
         Args:
             tokens: tokens of the prompt, as for ``find``.
@@ -116,7 +116,7 @@ class PrefixCache:
             parent = key
 
     def _keys(self, tokens: Array, computed_by: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the key of each whole block."""
+        """Yield the number and the key of each complete block."""
         begin_of_all = f"{self.block_size} {computed_by.hex()} "
         chain = hashlib.sha256(begin_of_all.encode())
         for number in range(len(tokens) // self.block_size):

@@ -53,7 +53,7 @@ def round_generation_len(tokens: int) -> int:
 
 
 def plan_lengths(max_prompt: int, min_response: int, chunk: int, dynamic: bool) -> Lengths:
-    """Apply the original's rounding rules.
+    """Apply NPUW's rounding rules.
 
     Args:
         max_prompt: NPUW_LLM_MAX_PROMPT_LEN.

@@ -1,4 +1,4 @@
-"""Checks of options that a model's programs rule out, whatever the programs' source.
+"""Checks of options that a model's programs rule out, for programs from any source.
 
 Options that change no program may meet programs from the cache or a blob, which compilation has
 not checked against them.
@@ -28,9 +28,9 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
         options: options that the model is to run with.
 
     Raises:
-        ModelError: it does not; names the option and the remedy.
+        ModelError: the model does not; the error names the option and the remedy.
     """
-    # Inputs and outputs that follow tokens are alike in all models.
+    # Inputs and outputs that follow tokens are equal in all models.
     one = models[(plan.generate or plan.prefill)[0]]
     names = [info.name for info in one.inputs]
     variables = [name.removeprefix(READ_PREFIX) for name in names if name.startswith(READ_PREFIX)]
@@ -43,9 +43,9 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: Plan, options: Op
     counts = CACHE_POSITION in names or POSITIONS not in names
     if options.on_full == "SLIDE" and counts:
         raise ModelError(
-            "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, as its attention "
-            "depends on how far they are apart (sliding windows, biases by distance) or takes "
-            "no position_ids; sliding would change that; use TRUNCATE"
+            "NPUW_LLM_ON_FULL = SLIDE: the model counts tokens itself, because its attention "
+            "depends on token distances (sliding windows, biases by distance) or it takes no "
+            "position_ids; sliding would falsify the count; use TRUNCATE"
         )
     outputs = token_outputs(one.outputs)
     if outputs:
@@ -56,14 +56,14 @@ def check_traits(names: ModelNames, options: Options) -> None:
     """Check that a model's traits support the options.
 
     Raises:
-        ModelError: a trait does not; names the option and the remedy.
+        ModelError: a trait does not; the error names the option and the remedy.
     """
     for trait in traits():
         trait.check_options(names, options)
 
 
 def check_head(variables: Sequence[str], options: Options) -> None:
-    """Check the same for an LM head that is a program of its own.
+    """Check that the traits of a separate LM head support the options.
 
     Args:
         variables: variables of the head.
@@ -84,18 +84,18 @@ def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None
     """
     problem = ""
     if options.enable_prefix_caching:
-        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: of tokens that were cached there are none"
+        problem = "NPUW_LLM_ENABLE_PREFIX_CACHING = YES: cached tokens have none"
     elif options.on_full == "TRUNCATE":
-        problem = "NPUW_LLM_ON_FULL = TRUNCATE: of tokens that are dropped there would be none"
+        problem = "NPUW_LLM_ON_FULL = TRUNCATE: dropped tokens have none"
     if problem:
         names = ", ".join(one.name for one in outputs)
-        raise ModelError(f"the model gives {names} of each token; {problem}; leave it out")
+        raise ModelError(f"the model returns {names} for each token; {problem}; leave it out")
 
 
 def _check_rereads(inputs: Sequence[TensorInfo]) -> None:
     """Check that the kept part of a token history can be read again."""
     if any(one.name == POSITIONS and one.axes for one in token_inputs(inputs)):
         raise ModelError(
-            "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), and those "
-            "of what is read anew could not be told without the images; use ERROR or SLIDE"
+            "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), which cannot "
+            "be computed again without the images; use ERROR or SLIDE"
         )

@@ -1,7 +1,7 @@
 """Plan of the static models of one LLM: which exist, and their lengths.
 
 Prefill models differ in the number of new tokens they take, and of stored tokens they read. A short
-prompt uses a small model, and so does the last chunk of a long prompt (NPUW pays for a whole
+prompt uses a small model, and so does the last chunk of a long prompt (NPUW pads it to a complete
 chunk). With PYRAMID attention, models for early chunks read little of the cache. With HFA and
 DYNAMIC all models read little; each has one past, the longest.
 """
@@ -23,8 +23,8 @@ SMALLEST_PREFILL = 64
 """Minimum tokens of a prefill model if prompts may be longer."""
 
 ROPE_LEAD = 64
-"""Limit of how far positions may be ahead of tokens if rotary angles come from tables; positions
-need not begin at 0 (those of Gemma 3 begin at 1)."""
+"""Limit of the lead of positions over tokens if rotary factors come from tables; positions need not
+begin at 0 (those of Gemma 3 begin at 1)."""
 
 _STEP = 4
 """Ratio of tokens from one prefill model to the next."""
@@ -46,7 +46,7 @@ class Stage:
     tokens: int
     past: int
     slots: int = 1
-    """Number of conversations that it serves at once, each with its own caches."""
+    """Number of conversations that the model serves together, each with its own caches."""
 
     @property
     def capacity(self) -> int:
@@ -76,7 +76,7 @@ class Plan:
     heads: tuple[Stage, ...]
     """Ascending by number of hidden states; empty if each model has its own head."""
     batched: tuple[Stage, ...] = ()
-    """Generate models for several conversations at once (NPUW_LLM_BATCH_SLOTS)."""
+    """Generate models for several conversations together (NPUW_LLM_BATCH_SLOTS)."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -85,12 +85,12 @@ class Plan:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """Numbers of conversations at once that models exist for, ascending."""
+        """Numbers of conversations that batched models serve together, ascending."""
         return tuple(sorted({stage.slots for stage in (*self.generate, *self.batched)}))
 
     @property
     def own_heads(self) -> tuple[Stage, ...]:
-        """Heads for a single conversation; larger ones are for several at once."""
+        """Heads for a single conversation; larger ones are for several together."""
         most = self.generate[0].tokens if self.generate else 1
         return tuple(stage for stage in self.heads if stage.tokens <= most)
 
@@ -171,16 +171,16 @@ def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:
     most = min(lengths.max_prompt // 4, largest.past - newest)
     if options.sink_tokens > most:
         raise OptionError(
-            f"NPUW_LLM_SINK_TOKENS: {options.sink_tokens} that stay leave too little room for "
-            f"newer ones; take at most {max(most, 0)}, or raise NPUW_LLM_MAX_PROMPT_LEN and "
+            f"NPUW_LLM_SINK_TOKENS = {options.sink_tokens}: sink tokens leave too little room for "
+            f"newer tokens; set it to at most {max(most, 0)}, or raise NPUW_LLM_MAX_PROMPT_LEN and "
             "NPUW_LLM_MIN_RESPONSE_LEN"
         )
 
 
 def rope_rows(stage: Stage, options: Options) -> int:
-    """Return the rows of the tables of rotary angles.
+    """Return the rows of the tables of rotary factors.
 
-    A text that is only read may stand anywhere in a row of a batch, after padding.
+    A text that is only read may begin anywhere in a row of a batch, after padding.
     """
     capacity = stage.capacity if options.generates else lengths_of(options).max_prompt
     return capacity + ROPE_LEAD
@@ -200,9 +200,9 @@ def _sizes(options: Options, lengths: Lengths, tokens: int) -> Sequence[int]:
         sizes = [size for size in ladder(lengths.total) if size > tokens] or [lengths.total]
     if sizes[0] <= tokens:
         raise OptionError(
-            f"NPUW_LLM_MAX_GENERATION_TOKEN_LEN: {tokens} tokens at a time, where a generate model "
-            f"spans {sizes[0]} positions, these among them; take fewer, or raise "
-            "NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_GENERATE_PYRAMID_STEPS"
+            f"NPUW_LLM_MAX_GENERATION_TOKEN_LEN = {tokens}: a generate model spans only {sizes[0]} "
+            "positions, these tokens included; lower the option, or raise NPUW_LLM_MAX_PROMPT_LEN "
+            "or NPUW_LLM_GENERATE_PYRAMID_STEPS"
         )
     return sizes
 
@@ -218,7 +218,7 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
         if tokens < largest and options.resumes_prefill:
             pasts.add(longest)  # prefill may resume after any number of tokens
         elif lengths.chunk is not None:
-            pasts.add(longest - largest)  # prefill begins after whole chunks
+            pasts.add(longest - largest)  # prefill begins after complete chunks
         for past in sorted(pasts or {0}):
             yield Stage(Kind.PREFILL, tokens, past)
 

@@ -76,9 +76,7 @@ class Admission:
                 if tokens.counted
                 else f"attention_mask has {keep} positions before the {len(tokens)} new ones"
             )
-            raise TensorError(
-                f"{where}, but {said} tokens are stored; they must continue there, or before"
-            )
+            raise TensorError(f"{where}, but {said} tokens are stored; continue there or earlier")
         if tokens.stored != keep:
             raise TensorError(
                 f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
@@ -95,14 +93,14 @@ class Admission:
         """
         unknown, first, count = said.unknown, said.first_position, said.count + said.dropped
         if said.dropped and unknown:  # dropping rereads the kept tokens, so all must be known
-            raise StateError(f"it dropped {said.dropped} tokens, yet does not know {unknown}")
+            raise StateError(f"it dropped {said.dropped} tokens, but {unknown} others are unknown")
         if unknown == said.count:
             return  # the next tokens determine the first position
         # All positions are as far ahead of tokens as the first; known tokens may be read again.
         fits = -unknown <= first < ROPE_LEAD if self._tables else first + count < _POSITIONS
         if not fits:
             raise StateError(
-                f"its {count} tokens begin at position {first}, where no others can follow them"
+                f"its {count} tokens begin at position {first}, so no position is left after them"
             )
 
     def check_room(self, stored: int, count: int) -> None:
@@ -133,10 +131,10 @@ class Admission:
 
 
 def _check_angles(tokens: NewTokens, keep: int) -> None:
-    """Reject positions outside the tables of rotary angles."""
+    """Reject positions outside the tables of rotary factors."""
     ahead = tokens.positions - np.arange(keep, keep + len(tokens))
     if ahead.max() >= ROPE_LEAD or tokens.positions.min() < 0:
         raise TensorError(
-            f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; "
-            f"tables of rotary angles allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE to NO"
+            f"position_ids are up to {int(ahead.max())} ahead of the tokens, or negative; the RoPE "
+            f"tables allow {ROPE_LEAD - 1}; set NPUW_LLM_CACHE_ROPE = NO"
         )

@@ -7,11 +7,11 @@
 
 A rejected inference changes nothing, and the proposal stays. An inference that fails later leaves
 the tokens read so far; the state is then their number, and may be set again. After a reset, the
-next prompt is a whole one.
+next prompt must be complete.
 
-The original grants whole chunks of C tokens that prefill made, C * floor(min(N, prompt - C,
+NPUW grants complete chunks of C tokens that prefill computed, C * floor(min(N, prompt - C,
 prefilled) / C): its caches have different layouts for prefill and generate, and are cut by chunks.
-Here all models read the same rows, so any proposed number is granted, whichever model made the
+Here all models read the same rows, so any proposed number is granted, whichever model computed the
 rows. Fewer are granted only where a full cache gave up rows (NPUW_LLM_ON_FULL).
 
 Source: fact sheet npuw §c.9.
@@ -48,13 +48,13 @@ class Continuation:
         """
         if not self._supported:
             raise StateError(
-                f"{STORED_TOKENS}: to set it proposes how many tokens stay, which needs "
-                "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES; without it the state is only read"
+                f"{STORED_TOKENS}: the state is read-only; to propose a number of tokens to keep, "
+                "set NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES"
             )
         if not 0 <= tokens <= history.said:
             raise StateError(
-                f"{STORED_TOKENS} = {tokens}: {history.said} tokens are stored; propose to keep "
-                "as many, or fewer"
+                f"{STORED_TOKENS} = {tokens}: only {history.said} tokens are stored; propose at "
+                "most that number"
             )
         self.granted = _kept(tokens, history, rows)
 
@@ -73,17 +73,17 @@ class Continuation:
         begin = int(tokens.positions.flat[0])
         if keep != self.granted:
             wanted = (
-                f"position_ids begin at {begin - keep + self.granted}, not {begin}"
+                f"position_ids must begin at {begin - keep + self.granted}, not {begin}"
                 if tokens.counted
-                else f"attention_mask has {self.granted} before the new ones, not {keep}"
+                else f"attention_mask must have {self.granted} stored positions, not {keep}"
             )
             raise TensorError(
-                f"{STORED_TOKENS}: {self.granted} tokens were granted to stay, so {wanted}; give "
-                "the tokens after those alone, or reset_state() to begin anew"
+                f"{STORED_TOKENS}: {self.granted} tokens are kept, so {wanted}; pass only the "
+                "tokens after them, or call reset_state() to start again"
             )
         one_by_one = np.arange(begin, begin + len(tokens))
         if tokens.counted and not np.array_equal(tokens.positions, one_by_one):
-            raise TensorError(f"{STORED_TOKENS}: position_ids go on one by one from {begin}")
+            raise TensorError(f"{STORED_TOKENS}: position_ids must be consecutive from {begin}")
 
     def end(self) -> None:
         """Withdraw the grant."""

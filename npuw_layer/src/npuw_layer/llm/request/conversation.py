@@ -84,7 +84,7 @@ class Conversation:
         return finished(self._read(event, tokens, target))
 
     def reading(self, tokens: NewTokens) -> Reading:
-        """Run on new tokens, yielding after each piece of a prompt so that others may run.
+        """Run on new tokens, yielding after each prompt chunk so that other conversations may run.
 
         Args:
             tokens: as for ``infer``.
@@ -106,7 +106,7 @@ class Conversation:
         return len(tokens) if self._event_of(tokens) is Event.STEP else 1
 
     def _event_of(self, tokens: NewTokens) -> Event:
-        """Return the event that new tokens are to the conversation."""
+        """Return the event that new tokens cause."""
         behind = Event.STEP if self._admission.is_step(len(tokens)) else Event.TEXT
         return Event.PROMPT if self._begins(tokens) else behind
 
@@ -194,8 +194,8 @@ class Conversation:
         begin, unknown = self.parts.known(kept), self.history.unknown
         if begin < min(kept, unknown):
             raise StateError(
-                f"going back to token {kept} means reading anew from token {begin} on, but "
-                f"{unknown} tokens were set by set_state: they are not known; reset_state()"
+                f"rewinding to token {kept} requires reading again from token {begin} on, but "
+                f"{unknown} tokens set by set_state are unknown; call reset_state()"
             )
         self.history.rewind(said)
         self.cache.truncate(kept)

@@ -24,7 +24,7 @@ class Generate:
         compiled: all static models.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        gathered: collects rows of outputs beside the logits.
+        gathered: collects rows of outputs other than the logits.
         head: LM head; None if each variant has its own.
     """
 
@@ -57,7 +57,7 @@ class Generate:
         stored = self._cache.rows.tokens
         self.variant = select_generate_request(capacities, stored, reserve)
         if capacities[self.variant] < stored + reserve:
-            _log.warning("after %d tokens fewer than %d can be generated", stored, reserve)
+            _log.warning("after %d tokens, fewer than %d can be generated", stored, reserve)
 
     def has_room(self) -> bool:
         """Return whether more tokens fit; move from a full variant to the next larger one."""

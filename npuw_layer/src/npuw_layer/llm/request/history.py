@@ -1,7 +1,7 @@
 """Token history of a conversation, in the caller's count and as kept.
 
 The two differ once a full cache has dropped the middle of the history (NPUW_LLM_ON_FULL =
-TRUNCATE): the caller counts on, while the kept tokens were read again, side by side.
+TRUNCATE): the caller keeps counting, while the kept tokens were read again at contiguous positions.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class History:
         return tokens.moved(np.delete(tokens.mask, gone), -self.dropped)
 
     def since(self, begin: int, mask: Array) -> NewTokens:
-        """Return the kept tokens from one on, all of which must be known.
+        """Return the kept tokens from an index on, all of which must be known.
 
         Args:
             begin: number of kept tokens before them.
@@ -167,7 +167,7 @@ class History:
         """Drop the middle of tokens that are about to be read, from the first position on.
 
         Args:
-            tokens: the whole history, which is recorded again as it is read.
+            tokens: the complete history, which is recorded again as it is read.
             recent: maximum number of last tokens to keep.
             sinks: number of first tokens to keep.
 
@@ -186,7 +186,7 @@ class History:
         return NewTokens(rows, tokens.mask[chosen])
 
     def keep(self, begin: int, chosen: Array) -> None:
-        """Keep a choice of the tokens from one on, all of which must be known; forget the others.
+        """Keep some of the tokens from an index on, all of which must be known; forget the others.
 
         Args:
             begin: number of kept tokens before them.

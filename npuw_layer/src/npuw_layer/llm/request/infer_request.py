@@ -86,7 +86,7 @@ class InferRequest(Request):
                 token is marked; per_layer_inputs f32 [1, n, layers, width]; hidden_states f32 [1,
                 n, width]; eagle_tree_mask f32 or f16 [1, 1, n, stored + n], or fewer columns that
                 end with the last new token, which is added to scores. beam_idx is ignored.
-            share_inputs: no effect: the caller waits until inputs are read.
+            share_inputs: no effect: the call returns after the inputs were read.
             share_outputs: no effect: each inference makes its own arrays.
 
         Returns:
@@ -172,7 +172,7 @@ class InferRequest(Request):
             return Tensor(rows)
         found = self._logits.tensor if name == LOGITS else self._inputs.get(name)
         if found is None:
-            raise TensorError(f"no tensor {name!r} yet")
+            raise TensorError(f"{name!r} has no value before the first inference")
         return found
 
     def query_state(self) -> Sequence[RequestState]:
@@ -271,7 +271,7 @@ class InferRequest(Request):
         """Return the name of an input or output."""
         if isinstance(key, int):
             raise TensorError(
-                f"{key} may be an input or an output; use set_input_tensor and the like"
+                f"{key} names an input and an output; use set_input_tensor or a similar method"
             )
         every = (*self.model_inputs, *self.model_outputs)
         return input_name(key, every)

@@ -1,8 +1,8 @@
 """Inputs of a request as the caller sets them: arrays or remote tensors.
 
-How it works. Prompts are cut into chunks and padded, so at each inference the host copies the
-values into the programs' inputs, as the original does. The host reads a remote tensor in place; of
-memory that it cannot see it fetches a copy first.
+Prompts are cut into chunks and padded, so at each inference the host copies the values into the
+programs' inputs, as NPUW does. The host reads a remote tensor in place; memory that the host cannot
+access is copied first.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ class InputPorts:
         rows = {name: self._values(one, tensors[name]) for name, one in self._inputs.items()}
         count = len(rows[first])
         if not count:
-            raise TensorError(f"there are no new tokens: {first} is {list(tensors[first].shape)}")
+            raise TensorError(f"no new tokens: {first} is {list(tensors[first].shape)}")
         for name in others:
             if self._inputs[name].per_token and len(rows[name]) != count:
-                raise TensorError(f"{count} {first} with {len(rows[name])} {name}")
+                raise TensorError(f"{first} has {count} tokens, but {name} has {len(rows[name])}")
         if IDS in rows:
             check_ids(rows[IDS], self._vocabulary, (0,))
         for trait in self._traits:
@@ -128,7 +128,7 @@ class InputPorts:
             first, *others = self._inputs
             *listed, last = (first, *self._beside, *others, BEAMS)
             raise TensorError(
-                f"no input {name!r}; there are {', '.join(listed)} and {last}, and an output "
+                f"no input {name!r}; the inputs are {', '.join(listed)} and {last}, the output is "
                 f"{LOGITS}"
             )
         tensor = as_tensor(value)

@@ -8,10 +8,10 @@ Each row of ``TABLE`` has a state, an event, its act and the next state:
     prefilling  read      select     generating   rows are in place, or copied before the next run
     generating  step      step       generating   a full variant hands its rows over to the next
     generating  filled    nothing    full         no variant has room for one more token
-    generating  text      read on    prefilling   behind the rows that are stored
-    full        step      make room  generating   TRUNCATE; ERROR is refused, SLIDE is never full
+    generating  text      read on    prefilling   after the stored rows
+    full        step      make room  generating   TRUNCATE; ERROR rejects, SLIDE is never full
     full        text      read on    prefilling
-    any         prompt    begin      prefilling   all that was stored is forgotten
+    any         prompt    begin      prefilling   all stored rows are forgotten
 
 Before a step or a text, and at any time from outside, a conversation may rewind: it keeps its first
 tokens, and is then idle, generating or full according to them.
@@ -28,17 +28,17 @@ class State(Enum):
     """State of a conversation by the tokens it stores."""
 
     IDLE = "nothing"
-    PREFILLING = "a prompt in part: it is being read, or was given up"
-    GENERATING = "all that was said"
-    FULL = "all that was said, without room for one more token"
+    PREFILLING = "part of a prompt: reading is in progress, or was given up"
+    GENERATING = "the complete token history"
+    FULL = "the complete token history, without room for one more token"
 
 
 class Event(Enum):
     """Event in a conversation."""
 
     PROMPT = "several tokens come at the first position"
-    TEXT = "more tokens come behind stored ones than one step takes"
-    STEP = "tokens come behind stored ones, as many as one step takes"
+    TEXT = "more tokens follow the stored ones than one step takes"
+    STEP = "tokens follow the stored ones, at most as many as one step takes"
     READ = "the last chunk of a prompt was read"
     FILLED = "a step took the last room"
 
@@ -47,11 +47,11 @@ class Act(Enum):
     """Act in response to an event."""
 
     BEGIN = "forget everything, and read a prompt"
-    READ_ON = "read a prompt behind stored tokens"
+    READ_ON = "read a prompt after the stored tokens"
     SELECT = "choose a variant with room for a response"
     START = "choose a variant, and run a step"
     STEP = "run a step"
-    MAKE_ROOM = "drop the middle of the history, read the rest anew, and run a step"
+    MAKE_ROOM = "drop the middle of the history, read the rest again, and run a step"
     NOTHING = "nothing"
 
 

@@ -1,7 +1,7 @@
-"""LM head as a program of its own: hidden states in, logits out.
+"""LM head as a separate program: hidden states in, logits out.
 
 All its programs read hidden states from one tensor. A generate model that takes as many tokens as
-the largest of them writes its hidden states directly there, so both run without the host between.
+the largest of them writes its hidden states directly there, so the host has no part between them.
 """
 
 from __future__ import annotations

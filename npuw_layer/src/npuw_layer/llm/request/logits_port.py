@@ -1,4 +1,4 @@
-"""Logits output of a request: an array of its own, or the caller's tensor."""
+"""Logits output of a request: an array of the request, or the caller's tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from npuw_layer.tensors.names import LOGITS
 class LogitsPort:
     """Logits output of a request.
 
-    How it works. The LM head writes directly into a remote tensor of the same context, if one of
+    The LM head writes directly into a remote tensor of the same context, if one of
     its programs makes as many rows as the tensor has. Otherwise logits are copied once; also if
     each model has its own head (NPUW_LLM_SHARED_HEAD), or may run on several devices.
 
@@ -68,7 +68,7 @@ class LogitsPort:
         if element not in ("f32", np.float32) or shape != (1, rows, self._width) or not rows:
             raise TensorError(f"{LOGITS} is f32 [1, n, {self._width}], not {element} {list(shape)}")
         if rows > self._most:
-            raise TensorError(f"{LOGITS}: {rows} rows; an inference gives at most {self._most}")
+            raise TensorError(f"{LOGITS}: {rows} rows; an inference returns at most {self._most}")
         if remote and tensor.properties.tensor_type is TensorType.INPUT:
             raise RemoteError(
                 f"{LOGITS!r} is an output; the tensor was made with TENSOR_TYPE INPUT"
@@ -93,8 +93,8 @@ class LogitsPort:
             return None
         if given.shape[1] != rows:
             raise TensorError(
-                f"{LOGITS} will be {[1, rows, self._width]}, the tensor that was set is "
-                f"{list(given.shape)}; set one that fits"
+                f"{LOGITS} will be {[1, rows, self._width]}, but the tensor set for it is "
+                f"{list(given.shape)}; set a tensor of that shape"
             )
         if not isinstance(given, RemoteTensor):
             return None

@@ -15,8 +15,8 @@ from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import kv_layout
 
 BOUND_AHEAD = 128
-"""Maximum tokens that blocks are bound for at once: binding takes the time of several steps, which
-is about two per cent of this many steps."""
+"""Maximum tokens for which blocks are bound in advance: binding takes the time of several steps,
+which is about two per cent of this many steps."""
 
 
 def make_cache(compiled: CompiledLLM) -> KVStrategy:

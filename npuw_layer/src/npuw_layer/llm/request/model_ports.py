@@ -1,6 +1,6 @@
-"""Inputs and outputs of a language model as before the split.
+"""Inputs and outputs of a language model before the split.
 
-How it works. Static models keep the order of inputs. Inputs that the split removed follow from the
+Static models keep the order of inputs. Inputs that the split removed follow from the
 rest: beam_idx, the last input that exporters write (openvino_genai adds inputs of traits after it),
 and inputs that a trait replaced. So nothing of the model need be kept, and any blob shows the
 inputs of its programs.

@@ -47,7 +47,7 @@ class Parts:
             part.use(one)
 
     def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Bind a program's tensors that lie in the memory of parts."""
+        """Bind a program's tensors that are stored in the memory of parts."""
         for part in self.each:
             part.bind(program, ports)
 
@@ -100,7 +100,7 @@ class Parts:
         return {name: held for part in self.each for name, held in part.tensors().items()}
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return a key of all that rows depend on beside tokens; None if on later tokens."""
+        """Return a key of all that rows depend on besides tokens; None if on later tokens."""
         keys = [part.prefix_key(tokens) for part in self.each]
         return None if None in keys else b"".join(key for key in keys if key)
 

@@ -16,7 +16,7 @@ from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.token_outputs import Gathered
 
 Pieces = Generator[int, None, Submodel]
-"""Generator that yields after each piece of a prompt but the last, whose model it returns."""
+"""Generator that yields after each chunk of a prompt but the last; returns the last one's model."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Prefill:
         compiled: all static models.
         cache: the conversation's K and V.
         parts: the conversation's parts of traits.
-        gathered: collects rows of outputs beside the logits.
+        gathered: collects rows of outputs other than the logits.
         check_wanted: called before each run of a program; raises to end the inference there.
     """
 
@@ -59,10 +59,10 @@ class Prefill:
         self.unfinished = False
         """True if a prompt is partly read: in progress, or given up."""
         self.last: Submodel | None = None
-        """Model that read the last piece, with its output."""
+        """Model that read the last chunk, with its output."""
 
     def prepare(self) -> None:
-        """Do the work of a whole chunk's first run in advance."""
+        """Do the work of a complete chunk's first run in advance."""
         first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
         assert first is not None  # without stored tokens every model fits
         self._models[first].prepare(0 if self._direct(first) else None)
@@ -115,7 +115,7 @@ class Prefill:
     def _direct(self, stage: Stage) -> bool:
         """Return whether a prefill model writes directly into the cache, after the stored tokens.
 
-        Each place needs a program of its own, so only places after whole chunks have one.
+        Each place needs its own program, so only places after complete chunks have one.
         """
         tokens = self._cache.rows.tokens
         return (
@@ -145,7 +145,7 @@ class Prefill:
             prefixes.store(tokens.identity, self._cache.between, key)
 
     def _prefix_key(self, tokens: NewTokens) -> bytes | None:
-        """Return a key of all that rows depend on beside tokens.
+        """Return a key of all that rows depend on besides tokens.
 
         None without a prefix cache, if rows depend on later tokens, or if some tokens are masked
         out.

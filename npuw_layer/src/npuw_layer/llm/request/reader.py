@@ -26,7 +26,7 @@ Logits = Array | None
 """f32 [1, rows, V], overwritten by the next inference; None if the device wrote to a target."""
 
 Reading = Generator[int, None, Logits]
-"""Reading in pieces: yields numbers of tokens read, and returns the logits."""
+"""Reading in chunks: yields numbers of tokens read, and returns the logits."""
 
 
 class Reader:
@@ -54,7 +54,7 @@ class Reader:
         self._cache, self._history, self._parts = cache, history, parts
         self._check_wanted = check_wanted
         self.gathered = Gathered(compiled.token_outputs)
-        """Rows of outputs beside the logits, for the tokens of the last inference."""
+        """Rows of outputs other than the logits, for the tokens of the last inference."""
         self.head = LMHead.of(compiled, parts)
         self.prefill = Prefill(compiled, cache, parts, self.gathered, check_wanted)
         self.generate = generate(compiled, cache, parts, self.gathered, self.head)
@@ -115,8 +115,8 @@ class Reader:
         stored, recent = history.count, min(self._plan.lengths.max_prompt // 2, room) - sinks
         if history.unknown:
             raise StateError(
-                "the KV cache is full, and what was set by set_state cannot be read anew: its "
-                "tokens are not known"
+                "the KV cache is full, but tokens set by set_state are unknown and cannot be read "
+                "again; call reset_state()"
             )
         kept = history.drop(history.since(0, tokens.mask[:stored]), recent, sinks)
         gone = stored - len(kept)

@@ -44,10 +44,10 @@ _DTYPES = {
     "uint8": "U8",
     "int64": "I64",
 }
-"""By numpy's types: bf16 are raw bits, and f8 raw bytes whose format the model determines."""
+"""Element types by numpy's; bf16 are raw bits, f8 raw bytes whose format the model determines."""
 
 _VERSION = "2"
-_REMEDY = "load another copy, or begin the conversation anew"
+_REMEDY = "load another copy, or begin the conversation again"
 _SAID = "said."
 """Prefix of the name of an input that follows tokens."""
 _UNKNOWN = -1
@@ -63,7 +63,7 @@ class _Said(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-    """Any i64: without tables of rotary angles, callers may begin anywhere."""
+    """Any i64: callers may begin at any position if no RoPE tables exist."""
     ids: list[Annotated[int, Field(ge=-1, lt=1 << 31)]]
     sinks: Count
     dropped: Count
@@ -153,7 +153,7 @@ def load_state(conversation: Conversation, path: Path) -> None:
         size = os.fstat(file.fileno()).st_size
         content = np.fromfile(file, np.uint8, min(size, _most_bytes(conversation)))
     if content.size != size:
-        raise StateError(f"{path}: it has {size} bytes, more than this model's cache")
+        raise StateError(f"{path}: {size} bytes exceed this model's cache")
     try:
         _restore(conversation, content)
     except (ValueError, RecursionError, ValidationError, KeyError) as error:
@@ -167,14 +167,14 @@ def load_state(conversation: Conversation, path: Path) -> None:
 def _restore(conversation: Conversation, content: Array) -> None:
     length = int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
     if content.size < _LENGTH_BYTES or length > content.size - _LENGTH_BYTES:
-        raise ValueError("it is cut off")
+        raise ValueError("it is truncated")
     begin = _LENGTH_BYTES + length
     header = _read_header(content[_LENGTH_BYTES:begin].tobytes())
     metadata = _Metadata.model_validate(header["__metadata__"])
     if metadata.version != _VERSION:
         raise StateError(
             f"it has version {metadata.version[:20]!r}, not {_VERSION!r}; save the conversation "
-            "anew with this version"
+            "again with this version"
         )
     given = header["__metadata__"].pop("digest", "")
     if _digest(header, [content[begin:].data]) != given:
@@ -186,7 +186,7 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if said.adapters != conversation.parts.digest.hex():
         with_or_without = "with other adapters" if said.adapters else "without adapters"
         raise StateError(
-            f"it was saved {with_or_without}; set query_state() as it was before load_state"
+            f"it was saved {with_or_without}; set the same ones by query_state() before load_state"
         )
     _check_said(conversation, said)
     rows = _tensors(conversation, header, content[begin:], len(said.numbers))
@@ -213,7 +213,7 @@ def _digest(header: Mapping[str, Any], contents: Iterable[memoryview]) -> str:
 def _read_header(text: bytes) -> dict[str, Any]:
     header: object = json.loads(text)
     if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     return cast(dict[str, Any], header)
 
 
@@ -221,13 +221,13 @@ def _check_said(conversation: Conversation, said: _Said) -> None:
     """Reject tokens that do not fit one another, or the cache."""
     numbers, room = said.numbers, len(conversation.cache.rows)
     if len(numbers) > room:
-        raise StateError(f"it has {len(numbers)} tokens, there is room for {room}")
+        raise StateError(f"it has {len(numbers)} tokens, but there is room for {room}")
     ascending = all(a < b for a, b in pairwise(numbers))
     newest = not said.ids or (numbers and numbers[-1] == len(said.ids) - 1)
     if not ascending or not newest or len(numbers) > len(said.ids) or said.sinks > len(said.ids):
         raise ValueError("its tokens do not fit one another")
     if len(said.ids) + said.dropped >= _MAX_COUNT:
-        raise ValueError(f"it dropped {said.dropped} tokens")
+        raise ValueError(f"it states {said.dropped} dropped tokens")
 
 
 def _tensors(
@@ -237,7 +237,7 @@ def _tensors(
     cache, found = conversation.cache, dict[str, Array]()
     wanted = {*cache.names, *conversation.parts.tensors()}
     if {name for name in header if not name.startswith(_SAID)} != wanted:
-        raise ValueError("it has other variables")
+        raise ValueError("its variables are not the model's")
     for name in cache.names:
         like = cache.read(name)
         found[name] = _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
@@ -259,17 +259,17 @@ def _given(
     ids = np.array(said.ids, np.int64)
     unknown = np.flatnonzero(ids == _UNKNOWN)
     if not np.array_equal(unknown, np.arange(len(unknown))):
-        raise ValueError("it does not know tokens behind some that it knows")
+        raise ValueError("unknown tokens follow known ones")
     found = {IDS: ids[len(unknown) :]}
     check_ids(found[IDS], conversation.compiled.vocabulary)
     inputs = {_SAID + one.name: one for one in conversation.compiled.token_inputs}
     for name in (name for name in header if name.startswith(_SAID)):
         if name not in inputs or name == _SAID + IDS:
-            raise ValueError(f"it has {name}")
+            raise ValueError(f"it has the unknown tensor {name}")
         port = inputs[name]
         count = _Tensor.model_validate(header[name]).shape[:1]
         if not count or count[0] > len(ids):
-            raise ValueError(f"{name} is of other tokens")
+            raise ValueError(f"{name} does not fit the tokens")
         dtype = ELEMENT_TYPES[port.element]
         found[port.name] = _tensor(header, name, data, dtype, (*count, *port.each))
     wanted = [found[one.name] for one in conversation.compiled.token_inputs if one.name in found]
@@ -292,7 +292,7 @@ def _tensor(
     if (tensor.dtype, tuple(tensor.shape)) != (_DTYPES[dtype.name], shape):
         raise ValueError(f"{name} is {tensor.dtype} {tensor.shape}")
     if end != [begin + nbytes] or begin + nbytes > data.size:
-        raise ValueError(f"{name} is cut off")
+        raise ValueError(f"{name} is truncated")
     return np.frombuffer(data[begin : begin + nbytes].tobytes(), dtype).reshape(shape)
 
 

@@ -14,8 +14,8 @@ from npuw_layer.tensors.names import STORED_TOKENS
 class StoredTokensState(ConversationState):
     """Variable npuw_stored_tokens_state of a request.
 
-    The variable always exists. Without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL the original shows 0;
-    here it is the number of tokens all the same.
+    The variable always exists. Without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, NPUW shows 0; here the
+    value is the number of tokens in that case, too.
     """
 
     @property
@@ -23,9 +23,9 @@ class StoredTokensState(ConversationState):
         """Number of tokens that are stored, or were granted to stay, i64 [1]; a copy.
 
         Set it to propose how many tokens of the conversation the next prompt shares. Read back, it
-        is the granted number: the same, or fewer where a full cache gave up rows. (The original
-        grants whole chunks that prefill made; here all models share a layout, so any number is
-        exact.) The next inference must continue there: only the tokens after the granted ones,
+        is the granted number: the same, or fewer where a full cache gave up rows. (NPUW
+        grants complete chunks that prefill computed; here all models share a layout, so any number
+        is exact.) The next inference must continue there: only the tokens after the granted ones,
         consecutive positions, and a mask over both. If it is rejected, nothing has changed.
 
         Raises:

@@ -38,7 +38,7 @@ class Submodel:
 
     New rows enter the cache in one of two ways. Copied: the program writes them to a buffer, and
     they are copied into the cache later. Directly: outputs are bound to rows of the cache. Each
-    first row has a program of its own, as rebinding costs a good part of a run.
+    first row has its own program, as rebinding costs a good part of a run.
 
     Args:
         compiled: all static models.
@@ -78,7 +78,7 @@ class Submodel:
         self._token_outputs = token_outputs(loaded.outputs)
         self._presents: Arena | None = None
         self._present: list[Array] = []
-        """New rows of each group of alike caches, [variables, width, heads, channels]."""
+        """New rows of each group of caches of equal layout, [variables, width, heads, channels]."""
         self._programs: dict[int | None, tuple[Program, Attachment]] = {}
         """Programs by the first row that they write in the cache; None for the one with a
         buffer."""

@@ -28,6 +28,6 @@ def check_ids(ids: Array, vocabulary: int | None, place: Sequence[int] = ()) -> 
         return
     index = tuple(np.argwhere((ids < 0) | (ids >= vocabulary))[0].tolist())
     raise TensorError(
-        f"{IDS}{[*place, *index]} is {ids[index]}, which is no token: the model's vocabulary has "
-        f"{vocabulary}, from 0 to {vocabulary - 1}"
+        f"{IDS}{[*place, *index]} is {ids[index]}, not a token id: the model's vocabulary has "
+        f"{vocabulary} tokens, from 0 to {vocabulary - 1}"
     )

@@ -125,7 +125,7 @@ class VariableState(ConversationState):
 
         Args:
             tensor: rows in the axes and the type of ``state``. All variables of a language model
-                have equally many tokens: as many as are stored. If none are stored, any number is
+                have as many tokens as are stored. If none are stored, any number is
                 allowed, and all variables must be set.
 
         Raises:

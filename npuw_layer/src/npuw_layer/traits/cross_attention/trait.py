@@ -31,7 +31,7 @@ class _OfModel(Instance):
 
 
 class CrossAttention(Trait):
-    """K and V of encoder states, beside the K and V of tokens."""
+    """K and V of encoder states, in addition to the K and V of tokens."""
 
     bound_inputs = (ENCODER_STATES,)
     other_outputs = (SCORES,)

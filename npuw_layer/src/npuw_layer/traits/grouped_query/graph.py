@@ -41,7 +41,7 @@ from npuw_layer.tensors.names import MASK, POSITIONS
 from npuw_layer.tensors.token_inputs import TOKENS
 
 _POSITIONS_RANK = 2
-"""Rank of position_ids [batch, new]; with several axes (M-RoPE) none alone determines an angle."""
+"""Rank of position_ids [batch, new]; with several axes (M-RoPE) a factor depends on all of them."""
 
 _TRIED = (1, 2, 9)
 """Lengths of masks for which the number of tokens is evaluated."""
@@ -76,20 +76,20 @@ def _check_variable(op: GroupQueryAttention, past: SSAValue) -> None:
     read = reorder.data.owner if isinstance(reorder, Gather) else reorder
     if not isinstance(read, ReadValue):
         raise ModelError(
-            f"{op.described}: its cache is no variable; make the model stateful, as ONNX Runtime's "
-            "OpenVINO execution provider does; of static models that take caches as inputs compile "
-            "each with NPUW_GQA = YES, without NPUW_LLM"
+            f"{op.described}: its cache is not a variable; make the model stateful, as ONNX "
+            "Runtime's OpenVINO execution provider does, or compile static models, whose caches "
+            "are inputs, with NPUW_GQA = YES and without NPUW_LLM"
         )
 
 
 class _CommonParts:
-    """Parts that layers share, each made once.
+    """Parts that layers share, each created once.
 
     Args:
         model: model that the ops are added to.
         tokens: new tokens of the model.
         past: rows of its caches.
-        slots: number of conversations at once.
+        slots: number of conversations in a batch.
     """
 
     def __init__(self, model: Model, tokens: int, past: int, slots: int) -> None:
@@ -114,8 +114,8 @@ class _CommonParts:
         """
         if op.seqlens_k not in self._counted and not self._is_counted(op.seqlens_k):
             raise ModelError(
-                f"{op.described}: seqlens_k is not the number of tokens in {MASK} less 1; NPUW "
-                "splits models that compute it of that input"
+                f"{op.described}: seqlens_k must be the number of tokens in {MASK} less 1, "
+                "computed from that input"
             )
         self._counted.add(op.seqlens_k)
 
@@ -139,9 +139,8 @@ class _CommonParts:
         rows = shape_of(table)[0]
         if rows < self._capacity:
             raise ModelError(
-                f"{op.described}: its tables have rotary angles for {rows} tokens, a static model "
-                f"is to take {self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or "
-                "NPUW_LLM_MIN_RESPONSE_LEN"
+                f"{op.described}: its rotary tables have {rows} rows, but a static model needs "
+                f"{self._capacity}; lower NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
             )
         key = table, places, int_value(op.rotary_interleaved)
         if key not in self._angles:
@@ -150,7 +149,7 @@ class _CommonParts:
         return self._angles[key]
 
     def _positions(self, op: GroupQueryAttention) -> SSAValue:
-        """Return the positions of new tokens in the tables of angles, [batch, new]."""
+        """Return the positions of new tokens in the tables of rotary factors, [batch, new]."""
         given, inputs = op.other("position_ids"), self._inputs
         if given is None:
             return cache_position(self._model, *self._sizes)
@@ -158,8 +157,8 @@ class _CommonParts:
             given = given.owner.operands[0]
         if given is not inputs.get(POSITIONS) or len(shape_of(given)) != _POSITIONS_RANK:
             raise ModelError(
-                f"{op.described}: its position_ids are not the model's input of that name, one for "
-                "each token; leave them out, then tokens are counted"
+                f"{op.described}: its position_ids must be the model's input of that name, one per "
+                "token, or left out, so that tokens are counted"
             )
         return given
 
@@ -182,7 +181,7 @@ class TakeApartGQA(GraphPass):
     The op derives the number of stored rows, the first of its cache, from attention_mask
     (``seqlens_k``). In a static cache new rows follow the whole buffer. The decomposition uses the
     mask of other decoders, so later passes find a Concat that extends K and V, windows, and
-    attention. The input ``cache_position`` is added if rotary angles follow token indices and not
+    attention. The input ``cache_position`` is added if rotary factors follow token indices and not
     position_ids.
 
     No token attends to rows that attention_mask hides. For ONNX Runtime hidden rows do not exist,
@@ -190,7 +189,7 @@ class TakeApartGQA(GraphPass):
 
     Raises:
         ModelError: an op's cache is not a variable, its number of tokens does not follow
-            attention_mask, or it has angles for fewer tokens than allowed.
+            attention_mask, or it has rotary factors for fewer tokens than allowed.
     """
 
     name = "take-apart-gqa"

@@ -67,7 +67,7 @@ class _Addition:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Sources of a value, beside constants and shapes."""
+    """Sources of a value, other than constants and shapes."""
 
     level: SSAValue | None = None
     """Level of features; None if the value depends on the mask only."""
@@ -89,7 +89,7 @@ class _Walk:
         self._embeds = embeds
         self._made = {marks: _Made()}
         self._known: set[SSAValue] = set()
-        """Values made from constants and shapes alone."""
+        """Values computed from constants and shapes alone."""
         self.levels: set[int] = set()
         self.additions: list[_Addition] = []
 
@@ -187,8 +187,8 @@ def _number(value: SSAValue) -> int | None:
 def _unknown(op: Operation) -> ModelError:
     name = op.described if isinstance(op, OvOp) else op.name
     return ModelError(
-        f"{name}: {VISUAL_EMBEDS} and {VISUAL_MASKS} meet here, which is no known way to add "
-        "features to the hidden states of an image's tokens"
+        f"{name}: {VISUAL_EMBEDS} and {VISUAL_MASKS} are combined here in an unsupported way to "
+        "add features to the hidden states of an image's tokens"
     )
 
 
@@ -233,7 +233,7 @@ class SpreadVisualRows(GraphPass):
         levels = dims[0] if dims[0] > 0 else len(walk.levels)
         if not walk.levels or not walk.levels <= {*range(levels)}:
             raise ModelError(
-                f"of {VISUAL_EMBEDS} {list(dims)} levels {sorted(walk.levels)} are read"
+                f"{VISUAL_EMBEDS} is {list(dims)}, but levels {sorted(walk.levels)} are read"
             )
         for addition in walk.additions:
             addition.rewrite(model)

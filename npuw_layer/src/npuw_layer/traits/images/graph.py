@@ -20,7 +20,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     """Return the passes for a model with DeepStack or with embeddings for each layer.
 
     Raises:
-        ModelError: prompts would be read in pieces, but tokens of an image attend to later ones.
+        ModelError: prompts would be read in chunks, but tokens of an image attend to later ones.
     """
     del options
     if stage.kind is Kind.PREFILL and stage.past:
@@ -35,31 +35,31 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 
 
 def _check_types(model: Model) -> None:
-    """Check that a prompt may be read in pieces.
+    """Check that a prompt may be read in chunks.
 
-    Tokens of an image attend to its later tokens, which would be in another piece; nor do exported
-    masks leave room for stored rows. The original rejects this likewise (fact sheet npuw §a.2).
+    Tokens of an image attend to its later tokens, which would be in another chunk; nor do exported
+    masks leave room for stored rows. NPUW rejects such models, too (fact sheet npuw §a.2).
 
     Raises:
         ModelError: the prompt must be read whole.
     """
     if any(port.name == TOKEN_TYPES and port.value.uses for port in model.inputs):
         raise ModelError(
-            f"the model attends both ways among tokens of an image ({TOKEN_TYPES}), so prompts are "
-            "read whole: set NPUW_LLM_PREFILL_HINT to STATIC, and leave "
+            f"tokens of an image attend to later ones ({TOKEN_TYPES}), so prompts must be read "
+            "whole; set NPUW_LLM_PREFILL_HINT to STATIC, and leave "
             "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL and NPUW_LLM_ENABLE_PREFIX_CACHING out"
         )
 
 
 class SettleLayers(GraphPass):
-    """Fix the number of layers with embeddings of their own.
+    """Fix the number of layers that have separate embeddings.
 
     Before:  %per_layer_inputs : tensor<?x?x?x8xf32> ; ov.Add(%per_layer_inputs, %h : ?x?x30x8)
     After:   %per_layer_inputs : tensor<?x?x30x8xf32>
 
     The model adds the embeddings to a projection with as many layers.
 
-    Source: NPUW's ReshapeToStatic, which finds the number likewise.
+    Source: NPUW's ReshapeToStatic, which finds the number in the same way.
     """
 
     name = "settle-layers"

@@ -1,9 +1,9 @@
-"""Names of the inputs of vision-language models beside embeddings."""
+"""Names of the inputs of vision-language models other than embeddings."""
 
 from __future__ import annotations
 
 TOKEN_TYPES = "token_type_ids"
-"""i64 [1, n]: 1 at the tokens of an image, among which Gemma 3 attends both ways."""
+"""i64 [1, n]: 1 at the tokens of an image, which attend to one another in Gemma 3."""
 
 VISUAL_MASKS, VISUAL_EMBEDS = "visual_pos_masks", "deepstack_visual_embeds"
 """boolean [1, n], true at tokens of images; and f32 [levels, tokens of images, width], which Qwen 3

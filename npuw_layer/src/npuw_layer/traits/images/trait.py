@@ -57,9 +57,9 @@ class _Images(Instance, Part):
         """
         if _has_types(tokens) and (keep or len(tokens) == 1):
             raise TensorError(
-                f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones; the "
-                "model attends both ways among tokens of an image only in a prompt that is read "
-                "whole: give the conversation from its beginning"
+                f"{TOKEN_TYPES} are not 0 for {len(tokens)} tokens after {keep} stored ones, but "
+                "tokens of an image attend to later ones only in a prompt that is read whole; "
+                "pass the conversation from its beginning"
             )
 
     def prefix_key(self, tokens: NewTokens) -> bytes | None:
@@ -68,7 +68,7 @@ class _Images(Instance, Part):
 
 
 class Images(Trait):
-    """Inputs of vision-language models beside embeddings."""
+    """Inputs of vision-language models other than embeddings."""
 
     token_kinds: ClassVar[Mapping[str, TokenKind]] = {
         TOKEN_TYPES: TokenKind("i64"),

@@ -1,8 +1,8 @@
 """Features of images' tokens (DeepStack), spread to rows of all tokens.
 
-The caller marks the new tokens that are of images, and passes one row of features for each marked
-token, in order. The host turns them into a row for every token, zero for text, so a prompt may be
-cut anywhere, even within an image.
+The caller marks the new tokens that belong to images, and passes one row of features for each
+marked token, in order. The host turns them into a row for every token, zero for text, so a prompt
+may be cut anywhere, even within an image.
 
 Source: openvino.genai's inputs embedder for Qwen 3 VL, and its pipeline, which without images
     passes one row of zeros and marks no token.
@@ -71,7 +71,7 @@ def spread(marks: Array, rows: Array) -> Array:
     count = int(marks.sum())
     if count and count != len(rows):
         raise TensorError(
-            f"{VISUAL_MASKS} marks {count} tokens, and {VISUAL_EMBEDS} has rows of {len(rows)}"
+            f"{VISUAL_MASKS} marks {count} tokens, but {VISUAL_EMBEDS} has rows for {len(rows)}"
         )
     found = np.zeros((len(marks), *rows.shape[1:]), rows.dtype)  # no memory until written
     if count:

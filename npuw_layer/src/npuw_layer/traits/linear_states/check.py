@@ -26,8 +26,8 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     others = [name for name in states if not is_convolution(name)]
     if others:
         raise ModelError(
-            f"the model has layers with a state {others[0]!r}; of those that keep one of a fixed "
-            "size only short convolutions are split into static models, no state-space models"
+            f"the model has layers with a state {others[0]!r}; of states of fixed size only those "
+            "of short convolutions are supported, not state-space models"
         )
     refused = {
         "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
@@ -38,6 +38,6 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     for name, wanted in refused.items():
         if wanted:
             raise ModelError(
-                f"{name}: the model has layers with a state in the place of K and V "
-                f"({states[0]!r}), which is of all tokens before; leave the option out"
+                f"{name}: the model has layers with a state in place of K and V ({states[0]!r}), "
+                "which depends on all earlier tokens; leave the option out"
             )

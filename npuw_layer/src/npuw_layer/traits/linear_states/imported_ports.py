@@ -21,7 +21,7 @@ def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None
         loaded: the programs.
 
     Raises:
-        BlobError: a program reads other states than it assigns, or than the rest.
+        BlobError: a program reads states other than those it assigns, or than the other programs.
     """
     of_all: _States | None = None
     for stage, program in zip(stages, loaded, strict=True):

@@ -119,7 +119,7 @@ def _find(variable: Variable) -> _ShortConvolution:
                 mixed, branch, biases = _mixed(name, op, read)
                 single = _single_filters(name, branch, op)
                 return _ShortConvolution(read, assign, op, biases, mixed, single)
-    raise ModelError(f"variable {name!r} belongs to no short convolution that is understood")
+    raise ModelError(f"variable {name!r} belongs to no supported short convolution")
 
 
 def _fits(op: GroupConvolution, read: ReadValue) -> bool:
@@ -143,14 +143,14 @@ def _mixed(
     while True:
         users = [use.operation for use in value.uses]
         if len(users) != 1 or not isinstance(users[0], Add | Slice | Multiply):
-            raise ModelError(f"variable {name!r}: what its convolution gives is not understood")
+            raise ModelError(f"variable {name!r}: unsupported use of its convolution's output")
         user = users[0]
         if isinstance(user, Add):
             other = user.b if user.a is value else user.a
             if any(each is read.output for each in _backward(other, op.x)):
                 return user, other, tuple(biases)
             if stored_constant(other) is None:
-                raise ModelError(f"variable {name!r}: what is added to its convolution is unknown")
+                raise ModelError(f"variable {name!r}: its convolution has a computed bias")
             biases.append(other)
         value = user.results[0]
 
@@ -163,7 +163,7 @@ def _single_filters(name: str, branch: SSAValue, op: GroupConvolution) -> SSAVal
             for factor in value.owner.operands:
                 if math.prod(shape_of(factor)) == count and not any(True for _ in made_of(factor)):
                     return factor
-    raise ModelError(f"variable {name!r}: the filters of its single tokens are not understood")
+    raise ModelError(f"variable {name!r}: its single-token filters are not supported")
 
 
 def _backward(value: SSAValue, end: SSAValue | None = None) -> Iterator[SSAValue]:
@@ -198,12 +198,12 @@ class ContinueConvolutions(GraphPass):
              ov.Assign(the last elements of %j)
 
     The exporter writes two branches and multiplies one of them by 0. Several tokens are a prompt,
-    whose convolution starts with zeros, whatever the state; a single token is appended to the
-    state. A prompt read in pieces would lose the tokens before each piece. Here new tokens always
+    whose convolution starts with zeros, regardless of the state; a single token is appended to the
+    state. A prompt read in chunks would lose the tokens before each chunk. Here new tokens always
     follow the state, so cuts do not matter. This also corrects a prompt of a single token, which
     the exporter puts in the wrong place.
 
-    Each branch has filters of its own. An exporter that compresses weights compresses only the
+    Each branch has its own filters. An exporter that compresses weights compresses only the
     filters of prompts, so those of single tokens differ. With ``generates`` the single-token
     filters are used, as in OpenVINO, for any number of tokens.
 

@@ -77,8 +77,8 @@ class ShapeReach(GraphPass):
         uses = port.value.uses
         if self.slots > 1 and any(isinstance(use.operation, Gather) for use in uses):
             raise ModelError(
-                "for several conversations at once: each chooses its factors of LongRoPE, which "
-                "takes tables of angles: leave NPUW_LLM_CACHE_ROPE on, and NPUW_LLM_ON_FULL other "
-                "than SLIDE, or set NPUW_LLM_BATCH_SLOTS = 1"
+                "for several conversations in one batch LongRoPE needs tables of rotary factors: "
+                "leave NPUW_LLM_CACHE_ROPE on, and NPUW_LLM_ON_FULL other than SLIDE, or set "
+                "NPUW_LLM_BATCH_SLOTS = 1"
             )
         model.set_input_shapes({port.name: (self.slots, 1)})

@@ -79,7 +79,7 @@ def _limit(reach: OpResult) -> int | None:
 
 
 def _edge(reach: OpResult) -> Iterator[SSAValue]:
-    """Yield the values made from ``reach`` and constants alone that other values depend on."""
+    """Yield the values computed from ``reach`` and constants alone that other values depend on."""
     made: set[SSAValue] = {reach}
     pending: list[SSAValue] = [reach]
     while pending:
@@ -98,13 +98,13 @@ def _made_of(op: Operation, made: set[SSAValue]) -> bool:
 
 
 class TellReach(GraphPass):
-    """Add an input by which the host marks long inferences, if angles depend on that.
+    """Add an input by which the host marks long inferences, if rotary factors depend on length.
 
     Before:  %m = ov.ReduceMax(%position_ids) ; %long = ov.Greater(ov.Add(%m, 1), 4096)
     After:   %m = ov.Multiply(%npuw_longrope_4096, 4096) ; …
 
     Exporters compare max(position_ids) + 1 with the original context length. A static program
-    cannot, as it may read a piece of a prompt, and padding. So an input i64 [sequences, 1], 0 or 1,
+    cannot, as it may read a chunk of a prompt, and padding. So an input i64 [sequences, 1], 0 or 1,
     replaces the largest position; its name ends with the position that makes an inference long.
     Evaluation finds the dependent values and that position.
 

@@ -79,8 +79,8 @@ def adapted_options(options: Options, adaptation: Adaptation) -> Options:
         return options.model_copy(update={"max_lora_rank": max(1, adaptation.rank)})
     if adaptation.mode is Mode.DYNAMIC and adaptation.rank > options.max_lora_rank:
         raise OptionError(
-            f"the adapters have rank {adaptation.rank} together, and NPUW_LLM_MAX_LORA_RANK is "
-            f"{options.max_lora_rank}: raise it"
+            f"NPUW_LLM_MAX_LORA_RANK = {options.max_lora_rank}: the adapters have rank "
+            f"{adaptation.rank} together; raise the option"
         )
     return options
 

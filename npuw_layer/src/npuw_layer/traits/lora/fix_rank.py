@@ -41,8 +41,8 @@ def _static(variable: Variable, part: Part, rank: int) -> Shape:
     read, assign = variable.read, variable.assign
     if read is None or assign is None or assign.value is not read.output:
         raise ModelError(
-            f"adapter state {variable.name!r} is not read, and assigned as it was; "
-            "openvino_genai's AdapterConfig makes such states"
+            f"adapter state {variable.name!r} is not read and assigned unchanged; insert adapters "
+            "by openvino_genai's AdapterConfig"
         )
     shape = shape_of(read.output)
     full = shape[1 - part.rank_axis] if len(shape) == 2 else -1
@@ -58,8 +58,8 @@ class FixRank(GraphPass):
     Before:  %a = ov.ReadValue "….A" : ?x64 ; ov.Assign "….A"(%a)
     After:   %a = ov.ReadValue "….A" : RANKx64
 
-    The rank is NPUW_LLM_MAX_LORA_RANK. With several slots each conversation has variables of its
-    own, ``slot_variable`` [1, …], which are joined to a batch, as their matmuls are.
+    The rank is NPUW_LLM_MAX_LORA_RANK. With several slots each conversation has separate
+    variables, ``slot_variable`` [1, …], which are joined to a batch, as their matmuls are.
 
     Raises:
         ModelError: inferences change a variable, or it is not a matrix of known width.

@@ -29,7 +29,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
 
 @dataclass(frozen=True)
 class CheckHeadAdapters(GraphPass):
-    """Check that the head of several conversations has no adapters.
+    """Check that the LM head of several conversations has no adapters.
 
     Requires: ``head-alone``, which leaves the head's own variables.
 

@@ -34,16 +34,16 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
 
     Args:
         model: changed in place. States have openvino_genai's names,
-            ``lora_state_<n><product>.A``, where n is the number of variables before.
+            ``lora_state_<n><product>.A``, where n is the number of variables before insertion.
         adapters: adapter of each matmul, by name.
         mode: way of insertion.
 
     Raises:
-        ModelError: the model has no such matmul, or one of other widths, or quantised weights that
+        ModelError: the model has no such matmul, or one of other widths, or quantized weights that
             cannot be changed, or already has states of adapters.
     """
     if reads_adapters(model):
-        raise ModelError("the model has adapters already; set its states, or take it without them")
+        raise ModelError("the model already has adapters; set its states, or use one without them")
     found = products(model)
     for name, added in adapters.items():
         _check(name, added, found.get(name))
@@ -65,12 +65,12 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
 
 def _check(name: str, added: LowRank, op: MatMul | None) -> None:
     if op is None:
-        raise ModelError(f"the model has no product {name!r} to adapt")
+        raise ModelError(f"the model has no matmul {name!r} to adapt")
     expected = widths(op)
     if (added.a.shape[1], added.b.shape[0]) != expected:
         raise ModelError(
-            f"{name} is of {expected[0]} to {expected[1]} channels; A {list(added.a.shape)} and B "
-            f"{list(added.b.shape)} do not fit"
+            f"{name} has {expected[0]} input and {expected[1]} output channels; A "
+            f"{list(added.a.shape)} and B {list(added.b.shape)} do not fit"
         )
 
 
@@ -135,8 +135,8 @@ def _fuse(model: Model, name: str, op: MatMul, added: LowRank) -> None:
     weights = stored_constant(op.b)
     if weights is None:
         raise ModelError(
-            f"the weights of {name} are quantised: adapters cannot be added to them (MODE_FUSE); "
-            "use MODE_STATIC, or f32, f16 or bf16 weights"
+            f"the weights of {name} are quantized, so adapters cannot be fused (MODE_FUSE); use "
+            "MODE_STATIC, or f32, f16 or bf16 weights"
         )
     held = convert_values(weights.load(), element_of(weights.output), "f32")
     change = (added.b * added.alpha).astype("f4") @ added.a.astype("f4")

@@ -16,9 +16,9 @@ class Mode(Enum):
     STATIC_RANK = "STATIC_RANK"
     """States of at most the present rank."""
     STATIC = "STATIC"
-    """Constants beside the weights, which stay as stored."""
+    """Constants in addition to the weights, which stay as stored."""
     FUSE = "FUSE"
-    """Sums with the weights."""
+    """Sums of adapters and weights."""
 
     @property
     def is_settable(self) -> bool:

@@ -68,17 +68,17 @@ def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:
 
 
 def check_head_adapters(variables: Iterable[str], conversations: int) -> None:
-    """Check that the head of several conversations has no adapters.
+    """Check that the LM head of several conversations has no adapters.
 
     Args:
         variables: variables of the LM head.
-        conversations: number of conversations at once.
+        conversations: number of conversations in a batch.
 
     Raises:
         ModelError: the head would need the adapter of each conversation.
     """
     if conversations > 1 and any(adapter_name(name) for name in variables):
         raise ModelError(
-            "for several conversations at once: the LM head has an adapter, and would need each "
-            "conversation's; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
+            "for several conversations in one batch the LM head would need the adapter of each "
+            "conversation; set NPUW_LLM_SHARED_HEAD = NO, or NPUW_LLM_BATCH_SLOTS = 1"
         )

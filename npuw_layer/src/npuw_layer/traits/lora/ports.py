@@ -15,7 +15,7 @@ _FLOATS = frozenset({"f32", "f16", "bf16"})
 
 
 def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank: int) -> None:
-    """Check that all programs but heads read the same adapters, at the given rank.
+    """Check that all programs except LM heads read the same adapters, at the given rank.
 
     Args:
         stages: expected stages of the programs.
@@ -34,11 +34,11 @@ def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank:
             alone = TensorInfo(_variable(info), info.element, info.shape[-2:])
             if not _fits(info, stage, rank) or known.setdefault(alone.name, alone) != alone:
                 raise BlobError(
-                    f"{stage.name} has {info.name} {info.element} {list(info.shape)}, which is not "
-                    f"that of the rest, or not of rank {rank}"
+                    f"{stage.name} has {info.name} {info.element} {list(info.shape)}, which "
+                    f"differs from the other programs, or is not of rank {rank}"
                 )
         if {info.name.removeprefix(READ_PREFIX) for info in inputs} != _expected(names, stage):
-            raise BlobError(f"{stage.name} has not the same adapters in all slots")
+            raise BlobError(f"{stage.name} has different adapters in its slots")
         if stage.kind is not Kind.HEAD:
             bodies.add(frozenset(names))
     if len(bodies) > 1:

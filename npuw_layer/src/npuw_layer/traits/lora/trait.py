@@ -114,7 +114,7 @@ class LoRA(Trait):
         return _OfModel(found) if found else None
 
     def check_head(self, variables: Sequence[str], options: Options) -> None:
-        """Check that the head of several conversations has no adapters.
+        """Check that the LM head of several conversations has no adapters.
 
         Raises:
             ModelError: the head would need the adapter of each conversation.

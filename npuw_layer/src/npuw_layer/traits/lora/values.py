@@ -95,8 +95,8 @@ class AdapterValues:
             raise StateError(f"state {name!r} is {' or '.join(_TYPES)}, not {values.dtype}")
         if values.ndim != 2 or values.shape[1 - axis] != most[1 - axis]:
             raise StateError(
-                f"state {name!r} is {wanted}, not {list(values.shape)}; is the adapter one of "
-                "this model?"
+                f"state {name!r} is {wanted}, not {list(values.shape)}; use an adapter of this "
+                "model"
             )
         if values.shape[axis] > most[axis]:
             raise StateError(

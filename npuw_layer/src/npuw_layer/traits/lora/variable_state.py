@@ -44,7 +44,7 @@ class AdapterVariableState:
 
         Args:
             tensor: f32 or f16: A [rank, in], alpha [1, rank] or B [out, rank], with a rank of at
-                most NPUW_LLM_MAX_LORA_RANK; an empty one switches the adapter of the matmul off.
+                most NPUW_LLM_MAX_LORA_RANK; an empty one disables the adapter of the matmul.
                 The values are copied.
 
         Raises:
@@ -56,7 +56,7 @@ class AdapterVariableState:
         self._adapters.set(self._name, values_of(tensor))
 
     def reset(self) -> None:
-        """Switch the adapter of the matmul off.
+        """Disable the adapter of the matmul.
 
         Only this method resets an adapter: ``InferRequest.reset_state`` begins a new conversation
         and keeps adapters. The effect is the same in NPUW, where the device keeps adapters and

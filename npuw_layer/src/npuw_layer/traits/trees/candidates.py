@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Candidates(Part):
     """Candidates in a conversation's cache.
 
-    An accepted path takes effect at once: from then on the conversation has only the tokens of that
-    path.
+    An accepted path takes effect immediately: from then on the conversation has only the tokens of
+    that path.
 
     Args:
         cache: the conversation's K and V.
@@ -86,7 +86,7 @@ class Candidates(Part):
                 result's number are not accepted.
 
         Returns:
-            Whether the result is not zeros.
+            True if the result is not zeros.
 
         Raises:
             StateError: the result contradicts the last step, or itself; nothing has changed.
@@ -101,22 +101,22 @@ class Candidates(Part):
         return True
 
     def _check_step(self, accepted: Array) -> None:
-        """Compare the accepted candidates with the last step.
+        """Check the accepted candidates against the last step.
 
         Raises:
-            StateError: there are no such candidates, or they are not a path: rows of K and V depend
+            StateError: there are no such candidates, or they are not a path: K and V rows depend
                 on the candidates that each one attended to.
         """
         count = len(self._step)
         if not count:
             raise StateError(
-                f"{SAMPLING_RESULT}: there are no candidates; it is set once after each inference "
-                "of candidates, before anything else changes the conversation"
+                f"{SAMPLING_RESULT}: there are no candidates; set the state once after each "
+                "inference of candidates, before anything else changes the conversation"
             )
         if len(accepted) > count:
             raise StateError(
-                f"{SAMPLING_RESULT} tells of {len(accepted)} candidates, but the last inference "
-                f"was of {count}; tell of those"
+                f"{SAMPLING_RESULT} states {len(accepted)} candidates, but the last inference had "
+                f"{count}; set it for these"
             )
         stays = np.pad(accepted != 0, (0, count - len(accepted)))
         wrong = stays[:, None] & np.tril(self._seen() != stays)
@@ -125,11 +125,11 @@ class Candidates(Part):
             raise StateError(
                 f"{SAMPLING_RESULT} accepts candidate {one}, which "
                 + (
-                    f"did not see candidate {other}, which is accepted"
+                    f"does not attend to the accepted candidate {other}"
                     if stays[other]
-                    else f"saw candidate {other}, which is not"
+                    else f"attends to the rejected candidate {other}"
                 )
-                + f"; accept a path, each of which saw those before it and no others ({TREE_MASK})"
+                + f"; accept a path, each attending to those before alone ({TREE_MASK})"
             )
 
     def _seen(self) -> Array:
@@ -166,19 +166,19 @@ def _accepted(result: Array) -> Array:
     flags = result[HEADER : HEADER + total] if 0 < total <= room else result[:0]
     problem = ""
     if not len(flags):
-        problem = f"tells of {total} candidates, but has room for {room}"
+        problem = f"states {total} candidates, but has room for {room}"
     elif not 0 < count <= total:
-        problem = f"says that {count} of {total} candidates were accepted"
+        problem = f"states that {count} of {total} candidates were accepted"
     elif not np.isin(flags, (0, 1)).all():
         problem = f"has {flags.tolist()} for candidates, not 1 for each accepted one, else 0"
     elif int(flags.sum()) != count:
-        problem = f"says that {count} candidates were accepted, but marks {int(flags.sum())}"
+        problem = f"states that {count} candidates were accepted, but marks {int(flags.sum())}"
     elif not flags[0]:
         problem = "does not accept the first candidate, the root that all others follow"
     if problem:
         raise StateError(
             f"{SAMPLING_RESULT} {problem}; set it to [candidates, accepted ones, 1 or 0 for each "
-            "candidate], the root among those accepted; to accept none, let position_ids go back"
+            "candidate], including the root; to accept none, rewind by position_ids"
         )
     return flags
 

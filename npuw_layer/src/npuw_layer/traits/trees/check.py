@@ -31,15 +31,15 @@ def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Option
         )
     elif max(options.batch_slots) > 1:
         problem = (
-            "NPUW_LLM_BATCH_SLOTS: conversations that generate together take a token each; leave "
-            "it out"
+            "NPUW_LLM_BATCH_SLOTS: conversations in a batch generate one token each; leave the "
+            "option out"
         )
     elif not options.generates:
-        problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are read alone; leave them out"
+        problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are only read; leave the options out"
     elif any(not one.forgets_tokens and one.owns(v) for v in variables for one in traits()):
         problem = (
-            "its layers with a state in the place of K and V cannot forget single tokens; export "
-            f"it without {TREE_MASK}"
+            "its layers with a state in place of K and V cannot drop single tokens; export it "
+            f"without {TREE_MASK}"
         )
     if problem:
         raise ModelError(f"the model takes trees of candidates ({TREE_MASK}); {problem}")

@@ -87,7 +87,7 @@ class DropTrees(GraphPass):
     Before:  %m = ov.Add(%mask, %eagle_tree_mask)
     After:   %mask
 
-    The original sets a prompt's mask to [1, 1, 1, 1], which adds 0. Without the addition the
+    NPUW sets a prompt's mask to [1, 1, 1, 1], which adds 0. Without the addition the
     compiler can derive the visible positions.
 
     Raises:
@@ -117,7 +117,7 @@ class SettleStates(GraphPass):
 
     A draft whose first matmul was moved to the target takes hidden states as wide as its output.
 
-    Source: NPUW's ReshapeToStatic, which finds the width likewise.
+    Source: NPUW's ReshapeToStatic, which finds the width in the same way.
     """
 
     name = "settle-states"

@@ -16,7 +16,7 @@ from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
 def check_tree_masks(
     stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
 ) -> None:
-    """Compare the programs' tree masks with those of the stages, and with one another.
+    """Compare the programs' tree masks with the stages and with one another.
 
     Args:
         stages: expected stages of the programs; all of a model's, or some.

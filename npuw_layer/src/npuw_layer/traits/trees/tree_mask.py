@@ -21,8 +21,8 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.traits.trees.names import TREE_MASK
 
 _LOWEST = {"f32": -1e30, "f16": -65504.0}
-"""Substitutes of minus infinity: scores are negligible beside them, and a tile without visible
-positions yields no NaN."""
+"""Substitutes of minus infinity: other scores dominate them, and a tile without visible positions
+yields no NaN."""
 
 ELEMENTS = tuple(_LOWEST)
 """Element types of the mask."""
@@ -63,8 +63,8 @@ class TreeMask:
             positions: number of stored and new tokens.
 
         Returns:
-            Finite numbers [new, positions]; None if they are 0 at all positions a token attends to
-            anyway: itself and all before it.
+            Finite numbers [new, positions]; None if they are 0 at all positions that a token
+            attends to in any case: itself and all earlier ones.
 
         Raises:
             TensorError: there are more rows or columns, or a value is NaN.
@@ -73,10 +73,10 @@ class TreeMask:
         if rows > new or columns > positions:
             raise TensorError(
                 f"{TREE_MASK} has {rows} rows and {columns} columns for {new} new tokens among "
-                f"{positions} positions; give as many, or fewer that end with the last token"
+                f"{positions} positions; pass as many, or fewer that end with the last token"
             )
         if np.isnan(values).any():
-            raise TensorError(f"{TREE_MASK} has values that are no numbers (NaN)")
+            raise TensorError(f"{TREE_MASK} has NaN values")
         if not np.tril(values, columns - rows).any():
             return None
         found = np.zeros((new, positions), values.dtype)
@@ -113,7 +113,7 @@ def check_read_in_order(tokens: NewTokens, most: int) -> None:
     """
     if TREE_MASK in tokens.pairs:
         raise TensorError(
-            f"{TREE_MASK}: {len(tokens)} tokens are read as a prompt, each of which sees all "
-            f"before it; candidates come behind stored tokens, at most {most} at once "
+            f"{TREE_MASK}: {len(tokens)} tokens are read as a prompt, whose tokens attend to all "
+            f"earlier ones; candidates follow stored tokens, at most {most} in one step "
             "(NPUW_LLM_MAX_GENERATION_TOKEN_LEN)"
         )

@@ -28,8 +28,8 @@ class SamplingState(PartState):
         Set it once after an inference of candidates to [candidates, accepted ones, 1 or 0 for each
         candidate]; further elements are optional. The rows of K and V of accepted candidates stay,
         side by side after the rows stored before; the others are dropped. The next inference
-        continues after the accepted tokens. Zeros have no effect. (The original moves rows when
-        the next inference begins; here they move at once.)
+        continues after the accepted tokens. Zeros have no effect. (NPUW moves rows when the next
+        inference begins; here they move immediately.)
 
         Raises:
             StateError: the result contradicts the last inference, or itself; nothing has changed.

@@ -25,7 +25,7 @@ VOCABULARY, HEADS, WIDTH = 16, 2, 4
 
 @dataclass(frozen=True)
 class Places:
-    """Token places that a model computes with: i64, broadcast to [1, 1, new, total]."""
+    """Values that locate tokens: i64, broadcast to [1, 1, new, total]."""
 
     g: GraphBuilder
     past: SSAValue
@@ -44,7 +44,7 @@ Bias = Callable[[Places], SSAValue]
 
 
 def decoder(bias: Bias) -> Model:
-    """Write the stateful graph; ``bias`` gives an f32 that broadcasts to the scores."""
+    """Write the stateful graph; ``bias`` returns an f32 that broadcasts to the scores."""
     dynamic = tensor("i64", (-1, -1))
     names = ["input_ids", "attention_mask", "position_ids"]
     model, (ids, mask, positions, beams) = Model.build(
@@ -99,7 +99,7 @@ def _places(g: GraphBuilder, read: SSAValue, ids: SSAValue) -> Places:
 def run_dynamic(
     model: Model, ids: list[int], stored: int
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Read ``stored`` tokens, then the others; give the others' logits and what was stored."""
+    """Read ``stored`` tokens, then the others; return the others' logits and the stored rows."""
     interpreter = Interpreter(model)
     caches: dict[str, np.ndarray] = {}
     logits = np.zeros((1, 0, VOCABULARY), np.float32)
@@ -120,7 +120,7 @@ def run_dynamic(
 def run_static(
     model: Model, ids: list[int], stored: int, caches: dict[str, np.ndarray], room: tuple[int, int]
 ) -> np.ndarray:
-    """Read the tokens behind ``stored`` ones with a split that has room for more of both."""
+    """Read the tokens after ``stored`` ones in a split with room for more of both."""
     past, tokens = room
     new = len(ids) - stored
     static = split(model, tokens, past)

@@ -1,4 +1,4 @@
-"""Static models compute nothing from padded lengths: what is not understood is rejected."""
+"""Static models compute nothing from padded lengths; unsupported arithmetic is rejected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def number(p: Places, value: SSAValue) -> SSAValue:
 
 
 def agrees(bias: Bias, stored: int, new: int) -> bool:
-    """Check that padded static models give the logits of the stateful one."""
+    """Compare padded static models with the stateful model."""
     model = decoder(bias)
     ids = [int(each) for each in np.random.default_rng(2).integers(0, 16, stored + new)]
     expected, caches = run_dynamic(model, ids, stored)
@@ -67,7 +67,7 @@ def temperature(p: Places) -> SSAValue:
 
 
 def window_table(p: Places) -> SSAValue:
-    """GPT-Neo: a table of which key each query sees, cut at the rows of new tokens."""
+    """GPT-Neo: a table of visible keys for each query, cut at the rows of new tokens."""
     g, distance = p.g, np.arange(64)[:, None] - np.arange(64)
     table = g.constant(((distance >= 0) & (distance < 5))[None, None])
     past, total = (g.reshape(each, 1) for each in (p.past, p.total))
@@ -79,7 +79,7 @@ def window_table(p: Places) -> SSAValue:
 @pytest.mark.matrix
 @pytest.mark.parametrize("bias", [sliding_window, chunks, temperature, window_table])
 @pytest.mark.parametrize(("stored", "new"), [(0, 6), (1, 1), (7, 4), (22, 2)])
-def test_a_known_pattern_counts_tokens_and_not_rows(bias: Bias, stored: int, new: int) -> None:
+def test_a_supported_pattern_counts_tokens_not_rows(bias: Bias, stored: int, new: int) -> None:
     check_lengths(decoder(bias))
     assert agrees(bias, stored, new)
 
@@ -107,8 +107,8 @@ def last_keys(p: Places) -> SSAValue:
 
 
 @pytest.mark.parametrize("bias", [by_length, key_numbers, whole_blocks, last_keys])
-def test_a_value_that_follows_a_padded_length_is_rejected_by_name(bias: Bias) -> None:
-    with pytest.raises(ModelError, match=r"ov\.Add: it reads a value that follows the length"):
+def test_the_error_for_a_value_of_a_padded_length_names_the_op(bias: Bias) -> None:
+    with pytest.raises(ModelError, match=r"ov\.Add: it reads a value computed from the length"):
         check_lengths(decoder(bias))
 
 

@@ -1,6 +1,6 @@
 // PASS: check-tokens{slots=2}
 // NUMBERS: no
-// Several conversations give ids and positions, and take logits: the graph stays as it is.
+// Batched conversations support ids, positions and logits: the graph is not changed.
 
 func.func @main(%ids: tensor<?x?xi64> {ov.names = "input_ids"}, %p: tensor<?x?xi64> {ov.names = "position_ids"}) -> (tensor<?x?xi64> {ov.names = "logits"}) {
   %y = ov.Add(%ids, %p) : (tensor<?x?xi64>, tensor<?x?xi64>) -> tensor<?x?xi64>

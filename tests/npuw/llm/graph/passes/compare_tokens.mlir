@@ -1,7 +1,7 @@
 // PASS: compare-tokens{tokens=2 past=3}
 // NUMBERS: no
 // VERIFY: no
-// Key j is in the window of query i if j > i - 2; that it is no later one stays a matter of rows.
+// Key j is in the window of query i if j > i - 2; the comparison that orders rows (causality) is not replaced.
 
 func.func @main(%total: tensor<i64> {ov.names = "total"}, %stored: tensor<i64> {ov.names = "stored"}) -> (tensor<?x?xi1> {ov.names = "near"}, tensor<?x?xi1> {ov.names = "seen"}) {
   %zero = ov.Constant #ov.inline<i64 [0]> : tensor<i64>

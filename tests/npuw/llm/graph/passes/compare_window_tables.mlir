@@ -1,7 +1,7 @@
 // PASS: compare-window-tables{tokens=2 past=3}
 // NUMBERS: no
 // VERIFY: no
-// The table says that a query sees itself and the key before it.
+// In the table each query attends to itself and the key before it.
 
 func.func @main(%ids: tensor<?x?xi64> {ov.names = "input_ids"}, %x: tensor<?x1x?x4xf32> {ov.names = "x"}) -> (tensor<1x1x?x?xi1> {ov.names = "y"}) {
   %axis = ov.Constant #ov.inline<i64 [0]> : tensor<i64>

@@ -1,7 +1,7 @@
 // PASS: count-positions{tokens=2}
 // NUMBERS: no
 // VERIFY: no
-// The model takes no positions: the numbers of its queries are those of tokens.
+// The model takes no positions: query numbers become token indices.
 
 func.func @main(%total: tensor<i64> {ov.names = "total"}, %stored: tensor<i64> {ov.names = "stored"}) -> (tensor<?xf32> {ov.names = "y"}) {
   %one = ov.Constant #ov.inline<i64 [1]> : tensor<i64>

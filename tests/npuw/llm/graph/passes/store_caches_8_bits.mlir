@@ -1,7 +1,7 @@
 // PASS: store-caches{past=3 element="i8"}
 // NUMBERS: no
 // VERIFY: no
-// Each row has a scale, in a variable of its own; attention sees new rows as they are stored.
+// Each row has a scale in a separate variable; attention reads new rows as stored.
 
 func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.value"} : () -> tensor<?x2x?x8xf32>

@@ -1,7 +1,7 @@
 // PASS: store-caches{past=3 block=2}
 // NUMBERS: no
 // VERIFY: no
-// One whole block and the tail.
+// The past consists of one complete block and the tail.
 
 func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.value"} : () -> tensor<?x2x?x8xf32>

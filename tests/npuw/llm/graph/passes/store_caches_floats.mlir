@@ -1,7 +1,7 @@
 // PASS: store-caches{past=3 element="f16"}
 // NUMBERS: no
 // VERIFY: no
-// What is larger than f16 holds becomes the largest number.
+// Values beyond the range of f16 are clamped to its largest number.
 
 func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.value"} : () -> tensor<?x2x?x8xf32>

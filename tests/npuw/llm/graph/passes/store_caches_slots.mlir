@@ -1,7 +1,7 @@
 // PASS: store-caches{past=3 slots=2}
 // NUMBERS: no
 // VERIFY: no
-// Each conversation has a variable of its own; one row of each is assigned.
+// Each conversation has a separate variable; one row of each is assigned.
 
 func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.value"} : () -> tensor<?x2x?x8xf32>

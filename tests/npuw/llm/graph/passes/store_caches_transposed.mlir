@@ -1,7 +1,7 @@
 // PASS: store-caches{past=3 room=5}
 // NUMBERS: no
 // VERIFY: no
-// V lies channel by channel, in a buffer of five rows.
+// V is stored channel by channel, in a buffer of five rows.
 
 func.func @main(%x: tensor<?x2x?x8xf32> {ov.names = "x"}) -> (tensor<?x2x?x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.value"} : () -> tensor<?x2x?x8xf32>

@@ -1,6 +1,6 @@
 // PASS: usual-axes{sequences=1 tokens=0}
 // NUMBERS: no
-// ChatGLM's cache [tokens, sequences, heads, width]; what reads it sees it as before.
+// ChatGLM's cache [tokens, sequences, heads, width]; its readers see the original axes.
 
 func.func @main(%x: tensor<?x1x2x8xf32> {ov.names = "x"}) -> (tensor<?x1x2x8xf32> {ov.names = "y"}) {
   %past = "ov.ReadValue"() {variable_id = "0.key"} : () -> tensor<?x1x2x8xf32>

@@ -1,4 +1,4 @@
-"""What programs are bound to, and how often that changes: it costs some steps' time."""
+"""Bindings of programs to blocks; rebinding is rare, because it costs the time of some steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDS = np.random.default_rng(5).integers(0, 97, 400).tolist()
 
 @pytest.fixture
 def relocations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often a program was recorded or relocated since the last call."""
+    """Return a function that counts recordings and relocations of programs since its last call."""
     count = 0
     for name in ("_record", "_mutate"):
         real = getattr(RecordedProgram, name)
@@ -42,7 +42,7 @@ def relocations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def addresses(program: RecordedProgram) -> dict[str, int]:
-    """Where a program reads its past."""
+    """Return the addresses at which a program reads its past."""
     return {
         tensor.name.removeprefix(READ_PREFIX): program._pointer(index)
         for index, tensor in enumerate(program._loaded.inputs)
@@ -51,14 +51,14 @@ def addresses(program: RecordedProgram) -> dict[str, int]:
 
 
 def variants(request: InferRequest) -> list[RecordedProgram]:
-    """The programs that generate."""
+    """Return the programs of generate."""
     return [
         variant._programs[None][0] for variant in request._conversation.reader.generate._variants
     ]
 
 
-def test_the_first_blocks_ports_are_the_same_in_all_variants(talks) -> None:
-    """Fact sheet npuw, f22. The smallest one's past of 71 rows has two blocks and a tail."""
+def test_the_first_blocks_inputs_are_equal_in_all_variants(talks) -> None:
+    """The smallest variant's past of 71 rows has two blocks and a tail (Fact sheet npuw, f22)."""
     models = talks(**VARIANTS).request._compiled.models
     ports = {
         stage.past: {info.name: info for info in model.inputs if READ_PREFIX in info.name}
@@ -91,14 +91,14 @@ def test_inputs_without_a_block_share_one_dummy(talks) -> None:
     bound = addresses(program)
     dummy = cache._blocks.dummy.address
     absent = {name for name, address in bound.items() if address == dummy}
-    assert held == 2, "64 tokens that may come"
+    assert held == 2, "64 tokens in advance"
     assert absent == {f"{name}_block_{n}" for name in cache.names for n in ("2", "3", "4", "tail")}
     assert len({bound[name] for name in bound.keys() - absent}) == held * len(cache.names)
     assert not cache._blocks.dummy.data.any()
 
 
-def test_a_switch_of_variants_only_binds_blocks(talks) -> None:
-    """Fact sheet npuw, f21: K and V are what and where they were."""
+def test_switching_variants_only_binds_blocks(talks) -> None:
+    """K and V do not move (Fact sheet npuw, f21)."""
     talk = talks(**VARIANTS)
     cache = talk.request._conversation.cache
     talk.tell(IDS[:60])
@@ -123,7 +123,7 @@ def test_a_switch_of_variants_only_binds_blocks(talks) -> None:
         assert smaller[f"{name}_block_0"] == larger[f"{name}_block_0"]
 
 
-def test_whole_chunks_are_written_where_they_stay(talks) -> None:
+def test_complete_chunks_are_written_in_place(talks) -> None:
     talk = talks(**BLOCKS)
     cache = talk.request._conversation.cache
     talk.tell(IDS[: 3 * BLOCK])
@@ -134,8 +134,8 @@ def test_whole_chunks_are_written_where_they_stay(talks) -> None:
     assert cache.copied_bytes == sum(cache.read(name)[:1].nbytes for name in cache.names)
 
 
-def test_programs_are_bound_anew_once_in_a_reserves_tokens(talks, relocations) -> None:
-    """64 tokens after a prompt, and again: not for each block of 32."""
+def test_programs_are_rebound_once_per_reserve(talks, relocations) -> None:
+    """Rebinding happens every 64 tokens after a prompt, not for each block of 32."""
     talk = talks(**BLOCKS)
     talk.tell(IDS[:70])
     relocations()
@@ -144,10 +144,10 @@ def test_programs_are_bound_anew_once_in_a_reserves_tokens(talks, relocations) -
         talk.tell([token])
         counts.append(relocations())
     assert sum(counts) == 2
-    assert counts[0] == 1, "three blocks, and two that may come"
+    assert counts[0] == 1, "three blocks, and two in advance"
 
 
-def test_an_equal_conversation_binds_nothing(talks, relocations) -> None:
+def test_an_equal_conversation_rebinds_nothing(talks, relocations) -> None:
     talk = talks(**BLOCKS)
     for _ in range(2):
         relocations()
@@ -158,7 +158,7 @@ def test_an_equal_conversation_binds_nothing(talks, relocations) -> None:
     assert relocations() == 0
 
 
-def test_a_rewind_binds_nothing(talks, relocations) -> None:
+def test_a_rewind_rebinds_nothing(talks, relocations) -> None:
     talk = talks(**BLOCKS)
     talk.tell(IDS[:100])
     talk.tell([1])

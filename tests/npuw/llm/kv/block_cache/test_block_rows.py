@@ -1,4 +1,4 @@
-"""The rows of a cache in blocks, beside those of one in one piece: the same, whatever is done."""
+"""Rows of a cache in blocks equal those of a contiguous cache, for any operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRANSPOSED = "1.value"
 
 
 def states(rows: int, suffix: str) -> list[TensorInfo]:
-    """Three variables of two kinds, and one that lies transposed."""
+    """Return three variables of two layouts, and a transposed one."""
     plain = [
         TensorInfo(f"{READ_PREFIX}{name}{suffix}", "f32", (1, rows, *row))
         for name, row in SHAPES.items()
@@ -31,7 +31,7 @@ def states(rows: int, suffix: str) -> list[TensorInfo]:
 
 
 class Both(RuleBasedStateMachine):
-    """Two caches that are told the same."""
+    """Two caches with the same operations."""
 
     slides = False
 
@@ -47,7 +47,7 @@ class Both(RuleBasedStateMachine):
         self.draw = np.random.default_rng(1)
 
     def present(self, count: int) -> list[np.ndarray]:
-        """New rows, for each of the stacks."""
+        """Return new rows for each stack."""
         return [
             self.draw.standard_normal((len(names), count, *SHAPES.get(names[0], (2, 3)))).astype(
                 np.float32
@@ -104,7 +104,7 @@ class Both(RuleBasedStateMachine):
 
     @rule(rows=st.integers(0, TOTAL - 1))
     def prepare_past(self, rows: int) -> None:
-        """What a program reads: the stored rows where they belong, and zeros among them."""
+        """Compare stored rows, and check that all others are zero."""
         for cache in self.both:
             cache.prepare_past(rows)
         for number, whole in enumerate(stack.rows for stack in self.whole._stacks):
@@ -141,7 +141,7 @@ class Both(RuleBasedStateMachine):
 
 
 class Sliding(Both):
-    """The same where new tokens take the place of old ones."""
+    """Caches in which new tokens replace old ones."""
 
     slides = True
 

@@ -1,4 +1,4 @@
-"""A cache in blocks (NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE): all else is as with one piece."""
+"""A cache in blocks (NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE) with all other features."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_conversation_is_what_it_is_otherwise(
+def test_a_conversation_equals_one_with_a_contiguous_cache(
     talks, tiny: Path, tall: Path, feature: str
 ) -> None:
-    """A prompt, steps until the cache is full where that is allowed, rewinds, another prompt."""
+    """A prompt, steps until the cache is full if allowed, rewinds, another prompt."""
     options, model = FEATURES[feature], tall if feature in ("f32", "offloaded") else tiny
     both = [talks(model, **(kind | options)) for kind in (BLOCKS, WHOLE)]
 

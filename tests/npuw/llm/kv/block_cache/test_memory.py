@@ -1,4 +1,4 @@
-"""Device memory follows the tokens of a conversation."""
+"""Device memory of a cache in blocks follows the number of tokens."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ DUMMY_BYTES = BLOCK * 2 * 8 * 4
 
 
 def taken(request: Any) -> int:
-    """The blocks of a conversation."""
+    """Return the number of blocks of a conversation."""
     blocks, rest = divmod(request.memory().kv_cache - DUMMY_BYTES, BLOCK_BYTES)
     assert rest == 0
     return blocks
 
 
-def test_bytes_follow_tokens(talks) -> None:
-    """A reserve of 64 tokens at the beginning, and again whenever more blocks are bound."""
+def test_the_bytes_follow_the_number_of_tokens(talks) -> None:
+    """A reserve of 64 tokens is allocated at first, and whenever more blocks are bound."""
     talk = talks(**BLOCKS)
     device = talk.request._compiled.device
     assert taken(talk.request) == 4, "the reserve"
@@ -65,11 +65,11 @@ def test_bytes_follow_tokens(talks) -> None:
     grown = device.allocated_bytes
     assert grown > empty
     talk.reset()
-    assert taken(talk.request) == 5, "for a token that comes, and the reserve"
+    assert taken(talk.request) == 5, "for the next token and the reserve"
     assert device.allocated_bytes < grown
 
 
-def test_a_whole_conversation_takes_what_one_piece_would(talks) -> None:
+def test_a_full_conversation_takes_as_much_as_a_contiguous_cache(talks) -> None:
     talk = talks(**BLOCKS)
     talk.tell(IDS[:128])
     for token in IDS[128:191]:
@@ -79,7 +79,7 @@ def test_a_whole_conversation_takes_what_one_piece_would(talks) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("precision", ["", "i8"])
-def test_a_plan_tells_what_a_full_cache_takes(talks, tiny: Path, precision: str) -> None:
+def test_a_plan_shows_the_bytes_of_a_full_cache(talks, tiny: Path, precision: str) -> None:
     options = SMALL | BLOCKS | {"KV_CACHE_PRECISION": precision}
     cache = talks(**options).request._conversation.cache
     plan = plan_model(tiny, parse_options(options), None)
@@ -87,7 +87,7 @@ def test_a_plan_tells_what_a_full_cache_takes(talks, tiny: Path, precision: str)
     assert planned["K and V cache"] == cache.most_bytes
 
 
-def test_each_conversation_has_blocks_of_its_own(talks) -> None:
+def test_each_conversation_has_its_own_blocks(talks) -> None:
     one, other = talks(**BLOCKS), talks(**BLOCKS)
     heard = [one.tell(IDS[:100]).copy(), other.tell(IDS[50:90]).copy()]
     heard += [one.tell([1]).copy(), other.tell([1]).copy()]
@@ -100,7 +100,7 @@ def test_each_conversation_has_blocks_of_its_own(talks) -> None:
     assert np.array_equal(alone.tell([1]), heard[3])
 
 
-def test_the_memory_goes_with_the_conversation(tiny: Path) -> None:
+def test_the_memory_is_freed_with_the_conversation(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 128, **BLOCKS})
     device = compiled._compiled.device
     compiled.create_infer_request()  # the weights stay
@@ -113,8 +113,8 @@ def test_the_memory_goes_with_the_conversation(tiny: Path) -> None:
     assert device.allocated_bytes <= before
 
 
-def test_what_a_failed_prompt_wrote_is_never_computed_with(talks, monkeypatch) -> None:
-    """Whatever is in blocks that stay, those among them that are bound and not needed."""
+def test_rows_of_a_failed_prompt_are_never_read(talks, monkeypatch) -> None:
+    """Blocks that stay may have any content, even those that are bound but not needed."""
     talk, fresh = talks(**BLOCKS), talks(**BLOCKS)
     talk.tell(IDS[:120])
     talk.tell([1])
@@ -135,19 +135,19 @@ def test_what_a_failed_prompt_wrote_is_never_computed_with(talks, monkeypatch) -
         assert np.array_equal(talk.tell([token]), fresh.tell([token]))
 
 
-def test_without_chunks_there_is_an_error_that_says_so(tiny: Path) -> None:
+def test_the_error_without_chunks_names_the_option(tiny: Path) -> None:
     for options in ({}, {"NPUW_LLM_PREFILL_HINT": "STATIC", "NPUW_LLM_PREFILL_CHUNK_SIZE": 16}):
         with pytest.raises(OptionError, match=f"{OPTION}.*prompts are read whole.*CHUNK_SIZE"):
             Core().compile_model(tiny, "NPU", {OPTION: "YES"} | options)
 
 
-def test_it_is_read_back_and_off_unless_asked_for(tiny: Path) -> None:
+def test_the_option_is_readable_and_off_by_default(tiny: Path) -> None:
     assert parse_options({}).enable_block_based_kv_cache is False
     compiled = Core().compile_model(tiny, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 128, **BLOCKS})
     assert compiled.get_property(OPTION) is True
 
 
-def test_what_attention_does_not_read_as_it_is_cannot_lie_in_blocks(tiny: Path) -> None:
+def test_a_cache_that_attention_does_not_read_directly_cannot_be_in_blocks(tiny: Path) -> None:
     model = read_model(tiny)
     read = model.variables()[0].read
     assert read is not None
@@ -157,11 +157,11 @@ def test_what_attention_does_not_read_as_it_is_cannot_lie_in_blocks(tiny: Path) 
     for use in uses:
         use.operation.operands[use.index] = doubled
     name = read.variable_id.data
-    with pytest.raises(ModelError, match=f"{OPTION}: '{name}' is not read by attention"):
+    with pytest.raises(ModelError, match=f"{OPTION}: attention does not read '{name}' as stored"):
         split(model, 1, 31, layout=KVLayout(block=16))
 
 
-def test_a_saved_conversation_goes_on_in_blocks_and_out_of_them(talks, tmp_path: Path) -> None:
+def test_a_saved_conversation_continues_with_or_without_blocks(talks, tmp_path: Path) -> None:
     blocks, piece = talks(**BLOCKS), talks()
     for source, target in ((blocks, piece), (piece, blocks)):
         source.reset()
@@ -173,10 +173,10 @@ def test_a_saved_conversation_goes_on_in_blocks_and_out_of_them(talks, tmp_path:
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_a_saved_conversation_may_be_longer_than_one_is_now(
+def test_a_saved_conversation_may_be_longer_than_the_present_one(
     talks, tmp_path: Path, monkeypatch
 ) -> None:
-    """What a file may have is as much as a full cache, not as much as there is at the moment."""
+    """The limit for a file is a full cache, not the present number of blocks."""
     monkeypatch.setattr(state_file, "_MAX_HEADER", 10_000)
     source, target = talks(**BLOCKS), talks(**BLOCKS)
     source.tell(IDS[:120])
@@ -187,7 +187,7 @@ def test_a_saved_conversation_may_be_longer_than_one_is_now(
     assert np.array_equal(target.tell([7]), source.tell([7]))
 
 
-def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
+def test_an_exported_model_keeps_blocks(tall: Path, tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, **BLOCKS}
     compiled = Core().compile_model(tall, "NPU", options)
     compiled.export_model(tmp_path / "tall.blob")
@@ -200,7 +200,7 @@ def test_an_exported_model_goes_on_so(tall: Path, tmp_path: Path) -> None:
     assert np.array_equal(*heard)
 
 
-def test_a_program_of_other_blocks_is_refused(talks) -> None:
+def test_a_program_with_other_blocks_is_rejected(talks) -> None:
     compiled = talks(**BLOCKS, NPUW_LLM_SHARED_HEAD="NO").request._compiled
     stage = compiled.plan.generate[-1]
     model, options = compiled.models[stage], compiled.options
@@ -211,7 +211,7 @@ def test_a_program_of_other_blocks_is_refused(talks) -> None:
 
 
 class Scarce(LevelZeroDevice):
-    """A device whose memory may be used up."""
+    """A device whose memory can be exhausted."""
 
     left = sys.maxsize
 
@@ -222,8 +222,8 @@ class Scarce(LevelZeroDevice):
 
 
 @pytest.mark.long
-def test_without_memory_a_step_fails_and_may_be_tried_again(tiny: Path, tmp_path: Path) -> None:
-    """What might come later is not waited for: the blocks that are there are used up first."""
+def test_without_memory_a_step_fails_and_can_be_repeated(tiny: Path, tmp_path: Path) -> None:
+    """A reserve is not required: allocated blocks are used up first."""
     device, config = Scarce(StaticCompiler(), "4000"), SMALL | BLOCKS
     scarce, plenty = (
         core.compile_model(tiny, "NPU", config).create_infer_request()
@@ -236,7 +236,7 @@ def test_without_memory_a_step_fails_and_may_be_tried_again(tiny: Path, tmp_path
     while said < 4 * BLOCK:
         assert np.array_equal(say(scarce, [1], said), say(plenty, [1], said))
         said += 1
-    assert taken(scarce) == 4, "those that the prompt got"
+    assert taken(scarce) == 4, "the prompt's blocks"
     with pytest.raises(DeviceError, match="no memory left"):
         say(scarce, [1], said)
     expected = say(plenty, [1], said)
@@ -248,7 +248,7 @@ def test_without_memory_a_step_fails_and_may_be_tried_again(tiny: Path, tmp_path
 
 
 def say(request: Any, ids: list[int], begin: int) -> np.ndarray:
-    """Say tokens behind so many; give the last one's logits."""
+    """Read tokens from a position on; return the last token's logits."""
     count = len(ids)
     inputs = {
         "input_ids": np.array([ids]),
@@ -258,8 +258,8 @@ def say(request: Any, ids: list[int], begin: int) -> np.ndarray:
     return request.infer(inputs)["logits"][0, -1].copy()
 
 
-def test_blocks_that_come_again_elsewhere_are_bound_anew(talks) -> None:
-    """Between two long conversations a short one, while which others take the memory."""
+def test_blocks_allocated_again_elsewhere_are_rebound(talks) -> None:
+    """During a short conversation between two long ones, others take the freed memory."""
     talk, fresh = talks(**BLOCKS), talks(**BLOCKS)
     device, cache = talk.request._compiled.device, talk.request._conversation.cache
     talk.tell(IDS[:120])

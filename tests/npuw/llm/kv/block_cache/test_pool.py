@@ -1,4 +1,4 @@
-"""Blocks of memory: which there are, and what is given back."""
+"""Pool of blocks: allocation and release."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ CAPACITY = 6
 
 
 class Counted:
-    """Memory of the host that tells whether it was given back."""
+    """Host memory that records its release."""
 
     def __init__(self) -> None:
         self.data = np.zeros(8, np.uint8)
         self.alive = True
 
     def free(self) -> None:
-        assert self.alive, "it is given back once"
+        assert self.alive, "memory is freed twice"
         self.alive = False
 
 
 def made() -> tuple[BlockPool, list[Counted]]:
-    """A pool, and all memory that it ever took."""
+    """Return a pool, and all memory that it has allocated."""
     every: list[Counted] = []
 
     def allocate() -> Block:
@@ -39,7 +39,7 @@ def made() -> tuple[BlockPool, list[Counted]]:
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, CAPACITY)), max_size=30))
 def test_blocks_are_a_stack(steps: list[tuple[bool, int]]) -> None:
-    """The first ones stay what they are while others come and go."""
+    """The first blocks stay unchanged while others are allocated and freed."""
     pool, every = made()
     held: list[Block] = []
     for grows, count in steps:
@@ -50,16 +50,16 @@ def test_blocks_are_a_stack(steps: list[tuple[bool, int]]) -> None:
             pool.trim(count)
         held = [pool[number] for number in range(len(pool))]
         kept = min(len(before), len(held))
-        assert held[:kept] == before[:kept], "who is bound to them stays so"
+        assert held[:kept] == before[:kept], "bindings stay valid"
         assert len(held) == (max if grows else min)(len(before), count)
-        assert len(every) - taken == max(len(held) - len(before), 0), "made only if it is needed"
+        assert len(every) - taken == max(len(held) - len(before), 0), "allocated only if needed"
         assert {id(block.memory) for block in held} == {id(m) for m in every if m.alive}
-        assert len({id(block.memory) for block in held}) == len(held), "none is there twice"
+        assert len({id(block.memory) for block in held}) == len(held), "no block is listed twice"
         assert pool.find(len(held)) is None
 
 
-def test_a_pool_says_that_it_is_exhausted() -> None:
+def test_the_error_for_an_exhausted_pool_states_its_size() -> None:
     pool, every = made()
     with pytest.raises(PoolExhausted, match="7 blocks of the KV cache are needed, there are 6"):
         pool.grow(CAPACITY + 1)
-    assert not every, "nothing was taken for what cannot be"
+    assert not every, "an impossible request allocates nothing"

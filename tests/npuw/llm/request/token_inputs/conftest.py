@@ -1,4 +1,4 @@
-"""The language parts of models that see, as exported: they take embeddings, not ids."""
+"""Language parts of vision-language models, as exported: they take embeddings, not ids."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SMALL = {
 
 
 class Seen:
-    """A request that is told drawn tokens, by their numbers."""
+    """A request that reads random tokens, identified by their numbers."""
 
     def __init__(self, request: Any, drawn: Any) -> None:
         self.request = request
         self.drawn = drawn
 
     def tell(self, begin: int, end: int | None = None, **changed: np.ndarray) -> np.ndarray:
-        """Say tokens after all that come before them; give the last one's logits."""
+        """Read tokens after all tokens before them; return the last one's logits."""
         given = self.drawn.inputs(begin, begin + 1 if end is None else end)
         return np.array(self.request.infer({**given, **changed})["logits"][0, -1])
 
@@ -37,7 +37,7 @@ class Seen:
 
 
 class Model:
-    """One of the models, and what OpenVINO says of it."""
+    """One of the models, and OpenVINO's logits for it."""
 
     def __init__(self, name: str, path: Path, goldens: dict[str, np.ndarray], drawn: Any) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Model:
         return self._compiled[key]
 
     def begin(self, seed: int = 3, **options: Any) -> Seen:
-        """Begin a conversation; models are compiled once per configuration."""
+        """Start a conversation; models are compiled once per configuration."""
         return self.of(self.compiled(**options), seed)
 
     def of(self, compiled: Any, seed: int = 3) -> Seen:
@@ -80,25 +80,25 @@ def models(
 
 @pytest.fixture(scope="session")
 def llava(models: Callable[[str], Model]) -> Model:
-    """Positions count tokens."""
+    """Return the model whose positions count tokens."""
     return models("llava")
 
 
 @pytest.fixture(scope="session")
 def qwen(models: Callable[[str], Model]) -> Model:
-    """Positions have three axes (M-RoPE)."""
+    """Return the model whose positions have three axes (M-RoPE)."""
     return models("qwen2_vl")
 
 
 @pytest.fixture(scope="session")
 def qwen3(models: Callable[[str], Model]) -> Model:
-    """Features of images go to three layers."""
+    """Return the model whose image features go to three layers."""
     return models("qwen3_vl")
 
 
 @pytest.fixture(scope="session")
 def gemma3n(models: Callable[[str], Model]) -> Model:
-    """Each layer takes something of each token."""
+    """Return the model with per-layer inputs of each token."""
     return models("gemma3n")
 
 

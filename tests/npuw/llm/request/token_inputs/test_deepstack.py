@@ -1,4 +1,4 @@
-"""Features of images become rows of all tokens, in whichever way they are added; or not at all."""
+"""Image features become rows of all tokens, for every supported addition; others are rejected."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Use = Callable[[GraphBuilder, SSAValue, SSAValue, SSAValue], SSAValue]
 
 
 def graph(use: Use, embeds: str = "f32", marks: str = "boolean", dims=(-1, -1, 4)) -> Model:
-    """A graph that makes something of hidden states, features and mask."""
+    """Build a graph that uses hidden states, features and mask."""
     model, (hidden, features, mask) = Model.build(
         [
             ("inputs_embeds", tensor("f32", (-1, -1, 4))),
@@ -93,7 +93,7 @@ def test_a_row_of_zeros_adds_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen3_vl", "qwen3_vl_gathered"])
-def test_of_what_exporters_write_one_sum_for_each_level_is_left(models, name: str) -> None:
+def test_exported_additions_become_one_sum_per_level(models, name: str) -> None:
     model = read_model(models(name).path)
     before = [op.name for op in model.body.ops]
     run_passes(model, [SpreadVisualRows(16)])
@@ -102,7 +102,7 @@ def test_of_what_exporters_write_one_sum_for_each_level_is_left(models, name: st
     assert not {"ov.NonZero", "ov.CumSum", "ov.GatherND"} & {*after}
     assert before.count("ov.ScatterNDUpdate") - after.count("ov.ScatterNDUpdate") == (
         6 if name == "qwen3_vl" else 0
-    ), "PyTorch assigns what it scattered once more, element by element"
+    ), "PyTorch assigns the scattered result again, element by element"
     (port,) = (port for port in model.inputs if port.name == EMBEDS)
     assert shape_of(port.value) == (3, 1, 16, 96)
 
@@ -148,8 +148,8 @@ def _picked_alone(g, hidden, features, mask) -> SSAValue:
         *(_all_levels, _computed_level, _picked_alone),
     ],
 )
-def test_what_is_no_known_addition_is_refused(use: Use) -> None:
-    with pytest.raises(ModelError, match="meet here, which is no known way to add"):
+def test_unsupported_additions_are_rejected(use: Use) -> None:
+    with pytest.raises(ModelError, match="are combined here in an unsupported way to add"):
         run_passes(graph(use), [SpreadVisualRows(5)])
 
 
@@ -157,7 +157,7 @@ def test_what_is_no_known_addition_is_refused(use: Use) -> None:
     "changed",
     [{"embeds": "f16"}, {"marks": "i64"}, {"dims": (-1, -1, -1)}, {"dims": (-1, 4)}],
 )
-def test_other_types_and_shapes_are_refused(changed) -> None:
+def test_other_types_and_shapes_are_rejected(changed) -> None:
     with pytest.raises(ModelError, match=r"not f32 \[levels, tokens, width\] and boolean"):
         run_passes(
             graph(lambda g, hidden, features, mask: hidden, **changed), [SpreadVisualRows(5)]
@@ -177,25 +177,25 @@ def _none(g, hidden, features, mask) -> SSAValue:
 @pytest.mark.parametrize(
     ("use", "levels", "read"), [(_second_alone, -1, "1"), (_second_alone, 1, "1"), (_none, -1, "")]
 )
-def test_levels_that_are_not_all_there_are_refused(use: Use, levels: int, read: str) -> None:
+def test_missing_levels_are_rejected(use: Use, levels: int, read: str) -> None:
     with pytest.raises(ModelError, match=rf"levels \[{read}\] are read"):
         run_passes(graph(use, dims=(levels, -1, 4)), [SpreadVisualRows(5)])
 
 
-def test_a_level_that_is_not_read_may_be_given() -> None:
+def test_an_unread_level_is_allowed() -> None:
     model = graph(_second_alone, dims=(3, -1, 4))
     run_passes(model, [SpreadVisualRows(5)])
     assert shape_of(model.inputs[1].value) == (3, 1, 5, 4)
 
 
-def test_one_without_the_other_stays_and_is_refused_later() -> None:
+def test_a_single_input_is_kept_and_rejected_later() -> None:
     model, (features,) = Model.build([(EMBEDS, tensor("f32", (-1, -1, 4)))])
     model.set_outputs([("y", features)])
     assert not passes(model, Stage(Kind.PREFILL, 5, 0), parse_options({}))
     assert [port.name for port in model.inputs] == [EMBEDS]
 
 
-def test_as_many_layers_take_rows_as_there_are_terms_beside() -> None:
+def test_the_number_of_layers_follows_from_the_added_projection() -> None:
     model, (hidden, rows) = Model.build(
         [
             ("inputs_embeds", tensor("f32", (-1, -1, 6, 4))),
@@ -207,7 +207,7 @@ def test_as_many_layers_take_rows_as_there_are_terms_beside() -> None:
     assert shape_of(model.inputs[1].value) == (-1, -1, 6, 4)
 
 
-def test_states_that_go_in_are_as_wide_as_those_that_come_out() -> None:
+def test_the_width_of_input_states_follows_from_output_states() -> None:
     model, (embeds, states) = Model.build(
         [
             ("inputs_embeds", tensor("f32", (-1, -1, 4))),

@@ -1,4 +1,4 @@
-"""A target gives hidden states of each token; a draft takes them beside ids, and gives its own."""
+"""Eagle: a target returns hidden states of each token; a draft takes them, and returns its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = {
 
 
 class Model:
-    """A model of the two, and what OpenVINO says of it."""
+    """Target or draft, and OpenVINO's outputs for it."""
 
     def __init__(self, path: Path, goldens: dict[str, np.ndarray]) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Model:
         }
 
     def check(self, request: Any) -> None:
-        """A prompt, a step of several tokens, and a part of that step once more."""
+        """Compare a prompt, a step of several tokens, and a part of that step once more."""
         for begin, end, what in ((0, PROMPT, "prompt"), (PROMPT, ALL, "step")):
             found = request.infer(self.inputs(begin, end))
             assert close(found["logits"], self.goldens[f"{what}_logits"])
@@ -95,7 +95,7 @@ WAYS = {
         *(("draft", way) for way in WAYS),
     ],
 )
-def test_each_says_what_openvino_says(pair, name: str, way: str) -> None:
+def test_target_and_draft_equal_openvino(pair, name: str, way: str) -> None:
     pair[name].check(pair[name].compiled(**WAYS[way]).create_infer_request())
 
 
@@ -107,10 +107,10 @@ def test_a_draft_is_exported_with_all_its_ports(pair, core, tmp_path) -> None:
     model.check(imported.create_infer_request())
 
 
-def test_a_draft_needs_hidden_states_of_each_token(pair) -> None:
+def test_a_draft_requires_hidden_states_of_each_token(pair) -> None:
     request = pair["draft"].compiled().create_infer_request()
     given = pair["draft"].inputs(0, PROMPT)
-    with pytest.raises(TensorError, match="24 input_ids with 23 hidden_states"):
+    with pytest.raises(TensorError, match="input_ids has 24 tokens, but hidden_states has 23"):
         request.infer({**given, "hidden_states": given["hidden_states"][:, 1:]})
     del given["hidden_states"]
     with pytest.raises(TensorError, match="inputs are missing: hidden_states"):
@@ -121,20 +121,20 @@ def test_a_draft_needs_hidden_states_of_each_token(pair) -> None:
     ("option", "value"),
     [("NPUW_LLM_ENABLE_PREFIX_CACHING", "YES"), ("NPUW_LLM_ON_FULL", "TRUNCATE")],
 )
-def test_tokens_that_are_not_computed_would_have_no_states(option: str, value: str) -> None:
+def test_options_that_skip_tokens_are_rejected(option: str, value: str) -> None:
     outputs = [TokenOutput(STATES, 96)]
     check_all_computed(parse_options({}), outputs)
-    with pytest.raises(ModelError, match=f"gives {STATES} of each token; {option}"):
+    with pytest.raises(ModelError, match=f"returns {STATES} for each token; {option}"):
         check_all_computed(parse_options({option: value}), outputs)
 
 
-def test_several_conversations_at_once_are_given_none(pair) -> None:
+def test_batched_conversations_have_no_hidden_states(pair) -> None:
     with pytest.raises(ModelError, match=f"are given no {STATES}"):
         split(read_model(pair["target"].path), 1, 63, slots=2)
     with pytest.raises(ModelError, match="the model takes hidden_states"):
         pair["draft"].compiled().create_batching()
 
 
-def test_a_model_that_gives_none_is_not_eagles(llava) -> None:
+def test_npuw_eagle_requires_the_output_of_hidden_states(llava) -> None:
     with pytest.raises(ModelError, match=f"NPUW_EAGLE = YES: the model has no output {STATES}"):
         llava.compiled(NPUW_EAGLE="YES", NPUW_LLM_MAX_PROMPT_LEN=64)

@@ -1,4 +1,4 @@
-"""Each model, by each way to run it, says what the real OpenVINO says; and so after going back."""
+"""Each model equals the real OpenVINO in all configurations, also after a rewind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MODELS = {
 @pytest.mark.parametrize(
     ("name", "way"), [(name, way) for name, ways in MODELS.items() for way in ways]
 )
-def test_each_way_says_what_openvino_says(models, name: str, way: str) -> None:
+def test_each_configuration_equals_openvino(models, name: str, way: str) -> None:
     model = models(name)
     talk = model.begin(**WAYS[way])
     for count in (1, 7, 100):
@@ -49,12 +49,12 @@ def test_each_way_says_what_openvino_says(models, name: str, way: str) -> None:
         assert close(talk.tell(0, count), model.goldens[f"logits_{count}"]), count
     for number, expected in enumerate(model.goldens["steps"]):
         assert close(talk.tell(100 + number), expected), number
-    for number in range(90, 100):  # back, over what prefill read and what was generated
+    for number in range(90, 100):  # rewinds over prompt and generated tokens
         logits = talk.tell(number)
     assert close(logits, model.goldens["logits_100"])
 
 
-def test_weights_in_f16_and_caches_in_i8_point_the_same_way(qwen) -> None:
+def test_weights_in_f16_and_caches_in_i8_give_close_logits(qwen) -> None:
     expected = qwen.goldens["logits_100"].astype("f8")
     for options in ({"INFERENCE_PRECISION_HINT": "f16"}, {"KV_CACHE_PRECISION": "i8"}):
         found = qwen.begin(**options).tell(0, 100).astype("f8")
@@ -63,7 +63,7 @@ def test_weights_in_f16_and_caches_in_i8_point_the_same_way(qwen) -> None:
 
 
 def test_several_tokens_are_one_step(llava) -> None:
-    """A generate step gives the logits of each of its tokens."""
+    """A generate step returns the logits of each of its tokens."""
     talk = llava.begin(NPUW_LLM_MAX_GENERATION_TOKEN_LEN=8)
     talk.tell(0, 100)
     logits = talk.request.infer(talk.drawn.inputs(100, 106))["logits"][0]
@@ -73,8 +73,8 @@ def test_several_tokens_are_one_step(llava) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
 @pytest.mark.parametrize("keep", [34, 70])
-def test_a_prompt_goes_on_behind_what_stays(models, name: str, keep: int) -> None:
-    """After an image, positions are smaller than the count of tokens: the mask tells what stays."""
+def test_a_prompt_continues_after_kept_tokens(models, name: str, keep: int) -> None:
+    """Positions after an image are less than the count of tokens; the mask has the count."""
     model = models(name)
     talk = model.begin(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="YES")
     talk.tell(0, 90)
@@ -83,7 +83,7 @@ def test_a_prompt_goes_on_behind_what_stays(models, name: str, keep: int) -> Non
 
 
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
-def test_what_was_exported_and_imported_says_the_same(models, name: str, core, tmp_path) -> None:
+def test_an_imported_model_gives_the_same_logits(models, name: str, core, tmp_path) -> None:
     model = models(name)
     model.compiled(**CHUNKED).export_model(tmp_path / "model.blob")
     imported = core.import_model(

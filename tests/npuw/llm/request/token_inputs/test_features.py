@@ -1,4 +1,4 @@
-"""What some models take beside embeddings: features of images, and what each layer takes."""
+"""Inputs in addition to embeddings: image features, and per-layer inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECES = {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES", **CHUNKED}
 
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(1, 3))
-def test_each_token_that_is_marked_has_the_next_row(marked: list[bool], levels: int) -> None:
+def test_each_marked_token_has_the_next_row(marked: list[bool], levels: int) -> None:
     marks = np.array(marked, bool)
     rows = np.random.default_rng(1).integers(1, 9, (int(marks.sum()), levels, 2))
     found = spread(marks, rows)
@@ -33,7 +33,7 @@ def test_each_token_that_is_marked_has_the_next_row(marked: list[bool], levels: 
     assert not found[~marks].any()
 
 
-def test_without_an_image_it_does_not_matter_how_many_rows_are_given() -> None:
+def test_without_an_image_any_number_of_rows_is_allowed() -> None:
     for count in (0, 1, 7):
         assert not spread(np.zeros(4, bool), np.ones((count, 3, 2))).any()
 
@@ -41,7 +41,7 @@ def test_without_an_image_it_does_not_matter_how_many_rows_are_given() -> None:
 @pytest.mark.long
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 30), st.lists(st.integers(1, 99), max_size=2, unique=True))
-def test_a_prompt_may_be_cut_anywhere_in_any_images(qwen3, seed: int, cuts: list[int]) -> None:
+def test_a_prompt_may_be_cut_anywhere_even_in_an_image(qwen3, seed: int, cuts: list[int]) -> None:
     whole, cut = qwen3.begin(**PIECES), qwen3.begin(**PIECES)
     marks = np.random.RandomState(seed).rand(1, 160) < 0.5
     for talk in (whole, cut):
@@ -53,7 +53,7 @@ def test_a_prompt_may_be_cut_anywhere_in_any_images(qwen3, seed: int, cuts: list
 
 
 def test_images_may_come_token_by_token(qwen3) -> None:
-    """Also in generate, which the original gives zeros."""
+    """Generate takes them, too, where NPUW passes zeros."""
     talk = qwen3.begin(**PIECES)
     talk.tell(0, 20)
     for number in range(20, 34):
@@ -62,7 +62,7 @@ def test_images_may_come_token_by_token(qwen3) -> None:
     assert close(talk.tell(99), qwen3.goldens["logits_100"])
 
 
-def test_features_count(qwen3, gemma3n) -> None:
+def test_features_affect_the_logits(qwen3, gemma3n) -> None:
     for model, name in (
         (qwen3, "visual_pos_masks"),
         (qwen3, "deepstack_visual_embeds"),
@@ -76,8 +76,8 @@ def test_features_count(qwen3, gemma3n) -> None:
 
 
 @pytest.mark.long
-def test_a_prefix_with_another_image_is_another(qwen3) -> None:
-    """Blocks of 32 tokens; the image is in the first two."""
+def test_a_prefix_with_another_image_is_not_reused(qwen3) -> None:
+    """Blocks have 32 tokens; the image is in the first two."""
     talk = qwen3.begin(**PREFIXES)
     talk.tell(0, 100)
     talk.request.reset_state()
@@ -97,18 +97,18 @@ SAME = {MARKS: np.array([[True, False, True]])}
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({EMBEDS: np.zeros((3, 1, 96), "f4"), **SAME}, "marks 2 tokens, and .* has rows of 1"),
-        ({EMBEDS: np.zeros((3, 3, 96), "f4"), **SAME}, "marks 2 tokens, and .* has rows of 3"),
+        ({EMBEDS: np.zeros((3, 1, 96), "f4"), **SAME}, "marks 2 tokens, but .* has rows for 1"),
+        ({EMBEDS: np.zeros((3, 3, 96), "f4"), **SAME}, "marks 2 tokens, but .* has rows for 3"),
         ({EMBEDS: np.zeros((2, 2, 96), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),
         ({EMBEDS: np.zeros((3, 2, 95), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),
         ({EMBEDS: np.zeros((2, 96), "f4"), **SAME}, r"not f32 \[3, tokens of images, 96\]"),
         ({EMBEDS: np.zeros((3, 2, 96), "f8"), **SAME}, f"{EMBEDS} is float64"),
-        ({MARKS: np.zeros((1, 2), bool)}, f"3 inputs_embeds with 2 {MARKS}"),
+        ({MARKS: np.zeros((1, 2), bool)}, f"inputs_embeds has 3 tokens, but {MARKS} has 2"),
         ({MARKS: np.zeros((1, 3), "i8")}, rf"{MARKS} is int64 .* not boolean \[1, tokens\]"),
         ({MARKS: np.zeros((3, 1), bool)}, r"not boolean \[1, tokens\]"),
     ],
 )
-def test_features_that_do_not_fit_are_refused(qwen3, changed, problem: str) -> None:
+def test_features_that_do_not_fit_are_rejected(qwen3, changed, problem: str) -> None:
     with pytest.raises(TensorError, match=problem):
         qwen3.begin(**PIECES).tell(0, 3, **changed)
 
@@ -118,16 +118,16 @@ def test_features_that_do_not_fit_are_refused(qwen3, changed, problem: str) -> N
     [
         ((1, 3, 5, 16), r"not f32 \[1, tokens, 4, 16\]"),
         ((1, 3, 64), r"not f32 \[1, tokens, 4, 16\]"),
-        ((1, 2, 4, 16), "3 inputs_embeds with 2 per_layer_inputs"),
+        ((1, 2, 4, 16), "inputs_embeds has 3 tokens, but per_layer_inputs has 2"),
     ],
 )
-def test_rows_of_layers_that_do_not_fit_are_refused(gemma3n, shape, problem: str) -> None:
+def test_per_layer_rows_that_do_not_fit_are_rejected(gemma3n, shape, problem: str) -> None:
     with pytest.raises(TensorError, match=problem):
         gemma3n.begin(**CHUNKED).tell(0, 3, per_layer_inputs=np.zeros(shape, "f4"))
 
 
 @pytest.mark.parametrize("name", ["qwen3_vl", "gemma3n"])
-def test_all_that_a_model_takes_must_be_there(models, name: str) -> None:
+def test_all_inputs_of_the_model_are_required(models, name: str) -> None:
     model = models(name)
     talk = model.begin(**(PIECES if name == "qwen3_vl" else CHUNKED))
     given = dict(talk.drawn.inputs(0, 3))
@@ -137,7 +137,7 @@ def test_all_that_a_model_takes_must_be_there(models, name: str) -> None:
             talk.request.infer(rest)
 
 
-def test_what_was_exported_takes_images_again(qwen3, core, tmp_path) -> None:
+def test_an_imported_model_takes_images_again(qwen3, core, tmp_path) -> None:
     qwen3.compiled(**PIECES).export_model(tmp_path / "model.blob")
     imported = core.import_model(
         tmp_path / "model.blob", "NPU", {"WEIGHTS_PATH": qwen3.path.with_suffix(".bin")}

@@ -1,4 +1,4 @@
-"""What follows tokens: read from ports, ordered by tokens, padded; and not believed of a blob."""
+"""Inputs with a row per token: read from ports, ordered, padded, and checked in blobs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_rows_are_those_of_tokens_and_padding_is_zero(name: str, tokens: int, mo
     assert not target.take(range(tokens, tokens + more), axis).any()
 
 
-def test_what_tokens_are_given_as_comes_first() -> None:
+def test_the_input_of_tokens_comes_first() -> None:
     mask = TensorInfo("attention_mask", "i64", (-1, -1))
     found = token_inputs([mask, PORTS["token_type_ids"], PORTS["position_ids"], PORTS["input_ids"]])
     assert [one.name for one in found] == ["input_ids", "position_ids", "token_type_ids"]
@@ -64,7 +64,7 @@ def test_what_tokens_are_given_as_comes_first() -> None:
         ("per_layer_inputs", "f32", (3, 1, 8, 4, 5)),
     ],
 )
-def test_other_types_and_shapes_follow_no_tokens(name: str, element: str, shape) -> None:
+def test_inputs_of_other_types_and_shapes_are_rejected(name: str, element: str, shape) -> None:
     with pytest.raises(ModelError, match=f"{name} of {element} .* follows no tokens"):
         TokenInput.of(TensorInfo(name, element, shape))
 
@@ -82,7 +82,7 @@ WRONG = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("which", "name", "change", "problem"), WRONG)
-def test_a_program_from_elsewhere_takes_what_the_others_do(
+def test_the_inputs_of_imported_programs_must_agree(
     qwen, which: str, name: str, change, problem: str
 ) -> None:
     compiled = qwen.compiled()._compiled

@@ -1,4 +1,4 @@
-"""What a request takes and refuses, keeps and reads anew, when tokens are embeddings."""
+"""Requests whose tokens are embeddings: accepted and rejected inputs, stored tokens, rereading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FULL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_ON_FULL": "TRUNCATE"}
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
-def test_the_prefix_cache_knows_embeddings_and_positions(models, name: str) -> None:
+def test_the_prefix_cache_compares_embeddings_and_positions(models, name: str) -> None:
     model = models(name)
     first, again, other, moved = (model.begin(**CACHING) for _ in range(4))
     assert close(first.tell(0, 100), model.goldens["logits_100"])
@@ -36,12 +36,12 @@ def test_the_prefix_cache_knows_embeddings_and_positions(models, name: str) -> N
     positions = moved.drawn.positions[..., :100].copy()
     positions[..., 40:] += 3
     logits = moved.tell(0, 100, position_ids=positions)
-    assert moved.cached_tokens == 40, "up to the token that is elsewhere"
+    assert moved.cached_tokens == 40, "up to the moved token"
     assert close(logits, model.begin().tell(0, 100, position_ids=positions))
 
 
-def test_a_full_cache_reads_the_rest_anew(llava) -> None:
-    """The caller may write over its embeddings meanwhile: rows that may be needed are copies."""
+def test_a_full_cache_reads_the_rest_again(llava) -> None:
+    """The caller may overwrite its embeddings meanwhile: rows that may be needed are copied."""
     talk, fresh = llava.begin(**FULL), llava.begin()
     prompt = talk.drawn.embeds[:, :60].copy()
     talk.tell(0, 60, inputs_embeds=prompt)
@@ -56,7 +56,7 @@ def test_a_full_cache_reads_the_rest_anew(llava) -> None:
     assert close(logits, fresh.tell(0, **given))
 
 
-def test_a_saved_conversation_goes_on_and_reads_anew(llava, tmp_path) -> None:
+def test_a_saved_conversation_continues_and_is_read_again(llava, tmp_path) -> None:
     talk, other, plain = llava.begin(**FULL), llava.begin(**FULL), llava.begin()
     talk.tell(0, 60)
     talk.request.save_state(tmp_path / "talk")
@@ -73,24 +73,24 @@ def test_a_saved_conversation_goes_on_and_reads_anew(llava, tmp_path) -> None:
 
 
 def llava_at(model, number: int) -> np.ndarray:
-    """What a conversation says that was never interrupted."""
+    """Return the logits of an uninterrupted conversation."""
     talk = model.begin()
     talk.tell(0, number)
     return talk.tell(number)
 
 
-def test_what_is_not_known_cannot_be_read_anew(llava, tmp_path) -> None:
+def test_unknown_tokens_cannot_be_read_again(llava, tmp_path) -> None:
     plain, talk = llava.begin(NPUW_LLM_MAX_PROMPT_LEN=64), llava.begin(**FULL)
     plain.tell(0, 60)
     plain.request.save_state(tmp_path / "plain")
     talk.request.load_state(tmp_path / "plain")
     for number in range(60, 127):
         talk.tell(number)
-    with pytest.raises(StateError, match="cannot be read anew"):
+    with pytest.raises(StateError, match="cannot be read again"):
         talk.tell(127)
 
 
-def test_a_forged_file_of_embeddings_is_refused(llava, tmp_path) -> None:
+def test_a_forged_file_of_embeddings_is_rejected(llava, tmp_path) -> None:
     talk = llava.begin(**FULL)
     talk.tell(0, 20)
     talk.request.save_state(tmp_path / "talk")
@@ -108,7 +108,7 @@ def test_a_forged_file_of_embeddings_is_refused(llava, tmp_path) -> None:
     assert close(talk.tell(20), llava_at(llava, 20))
 
 
-def test_inputs_may_be_set_by_name_and_lie_in_memory_of_the_npu(llava) -> None:
+def test_inputs_may_be_set_by_name_and_be_npu_memory(llava) -> None:
     compiled = llava.compiled()
     talk = llava.of(compiled)
     given = talk.drawn.inputs(0, 100)
@@ -125,19 +125,19 @@ def test_inputs_may_be_set_by_name_and_lie_in_memory_of_the_npu(llava) -> None:
     [
         ({"inputs_embeds": np.zeros((1, 3, 95), "f4")}, r"not f32 \[1, tokens, 96\]"),
         ({"inputs_embeds": np.zeros((1, 3, 96), "f8")}, "inputs_embeds is float64"),
-        ({"inputs_embeds": np.zeros((1, 2, 96), "f4")}, "2 inputs_embeds with 3 position_ids"),
+        ({"inputs_embeds": np.zeros((1, 2, 96), "f4")}, "has 2 tokens, but position_ids has 3"),
         ({"inputs_embeds": np.zeros((1, 96), "f4")}, r"not f32 \[1, tokens, 96\]"),
-        ({"input_ids": np.zeros((1, 3), "i8")}, "no input 'input_ids'; there are inputs_embeds"),
+        ({"input_ids": np.zeros((1, 3), "i8")}, "no input 'input_ids'; the inputs are inputs_e"),
         ({"position_ids": np.zeros((3, 1, 3), "i8")}, r"not i64 \[1, tokens\]"),
         ({"attention_mask": np.ones((1, 5), "i8")}, "not 0 stored and 3 new"),
     ],
 )
-def test_what_does_not_fit_is_refused(llava, changed, problem: str) -> None:
+def test_inputs_that_do_not_fit_are_rejected(llava, changed, problem: str) -> None:
     with pytest.raises(TensorError, match=problem):
         llava.begin().tell(0, 3, **changed)
 
 
-def test_positions_of_several_axes_are_told_by_the_mask(qwen) -> None:
+def test_with_several_position_axes_the_mask_counts_tokens(qwen) -> None:
     talk = qwen.begin()
     talk.tell(0, 40)
     with pytest.raises(TensorError, match=r"not i64 \[3, 1, tokens\]"):
@@ -146,23 +146,23 @@ def test_positions_of_several_axes_are_told_by_the_mask(qwen) -> None:
         talk.tell(40, attention_mask=np.ones((1, 42), np.int64))
     with pytest.raises(TensorError, match="has -1 positions before"):
         talk.tell(40, attention_mask=np.ones((1, 0), np.int64))
-    assert close(talk.tell(0, 100), qwen.goldens["logits_100"]), "as long as what is new: anew"
+    assert close(talk.tell(0, 100), qwen.goldens["logits_100"]), "a new conversation"
     with pytest.raises(PromptTooLong):
         talk.tell(0, 129)
 
 
-def test_a_granted_continuation_is_told_by_the_mask(qwen) -> None:
+def test_with_several_position_axes_the_mask_must_match_the_grant(qwen) -> None:
     talk = qwen.begin(NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="YES")
     talk.tell(0, 60)
     state = talk.request.query_state()[-1]
     state.state = np.array([34])
     assert state.state.data.tolist() == [34]
-    with pytest.raises(TensorError, match="34 tokens were granted to stay, so attention_mask has"):
+    with pytest.raises(TensorError, match="34 tokens are kept, so attention_mask must have"):
         talk.tell(33, 100)
     assert close(talk.tell(34, 100), qwen.goldens["logits_100"])
 
 
-def test_the_middle_of_a_history_with_images_is_not_dropped(qwen) -> None:
+def test_a_history_with_images_cannot_be_truncated(qwen) -> None:
     with pytest.raises(ModelError, match=r"TRUNCATE: position_ids have several axes .*use ERROR"):
         qwen.begin(**FULL)
 
@@ -173,13 +173,13 @@ def test_a_cache_that_slides_takes_embeddings(llava, qwen) -> None:
         talk.tell(0, 60)
         for number in range(60, 100):
             logits = talk.tell(number)
-        assert close(logits, model.goldens["logits_100"]), "nothing had to go yet"
+        assert close(logits, model.goldens["logits_100"]), "no token was replaced yet"
         for number in range(100, 150):
             logits = talk.tell(number)
         assert np.isfinite(logits).all()
 
 
-def test_several_conversations_at_once_say_ids(llava) -> None:
+def test_batched_conversations_require_ids(llava) -> None:
     with pytest.raises(ModelError, match=r"take ids.*the model takes inputs_embeds f32 \[1, tok"):
         llava.compiled().create_batching()
     with pytest.raises(ModelError, match="takes inputs_embeds"):
@@ -190,7 +190,7 @@ WHOLE = {"NPUW_LLM_PREFILL_HINT": "STATIC"}
 
 
 class TestTokensOfImages:
-    """Gemma 3 attends both ways among them, if it was exported so."""
+    """Tokens of an image attend to one another in Gemma 3, if exported so."""
 
     @pytest.mark.matrix
     @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ class TestTokensOfImages:
             {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "YES", **WHOLE},
         ],
     )
-    def test_prompts_in_pieces_are_refused(self, models, options) -> None:
+    def test_prompts_in_chunks_are_rejected(self, models, options) -> None:
         with pytest.raises(ModelError, match="set NPUW_LLM_PREFILL_HINT to STATIC"):
             models("gemma3_types").begin(**options)
 
-    def test_they_count_and_must_be_in_a_whole_prompt(self, models) -> None:
+    def test_token_types_affect_logits_and_require_a_complete_prompt(self, models) -> None:
         model = models("gemma3_types")
         talk = model.begin(**WHOLE)
         expected = model.goldens["logits_100"]
@@ -216,7 +216,7 @@ class TestTokensOfImages:
             talk.tell(0, 1, token_type_ids=np.ones((1, 1), np.int64))
         assert close(talk.tell(0, 100), expected)
 
-    def test_who_does_not_read_them_takes_them(self, models) -> None:
+    def test_models_that_do_not_read_token_types_accept_them(self, models) -> None:
         model = models("gemma3")
         talk = model.begin(NPUW_LLM_PREFILL_CHUNK_SIZE=32)
         zeros = np.zeros((1, 100), np.int64)

@@ -1,4 +1,4 @@
-"""Static models in the file format of the original's plugin (``storage.native_blob``).
+"""Static models in the file format of OpenVINO's NPU plugin (``storage.native_blob``).
 
-``exported`` writes such a file, or its payload alone; ``imported`` verifies and loads both.
+``exported`` writes such a file, or its payload alone; ``imported`` verifies and loads either.
 """

@@ -23,7 +23,7 @@ _OUR_COMPILER = "npuc"
 
 
 def export_native(compiled: CompiledStatic, file: BinaryIO) -> None:
-    """Write a compiled static model to a stream, in the format of the original's plugin.
+    """Write a compiled static model to a stream, in the format of OpenVINO's NPU plugin.
 
     Raises:
         OptionError: the model cannot be exported at all or not raw, or encryption fails.
@@ -44,8 +44,8 @@ def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
     if compiled.variables:
         names = ", ".join(repr(variable.port.any_name) for variable in compiled.variables)
         raise OptionError(
-            f"NPU_EXPORT_RAW_BLOB = YES: an ELF cannot say what the variables {names} start as; "
-            "leave it out"
+            "NPU_EXPORT_RAW_BLOB = YES: an ELF cannot hold the initial values of the variables "
+            f"{names}; leave the option out"
         )
     for part in _payload(compiled):
         file.write(part)
@@ -78,7 +78,7 @@ def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
 
 
 def _payload(compiled: CompiledStatic) -> list[bytes | memoryview]:
-    """Return pieces of the program, padded to whole pages; encrypted if callbacks are set."""
+    """Return the parts of the program, padded to complete pages; encrypted if callbacks are set."""
     program, callbacks = compiled.programs.program, compiled.options.encryption
     pieces = [program, pad(program)]
     return [encrypted(b"".join(pieces), callbacks)] if callbacks else pieces

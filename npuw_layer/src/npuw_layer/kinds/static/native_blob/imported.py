@@ -94,7 +94,7 @@ def _read_described(
     opened: BlobBytes,
     make_device: Callable[[Options], Device],
 ) -> _Found:
-    """Load a payload that our section describes completely."""
+    """Load a payload that this layer's section describes completely."""
     container = _container(payload, section)
     any_version = parse_options(opened.config).disable_version_check
     found = verify_model(
@@ -115,7 +115,7 @@ def _read_described(
 
 
 def _container(payload: Place, section: Section) -> Container[ModelManifest]:
-    """Combine the payload and the manifest of our section.
+    """Combine the payload and the manifest of this layer's section.
 
     Raises:
         BlobError: the sizes of the parts differ from the manifest.
@@ -127,7 +127,7 @@ def _container(payload: Place, section: Section) -> Container[ModelManifest]:
     filling = payload.size - program
     if values != len(section.values) or not 0 <= filling < PAGE:
         raise DamagedBlob(
-            f"its parts have {program} and {values} bytes, of {payload.size} and "
+            f"its manifest states {program} and {values} bytes, the file has {payload.size} and "
             f"{len(section.values)}"
         )
     places = payload._replace(size=program), Place(section.values, 0, values)
@@ -147,13 +147,13 @@ def _check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
 def _ignore_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
     differing = [what for what, version in ours.items() if found.get(what) != version]
     if differing:
-        _log.warning("other versions of %s made it; nobody knows if it runs", ", ".join(differing))
+        _log.warning("other versions of %s made the blob; it may not run", ", ".join(differing))
 
 
 def _read_plain(
     payload: Payload, opened: BlobBytes, make_device: Callable[[Options], Device]
 ) -> _Found:
-    """Load a payload without our section: only the original's metadata, or none."""
+    """Load a payload without this layer's section: with the plugin's metadata, or none."""
     options = parse_options({**opened.config, **_PLAIN})
     check_plain(options)
     device = make_device(options)
@@ -163,10 +163,10 @@ def _read_plain(
     try:
         loaded = load(device, program)
     except RuntimeError as error:
-        raise DeviceError(f"the device refuses its payload: {error}") from error
+        raise DeviceError(f"the device rejects its payload: {error}") from error
     if _has_state(loaded):
         raise BlobError(
-            "its program has variables, and nothing says what they start as; export it without "
+            "its program has variables, but it has no initial values; export it without "
             "NPU_EXPORT_RAW_BLOB"
         )
     files = named_weights(needed_files([loaded]), options, opened.model)
@@ -192,11 +192,11 @@ def _check_layouts(metadata: Metadata, loaded: LoadedModel) -> None:
     for side, layouts, infos in sides:
         count = sum(is_port(info) for info in infos)
         if layouts and len(layouts) != count:
-            raise BlobError(f"it has layouts of {len(layouts)} {side}, its program has {count}")
+            raise BlobError(f"it has layouts of {len(layouts)} {side}, but its program has {count}")
 
 
 def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
-    """Return the batch to run item by item; None if the program takes its batch itself.
+    """Return the batch to run item by item; None if the program takes the complete batch.
 
     Raises:
         BlobError: the program does not take one item of the batch.
@@ -209,6 +209,6 @@ def _batch(metadata: Metadata | None, loaded: LoadedModel) -> int | None:
     if not by_items or _has_state(loaded):
         said = "any batch" if batch == ANY_BATCH else f"a batch of {batch}"
         raise BlobError(
-            f"it is to be run for each of {said}, and its program does not take one item of it"
+            f"its metadata requests {said} item by item, but its program does not take single items"
         )
     return batch

@@ -1,7 +1,7 @@
 """K and V caches of one conversation in blocks of tokens, allocated on demand.
 
-A short conversation takes little memory. Static models have inputs of their own for each block. So
-no rows move when a cache grows or a larger model takes over: inputs are rebound, those of missing
+A short conversation takes little memory. Static models have a separate input for each block. So no
+rows move when a cache grows or a larger model takes over: inputs are rebound, those of missing
 blocks to a dummy.
 
 layout      layout of variables in a block

@@ -1,6 +1,6 @@
 """Bindings of a program that reads a cache in blocks.
 
-Rebinding any number of inputs costs the device a relocation of the whole program: the time of
+Rebinding any number of inputs costs the device a relocation of the complete program: the time of
 several steps. So inputs are rebound rarely, and then for all tokens that may come soon. A bound
 block that is not needed stays bound while it exists: no token attends to it.
 """
@@ -29,7 +29,7 @@ class Blocks:
         layout: places of variables in each block.
         rows: rows in use.
         dummy: zeros, read in place of a missing block.
-        ahead: tokens beyond the stored ones that blocks are bound for at once.
+        ahead: tokens beyond the stored ones for which blocks are bound in advance.
     """
 
     pool: BlockPool

@@ -40,7 +40,7 @@ class BlockKVCache:
         device: device of the blocks.
         layout: layout of variables in a block.
         rows: capacity, and the token of each row.
-        ahead: tokens beyond the stored ones that programs are bound for at once.
+        ahead: tokens beyond the stored ones for which programs are bound in advance.
     """
 
     def __init__(self, device: Device, layout: BlockLayout, rows: KVRows, ahead: int) -> None:
@@ -61,7 +61,7 @@ class BlockKVCache:
 
     @property
     def stacks(self) -> Sequence[Sequence[str]]:
-        """Groups of alike variables, by the names that programs use."""
+        """Groups of variables of equal layout, by the names that programs use."""
         return self._layout.stacks
 
     @property

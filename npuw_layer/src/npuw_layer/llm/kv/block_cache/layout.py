@@ -1,4 +1,4 @@
-"""Layout of a block: all variables of a model side by side in one piece of memory.
+"""Layout of a block: all variables of a model side by side in one allocation.
 
 All layers grow by the same tokens, so a block of tokens is one allocation for all layers.
 """
@@ -19,7 +19,7 @@ class Block:
 
     Attributes:
         memory: device memory of the block.
-        stacks: for each group of alike variables [variables, rows, heads, width]; views.
+        stacks: for each group of variables of equal layout [variables, rows, heads, width]; views.
     """
 
     memory: Memory
@@ -39,7 +39,7 @@ class BlockLayout:
     """Places of all variables in a block.
 
     Args:
-        states: input for one whole block of each variable.
+        states: input of each variable for one complete block.
         rows: tokens per block.
     """
 
@@ -48,7 +48,7 @@ class BlockLayout:
         variables = [(block_of(info.name.removeprefix(READ_PREFIX)), info) for info in states]
         self._kinds = alike((name, info) for name, info in variables if name is not None)
         self.stacks: list[list[str]] = list(self._kinds.values())
-        """Groups of alike variables, by the names that programs use."""
+        """Groups of variables of equal layout, by the names that programs use."""
         self.places: dict[str, Place] = {}
         """Places by plain name."""
         self.nbytes = 0
