@@ -6,7 +6,7 @@ participant   a conversation's pending tokens and its caches
 schedule      choice of the prompt to read and of the generating conversations; integers only
 runner        execution of one step's choices
 engine        conversations that join, wait for a place, take part in steps, and leave
-worker        a thread that makes steps while there is work
+worker        a thread that runs steps while work is pending
 """
 
 from npuw_layer.batching.engine import ContinuousBatching as ContinuousBatching
