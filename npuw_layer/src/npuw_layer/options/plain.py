@@ -18,8 +18,8 @@ class PlainOptions(OptionGroup):
     """YES runs the model through NPUW, NO runs a static model directly; if unset, NPUW_LLM decides.
     """
     llm: bool | None = Field(None, alias="NPUW_LLM")
-    """Whether NPUW splits the model as a language model. If unset, NPU_USE_NPUW decides; if both
-    are unset, a model whose inputs have dynamic shapes is split."""
+    """Whether NPUW splits the model as a language model; if unset, NPU_USE_NPUW decides, and if
+    both are unset, models whose inputs have dynamic shapes are split."""
     batch_mode: Literal["AUTO", "PLUGIN", "COMPILER"] = Field("AUTO", alias="NPU_BATCH_MODE")
     """Handling of the batch of a static model for the NPU itself, which is the first dimension of
     all inputs and outputs. PLUGIN runs item by item: if the batch is dynamic, an inference accepts

@@ -165,5 +165,5 @@ def test_entries_that_are_whole_and_cannot_be_used_are_made_anew(
             key = entry.manifest.key
             write_container(file, STAGE, EntryManifest(parts=(part,), key=key), [b"junk"])
     assert_same(answers(start(model.path)[1], model), model)
-    assert caplog.text.count("is whole, but cannot be used") == 2
+    assert caplog.text.count("is intact, but cannot be used") == 2
     assert start(model.path)[0] == 0

@@ -129,9 +129,9 @@ def test_tokens_that_are_not_computed_would_have_no_states(option: str, value: s
 
 
 def test_several_conversations_at_once_are_given_none(pair) -> None:
-    with pytest.raises(ModelError, match=f"are given no {STATES}"):
+    with pytest.raises(ModelError, match=f"do not support the outputs {STATES}"):
         split(read_model(pair["target"].path), 1, 63, slots=2)
-    with pytest.raises(ModelError, match="the model takes hidden_states"):
+    with pytest.raises(ModelError, match="the model has hidden_states"):
         pair["draft"].compiled().create_batching()
 
 

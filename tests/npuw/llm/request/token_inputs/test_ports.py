@@ -65,7 +65,7 @@ def test_what_tokens_are_given_as_comes_first() -> None:
     ],
 )
 def test_other_types_and_shapes_follow_no_tokens(name: str, element: str, shape) -> None:
-    with pytest.raises(ModelError, match=f"{name} of {element} .* follows no tokens"):
+    with pytest.raises(ModelError, match=f"{name} of {element} .* has no row for each token"):
         TokenInput.of(TensorInfo(name, element, shape))
 
 
