@@ -166,9 +166,7 @@ class BlobVersionError(BlobError):
         self.found = found
         self.needed = needed
         self.advice = advice
-        super().__init__(
-            f"{name} was made by {what} {found}, this installation has {needed}; {advice}"
-        )
+        super().__init__(f"{name} was made by {what} {found}, installed is {needed}; {advice}")
 
     def named(self, name: str) -> BlobVersionError:
         """Return the error with the name of the file."""

@@ -184,9 +184,7 @@ def test_tensors_are_set_and_read_by_number_and_port(kind: Kind) -> None:
         (lambda kind: [np.ones((7, 7, 7), "f2"), *[*kind.inputs.values()][1:]], "not"),
     ],
 )
-def test_invalid_inputs_are_rejected_without_effect(
-    kind: Kind, wrong: Callable[[Kind], Any], told: str
-) -> None:
+def test_invalid_inputs_are_rejected(kind: Kind, wrong: Callable[[Kind], Any], told: str) -> None:
     request, given = kind.begin(), wrong(kind)
     with pytest.raises(TensorError, match=told):
         request.infer(given)
@@ -237,9 +235,7 @@ def test_compile_model_accepts_the_keywords_of_openvino(tiny: Path) -> None:
 
 
 def test_an_invalid_model_or_configuration_is_rejected(tiny: Path) -> None:
-    with pytest.raises(
-        ModelError, match="3 is not a path; save the model, and pass its IR or folder"
-    ):
+    with pytest.raises(ModelError, match="3 is not a path; save the model, and pass its IR or"):
         Core().compile_model(3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(OptionError, match="is not a configuration; pass a dict of options"):
         Core().compile_model(tiny, "NPU", [("NPU_TILES", 2)])  # pyright: ignore[reportArgumentType]

@@ -69,9 +69,7 @@ def converse(device: Any, path: Path, **options: Any) -> np.ndarray:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "weightless"), beside_by_turns(KINDS, ["YES", "NO"]))
-def test_openvino_returns_the_results_of_the_interpreter(
-    exported, name: str, weightless: str
-) -> None:
+def test_openvino_equals_the_interpreter(exported, name: str, weightless: str) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_WEIGHTLESS": weightless}
     expected = converse(InterpreterDevice(), exported(name), **options)
     found = converse(OpenVINODevice(), exported(name), **options)
@@ -89,9 +87,7 @@ def test_states_have_the_requested_precision(exported, precision: str) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 5e-3), ("bf16", 5e-2)])
-def test_narrow_types_are_accurate_within_their_precision(
-    exported, precision: str, bound: float
-) -> None:
+def test_narrow_types_have_small_errors(exported, precision: str, bound: float) -> None:
     """On a processor without f16, the CPU plugin computes in bf16 instead of f16."""
     if "FP16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         bound = max(bound, 1e-2)
@@ -121,9 +117,7 @@ def test_a_weightless_program_has_no_weights_and_reads_them_in_place(exported) -
     run.run()
 
 
-def test_programs_of_one_model_share_its_compilation(
-    exported, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_share_one_compilation(exported, monkeypatch: pytest.MonkeyPatch) -> None:
     device = OpenVINODevice()
     options = LENGTHS | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO"}
     compiled = Core(device=device).compile_model(exported("llama_fp16"), "NPU", options)

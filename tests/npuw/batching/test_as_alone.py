@@ -22,7 +22,7 @@ joining = st.lists(st.tuples(turns, st.integers(0, 6)), min_size=1, max_size=7)
 @pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
 @settings(max_examples=15, deadline=None)
 @given(conversations=joining, places=st.integers(1, 6))
-def test_each_conversation_has_the_logits_that_it_would_have_alone(
+def test_each_conversation_has_the_logits_of_a_single_one(
     talks, crowd, options: str, conversations: list[Any], places: int
 ) -> None:
     """They join at any step and leave at their end; if no place is free, they wait."""
@@ -43,9 +43,7 @@ def test_each_conversation_has_the_logits_that_it_would_have_alone(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("device", "kind"), [("NPU", "i8"), ("CPU", "f8e4m3"), ("NPU", "f16")])
-def test_caches_of_narrow_types_are_separate(
-    talks, batching, crowd, device: str, kind: str
-) -> None:
+def test_narrow_caches_are_separate(talks, batching, crowd, device: str, kind: str) -> None:
     options = {**crowd.SLOTS, "KV_CACHE_PRECISION": kind, "NPUW_DEVICES": device}
     engine = batching(**options)
     everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
@@ -71,7 +69,7 @@ def test_caches_of_transposed_values_are_separate(talks, batching, crowd, precis
 
 
 @pytest.mark.long
-def test_conversations_below_and_above_the_original_context_share_steps(
+def test_conversations_of_short_and_long_context_share_steps(
     restored, talks, batching, crowd
 ) -> None:
     """Each has LongRoPE's factors of its own length; the original context is 64 tokens."""
@@ -239,7 +237,7 @@ def test_common_prefixes_of_prompts_are_read_once(talks, batching, crowd) -> Non
 @pytest.mark.parametrize(
     "extra", [{"NPUW_LLM_SHARED_HEAD": "NO"}, {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}]
 )
-def test_separate_lm_heads_and_wide_steps_return_the_logits_of_a_single_conversation(
+def test_separate_lm_heads_and_wide_steps_return_equal_logits(
     talks, batching, crowd, extra
 ) -> None:
     options = {**crowd.SLOTS, **extra}

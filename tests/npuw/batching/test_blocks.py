@@ -11,7 +11,7 @@ BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
-def test_each_conversation_has_the_logits_that_it_would_have_alone(
+def test_each_conversation_has_the_logits_of_a_single_one(
     talks, batching, crowd, precision: str
 ) -> None:
     """They grow over blocks and variants, rewind, and begin again, which frees blocks."""

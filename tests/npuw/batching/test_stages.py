@@ -28,9 +28,7 @@ def test_models_for_each_number_of_slots_and_capacity_follow_the_others() -> Non
 
 
 @pytest.mark.long
-def test_an_exported_model_generates_the_same_in_slots(
-    talks, crowd, tiny: Path, tmp_path: Path
-) -> None:
+def test_an_exported_model_generates_in_slots(talks, crowd, tiny: Path, tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "INFERENCE_PRECISION_HINT": "f32", **crowd.SLOTS}
     compiled = Core().compile_model(tiny, "NPU", options)
     compiled.export_model(tmp_path / "tiny.blob")

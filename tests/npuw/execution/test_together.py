@@ -75,7 +75,5 @@ def test_routed_experts_together_with_other_options(
     ],
     ids=repr,
 )
-def test_a_cut_model_stores_the_same_rows_as_an_uncut_one(
-    talks, tall, options, stored, tolerance
-) -> None:
+def test_a_cut_model_stores_the_same_rows(talks, tall, options, stored, tolerance) -> None:
     check(talks(tall, **SMALL, **options, **stored), talks(tall, **SMALL, **stored), tolerance)

@@ -176,13 +176,9 @@ def test_a_stage_may_have_options_without_effect() -> None:
 def test_unsupported_options_of_openvino_are_rejected_with_the_reason() -> None:
     assert not ABSENT.keys() & NAMES.keys()
     assert all(name.startswith(("NPUW_", "NPU_")) for name in ABSENT)
-    with pytest.raises(
-        OptionError, match="NPU_COMPILATION_MODE_PARAMS is not supported: it configures"
-    ):
+    with pytest.raises(OptionError, match="MODE_PARAMS is not supported: it configures"):
         parse_options({"NPU_COMPILATION_MODE_PARAMS": "optimization-level=3"})
-    with pytest.raises(
-        OptionError, match="NPUW_WEIGHTS_HANDLE_PROVIDER is not supported: use WEIGHTS_PATH"
-    ):
+    with pytest.raises(OptionError, match="HANDLE_PROVIDER is not supported: use WEIGHTS_PATH"):
         parse_options({"NPUW_WEIGHTS_HANDLE_PROVIDER": "x"})
 
 

@@ -87,9 +87,7 @@ def test_a_step_of_more_tokens_than_a_model_spans_is_rejected(options: dict[str,
         plan(parse_options(options | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 512}))
 
 
-def test_the_log_level_applies_to_the_logger_of_this_layer(
-    tiny: Path, logger: logging.Logger
-) -> None:
+def test_the_log_level_applies_to_this_layer(tiny: Path, logger: logging.Logger) -> None:
     Core().compile_model(tiny, "NPU", SMALL | {"LOG_LEVEL": "LOG_ERROR"})
     assert logger.level == logging.ERROR
     Core().compile_model(tiny, "NPU", SMALL)

@@ -29,9 +29,7 @@ def test_results_are_in_order_and_half_of_them_from_the_other_process(count: int
 def test_expensive_items_are_shared_equally() -> None:
     found = beside(lambda item: (item, os.getpid()), [1, 1, 1, 5, 1, 1], lambda item: item)
     assert [item for item, _ in found] == [1, 1, 1, 5, 1, 1]
-    assert len({pid for item, pid in found if item == 1}) == 1, (
-        "the process with the expensive item has no other"
-    )
+    assert len({pid for item, pid in found if item == 1}) == 1, "one process has no other item"
 
 
 def test_items_that_the_other_process_does_not_finish_are_computed_here() -> None:

@@ -21,9 +21,7 @@ SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 @pytest.mark.matrix
 @pytest.mark.parametrize("begun", [True, False], ids=["between steps", "before the first"])
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_the_error_of_a_blob_truncated_during_use_has_its_path(
-    tiny, tmp_path, mode: str, begun: bool
-) -> None:
+def test_a_blob_truncated_during_use_is_an_error(tiny, tmp_path, mode: str, begun: bool) -> None:
     path = tmp_path / "x.blob"
     Core().compile_model(tiny, "NPU", SMALL | {"CACHE_MODE": mode}).export_model(path)
     imported = Core().import_model(path, "NPU", {"MODEL_PTR": str(tiny)})
@@ -36,7 +34,7 @@ def test_the_error_of_a_blob_truncated_during_use_has_its_path(
         ask(request or imported.create_infer_request(), np.array([[4]]), 3 if begun else 0)
 
 
-def test_the_error_of_a_model_file_truncated_during_use_has_its_path(tiny, tmp_path) -> None:
+def test_a_model_file_truncated_during_use_is_an_error(tiny, tmp_path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "model")
     config = SMALL | {"INFERENCE_PRECISION_HINT": "f32"}  # the file's type: read in place
     request = Core().compile_model(folder, "NPU", config).create_infer_request()

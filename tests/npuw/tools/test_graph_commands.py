@@ -50,7 +50,7 @@ def test_a_graph_is_printed_after_any_pass(tiny: Path, capsys: pytest.CaptureFix
         (["--stage", "prefill_1"], "--stage prefill_1: no such stage; the model has prefill_64"),
         (
             ["--stage", "lm_head", "--print-after", "x"],
-            "--print-after x: no such pass; the stage has usual-axes",
+            "--print-after x: not a pass of the stage: usual-axes",
         ),
         (["-c", "KV_CACHE_PRECISION"], "-c KV_CACHE_PRECISION: write options as NAME=VALUE"),
     ],

@@ -130,9 +130,7 @@ class AsyncRun:
             _finish_at_exit()
             self._stream.submit(partial(outcome.run, work))
         except RuntimeError as error:
-            raise NpuwFault(
-                f"the request cannot start a thread for the inference: {error}"
-            ) from None
+            raise NpuwFault(f"no thread for the inference can be started: {error}") from None
 
     def wait(self, milliseconds: float | None = None) -> bool:
         """Wait for the started inference; raise its error, at each call until the next inference.
@@ -238,7 +236,7 @@ class AsyncRequest:
         """
         if not isinstance(timeout, Real) or not timeout >= 0:  # also rejects NaN
             raise NpuwUsageError(
-                f"wait_for: {timeout!r} is not a timeout; pass milliseconds, 0 or more"
+                f"wait_for: {timeout!r} is no timeout; pass 0 or more milliseconds"
             )
         # Threads cannot wait longer than this; a longer timeout has no limit.
         longest = threading.TIMEOUT_MAX * 1000
@@ -258,9 +256,7 @@ class AsyncRequest:
             RequestBusy: the request is running.
         """
         if callback is not None and not callable(callback):
-            raise NpuwUsageError(
-                f"set_callback: {callback!r} is not callable; pass a function or None"
-            )
+            raise NpuwUsageError(f"callback {callback!r} is not callable; pass a function or None")
         self._run.check_idle()
         self._callback, self._userdata = callback, userdata
 

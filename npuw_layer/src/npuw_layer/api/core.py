@@ -259,9 +259,7 @@ class Core(Uncopied):
         wanted = given.pop(L0_CONTEXT, None)
         npu = self._devices.remote(parse_options(given))
         if wanted is not None and wanted is not npu.memory_space:
-            raise RemoteError(
-                "L0_CONTEXT: not this Core's context; memory is shared within one Core only"
-            )
+            raise RemoteError("L0_CONTEXT: not this Core's context; Cores do not share memory")
         return RemoteContext(npu)
 
 

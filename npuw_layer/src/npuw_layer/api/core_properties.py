@@ -77,9 +77,7 @@ def _mapped(properties: object) -> Mapping[str, Any]:
     if isinstance(properties, tuple):
         pair = cast("tuple[Any, ...]", properties)
         if len(pair) != 2:
-            raise OptionError(
-                f"{properties!r} is not a property; pass a pair of its name and its value"
-            )
+            raise OptionError(f"{properties!r} is not a property; pass its name and its value")
         return {pair[0]: pair[1]}
     return _checked(properties)
 

@@ -115,9 +115,7 @@ class _Placed:
         self._order = order
 
     def check_at_once(self) -> None:
-        raise NpuwUsageError(
-            f"{NAME} = YES: synchronous inference is not possible; use start_async and wait"
-        )
+        raise NpuwUsageError(f"{NAME} = YES: infer is not supported; use start_async and wait")
 
     @contextmanager
     def started(self) -> Generator[Take]:

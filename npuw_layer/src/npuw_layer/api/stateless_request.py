@@ -142,9 +142,7 @@ class StatelessRequest(Request, ABC):
         named = dict(self._input(key, tensor) for key, tensor in inputs.items())
         for name, each in named.items():
             if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:
-                raise RemoteError(
-                    f"{name!r} is an input, its tensor is for TENSOR_TYPE OUTPUT; use INPUT"
-                )
+                raise RemoteError(f"{name!r} is an input; its tensor's TENSOR_TYPE is OUTPUT")
         return named
 
     def _infer(self, given: Mapping[str, AnyInput]) -> None:

@@ -103,7 +103,5 @@ class RecordedCopies:
 
 def _address(memory: Memory) -> int:
     if not isinstance(memory, DeviceMemory):
-        raise DeviceError(
-            "a copy's source or target is not memory of this device; allocate or map it here"
-        )
+        raise DeviceError("a copy's source or target is not memory of this device")
     return memory.address

@@ -154,16 +154,12 @@ class OpenVINODevice:
             graph: ov.Model = self._core.read_model(parts.xml, parts.weights)
         ports = [*graph.inputs, *graph.outputs]
         if any(port.partial_shape.is_dynamic for port in ports):
-            raise DeviceError(
-                "not a program of OPENVINO_CPU: an input or output has a dynamic shape"
-            )
+            raise DeviceError("not a program of OPENVINO_CPU: it has dynamic shapes")
         counts = {"inputs": len(graph.inputs), "results": len(graph.outputs)}
         if len(head.inputs) != counts["inputs"] or any(
             not 0 <= output.index < counts[output.of] for output in head.outputs
         ):
-            raise DeviceError(
-                "not a program of OPENVINO_CPU: its graph has other inputs or outputs"
-            )
+            raise DeviceError("not a program of OPENVINO_CPU: its graph has other ports")
         return graph, head
 
 

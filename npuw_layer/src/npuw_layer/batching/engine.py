@@ -84,9 +84,7 @@ class ContinuousBatching:
         request = BatchedRequest(self, self._settings(adapter or {}))
         with self._changed.lock:
             if self._closed:
-                raise RequestError(
-                    "the engine was closed: no conversation can begin; create another engine"
-                )
+                raise RequestError("the engine was closed; create another one")
             self._conversations[request] = Participant(request)
         return request
 
@@ -112,9 +110,7 @@ class ContinuousBatching:
                 raise RequestError("the conversation was closed; open another one")
             last = conversation.submission
             if last is not None and not last.logits.done():
-                raise RequestError(
-                    "the last submitted tokens are not read yet; wait for their future"
-                )
+                raise RequestError("the last tokens are not read yet; wait for their future")
             conversation.submission = Submission(ids, keep, next(self._orders))
             self._changed.ring()
             return conversation.submission.logits

@@ -67,9 +67,7 @@ class BatchedRequest(Uncopied):
         if tokens.shape == (0,):
             raise TensorError("ids are empty; submit at least one token")
         if tokens.ndim != 1 or not len(tokens) or tokens.dtype.kind not in "iu":
-            raise TensorError(
-                f"ids are {tokens.dtype} {list(tokens.shape)}; pass integers [tokens]"
-            )
+            raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}; pass integers [n]")
         kept = self._kept(keep)
         return self._engine.enqueue(self, tokens.astype(np.int64), kept)
 
@@ -82,9 +80,7 @@ class BatchedRequest(Uncopied):
         except TypeError:
             raise TensorError(f"keep={keep!r} is not a number of tokens") from None
         if not 0 <= kept <= self.stored:
-            raise TensorError(
-                f"keep={kept}: {self.stored} tokens are stored; keep 0 to {self.stored}"
-            )
+            raise TensorError(f"keep={kept}: only {self.stored} tokens are stored")
         return kept
 
     def close(self) -> None:

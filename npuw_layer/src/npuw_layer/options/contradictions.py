@@ -56,9 +56,7 @@ def _parts(options: OptionValues) -> None:
     asked = [name for name, value in ways.items() if value]
     leaves_it = options.online_pipeline in BY_LAYERS and not options.plan
     if len(asked) > 1 and not leaves_it:
-        raise ValueError(
-            f"{asked[0]}: cuts static models, as {asked[1]} does; leave one of them out"
-        )
+        raise ValueError(f"{asked[0]}: cuts static models like {asked[1]}; leave one of them out")
     if options.cuts_models and options.weights_offload != "NO":
         raise ValueError(
             f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models itself; "

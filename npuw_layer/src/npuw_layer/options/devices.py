@@ -88,9 +88,7 @@ class DeviceOptions(OptionGroup):
         name = DEFAULT_PLATFORM if name == "AUTO_DETECT" else PLATFORM_NAMES.get(name, name)
         if name not in PLATFORMS:
             known = ", ".join((*PLATFORMS, *PLATFORM_NAMES))
-            raise ValueError(
-                f"unknown platform; use {known}, or the path of a platform file (.toml)"
-            )
+            raise ValueError(f"unknown platform; use {known}, or a platform file (.toml)")
         return name
 
 

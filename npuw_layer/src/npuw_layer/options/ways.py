@@ -26,9 +26,7 @@ def check_way(options: OptionValues) -> None:
         OptionError: such an option is set.
     """
     if not options.llm and options.weights_offload != "NO":
-        raise OptionError(
-            "NPUW_WEIGHTS_OFFLOAD applies only to language models; leave it out for a static model"
-        )
+        raise OptionError("NPUW_WEIGHTS_OFFLOAD applies only to language models; leave it out")
     if not options.use_npuw:
         check_plain(options)
     elif options.batch_mode == "PLUGIN":
@@ -69,6 +67,4 @@ def check_plain(options: OptionValues) -> None:
         "NPUW_DUMP_IO": selects(options.dump_io),
     }
     for name in filter(asked.__getitem__, asked):
-        raise OptionError(
-            f"{name} applies only to NPUW; leave it out, or run the model with NPU_USE_NPUW = YES"
-        )
+        raise OptionError(f"{name} applies only to NPUW; leave it out, or set NPU_USE_NPUW = YES")

@@ -101,9 +101,7 @@ class Plan:
         while done < prompt:
             stage = choose_prefill(list(by_stage), prompt - done, done)
             if stage is None:
-                raise OptionError(
-                    f"a prompt of {prompt} tokens is too long; raise NPUW_LLM_MAX_PROMPT_LEN"
-                )
+                raise OptionError(f"prompt of {prompt} tokens; raise NPUW_LLM_MAX_PROMPT_LEN")
             seconds += by_stage[stage].seconds
             done += stage.tokens
         return seconds

@@ -83,7 +83,5 @@ def _dimensions(shape: Sequence[int]) -> tuple[int, ...]:
             "in numpy's arrays"
         )
     if min(dims, default=1) <= 0:
-        raise RemoteError(
-            f"a tensor of shape {list(dims)} has no elements; all dimensions must be positive"
-        )
+        raise RemoteError(f"shape {list(dims)} has no elements; use positive dimensions")
     return dims

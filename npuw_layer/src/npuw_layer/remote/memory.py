@@ -119,9 +119,7 @@ def _bytes_of(handle: object) -> Array:
         view = memoryview(handle)  # pyright: ignore[reportArgumentType] (TypeError if it is none)
         return np.frombuffer(view.cast("B") if view.nbytes else view, np.uint8)
     except (TypeError, ValueError, BufferError) as error:
-        raise RemoteError(
-            f"CPU_VA: MEM_HANDLE must be a contiguous array or buffer: {error}"
-        ) from None
+        raise RemoteError(f"CPU_VA: MEM_HANDLE is not a contiguous array: {error}") from None
 
 
 def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> Piece:

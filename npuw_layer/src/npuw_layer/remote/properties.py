@@ -85,9 +85,7 @@ def parse_properties(properties: Mapping[str, Any] | None) -> RemoteProperties:
             hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_NAMES)}"
             raise RemoteError(f"unknown property {name!r}; {hint}")
     if MEM_TYPE not in properties:
-        raise RemoteError(
-            f"{', '.join(properties)} without MEM_TYPE; set it to one of {', '.join(MemType)}"
-        )
+        raise RemoteError(f"{', '.join(properties)} without MEM_TYPE; set it: {', '.join(MemType)}")
     mem_type = _word(MEM_TYPE, properties[MEM_TYPE], MemType)
     default = TensorType.INPUT if mem_type is MemType.MMAPED_FILE else TensorType.BINDED
     tensor_type = _word(TENSOR_TYPE, properties.get(TENSOR_TYPE, default), TensorType)
@@ -133,6 +131,6 @@ def _file(value: object) -> FileDescriptor:
         raise RemoteError("FILE_DESCRIPTOR: the path is empty")
     if not isinstance(value.offset, int) or value.offset < 0:  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
         raise RemoteError(
-            f"FILE_DESCRIPTOR: {Path(value.path)}: offset {value.offset!r} must be 0 or more"
+            f"FILE_DESCRIPTOR {Path(value.path)}: offset {value.offset!r} is not >= 0"
         )
     return value

@@ -84,9 +84,7 @@ class RemoteTensor:
         """
         piece = self.piece()
         if not piece.memory.host_visible:
-            raise RemoteError(
-                "the host cannot access memory of zeMemAllocDevice; use copy_to and copy_from"
-            )
+            raise RemoteError("the host cannot access this memory; use copy_to and copy_from")
         raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
         return raw.view(NUMPY[self._element]).reshape(self._shape)
 
@@ -150,9 +148,7 @@ class RemoteTensor:
         """
         piece = self.piece()
         if not piece.memory.writable:
-            raise TensorError(
-                f"{self._properties.mem_type} memory is read-only; copy into another tensor"
-            )
+            raise TensorError(f"{self._properties.mem_type} memory is read-only")
         tensor = as_tensor(source)
         if isinstance(tensor, Tensor):
             store_bytes(self._device, piece, np.ascontiguousarray(self._checked(tensor.data)))

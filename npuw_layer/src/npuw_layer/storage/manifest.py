@@ -51,9 +51,7 @@ class Part(_Record):
                 raise ValueError(f"constants of {self.name} overlap")
             end = constant.offset + constant.size
         if end > self.size:
-            raise ValueError(
-                f"a constant of {self.name} ends at {end}, beyond its {self.size} bytes"
-            )
+            raise ValueError(f"a constant of {self.name} ends at {end}; it has {self.size} bytes")
         return self
 
 

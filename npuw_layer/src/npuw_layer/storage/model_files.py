@@ -73,9 +73,7 @@ class ModelFiles:
         now = ModelFiles.look([self.folder / name for name in names], self.folder).statuses
         for name, status in now.items():
             if self.statuses.get(name) != status:
-                raise ModelError(
-                    f"{self.folder / name} has changed since the compilation; compile again"
-                )
+                raise ModelError(f"{self.folder / name} changed after compilation; compile again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,14 +187,12 @@ def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
     for port in inputs:
         if port.name not in (IDS, POSITIONS) or port.axes:
             raise ModelError(
-                f"several conversations together support only ids, with one position each; the "
+                f"batched conversations support only ids, with one position each; the "
                 f"model has {port.name} {port.described}"
             )
     others = [name for name in outputs if name != LOGITS]
     if others:
-        raise ModelError(
-            f"several conversations together do not support the outputs {', '.join(others)}"
-        )
+        raise ModelError(f"batched conversations do not support the outputs {', '.join(others)}")
 
 
 def new_tokens_of(shapes: Mapping[str, Shape]) -> int | None:

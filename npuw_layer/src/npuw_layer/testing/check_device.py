@@ -224,9 +224,7 @@ def check_profiled_programs_tell_what_they_take(device: Device) -> None:
     assert one == two, "two runs of a program have different layers"
     for layer in runs[0].layers:
         assert layer.start_ns >= 0, f"{layer.name} begins before the run"
-        assert min(layer.dpu_ns, layer.sw_ns, layer.dma_ns) >= 0, (
-            f"{layer.name} takes less than 0 ns"
-        )
+        assert min(layer.dpu_ns, layer.sw_ns, layer.dma_ns) >= 0, f"{layer.name} takes less than 0"
         busy = layer.dpu_ns + layer.sw_ns + layer.dma_ns
         assert (busy > 0) == layer.ran, f"{layer.name}: {busy} ns of work, ran: {layer.ran}"
     assert runs[0].total_ns > 0, "a run takes no time"

@@ -86,9 +86,7 @@ def second_overtakes(
         (THROUGH, {**THROUGH, "NPUW_DEVICES": "NPU,CPU", "MODEL_PRIORITY": "HIGH"}, True),
     ],
 )
-def test_the_more_urgent_of_two_models_runs_first(
-    doubling, engines, first, second, overtakes
-) -> None:
+def test_the_more_urgent_model_runs_first(doubling, engines, first, second, overtakes) -> None:
     assert second_overtakes(doubling, engines, first, second) is overtakes
 
 
@@ -96,9 +94,7 @@ def test_the_more_urgent_of_two_models_runs_first(
     "options", [{"MODEL_PRIORITY": "HIGH"}, {"WORKLOAD_TYPE": "EFFICIENT"}], ids=str
 )
 @pytest.mark.parametrize("devices", ["CPU", "OPENVINO_CPU", "CPU,OPENVINO_CPU"])
-def test_devices_that_do_not_schedule_programs_reject_the_options(
-    doubling, options, devices
-) -> None:
+def test_devices_without_scheduling_reject_the_options(doubling, options, devices) -> None:
     config = {**THROUGH, "NPUW_DEVICES": devices, **options}
     with pytest.raises(OptionError, match="MODEL_PRIORITY, WORKLOAD_TYPE"):
         Core().compile_model(doubling, "NPU", config)

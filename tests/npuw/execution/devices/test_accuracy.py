@@ -132,9 +132,7 @@ def test_inaccurate_submodels_move_to_the_reference_device_permanently(
     assert "above 0.01" in line
 
 
-def test_an_error_that_begins_in_a_later_run_is_found(
-    tiny: Path, expected: list[int], faulty: Any
-) -> None:
+def test_an_error_of_a_later_run_is_found(tiny: Path, expected: list[int], faulty: Any) -> None:
     wrong = faulty(npu())
 
     def spoil(name: str, values: Array) -> None:
@@ -323,9 +321,7 @@ def test_nrmse_of_non_finite_values_is_infinite(
 
 
 @given(NUMBERS, st.floats(-1e6, 1e6, width=32))
-def test_nrmse_is_relative_to_the_range_of_expected_values_and_zero(
-    values: list[float], offset: float
-) -> None:
+def test_nrmse_is_relative_to_the_expected_range(values: list[float], offset: float) -> None:
     array = np.array(values, np.float64)
     span = max(max(values), 0) - min(min(values), 0)
     error = abs(offset) / max(span, 1e-3)

@@ -125,9 +125,7 @@ def test_submodels_are_pinned_in_any_mix(
     ("devices", "kv"),
     [("NPU", ""), ("NPU", "i8"), ("CPU", "i8"), ("OPENVINO_CPU", ""), ("NPU,CPU", "i8")],
 )
-def test_new_rows_may_overwrite_masked_rows_that_are_read(
-    tiny: Path, devices: str, kv: str
-) -> None:
+def test_new_rows_may_overwrite_masked_rows(tiny: Path, devices: str, kv: str) -> None:
     """The second of four chunks reads 48 rows, of which the mask hides 32, and writes the next."""
     options = {
         "NPUW_LLM_PREFILL_CHUNK_SIZE": 16,
@@ -324,9 +322,7 @@ def test_the_cache_stores_the_device_and_the_graph(
     del cold
 
 
-def test_a_graph_with_missing_weight_files_is_rejected_at_loading(
-    tiny: Path, tmp_path: Path
-) -> None:
+def test_a_graph_without_its_weight_files_is_rejected(tiny: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "moved")
     graph = split(read_model(folder), 1, 63)
     plain, several = InterpreterDevice(), SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
@@ -343,20 +339,18 @@ def test_a_graph_with_missing_weight_files_is_rejected_at_loading(
         (
             "NPUW_DEVICES",
             "NPU,npu",
-            "'npu' is not installed; available are CPU, NPU, OPENVINO_CPU; did you mean",
+            "'npu' is not installed; use CPU, NPU, OPENVINO_CPU; did you mean",
         ),
         ("NPUW_DEVICES", "OPENVINO", "did you mean OPENVINO_CPU?"),
         ("NPUW_DEVICES", "", "name each device once"),
         ("NPUW_DEVICES", "CPU,NPU,CPU", "name each device once"),
-        ("NPUW_ACC_DEVICE", "GPU", "NPUW_ACC_DEVICE = 'GPU' is not installed; available are"),
+        ("NPUW_ACC_DEVICE", "GPU", "NPUW_ACC_DEVICE = 'GPU' is not installed; use"),
         ("NPUW_ACC_THRESH", "-1", "NPUW_ACC_THRESH"),
         ("NPUW_ACC_THRESH", "nan", "NPUW_ACC_THRESH"),
         ("NPUW_FALLBACK_EXEC", "MAYBE", "NPUW_FALLBACK_EXEC"),
     ],
 )
-def test_the_error_of_a_wrong_option_lists_the_valid_values(
-    option: str, value: str, message: str
-) -> None:
+def test_a_wrong_option_lists_the_valid_values(option: str, value: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         make_device(parse_options({option: value, "NPUW_ACC_CHECK": "YES"}), SUBMODELS, None)
     assert message in str(caught.value)

@@ -218,7 +218,7 @@ def test_urgency_applies_to_the_stage_on_the_npu(tiny: Path, answer: list[int]) 
 
 
 @pytest.mark.long
-def test_cache_keys_include_the_options_of_a_stage(
+def test_cache_keys_include_options_of_stages(
     tiny: Path, answer: list[int], tmp_path: Path
 ) -> None:
     def again(own: dict[str, Any]) -> tuple[int, int]:
@@ -255,7 +255,7 @@ def test_stages_with_separate_partitioning_are_exported_and_imported(
         Core().import_model(blob, "NPU", given | {PREFILL: {"NPUW_ONLINE_PIPELINE": "JUST"}})
 
 
-def test_run_time_options_of_a_stage_may_differ_from_the_blob(
+def test_run_time_options_of_a_stage_may_differ(
     tiny: Path, answer: list[int], tmp_path: Path
 ) -> None:
     blob = Core().compile_model(tiny, "NPU", SMALL).export_model()
@@ -273,7 +273,7 @@ def test_run_time_options_of_a_stage_may_differ_from_the_blob(
         ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK = YES: comparing devices"),
     ],
 )
-def test_options_of_one_stage_that_prevent_an_export_are_rejected(
+def test_options_of_a_stage_may_prevent_an_export(
     tiny: Path, own: dict[str, str], why: str
 ) -> None:
     with pytest.raises(OptionError, match=why):

@@ -114,9 +114,7 @@ def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
 
 
 @pytest.mark.long
-def test_a_host_routed_model_is_cached_exported_and_imported(
-    exported, expected: Expected, tmp_path
-):
+def test_a_routed_model_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
     name = "mixtral_int8"
     core, path, expects = Core(), exported(name), expected(name)
     cached = BOTH | {"CACHE_DIR": str(tmp_path / "cache")}

@@ -84,9 +84,7 @@ def test_a_token_reads_only_its_chosen_experts(exported, name):
 
 
 @pytest.mark.long
-def test_prefill_and_generate_are_cached_separately_exported_and_imported(
-    exported, expected: Expected, tmp_path
-):
+def test_a_routed_model_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
     name = "qwen3_moe_int4"
     core, path = Core(), exported(name)
     cached = {"CACHE_DIR": str(tmp_path / "cache")}

@@ -20,9 +20,7 @@ pieces = st.lists(st.integers(1, 3000), min_size=1, max_size=5)
 
 
 @given(pieces, st.integers(1, 2000))
-def test_every_row_is_in_one_tile_and_no_tile_leaves_its_cache_part(
-    pieces: list[int], longest: int
-) -> None:
+def test_every_row_is_in_one_tile_of_one_cache_part(pieces: list[int], longest: int) -> None:
     length = tile_length(pieces, longest)
     assert length < longest + ROW_STEP
     tiles = cut_tiles(pieces, length)

@@ -29,9 +29,7 @@ def mixture(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPat
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["SYNC", "ASYNC"])
-def test_results_equal_those_of_openvino_with_weights_of_two_layers_in_memory(
-    mixture, mode
-) -> None:
+def test_results_equal_openvino_with_weights_of_two_layers_in_memory(mixture, mode) -> None:
     expected = np.load(EXPORTED / f"{NAME}.npz")
     compiled = Core().compile_model(mixture, "NPU", OPTIONS | {"NPUW_WEIGHTS_OFFLOAD": mode})
     request = compiled.create_infer_request()

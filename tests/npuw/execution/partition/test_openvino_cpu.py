@@ -107,9 +107,7 @@ def test_submodels_of_openvino_are_exported_and_imported(
     check(Core().import_model(target, "NPU", {"WEIGHTS_PATH": str(tiny)}), whole)
 
 
-def test_programs_that_name_files_of_this_machine_are_not_exported(
-    tiny: Path, tmp_path: Path
-) -> None:
+def test_programs_that_name_local_files_are_not_exported(tiny: Path, tmp_path: Path) -> None:
     """The NPU's programs contain their graphs, so that another device can take over."""
     target = {"EXPORT_BLOB": "YES", "BLOB_PATH": tmp_path / "model.blob"}
     avoid = {"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}

@@ -111,9 +111,7 @@ def test_a_partitioning_device_satisfies_the_device_protocol(check):
         ("CPU", "CPU", ONE_OF_EACH),
     ],
 )
-def test_parts_on_any_device_return_the_results_of_the_uncut_model(
-    tall, whole, between, attention, options
-):
+def test_parts_on_any_device_equal_the_uncut_model(tall, whole, between, attention, options):
     make = {"NPU": npu, "CPU": InterpreterDevice}
     first = make[between]()
     device = in_parts(first, first if attention == between else make[attention]())

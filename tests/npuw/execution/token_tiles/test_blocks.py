@@ -76,9 +76,7 @@ WHOLE = Interpreter(perceptron()).run({"x": X})["y"]
 
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
 @pytest.mark.parametrize("size", [1, 3, 4, 10])
-def test_rows_with_tokens_equal_the_uncut_block_and_others_are_zero_or_equal(
-    make, size: int
-) -> None:
+def test_rows_equal_the_uncut_block_or_are_zero(make, size: int) -> None:
     """For any position and number of tokens; the last tile begins within another."""
     device = make()
     block = loaded(device, size)
@@ -146,7 +144,7 @@ def test_the_program_of_another_block_is_rejected(change: dict) -> None:
     tiles = RowTilesDevice(InterpreterDevice(), 4, True)
     made = read_container(tiles.compile(perceptron(), CONFIG))
     other = TileProgram(made.tiling.model_copy(update=change), made.program)
-    with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another one; compile it again"):
+    with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another; compile again"):
         tiles.load(write_container(other))
 
 
@@ -191,9 +189,7 @@ def readers(rows: int = 40) -> Model:
 
 @pytest.mark.parametrize("devices", ["NPU", "CPU"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_static_model_skips_padding_on_either_side(
-    tmp_path: Path, devices: str, side: str
-) -> None:
+def test_padding_is_skipped_on_either_side(tmp_path: Path, devices: str, side: str) -> None:
     path = tmp_path / "model.xml"
     write_ir(readers(), path)
     compiled = Core().compile_model(path, "NPU", SPATIAL | {"NPUW_DEVICES": devices})

@@ -50,7 +50,7 @@ def test_metadata_of_unknown_versions_is_refused_unless_versions_do_not_count(wh
     for minor, major in ((8, 2), (0, 3)):
         content = renamed_version(described(elf), minor, major)
         with pytest.raises(
-            BlobVersionError, match=f"metadata {major}.{minor}, this installation has 2.0 to 2.7"
+            BlobVersionError, match=f"metadata {major}.{minor}, installed is 2.0 to 2.7"
         ):
             Core().import_model(content, "NPU")
         assert_same(Core().import_model(content, "NPU", ANY), whole)

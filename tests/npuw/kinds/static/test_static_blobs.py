@@ -71,7 +71,7 @@ def test_weights_are_found_by_their_file_or_their_model(compile_static, graphs, 
         assert_same(Core().import_model(content, "NPU", where), model)
     other = shutil.copy(weights, tmp_path)
     Path(other).write_bytes(bytes(weights.stat().st_size))
-    with pytest.raises(ModelError, match="differs from the file that the blob was compiled from"):
+    with pytest.raises(ModelError, match="differs from the file at the blob's compilation"):
         Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(other)})
 
 

@@ -158,7 +158,7 @@ def test_a_dynamic_model_cannot_go_to_the_npu_as_it_is(
     ("config", "message"),
     [
         ({"NPU_USE_NPUW": "NO", "NPUW_LLM": "YES"}, "NPUW_LLM = YES needs NPU_USE_NPUW = YES"),
-        ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES applies only to NPUW; .* with NPU_USE_NPUW = YES"),
+        ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES applies only to NPUW; .* set NPU_USE_NPUW = YES"),
         ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK applies only to NPUW"),
         ({"NPUW_WEIGHTS_BANK": "a"}, "NPUW_WEIGHTS_BANK applies only to NPUW"),
         ({"NPUW_ONLINE_PIPELINE": "REP"}, "NPUW_ONLINE_PIPELINE applies only to NPUW"),

@@ -110,9 +110,7 @@ def entries(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.blob")}
 
 
-def test_entries_are_encrypted_and_unencrypted_ones_are_replaced(
-    tiny, speak, tmp_path, caplog
-) -> None:
+def test_entries_are_encrypted_and_others_are_replaced(tiny, speak, tmp_path, caplog) -> None:
     clear = SMALL | {"CACHE_DIR": str(tmp_path), "CACHE_MODE": "OPTIMIZE_SPEED"}
     secret = clear | {OPTION: BOTH}
     expected = speak(Core().compile_model(tiny, "NPU", clear))
@@ -165,9 +163,7 @@ def test_blobs_of_untrusted_sources_are_not_read(blobs, tiny) -> None:
         ({"NPU_PLATFORM": "own.toml"}, r"own\.toml exists only on this machine"),
     ],
 )
-def test_compatibility_is_checked_before_compilation(
-    tiny, tmp_path, monkeypatch, options, problem: str
-) -> None:
+def test_compatibility_is_checked_first(tiny, tmp_path, monkeypatch, options, problem: str) -> None:
     if "NPU_PLATFORM" in options:
         options = {"NPU_PLATFORM": str(tmp_path / "own.toml")}
         text = files(platforms).joinpath("4000.toml").read_text()

@@ -25,9 +25,7 @@ from npuw_layer.storage.cache.model_digest import digest_model
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
-def test_the_second_start_compiles_nothing_and_returns_the_same_logits(
-    start, tiny, tmp_path
-) -> None:
+def test_the_second_start_compiles_nothing_and_has_the_same_logits(start, tiny, tmp_path) -> None:
     first, logits = start(tiny, tmp_path)
     second, again = start(tiny, tmp_path)
     assert (first, second) == (3, 0), "prefill, generate and the LM head"
@@ -224,9 +222,7 @@ def change(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_a_model_that_changes_during_compilation_has_no_entry(
-    start, copied, tmp_path, monkeypatch, mode
-) -> None:
+def test_a_model_changed_meanwhile_has_no_entry(start, copied, tmp_path, monkeypatch, mode) -> None:
     """The key has the digest of the old weights; a model with them would load the new ones."""
     real = StaticCompiler.compile
 
@@ -236,7 +232,7 @@ def test_a_model_that_changes_during_compilation_has_no_entry(
 
     with monkeypatch.context() as changing:
         changing.setattr(StaticCompiler, "compile", compile_and_change)
-        with pytest.raises(ModelError, match="has changed since"):
+        with pytest.raises(ModelError, match="changed after compilation"):
             start(copied, tmp_path / "cache", CACHE_MODE=mode)
     assert not list((tmp_path / "cache").glob("*.blob"))
 
@@ -246,6 +242,6 @@ def test_programs_never_run_with_the_weights_of_another_model(tiny, copied) -> N
     compiled = Core().compile_model(copied, "NPU", SMALL)
     change(copied)
     with pytest.raises(
-        ModelError, match=r"model\.safetensors has changed since the compilation; compile again"
+        ModelError, match=r"model\.safetensors changed after compilation; compile again"
     ):
         compiled.create_infer_request()

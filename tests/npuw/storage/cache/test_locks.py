@@ -121,9 +121,7 @@ def no_locks(monkeypatch) -> None:
     monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
 
 
-def test_without_locks_the_cache_works(
-    halves, key, tmp_path, monkeypatch, without_compiling
-) -> None:
+def test_caches_work_without_locks(halves, key, tmp_path, monkeypatch, without_compiling) -> None:
     no_locks(monkeypatch)
     assert halves(tmp_path).obtain("one", key, lambda: b"program!").compiled
     assert not halves(tmp_path).obtain("one", key, without_compiling).compiled

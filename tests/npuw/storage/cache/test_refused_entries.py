@@ -97,9 +97,7 @@ def test_stored_weights_that_do_not_fit_the_programs_are_replaced(
         assert np.array_equal(again, logits)
 
 
-def test_one_of_two_processes_replaces_a_rejected_entry(
-    halves, key, tmp_path, without_compiling
-) -> None:
+def test_one_of_two_processes_replaces_an_entry(halves, key, tmp_path, without_compiling) -> None:
     """The bytes of the new entry may be equal; the file distinguishes the entries."""
     first, second = (halves(tmp_path).obtain("one", key, lambda: b"program!") for _ in range(2))
     assert first.entry is None

@@ -122,9 +122,7 @@ def test_changed_metadata_is_other_metadata_or_rejected(said: Metadata, data) ->
         (92, b"\3", "the blob's type 3 is unknown"),
     ],
 )
-def test_impossible_sizes_are_rejected_before_allocation(
-    where: int, what: bytes, problem: str
-) -> None:
+def test_impossible_sizes_are_rejected_first(where: int, what: bytes, problem: str) -> None:
     content = bytearray(golden(7))
     content[where : where + len(what)] = what
     with pytest.raises(BlobError, match=problem):
@@ -135,7 +133,7 @@ def test_impossible_sizes_are_rejected_before_allocation(
 def test_unknown_versions_are_rejected_with_the_remedy(major, minor) -> None:
     content = struct.pack("<HH", minor, major) + golden(7)[4:] + b"what they added"
     with pytest.raises(
-        BlobVersionError, match=rf"metadata {major}\.{minor}, this installation has 2\.0 to 2\.7"
+        BlobVersionError, match=rf"metadata {major}\.{minor}, installed is 2\.0 to 2\.7"
     ):
         read(content)
     with pytest.raises(BlobVersionError, match="or set NPU_DISABLE_VERSION_CHECK to YES"):

@@ -56,9 +56,7 @@ def arenas() -> set[int]:
     return found
 
 
-def test_a_process_without_descriptors_answers_once_some_are_free(
-    connect, arena, here, caplog
-) -> None:
+def test_a_process_without_descriptors_answers_later(connect, arena, here, caplog) -> None:
     assert here.is_right(arena.memory.data)
     before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as link:
@@ -91,9 +89,7 @@ def test_the_server_survives_a_failed_answer(arena, here, monkeypatch, caplog) -
     again.close()
 
 
-def test_garbage_collection_of_an_arena_does_not_wait_for_an_answer(
-    here, folder, connect, monkeypatch
-) -> None:
+def test_garbage_collection_does_not_wait_for_an_answer(here, folder, connect, monkeypatch) -> None:
     """The collection may interrupt code that the answer waits for."""
     asked, go_on, answered = threading.Event(), threading.Event(), threading.Event()
 
@@ -133,9 +129,7 @@ def test_without_a_thread_an_arena_is_neither_shared_nor_kept(here, folder, monk
 
 @pytest.mark.parametrize("attaching", [True, False])
 @pytest.mark.parametrize("left", range(9))
-def test_with_few_descriptors_sharing_works_or_has_an_error(
-    here, open_files, left, attaching
-) -> None:
+def test_few_descriptors_suffice_or_are_an_error(here, open_files, left, attaching) -> None:
     """Whatever step fails, no file or memory of earlier steps remains."""
     device = here.new_device()
     others = [here.join(IDENTITY)] if attaching else []

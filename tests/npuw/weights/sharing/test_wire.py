@@ -86,9 +86,7 @@ HOSTILE = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
-def test_an_invalid_request_gets_no_answer_and_the_next_one_is_served(
-    arena, folder, here, content
-) -> None:
+def test_an_invalid_request_gets_no_answer(arena, folder, here, content) -> None:
     with connected(folder) as link:
         try:
             link.sendall(content)
@@ -218,9 +216,7 @@ ANSWERS: dict[str, Callable[[socket.socket, Any], None]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_a_wrong_offer_is_rejected_and_another_process_is_asked(
-    arena, here, answer, caplog
-) -> None:
+def test_after_a_wrong_offer_another_process_is_asked(arena, here, answer, caplog) -> None:
     impostor = Impostor(lambda link: answer(link, here))
     again = here.join(IDENTITY)
     impostor.close()

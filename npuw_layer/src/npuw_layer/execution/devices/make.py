@@ -86,6 +86,4 @@ def plugin(group: str, option: str, name: str) -> Any:
         return found[name].load()
     near = difflib.get_close_matches(name.upper(), found, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise OptionError(
-        f"{option} = {name!r} is not installed; available are {', '.join(sorted(found))}{hint}"
-    )
+    raise OptionError(f"{option} = {name!r} is not installed; use {', '.join(sorted(found))}{hint}")

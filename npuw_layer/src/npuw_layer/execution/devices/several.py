@@ -102,9 +102,7 @@ class SeveralDevices(DeviceDecorator):
     def _device_with_memory(self) -> Device:
         own = [name for name, it in self._devices.items() if ability(it, TakesAnyMemory) is None]
         if len(own) > 1:
-            raise DeviceError(
-                f"{' and '.join(own)} each need their own memory; use only one of them"
-            )
+            raise DeviceError(f"{' and '.join(own)} each need their own memory; use one of them")
         return self._devices[own[0] if own else self._order[0]]
 
     @property
@@ -153,9 +151,7 @@ class SeveralDevices(DeviceDecorator):
         stored = StoredProgram.parse(program)
         head = stored.head
         if head.device not in self._order:
-            raise DeviceError(
-                f"{head.submodel} was compiled for {head.device}, which is not available"
-            )
+            raise DeviceError(f"{head.submodel} was compiled for {head.device}, which is missing")
         after = self._order[self._order.index(head.device) + 1 :]
         policy = self._policy
         rules = Rules(after, policy.fallback, policy.reference, policy.threshold)
@@ -184,9 +180,7 @@ class SeveralDevices(DeviceDecorator):
         stored = StoredProgram.parse(program)
         self._check_alone(stored.head)
         if stored.graph:
-            raise DeviceError(
-                f"{stored.head.submodel} contains a graph, which no exported program does"
-            )
+            raise DeviceError(f"{stored.head.submodel} has a graph, unlike exported programs")
         return self.load(program)
 
     def _check_alone(self, head: Head) -> None:

@@ -70,9 +70,7 @@ def _one_memory(devices: Sequence[Device]) -> Device:
     bases = {_space(base): base for base in map(memory_of, devices)}.values()
     own = [base for base in bases if ability(base, TakesAnyMemory) is None]
     if len(own) > 1:
-        raise DeviceError(
-            "devices of several stages each need their own memory; use the CPU for one of them"
-        )
+        raise DeviceError("several stages' devices each need their own memory; use the CPU for one")
     return own[0] if own else next(iter(bases))
 
 

@@ -67,9 +67,7 @@ class StoredProgram:
         try:
             graph_size, head_size, mark = _TAIL.unpack_from(whole, len(whole) - _TAIL.size)
         except struct.error:
-            raise DeviceError(
-                "not a program of NPUW_DEVICES: too short; compile it again"
-            ) from None
+            raise DeviceError("not a program of NPUW_DEVICES (too short); compile again") from None
         end = len(whole) - _TAIL.size
         if mark != _MAGIC or graph_size + head_size > end:
             raise DeviceError("not a program of NPUW_DEVICES; compile it again")

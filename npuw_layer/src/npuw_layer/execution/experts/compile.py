@@ -99,9 +99,7 @@ def _the_mixture(model: Model) -> Mixture:
     if len(found) != 1 or [port.value for port in model.outputs] != [found[0].output]:
         raise ModelError(f"HOST_ROUTED: the model has {len(found)} mixtures of experts, not one")
     if not {found[0].rows, found[0].ids, found[0].weights} <= inputs:
-        raise ModelError(
-            "HOST_ROUTED: hidden rows, expert ids and router weights are not inputs of the model"
-        )
+        raise ModelError("HOST_ROUTED: hidden rows, expert ids and weights must be inputs")
     return found[0]
 
 

@@ -126,9 +126,7 @@ def _check(
 ) -> None:
     """Check a program's inputs and outputs: a container may hold any program."""
     if {*loaded.inputs} != {*inputs} or {*loaded.outputs} != {*outputs}:
-        raise DeviceError(
-            "a tiled attention (HFA) has the program of another one; compile it again"
-        )
+        raise DeviceError("a tiled attention (HFA) has the program of another one; compile again")
 
 
 def _copies(shape: AttentionShape) -> bool:

@@ -86,9 +86,7 @@ class OffloadDevice(DeviceDecorator):
         stage = load_stage(self._copying, pieces, self._host, self._weights)
         with self._lock:
             if self._ring is not None:
-                raise DeviceError(
-                    "a conversation has begun: load all static models before the first conversation"
-                )
+                raise DeviceError("load all static models before the first conversation")
             self._stages.append(stage)
             self._plan()
         return LoadedPieces(self._device, stage, self._resident, self._slots)

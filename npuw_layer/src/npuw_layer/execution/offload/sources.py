@@ -97,9 +97,7 @@ class HostWeights:
         places = [found[info.name] for info in infos]
         for info, place in zip(infos, places, strict=True):
             if place.nbytes != weight_bytes(info):
-                raise ModelError(
-                    f"{info.name}: {place.nbytes} bytes do not fit the block; compile it again"
-                )
+                raise ModelError(f"{info.name}: {place.nbytes} bytes do not fit; compile again")
         return places
 
     def content(self, info: TensorInfo) -> bytes | memoryview:
@@ -144,9 +142,7 @@ class HostWeights:
 
 def _reached(memory: Memory | None) -> Memory:
     if memory is None:
-        raise DeviceError(
-            "host memory that does not begin at a page cannot be copied by the device"
-        )
+        raise DeviceError("the device cannot copy host memory that does not begin at a page")
     return memory
 
 

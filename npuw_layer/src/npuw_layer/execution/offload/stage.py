@@ -111,9 +111,7 @@ def load_stage(
     ]
     unknown = [one.name for one in moved if one.name not in {**pieces.weights, **pieces.literals}]
     if unknown or not moved:
-        raise DeviceError(
-            f"an offloaded model does not name the weights of {unknown or 'its layers'}"
-        )
+        raise DeviceError(f"an offloaded model lacks names of weights of {unknown or 'its layers'}")
     layout = Layout.of(moved)
     key = (layout, tuple(_contents(pieces, info.name) for info in layout.infos))
     if key not in known:

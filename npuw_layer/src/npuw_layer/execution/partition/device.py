@@ -140,9 +140,7 @@ class PartitioningDevice(DeviceDecorator):
         for by_tag in self._isolations.values():
             if tag in by_tag:
                 return by_tag[tag].device
-        raise DeviceError(
-            f"a partitioned model has groups {tag!r}, which no option isolates; compile it again"
-        )
+        raise DeviceError(f"a partitioned model has groups {tag!r}, which no option isolates")
 
 
 def partitioning(

@@ -121,9 +121,7 @@ class LoadedParts:
                         at[name] = number
         missing = [name for name in read if made.get(name, len(read)) >= read[name]]
         if missing:
-            raise DeviceError(
-                f"a partitioned model reads {missing[0]} before a part writes it; compile it again"
-            )
+            raise DeviceError(f"a partitioned model reads {missing[0]} before a part writes it")
         # Links are never adjacent, so calls of a function differ only in their links' locations.
         sizes = {name: padded(nbytes(self._parts.links[name]) + 1) for name in made}
         return place_links(

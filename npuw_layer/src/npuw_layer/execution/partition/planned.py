@@ -77,9 +77,7 @@ class PlannedOps:
         moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
         number_of = _numbers(self._plan, moving)
         if not number_of:
-            _log.warning(
-                "%s: a static model has none of the plan's layers, and is not cut", _OPTION
-            )
+            _log.warning("%s: a static model has none of the plan's layers; it is not cut", _OPTION)
         members: list[set[Operation]] = [set() for _ in self._plan]
         for op, number in number_of.items():
             members[number].add(op)

@@ -46,9 +46,7 @@ class Tiling(Entry):
             raise ValueError(f"tiles of {self.size} rows do not fit a block of {self.rows}")
         mask = self.mask
         if mask and (mask.element not in ELEMENT_TYPES or mask.columns < self.rows):
-            raise ValueError(
-                f"a mask of {mask.columns} {mask.element} does not fit {self.rows} rows"
-            )
+            raise ValueError(f"mask {mask.columns} {mask.element} does not fit {self.rows} rows")
         return self
 
 

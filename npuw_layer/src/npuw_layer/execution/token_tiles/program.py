@@ -93,9 +93,7 @@ class LoadedRowTiles:
 
 
 def _another() -> DeviceError:
-    return DeviceError(
-        "a tiled block (NPUW_SPATIAL) has the program of another one; compile it again"
-    )
+    return DeviceError("a tiled block (NPUW_SPATIAL) has the program of another; compile again")
 
 
 class RowTilesProgram:

@@ -79,9 +79,7 @@ class BlobBytes:
         """
         given = parse_options(self.config)
         if given.untrusted_source:
-            raise OptionError(
-                "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported only from trusted sources"
-            )
+            raise OptionError("NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW need a trusted source")
         with self.named():
             return replace(self, content=decrypt(self.content, given.encryption))
 
@@ -231,9 +229,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
         run_time["NPU_PLATFORM"] = config["NPU_PLATFORM"]
     foreign = sorted(fixed.keys() & RUN_TIME)
     if foreign or is_own_platform(fixed):
-        raise BlobError(
-            f"it sets {', '.join(foreign) or 'NPU_PLATFORM'}, which a blob must not set"
-        )
+        raise BlobError(f"it sets {', '.join(foreign) or 'NPU_PLATFORM'}, which no blob may set")
     try:
         options = parse_options(fixed)
     except OptionError as error:
@@ -241,7 +237,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     maps = {name: getattr(options, NAMES[name]) for name in MAPS}
     foreign = [f"{inner} of {name}" for name in MAPS for inner in run_time_part(maps[name])]
     if foreign:
-        raise BlobError(f"it sets {', '.join(foreign)}, which a blob must not set")
+        raise BlobError(f"it sets {', '.join(foreign)}, which no blob may set")
     wrong = [
         f"{name} = {getattr(given, NAMES[name])!r} (the blob has {getattr(options, NAMES[name])!r})"
         for name in config

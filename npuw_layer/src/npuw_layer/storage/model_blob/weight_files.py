@@ -32,7 +32,7 @@ def verified_weights(
     for name, digest in digest_files(paths, known_files(options)).items():
         if digest != digests[name]:
             raise ModelError(
-                f"{files.folder / name} differs from the file that the blob was compiled from"
+                f"{files.folder / name} differs from the file at the blob's compilation"
             )
     return files
 

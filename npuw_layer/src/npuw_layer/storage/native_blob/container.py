@@ -60,9 +60,7 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
         BlobError: the bytes are not a native blob, truncated or damaged.
     """
     if len(content) < _LEAST:
-        raise DamagedBlob(
-            f"{len(content)} bytes are too few for a native blob of at least {_LEAST}"
-        )
+        raise DamagedBlob(f"{len(content)} bytes are too few; a native blob has at least {_LEAST}")
     if not ends_natively(content):
         raise BlobError(
             f"it does not end with {MAGIC!r}: it is truncated, has appended bytes, or is only a "
@@ -76,7 +74,7 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
     metadata = read_metadata(cursor, any_version)
     if metadata is not None and sum(metadata.init_sizes) > size:
         raise DamagedBlob(
-            f"init schedules of {sum(metadata.init_sizes)} bytes do not fit a payload of {size}"
+            f"payload of {size} bytes: init schedules take {sum(metadata.init_sizes)}"
         )
     at = size + cursor.position
     behind = content[end:end] if metadata is None else content[at:end]

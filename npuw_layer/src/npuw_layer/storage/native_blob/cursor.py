@@ -49,7 +49,7 @@ class Cursor:
         """
         found = self.number("Q", f"the number of {what}")
         if found > self.remaining // size:
-            raise DamagedBlob(f"{found} {what} do not fit the {self.remaining} bytes that remain")
+            raise DamagedBlob(f"{found} {what} do not fit {self.remaining} remaining bytes")
         return found
 
     def bytes(self, size: int, what: str) -> bytes:
@@ -59,8 +59,6 @@ class Cursor:
             DamagedBlob: too few bytes remain.
         """
         if size > self.remaining:
-            raise DamagedBlob(
-                f"{what} takes {size} bytes, {self.remaining} remain: it is truncated"
-            )
+            raise DamagedBlob(f"{what} takes {size} bytes, {self.remaining} remain: truncated")
         self.position += size
         return bytes(self._data[self.position - size : self.position])

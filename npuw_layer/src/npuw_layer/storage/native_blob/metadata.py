@@ -148,9 +148,7 @@ def _write_batch(metadata: Metadata) -> bytes:
 def _read_layouts(cursor: Cursor) -> dict[str, Any]:
     counts = [cursor.count(f"{side} layouts", 2) for side in ("input", "output")]
     if sum(counts) > cursor.remaining // 2:
-        raise DamagedBlob(
-            f"{sum(counts)} layouts do not fit the {cursor.remaining} bytes that remain"
-        )
+        raise DamagedBlob(f"{sum(counts)} layouts do not fit {cursor.remaining} remaining bytes")
     inputs, outputs = (tuple(_read_layout(cursor) for _ in range(count)) for count in counts)
     return {"input_layouts": inputs, "output_layouts": outputs}
 

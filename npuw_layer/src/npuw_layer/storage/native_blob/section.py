@@ -82,14 +82,10 @@ def read_section(
     if not np.frombuffer(behind, np.uint8).any():
         return None
     if is_encrypted(behind) != encrypted:
-        raise DamagedBlob(
-            "either its payload or the section behind its metadata is encrypted, not both"
-        )
+        raise DamagedBlob("either its payload or its section is encrypted, not both")
     content = decrypt(behind, callbacks)
     if len(content) < _HEADER.size or not _HEADER.begins(content):
-        raise DamagedBlob(
-            "the bytes between metadata and footer are neither zeros nor a known section"
-        )
+        raise DamagedBlob("the bytes behind its metadata are neither zeros nor a section")
     size, digest, metadata_digest = _HEADER.unpack(content)
     if content_digest([described]) != metadata_digest:
         raise DamagedBlob("its metadata is damaged")

@@ -94,7 +94,7 @@ def show_graph(
     names = [each.name for each in passes]
     if print_after is not None and print_after not in names:
         raise OptionError(
-            f"--print-after {print_after}: no such pass; the stage has {', '.join(names)}"
+            f"--print-after {print_after}: not a pass of the stage: {', '.join(names)}"
         )
     graph = model.clone()
     run_passes(graph, passes[: names.index(print_after) + 1] if print_after else passes)

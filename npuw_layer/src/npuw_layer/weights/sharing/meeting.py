@@ -179,9 +179,7 @@ def _wait(meeting: Meeting, folder: Path, deadline: float) -> None:
     while not meeting.try_lock():
         if time.monotonic() > deadline:
             meeting.close()
-            raise SharingError(
-                f"{folder}: another process holds the lock for too long; end it, or start again"
-            )
+            raise SharingError(f"{folder}: another process holds the lock for too long")
         time.sleep(_POLL_SECONDS)
 
 
@@ -200,6 +198,4 @@ def _make_private(folder: Path) -> None:
     status = folder.lstat()
     private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
     if not private or status.st_uid != os.geteuid():
-        raise SharingError(
-            f"{folder} is not a private folder of this user; set its mode to 0700, or remove it"
-        )
+        raise SharingError(f"{folder} is not private to this user; set its mode to 0700")

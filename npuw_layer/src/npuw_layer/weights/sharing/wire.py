@@ -135,9 +135,7 @@ class Connection:
                     whole = len(data) - len(data) % _INT.size
                     descriptors += (one for (one,) in _INT.iter_unpack(data[:whole]))
             if len(descriptors) != 1:
-                raise SharingError(
-                    f"process {self.pid} sent {len(descriptors)} descriptors instead of one"
-                )
+                raise SharingError(f"process {self.pid} sent {len(descriptors)} descriptors, not 1")
             head += self._read(_HEAD.size - len(head))
             return self._content(kind, head, limit), descriptors.pop()
         except OSError as error:
