@@ -17,7 +17,7 @@ NpuwError (RuntimeError)
 │   │   ├── OtherAxes       caches whose axes differ from NPUW_LLM_SEQ_LEN_DIM
 │   │   └── NotCausal       a text that cannot be read in chunks
 │   ├── BlobError           a damaged or invalid file of programs
-│   │   ├── DamagedBlob       a file whose content differs from what was written
+│   │   ├── DamagedBlob       a file with other content than was written
 │   │   └── BlobVersionError  a file made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
 │   ├── PromptTooLong       a prompt above NPUW_LLM_MAX_PROMPT_LEN
@@ -136,7 +136,7 @@ class BlobError(NpuwInputError):
 
 
 class DamagedBlob(BlobError):
-    """The content of a file of compiled programs differs from what was written."""
+    """A file of compiled programs has other content than was written."""
 
     def named(self, name: str) -> DamagedBlob:
         """Return the error of an exported model with its name."""

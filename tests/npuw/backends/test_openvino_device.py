@@ -217,7 +217,7 @@ except DeviceError as error:
 
 
 def test_signals_are_handled_when_another_thread_drops_the_device() -> None:
-    """If OpenVINO's CPU plugin is unloaded in that thread, the next signal ends the process."""
+    """A signal after OpenVINO's CPU plugin was unloaded in that thread would end the process."""
     program = """if True:
         import signal, threading
         from npuw_layer.backends.openvino import OpenVINODevice

@@ -25,7 +25,7 @@ joining = st.lists(st.tuples(turns, st.integers(0, 6)), min_size=1, max_size=7)
 def test_each_conversation_has_the_logits_of_a_single_one(
     talks, crowd, options: str, conversations: list[Any], places: int
 ) -> None:
-    """They join at any step and leave at their end; if no place is free, they wait."""
+    """Conversations join at any step and leave at their end; without a free place, they wait."""
     config = getattr(crowd, options)
     engine = ContinuousBatching(talks(**config).request._compiled, places)
     scripts = [[crowd.Turn(*turn) for turn in turns] for turns, _ in conversations]
@@ -72,7 +72,7 @@ def test_caches_of_transposed_values_are_separate(talks, batching, crowd, precis
 def test_conversations_of_short_and_long_context_share_steps(
     restored, talks, batching, crowd
 ) -> None:
-    """Each has LongRoPE's factors of its own length; the original context is 64 tokens."""
+    """LongRoPE's factors follow each conversation's length; the original context is 64 tokens."""
     phi3 = restored(GOLDENS / "longrope", "phi3_fp16")
     engine = batching(**crowd.SLOTS, model=phi3)
     everyone = [[crowd.Turn([*range(20, 20 + count)], answer=5)] for count in (40, 62, 90)]
@@ -95,7 +95,7 @@ def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> Non
 
 @pytest.mark.long
 def test_the_smallest_model_that_holds_all_conversations_runs(batching, crowd) -> None:
-    """By slots for their number, by capacity for the longest."""
+    """Slots follow the number of conversations, capacity the longest one."""
     engine = batching(**crowd.LADDER)
     for count in (3, 2, 1, 1):
         crowd.begin(engine.open(), [crowd.Turn([1] * 4 * count, answer=3 + count)])
@@ -190,7 +190,7 @@ def test_without_slots_conversations_take_turns_on_one_model(talks, batching, cr
 @pytest.mark.long
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
 def test_the_policy_for_full_caches_applies_as_alone(talks, batching, crowd, policy: str) -> None:
-    """With SLIDE a conversation continues with the others; with TRUNCATE it reads again alone."""
+    """SLIDE lets a conversation continue with the others; TRUNCATE lets it read again alone."""
     options = {**crowd.SLOTS, "NPUW_LLM_ON_FULL": policy}
     engine = batching(**options)
     long = [*range(90)]

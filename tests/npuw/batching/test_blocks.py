@@ -14,7 +14,7 @@ BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK
 def test_each_conversation_has_the_logits_of_a_single_one(
     talks, batching, crowd, precision: str
 ) -> None:
-    """They grow over blocks and variants, rewind, and begin again, which frees blocks."""
+    """Conversations grow over blocks and variants, rewind, and begin again, which frees blocks."""
     ladder = crowd.SLOTS if precision else crowd.LADDER
     options = ladder | BLOCKS | {"KV_CACHE_PRECISION": precision}
     engine = batching(**options)

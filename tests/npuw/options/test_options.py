@@ -116,7 +116,7 @@ def test_an_option_without_effect_can_be_read_back_and_is_logged(
 
 @pytest.mark.parametrize("name", WAITING)
 def test_an_option_that_requires_another_is_reported(name: str) -> None:
-    """With the other option set, no message remains."""
+    """Setting the other option removes the message."""
     given = {
         "NPUW_LLM_GENERATE_PYRAMID_STEPS": {"NPUW_LLM_GENERATE_PYRAMID": "NO"},
         "NPUW_LLM_CACHE_ROPE": {"NPUW_LLM_ON_FULL": "SLIDE"},

@@ -101,7 +101,7 @@ class Core(Uncopied):
     ) -> AnyModel:
         """Compile a model of the kind that an option requests, or that recognises the model.
 
-        Dynamic models are split as language models; static ones run as they are, or through NPUW.
+        Dynamic models are split as language models; static ones run directly, or through NPUW.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.

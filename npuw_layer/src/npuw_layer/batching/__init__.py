@@ -1,6 +1,6 @@
 """Several conversations on one device: continuous batching on static blobs.
 
-slots         a static model that generates for B conversations at once
+slots         a static model that generates for B conversations together
 request       one conversation, usable from any thread
 participant   a conversation's pending tokens and its caches
 schedule      choice of the prompt to read and of the generating conversations; integers only

@@ -136,7 +136,7 @@ class ContinuousBatching:
                 so that one step runs them together with the others.
 
         Returns:
-            Whether there is something to do.
+            Whether work is pending.
         """
         found = self._changed.wait(lambda: self._closed or self._has_work(), timeout)
         if patience and found:

@@ -24,7 +24,7 @@ class StagePlan:
     scratch_bytes: int
     """Bytes of intermediate tensors."""
     tensor_bytes: int
-    """Bytes of its own inputs and outputs: ids, mask, logits …, without K and V."""
+    """Bytes of its inputs and outputs: ids, mask, logits …, without K and V."""
 
     @property
     def seconds(self) -> float:

@@ -38,7 +38,7 @@ class ModelFiles:
             raise ModelError(f"{error.filename}: {error.strerror}") from None
 
     def read_digest(self, known: KnownFiles) -> str:
-        """Hash all files as they are now.
+        """Hash the current content of all files.
 
         Raises:
             ModelError: a file cannot be read.

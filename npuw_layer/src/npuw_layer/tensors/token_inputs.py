@@ -39,7 +39,7 @@ class TokenKind:
     Attributes:
         element: element type.
         width: number of dimensions of a token's row.
-        axes: allowed sizes of the dimension before sequences and tokens, if there is one.
+        axes: allowed sizes of the dimension before sequences and tokens, if any.
         axes_needed: whether that dimension must exist.
     """
 

@@ -261,7 +261,7 @@ def test_a_device_without_memory_for_a_program_passes_it_to_the_next(
 
 
 def test_requests_share_the_weights_that_another_device_needs(tiny: Path, faulty: Any) -> None:
-    """In f16, unlike the checkpoint: weights are converted once, and the graph compiled once."""
+    """Weights are converted to f16 once, and the graph is compiled once."""
     lost = faulty(InterpreterDevice(), good_runs=0)  # its programs have no weights to bind
     makers = {"CPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice}
     one = chat(tiny, SeveralDevices(makers), INFERENCE_PRECISION_HINT="f16")
@@ -368,8 +368,8 @@ def test_a_stored_program_is_read_in_place() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_damaged_stored_program_is_refused(seed: int) -> None:
-    """Any byte of the frame may be damaged; the device verifies its own program."""
+def test_a_damaged_stored_program_is_rejected(seed: int) -> None:
+    """Damage may be anywhere in the frame; the device verifies its own program."""
     device = SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
     good = bytearray(device.compile(small_graph(), CONFIG))
     draw = np.random.default_rng(seed)

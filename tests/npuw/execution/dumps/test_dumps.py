@@ -71,7 +71,7 @@ def tensors(listed: Path) -> dict[str, np.ndarray]:
     ids=lambda case: case if isinstance(case, str) else " ".join(case.values()) or "whole",
 )
 def test_openvino_reproduces_dumped_outputs(request, tmp_path, model, options) -> None:
-    """For each submodel of every layer: equal ones share a program, with different weights.
+    """Equal submodels share a program, with different weights; the files have those of each layer.
 
     Of seven layers, more than two are equal.
     """
@@ -135,7 +135,7 @@ def sharing_heads(restored, grouped) -> dict[str, Path]:
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["falcon", "smooth"])
 def test_shared_key_heads_are_counted_in_an_uncut_model(sharing_heads, tmp_path, name) -> None:
-    """For the step after the prompt, OpenVINO computes the device's results."""
+    """OpenVINO computes the device's results for the step after the prompt."""
     say(sharing_heads[name], tmp_path, NPUW_DUMP_FULL="YES", NPUW_DUMP_IO="YES")
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     whole = openvino.Core().compile_model(tmp_path / "generate_128.xml", "CPU", exact)

@@ -207,7 +207,7 @@ def test_layers_and_experts_cannot_both_be_submodels(exported):
 @pytest.mark.long
 @pytest.mark.parametrize("pipeline", ["INIT", "JUST"])
 def test_a_mixture_can_be_cut_anywhere(exported, expected: Expected, pipeline):
-    """Also between the ops that choose experts and those that scatter weights to experts."""
+    """Cuts may separate the ops that choose experts from those that scatter weights to experts."""
     name = "qwen3_moe_fp16"
     check(Core(), exported(name), expected(name), NPUW_ONLINE_PIPELINE=pipeline)
 

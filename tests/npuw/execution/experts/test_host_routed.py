@@ -219,7 +219,7 @@ def test_the_error_of_a_binding_names_the_tensor(exported):
 
 
 def test_a_program_of_another_mixture_is_rejected(exported):
-    """Both have weights of the same names; their row shapes differ."""
+    """The mixtures have weights of the same names, and different row shapes."""
     routing = HostRoutedDevice(InterpreterDevice(), 0, 8)
     small, large = (
         read_container(routing.compile(mixture_part(exported("qwen3_moe_int4"), tokens), CONFIG))

@@ -69,7 +69,7 @@ def test_tiles_return_the_result_of_the_complete_graph(kind, make):
 @given(data=st.data())
 @settings(max_examples=18, deadline=None)
 def test_tiles_return_the_result_of_the_complete_graph_for_any_mask(data: st.DataObject) -> None:
-    """Any shape, and any mask that lets each token attend to itself; invisible tiles do not run."""
+    """Shapes and masks are random, except that tokens see themselves; invisible tiles do not run."""
     draw = data.draw
     attention = Attention(
         heads=draw(st.integers(1, 3)),
@@ -173,7 +173,7 @@ def test_padding_and_invisible_positions_do_not_affect_results(make, forbidden: 
 
 
 def test_programs_that_read_one_cache_share_its_tiles() -> None:
-    """For example programs of chunks that begin at different rows."""
+    """Programs of chunks that begin at different rows are an example."""
     attention, device = Attention(), npu()
     model = loaded(attention, device)
     one, other = Bound(device, model), Bound(device, model)

@@ -57,7 +57,7 @@ def test_every_logit_equals_that_without_offload(talks, tall, whole, options):
     "kind", [{"INFERENCE_PRECISION_HINT": "f16"}, {"KV_CACHE_PRECISION": "i8"}]
 )
 def test_the_mode_of_copies_does_not_change_logits_in_any_precision(talks, tall, kind):
-    """In f16, hidden values are rounded between layers, which fused kernels may avoid."""
+    """Hidden values in f16 are rounded between layers, which fused kernels may avoid."""
     ways = ("SYNC", "ASYNC")
     sync, ahead = (story(talks(tall, **CHUNKED, **kind, NPUW_WEIGHTS_OFFLOAD=way)) for way in ways)
     assert np.array_equal(sync, ahead)

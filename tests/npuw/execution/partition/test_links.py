@@ -31,7 +31,7 @@ def test_links_with_overlapping_lifetimes_do_not_overlap_in_memory(given_links):
 
 
 def test_a_chain_of_layers_takes_the_memory_of_one():
-    """Each layer reads the output of the previous one, and a residual bypasses its group."""
+    """A layer reads the output of the previous one, and a residual bypasses its group."""
     links = {}
     for layer in range(30):
         links[f"q{layer}"] = Lifetime(64, 2 * layer, 2 * layer + 1)

@@ -114,7 +114,7 @@ class TestStaticModels:
 
 
 class TestWhatIsTold:
-    """As in OpenVINO's NPU plugin (its zero_infer_request and zero_pipeline)."""
+    """Rules of OpenVINO's NPU plugin (its zero_infer_request and zero_pipeline)."""
 
     @pytest.mark.parametrize("options", [{}, PERF_COUNT])
     def test_before_an_inference_no_profile_exists(self, static, options) -> None:

@@ -77,7 +77,7 @@ WHOLE = Interpreter(perceptron()).run({"x": X})["y"]
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
 @pytest.mark.parametrize("size", [1, 3, 4, 10])
 def test_rows_equal_the_uncut_block_or_are_zero(make, size: int) -> None:
-    """For any position and number of tokens; the last tile begins within another."""
+    """Tokens have any position and number; the last tile begins within another."""
     device = make()
     block = loaded(device, size)
     program, arena = block.create_program(), Arena(device, [*block.inputs, *block.outputs])
@@ -149,7 +149,7 @@ def test_the_program_of_another_block_is_rejected(change: dict) -> None:
 
 
 def test_a_program_of_a_tile_is_smaller() -> None:
-    """By more than half, without weights, which this one contains."""
+    """Less than half, apart from the weights, which this program contains."""
     device, weights = npu(), 3 * 256 * 512 * 4
     whole, tile = (
         len(RowTilesDevice(device, size, True).compile(perceptron(1024, 256, 512), CONFIG))

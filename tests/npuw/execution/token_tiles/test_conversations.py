@@ -100,7 +100,7 @@ def test_blocks_between_attentions_are_one_program(talks, tall) -> None:
 
 
 def test_later_chunks_run_the_tiles_of_their_own_tokens(talks) -> None:
-    """Their mask is longer than the chunk's tokens."""
+    """A later chunk's mask is longer than its tokens."""
     talk = talks(**FEW, **SPATIAL, NPUW_LLM_PREFILL_CHUNK_SIZE=64)
     first = blocks(talk.request, "prefill_64_after_64")[0]
     for length, runs in ((20, 1), (64, 3), (66, 4), (128, 6)):

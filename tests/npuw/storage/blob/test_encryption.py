@@ -79,7 +79,7 @@ def test_the_error_of_a_failed_decryption_has_the_reason(secret, function, probl
 
 
 def test_a_damaged_file_is_not_decrypted() -> None:
-    """Any changed, missing or added byte is detected before decryption."""
+    """Changed, missing and added bytes are detected before decryption."""
     whole = encrypt(b"content", BOTH)
     assert decrypt(memoryview(whole), BOTH) == b"content"
     for at in range(12, len(whole)):

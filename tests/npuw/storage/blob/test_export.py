@@ -144,7 +144,7 @@ def another_blob(tiny, tmp_path) -> bytes:
 def test_blobs_of_other_weights_share_nothing_in_one_bank(
     blobs, another_blob, speak, tmp_path, monkeypatch
 ) -> None:
-    """Neither blob has files that would distinguish it from the other."""
+    """The blobs have no files that would distinguish them."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     bank = {"NPUW_WEIGHTS_BANK": "b", "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}
     sources = (blobs["OPTIMIZE_SPEED"], another_blob)
@@ -222,7 +222,7 @@ def test_options_of_the_blob_can_be_read_but_not_contradicted(blobs) -> None:
 
 
 def test_run_time_options_are_checked_independently_of_the_blob(tiny) -> None:
-    """Their errors once blamed the blob; a map with run-time options had to repeat the blob's."""
+    """Errors once blamed the blob; a map with run-time options had to repeat the blob's."""
     generate = "++NPUW_LLM_GENERATE_CONFIG"
     fixed = {"NPUW_LLM_ON_FULL": "SLIDE", generate: {"NPUW_ONLINE_PIPELINE": "JUST"}}
     own = SMALL | fixed | {"CACHE_MODE": "OPTIMIZE_SPEED"}

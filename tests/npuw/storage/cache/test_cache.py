@@ -93,7 +93,7 @@ def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch)
 
 
 def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
-    """Its next change might have the same time."""
+    """The next change might have the same time."""
     (tmp_path / "openvino_model.xml").write_bytes(b"<net/>")
     digest_model(tmp_path / "openvino_model.xml", tmp_path)
     assert not list(tmp_path.glob("*.digest"))

@@ -333,7 +333,7 @@ def test_an_option_of_a_stage_changes_only_its_entries() -> None:
     ids=lambda own: next(iter(own)),
 )
 def test_device_and_partitioning_of_a_stage_change_only_its_entries(own: object) -> None:
-    """Also next to another stage with such options: programs include their stage."""
+    """Other stages may have such options, too: programs include their stage."""
     prefill = {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DEVICES": "NPU,CPU,OPENVINO_CPU"}}
     one, other = names(**prefill), names(**prefill, **{"++NPUW_LLM_GENERATE_CONFIG": own})
     assert len(one) == len(other)
@@ -342,7 +342,7 @@ def test_device_and_partitioning_of_a_stage_change_only_its_entries(own: object)
 
 @pytest.mark.parametrize("option", ["NPUW_FALLBACK_EXEC", "NPUW_ACC_THRESH", "NPUW_DUMP_SUBS_DIR"])
 def test_run_time_options_of_a_stage_share_the_entries(option: str) -> None:
-    """Also the entries of a model without options of stages."""
+    """Models without options of stages share them, too."""
     name = "++NPUW_LLM_GENERATE_CONFIG"
     for own in ({}, {"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ONLINE_PIPELINE": "REP"}):
         assert names(**{name: own | {option: OF_A_RUN[option]}}) == names(**{name: own})
@@ -402,7 +402,7 @@ def test_stored_weights_depend_on_the_model_their_selection_and_versions() -> No
 
 @pytest.mark.parametrize("name", ["code.py", "platform.toml"])
 def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch, name) -> None:
-    """Also with those of a data table: the costs of tasks affect tiling."""
+    """Data tables are sources, too: the costs of tasks affect tiling."""
     versions: list[str] = []
     for text in ("a = 1", "a = 2", "a = 1"):
         package = tmp_path / "some_package"

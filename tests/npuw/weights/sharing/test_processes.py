@@ -205,7 +205,7 @@ def test_an_unreferenced_arena_is_left(here, folder) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_processes_killed_at_any_moment_do_not_affect_others(start, here, folder, seed) -> None:
-    """Each round kills one of three, while it starts, waits, copies, attaches or serves."""
+    """One of three processes is killed per round, while it starts, waits, copies or serves."""
     draw = random.Random(seed)
     living = [start(draw.choice([0, 0.02])) for _ in range(3)]
     joined: list[Process] = []

@@ -71,7 +71,7 @@ class Elsewhere:
 
         Args:
             name: the device.
-            like: loaded model to replace, with the same tensors; None if there is none.
+            like: loaded model to replace, with the same tensors; None without one.
 
         Raises:
             RuntimeError: the device rejects the submodel; the message has the reason.

@@ -93,7 +93,7 @@ def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[Par
         model: lowered.
         tag: tag of the groups.
         least_times: minimum repetitions of the block.
-        least_ops: minimum ops of the block; below either minimum there are no groups.
+        least_ops: minimum ops of the block; below either minimum, no groups.
     """
     order = visiting_order(model)
     found = find_repetitions(order)

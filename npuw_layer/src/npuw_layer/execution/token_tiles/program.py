@@ -68,7 +68,7 @@ class LoadedRowTiles:
 
     @property
     def placed(self) -> Sequence[TensorInfo]:
-        """Inputs and outputs whose location the host must know: rows, and the mask."""
+        """Inputs and outputs that the host locates: rows, and the mask."""
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self._inputs, *self._outputs) if info.name in names]
 

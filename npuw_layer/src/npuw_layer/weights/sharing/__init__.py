@@ -1,4 +1,4 @@
-"""Weights in one allocation of device memory, used by several processes at once.
+"""Weights in one allocation of device memory, shared by several processes.
 
 Processes that name the same bank, of the same model, meet in a private folder. The first one sums
 up the weights' sizes, allocates one arena, copies them once, and seals the arena: from then on the
