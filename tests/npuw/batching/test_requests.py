@@ -180,10 +180,10 @@ def test_closed_and_cancelled_conversations_end(batching, crowd) -> None:
     second.close()
     with pytest.raises(CancelledError):
         waiting.result(0)
-    with pytest.raises(RequestError, match="over"):
+    with pytest.raises(RequestError, match="the conversation was closed"):
         second.submit([1])
     engine.close()
-    with pytest.raises(RequestError, match="over"):
+    with pytest.raises(RequestError, match="the conversation was closed"):
         first.submit([1])
     with pytest.raises(RequestError, match="the engine was closed"):
         engine.open()

@@ -69,7 +69,7 @@ def test_tiles_return_the_result_of_the_complete_graph(kind, make):
 @given(data=st.data())
 @settings(max_examples=18, deadline=None)
 def test_tiles_return_the_result_of_the_complete_graph_for_any_mask(data: st.DataObject) -> None:
-    """Shapes and masks are random, except that tokens see themselves; invisible tiles do not run."""
+    """Shapes and masks are random, but tokens see themselves; invisible tiles do not run."""
     draw = data.draw
     attention = Attention(
         heads=draw(st.integers(1, 3)),

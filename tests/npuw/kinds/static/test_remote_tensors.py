@@ -183,7 +183,10 @@ NUMPY_MEMORY = np.zeros(8192, np.uint8)
     ("properties", "message"),
     [
         ({"MEM_TYPE": "SHARED"}, "MEM_TYPE = 'SHARED'; use one of L0_INTERNAL_BUF, SHARED_BUF"),
-        ({"MEM_TYPE": "L0_INTERNAL_BUF", "TENSOR_TYPE": "BOUND"}, "TENSOR_TYPE = 'BOUND'; it is"),
+        (
+            {"MEM_TYPE": "L0_INTERNAL_BUF", "TENSOR_TYPE": "BOUND"},
+            "TENSOR_TYPE = 'BOUND'; use one of",
+        ),
         ({"TENSOR_TYPE": "INPUT"}, "TENSOR_TYPE without MEM_TYPE"),
         ({"MEM_HANDLE": 1}, "MEM_HANDLE without MEM_TYPE"),
         ({"MEM_TIPE": "CPU_VA"}, "unknown property 'MEM_TIPE'; did you mean MEM_TYPE"),

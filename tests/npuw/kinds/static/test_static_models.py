@@ -37,7 +37,7 @@ def test_ports_have_names_types_and_shapes(classify) -> None:
     assert classify.compiled.output(1).get_any_name() == "codes"
     with pytest.raises(TensorError, match="the model has 2 inputs; select one"):
         classify.compiled.input()
-    with pytest.raises(TensorError, match="no output 'logits'; there are 0: 'scores'"):
+    with pytest.raises(TensorError, match="no output 'logits'; the model has 0: 'scores'"):
         classify.compiled.output("logits")
 
 
@@ -117,7 +117,7 @@ def test_wrong_values_are_refused_by_name(classify) -> None:
     wrong = [
         ({"gain": good["gain"].astype(np.float64)}, r"input 'gain' is f32 \[4, 16\], not float64"),
         ({"gain": good["gain"][:2]}, r"input 'gain' is f32 \[4, 16\], not f32 \[2, 16\]"),
-        ({"mask": good["gain"]}, "no input 'mask'; there are 0: 'ids', 1: 'gain'"),
+        ({"mask": good["gain"]}, "no input 'mask'; the model has 0: 'ids', 1: 'gain'"),
         ({7: good["gain"]}, "no input 7"),
         ({"gain": [1, 2]}, "is not a tensor; pass a Tensor, a RemoteTensor or an array"),
     ]

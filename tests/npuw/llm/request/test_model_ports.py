@@ -55,7 +55,7 @@ def test_an_imported_model_shows_the_same(tiny: Path) -> None:
 
 def test_a_port_that_is_not_there_is_refused_with_those_that_are(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL)
-    with pytest.raises(TensorError, match="no input 'ids'; there are 0: 'input_ids', 1: "):
+    with pytest.raises(TensorError, match="no input 'ids'; the model has 0: 'input_ids', 1: "):
         compiled.input("ids")
     with pytest.raises(TensorError, match="has 4 inputs; select one"):
         compiled.input()

@@ -232,7 +232,7 @@ def test_run_time_options_are_checked_independently_of_the_blob(tiny) -> None:
     imported = Core().import_model(blob, "NPU", {generate: {"NPUW_ACC_THRESH": 0.5}})
     told = imported.get_property(generate)
     assert told == {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ACC_THRESH": 0.5}
-    with pytest.raises(OptionError, match="contradicts"):
+    with pytest.raises(OptionError, match="contradict "):
         Core().import_model(blob, "NPU", {generate: {"NPUW_ONLINE_PIPELINE": "REP"}})
 
 
