@@ -142,7 +142,7 @@ class StatelessRequest(Request, ABC):
         named = dict(self._input(key, tensor) for key, tensor in inputs.items())
         for name, each in named.items():
             if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:
-                raise RemoteError(f"{name!r} is an input; its tensor's TENSOR_TYPE is OUTPUT")
+                raise RemoteError(f"{name!r} is an input; its tensor has TENSOR_TYPE OUTPUT")
         return named
 
     def _infer(self, given: Mapping[str, AnyInput]) -> None:

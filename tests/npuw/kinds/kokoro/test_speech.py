@@ -170,7 +170,7 @@ def test_a_second_start_compiles_nothing_but_other_blocks(kokoro: Kokoro, tmp_pa
 def test_it_is_not_exported(compiled: Any, kokoro: Kokoro, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="NPUW_KOKORO = YES: such a model is not exported"):
         compiled.export_model()
-    with pytest.raises(OptionError, match="EXPORT_BLOB: not with NPUW_KOKORO"):
+    with pytest.raises(OptionError, match="EXPORT_BLOB: contradicts NPUW_KOKORO"):
         kokoro.compile(EXPORT_BLOB="YES", BLOB_PATH=str(tmp_path / "model.blob"))
 
 

@@ -134,8 +134,8 @@ def test_a_folder_of_weights_is_none(tmp_path: Path) -> None:
         ({"NPUW_KOKORO_OVERLAP": 20}, "use NPUW_KOKORO_OVERLAP_SIZE"),
         ({"NPU_USE_NPUW": "NO"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),
         ({"NPUW_LLM": "YES"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),
-        ({"NPUW_WHISPER": "YES"}, "NPUW_WHISPER: not with NPUW_KOKORO = YES"),
-        ({"NPUW_WEIGHTS_BANK": "shared"}, "NPUW_WEIGHTS_BANK: not with NPUW_KOKORO = YES"),
+        ({"NPUW_WHISPER": "YES"}, "NPUW_WHISPER: contradicts NPUW_KOKORO = YES"),
+        ({"NPUW_WEIGHTS_BANK": "shared"}, "NPUW_WEIGHTS_BANK: contradicts NPUW_KOKORO = YES"),
         ({"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "NPUW_WEIGHTS_OFFLOAD applies only to language models"),
     ],
 )

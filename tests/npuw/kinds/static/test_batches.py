@@ -178,11 +178,9 @@ def test_tensors_of_the_other_side_are_refused(double) -> None:
         for side in ("INPUT", "OUTPUT")
     )
     for ask in (lambda: request.set_tensor("x", outward), lambda: request.infer(outward)):
-        with pytest.raises(
-            RemoteError, match=r"'x' is an input; its tensor's TENSOR_TYPE is OUTPUT"
-        ):
+        with pytest.raises(RemoteError, match=r"'x' is an input; .* TENSOR_TYPE OUTPUT"):
             ask()
-    with pytest.raises(RemoteError, match=r"'x' is an input; its tensor's TENSOR_TYPE is OUTPUT"):
+    with pytest.raises(RemoteError, match=r"'x' is an input; .* TENSOR_TYPE OUTPUT"):
         request.set_tensors("x", [outward])
     with pytest.raises(RemoteError, match=r"'y' is an output; .* TENSOR_TYPE INPUT"):
         request.set_tensor("y", inward)

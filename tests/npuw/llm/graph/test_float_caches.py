@@ -112,5 +112,5 @@ def test_what_is_too_large_is_stored_as_the_largest(demo: Path, tmp_path: Path) 
 
 def test_paged_models_have_the_type_of_activations() -> None:
     options = {"NPUW_PA": "YES", "INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f16"}
-    with pytest.raises(OptionError, match="KV_CACHE_PRECISION = f16: not with NPUW_PA"):
+    with pytest.raises(OptionError, match="KV_CACHE_PRECISION = f16: contradicts NPUW_PA"):
         parse_options(options)
