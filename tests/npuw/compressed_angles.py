@@ -1,4 +1,4 @@
-"""Cosines of rotary angles whose frequencies have 8 bits, as the exporter compresses Cohere's."""
+"""Cosines of a rotary embedding with frequencies of 8 bits, as in exports of Cohere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALE = np.full((1, 8, 1), 1 / 252, np.float16)
 
 
 def compressed_angles() -> Model:
-    """A model of position_ids i64 [1, n] that gives cos f32 [1, n, 8]."""
+    """Build a model of position_ids i64 [1, n] that returns cos f32 [1, n, 8]."""
     model, (positions,) = Model.build([("position_ids", tensor("i64", (1, -1)))])
     g = GraphBuilder(model)
     values, zero = (g.convert(g.constant(each), "f16") for each in (STORED, ZERO))
@@ -27,7 +27,7 @@ def compressed_angles() -> Model:
 
 
 def cosines(positions: np.ndarray) -> np.ndarray:
-    """The same in numpy: frequencies are decompressed in f32."""
+    """Compute the same in numpy: frequencies are decompressed in f32."""
     centred = STORED.astype(np.float32) - ZERO.astype(np.float32)
     angles = centred * SCALE.astype(np.float32) * positions[:, None].astype(np.float32)
     return np.cos(angles).transpose(0, 2, 1)

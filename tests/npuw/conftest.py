@@ -1,4 +1,4 @@
-"""A tiny Llama, made of random numbers, for tests that need many models fast."""
+"""A tiny Llama of random weights, for tests that need many models fast."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _weights(layers: int) -> dict[str, np.ndarray]:
 
 
 def write_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
-    """The format in a few lines: header length, header, bytes."""
+    """Write the format: header length, header, bytes."""
     header: dict[str, Any] = {}
     offset = 0
     for name, tensor in tensors.items():
@@ -58,7 +58,7 @@ def write_safetensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 
 
 def write_tiny(folder: Path, layers: int = LAYERS) -> Path:
-    """Its Hugging Face folder."""
+    """Write the model's Hugging Face folder."""
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -82,24 +82,24 @@ def write_tiny(folder: Path, layers: int = LAYERS) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model in a folder."""
+    """Return the folder of the tiny model."""
     return write_tiny(tmp_path_factory.mktemp("tiny_llama"))
 
 
 @pytest.fixture(scope="session")
 def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with seven layers."""
+    """Return the folder of the same model with seven layers."""
     return write_tiny(tmp_path_factory.mktemp("tall_llama"), 7)
 
 
 def caches_of(request: Any) -> dict[str, np.ndarray]:
-    """The values of a request's variables, but for the one that counts tokens."""
+    """Return the values of a request's variables, except the one that counts tokens."""
     states = request.query_state()
     return {one.name: one.state.data for one in states if one.name != "npuw_stored_tokens_state"}
 
 
 def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
-    """Say ids [1, n] after so many others; give the last one's logits."""
+    """Infer ids [1, n] after ``past`` stored tokens; return the last one's logits."""
     count = ids.shape[1]
     inputs = {
         "input_ids": ids,
@@ -110,14 +110,14 @@ def ask(request: Any, ids: np.ndarray, past: int = 0) -> np.ndarray:
 
 
 class Talk:
-    """A request, spoken to in tokens."""
+    """A request with an interface of tokens."""
 
     def __init__(self, request: InferRequest) -> None:
         self.request = request
         self.said = 0
 
     def tell(self, ids: list[int] | np.ndarray, back: int = 0) -> np.ndarray:
-        """Say tokens, going back a few first; give the last token's logits."""
+        """Infer tokens, after a rewind by ``back``; return the last token's logits."""
         self.said -= back
         logits = ask(self.request, np.array([ids], np.int64), self.said)
         self.said += len(ids)
@@ -140,7 +140,7 @@ SMALL = {
 
 @pytest.fixture(scope="session")
 def talks(tiny: Path) -> Talks:
-    """Begin conversations with the tiny model; models are compiled once per configuration."""
+    """Begin conversations with the tiny model; compile models once per configuration."""
     compiled: dict[str, Any] = {}
 
     def begin(model: Path = tiny, **options: Any) -> Talk:

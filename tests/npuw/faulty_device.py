@@ -1,4 +1,4 @@
-"""A device that does what another one does, and then spoils it."""
+"""A device that runs another one, and spoils its results."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import DeviceError
 
 Spoil = Callable[[str, Array], None]
-"""Is given each output by name, its values in place, after each run."""
+"""Function called with each output by name, its values in place, after each run."""
 
 
 class FaultyDevice:
-    """Wraps a device.
+    """Wrapper of a device with configurable faults.
 
     Args:
-        device: does the work.
-        spoil: what happens to outputs.
-        refuses: what it says instead of compiling; "" lets it compile.
-        loads: whether it loads what it compiled.
-        good_runs: how many runs succeed before the device is lost.
+        device: inner device.
+        spoil: changes outputs.
+        refuses: error of compilation; "" compiles.
+        loads: whether it loads programs.
+        good_runs: runs that succeed before the device is lost.
     """
 
     def __init__(

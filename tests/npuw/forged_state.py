@@ -1,4 +1,4 @@
-"""Saved conversations that somebody changed and gave a digest that fits."""
+"""Saved conversations that were changed, with a matching digest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from driver_layer.support.files import content_digest
 
 
 def with_fitting_digest(content: bytes) -> bytes:
-    """Return the file of a saved conversation with the digest of what it holds now."""
+    """Return the file of a saved conversation with the digest of its current content."""
     end = 8 + int.from_bytes(content[:8], "little")
     header, rows = json.loads(content[8:end]), content[end:]
     del header["__metadata__"]["digest"]

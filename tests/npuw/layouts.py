@@ -1,4 +1,4 @@
-"""The tiny model with its caches laid out as other models have them."""
+"""The tiny model with its caches in the layouts of other models."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from compiler_layer.writers.openvino_ir import write_ir
 from npuw_layer.storage.read_model import read_model
 
 Layout = tuple[int, ...]
-"""Which axis of [sequences, heads, tokens, width] each axis is."""
+"""Index of each axis in [sequences, heads, tokens, width]."""
 
 CHATGLM: Layout = (2, 0, 1, 3)
 QWEN: Layout = (0, 2, 1, 3)
 CHANNELS: Layout = (0, 1, 3, 2)
-"""Channel by channel; no model that is known does so."""
+"""Channel-major; no known model uses it."""
 
 
 def axes_of(layout: Layout) -> dict[str, int]:
-    """The options that say it."""
+    """Return the options of a layout."""
     return {"NPUW_LLM_BATCH_DIM": layout.index(0), "NPUW_LLM_SEQ_LEN_DIM": layout.index(2)}
 
 
 def laid_out(model: Path, layout: Layout, folder: Path) -> Path:
-    """Write a model as an IR whose caches are laid out so; attention sees them as before.
+    """Write a model as an IR whose caches have a layout; attention reads them in their former one.
 
-    With CHATGLM the head is ChatGLM's, too.
+    With CHATGLM the LM head is ChatGLM's, too.
     """
     found = read_model(model)
     for variable in found.variables():
@@ -51,7 +51,7 @@ def laid_out(model: Path, layout: Layout, folder: Path) -> Path:
 
 
 def by_tokens(g: GraphBuilder, logits: SSAValue) -> SSAValue:
-    """As ChatGLM has it: hidden states [tokens, 1, channels], logits transposed."""
+    """Return ChatGLM's outputs: hidden states [tokens, 1, channels], and transposed logits."""
     head = logits.owner
     assert isinstance(head, MatMul)
     head.detach()
@@ -90,10 +90,10 @@ def _lay_out(model: Model, variable: Variable, layout: Layout) -> None:
 
 
 def _look_at_shape(model: Model, value: SSAValue, turned: SSAValue, back: list[int]) -> None:
-    """Let what asks for the shape of a value ask for that of another that is turned."""
+    """Let ops that read the shape of a value read that of its transposed form."""
     for use in list(value.uses):
         op = use.operation
-        assert isinstance(op, ShapeOf)  # else a model's ops would read less than its whole cache
+        assert isinstance(op, ShapeOf)  # other ops would read less than the complete cache
         g = GraphBuilder(model, op)
         shape = g.op(ShapeOf, turned, output_type=op.output_type)
         Rewriter.replace_op(op, [], [g.gather(shape, g.ints(*back), 0)])

@@ -1,7 +1,7 @@
-"""A second compiler, to show that npuw does not care which one it has.
+"""A second compiler, to show that npuw is independent of the compiler.
 
-It shares the frontends and passes, and schedules as trivially as can be: one tile, one DMA port,
-and each task waits for the one before it; nothing ever happens at the same time.
+It shares the frontends and passes, with a trivial schedule: one tile, one DMA port, and each task
+waits for the previous one; nothing runs in parallel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from npuw_layer.errors import ModelError
 
 
 class SerialCompiler:
-    """Satisfies ``npuw_layer.backends.protocols.Compiler``."""
+    """Compiler with a serial schedule; satisfies ``npuw_layer.backends.protocols.Compiler``."""
 
     version = "serial 1"
 
@@ -38,7 +38,7 @@ class SerialCompiler:
             lower(model, options)
         except CompilerError as error:
             raise ModelError(str(error)) from error
-        # Where variables need not stay in place, it does no harm that they could.
+        # Variables may stay in place even if that is not required.
         placed, ordered = order_in_place(model, platform)
         tasks = ordered.tasks
         scratch = place_ddr(lifetimes(tasks))

@@ -1,4 +1,4 @@
-"""Static graphs of given lengths, with all logits, whatever the options of a model would be."""
+"""Static graphs of given lengths, with all logits, independent of a model's options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npuw_layer.options import parse_options
 
 
 def split(model: Model, tokens: int, past: int, slots: int = 1, layout: KVLayout = PLAIN) -> Model:
-    """Make a graph that takes new tokens behind stored ones; the model stays as it is."""
+    """Build a graph for new tokens after stored ones; the model is not changed."""
     stage = Stage(Kind.GENERATE, tokens, past, slots)
     core = (CheckPorts(), *split_passes(stage, layout))
     graph = model.clone()

@@ -120,7 +120,7 @@ def test_an_export_of_a_bad_model_is_rejected_and_leaves_no_files(
         (["--prompt", "word " * 200, "-c", "MAX_PROMPT_LEN=64"], ["MAX_PROMPT_LEN=64:", "raise"]),
         (["--prompt", "hi", "-c", "MAX_PROMPT_LENGTH=64"], ["did you mean MAX_PROMPT_LEN"]),
         (["--prompt", "hi", "-c", "NPUW_LLM_PREFIL_HINT=STATIC"], ["NPUW_LLM_PREFILL_HINT"]),
-        (["--prompt", "hi", "-c", "NPU_PLATFORM=9"], ["known are 3720, 4000, 5010"]),
+        (["--prompt", "hi", "-c", "NPU_PLATFORM=9"], ["use 3720, 4000, 5010"]),
         (["--prompt", "hi", "-c", "INFERENCE_PRECISION_HINT=i2"], ["INFERENCE_PRECISION_HINT"]),
         (["--prompt", "hi", "--device", "TPU"], ["available: CPU, NPU"]),
         (["--prompt", "hi", "--device", "CPU"], ["openvino_model.xml"]),

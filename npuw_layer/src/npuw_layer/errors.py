@@ -5,19 +5,19 @@ NpuwError (RuntimeError)
 │   ├── OptionError         an unknown option, or a value out of range
 │   ├── TensorError         an input is missing, or has a wrong type or shape
 │   │   ├── NoResult        an output that an inference did not return; also a KeyError
-│   │   └── TooManyTokens   more tokens than a generate step takes
+│   │   └── TooManyTokens   more tokens than a generate step accepts
 │   ├── RemoteError         memory cannot be, or no longer is, a remote tensor
 │   ├── RequestBusy         the request is running
-│   └── RequestError        a conversation that cannot go on: it is over, or not done yet
+│   └── RequestError        a conversation that has ended, or has unread output
 ├── InferenceCancelled      an inference ended by cancel()
-├── NpuwInputError          the model is bad or not supported
+├── NpuwInputError          an invalid or unsupported model or conversation
 │   ├── ModelError          a model that cannot be read, split or compiled
-│   │   ├── NotFolded       layers that cannot be compiled as one
+│   │   ├── NotFolded       layers that cannot be folded into one
 │   │   ├── NoHead          an LM head that cannot be separated
 │   │   ├── OtherAxes       caches whose axes differ from NPUW_LLM_SEQ_LEN_DIM
 │   │   └── NotCausal       a text that cannot be read in chunks
 │   ├── BlobError           a damaged or invalid file of programs
-│   │   ├── DamagedBlob       a file whose content differs from what was written
+│   │   ├── DamagedBlob       a file with other content than was written
 │   │   └── BlobVersionError  a file made by other versions
 │   ├── StateError          a saved conversation is damaged, or another model's
 │   ├── PromptTooLong       a prompt above NPUW_LLM_MAX_PROMPT_LEN
@@ -64,11 +64,11 @@ class NoResult(TensorError, KeyError):
 
 
 class RequestError(NpuwUsageError):
-    """A conversation cannot go on: it is over, or its last output is not read yet."""
+    """A conversation cannot continue: it has ended, or its last output is unread."""
 
 
 class TooManyTokens(TensorError):
-    """A continuation has more tokens than one generate step takes.
+    """A continuation has more tokens than one generate step accepts.
 
     Args:
         tokens: number of tokens.
@@ -79,7 +79,7 @@ class TooManyTokens(TensorError):
         self.tokens = tokens
         self.limit = limit
         super().__init__(
-            f"{tokens} tokens go on with what is stored, a generate step takes at most {limit}; "
+            f"{tokens} tokens continue a conversation: a generate step accepts at most {limit}; "
             "raise NPUW_LLM_MAX_GENERATION_TOKEN_LEN, or set "
             "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL to YES to read them as a prompt"
         )
@@ -102,11 +102,11 @@ class ModelError(NpuwInputError):
 
 
 class NotFolded(ModelError):
-    """Layers that looked equal became different: a larger graph must be compiled."""
+    """Layers that looked equal became different; a larger graph must be compiled."""
 
 
 class NoHead(ModelError):
-    """A model's logits are not a matmul of hidden states: no LM head can be cut off."""
+    """A model's logits are not a matmul of hidden states: no LM head can be separated."""
 
 
 class OtherAxes(ModelError):
@@ -128,7 +128,7 @@ class OtherAxes(ModelError):
 
 
 class NotCausal(ModelError):
-    """Tokens of a text do not attend to exactly all before them: no reading in chunks."""
+    """Tokens do not attend to exactly all earlier tokens; the text cannot be read in chunks."""
 
 
 class BlobError(NpuwInputError):
@@ -136,11 +136,11 @@ class BlobError(NpuwInputError):
 
 
 class DamagedBlob(BlobError):
-    """The content of a file of compiled programs differs from what was written."""
+    """A file of compiled programs has other content than was written."""
 
     def named(self, name: str) -> DamagedBlob:
         """Return the error of an exported model with its name."""
-        return DamagedBlob(f"{name}: {self}; export the model anew")
+        return DamagedBlob(f"{name}: {self}; export the model again")
 
 
 class BlobVersionError(BlobError):
@@ -160,13 +160,13 @@ class BlobVersionError(BlobError):
         found: str,
         needed: str,
         name: str = "it",
-        advice: str = "export it anew",
+        advice: str = "export it again",
     ) -> None:
         self.what = what
         self.found = found
         self.needed = needed
         self.advice = advice
-        super().__init__(f"{name} was made by {what} {found}, this is {needed}; {advice}")
+        super().__init__(f"{name} was made by {what} {found}, installed is {needed}; {advice}")
 
     def named(self, name: str) -> BlobVersionError:
         """Return the error with the name of the file."""
@@ -178,7 +178,7 @@ class StateError(NpuwInputError):
 
 
 class PromptTooLong(NpuwInputError):
-    """A prompt is longer than the prefill model takes.
+    """A prompt is longer than the prefill model accepts.
 
     Args:
         tokens: length of the prompt.
@@ -215,8 +215,8 @@ class CapacityError(NpuwInputError):
         self.new = new
         self.capacity = capacity
         super().__init__(
-            f"KV-Cache is full: {stored} tokens are stored, {new} more do not fit {capacity}; "
-            f"{advice}"
+            f"KV-Cache is full: {stored} tokens are stored, {new} more exceed its capacity of "
+            f"{capacity}; {advice}"
         )
 
 
@@ -232,7 +232,7 @@ class PoolExhausted(NpuwInputError):
         self.needed = needed
         self.capacity = capacity
         super().__init__(
-            f"{needed} blocks of the KV cache are needed, there are {capacity} at most; "
+            f"the conversation needs {needed} blocks of the KV cache, the pool has {capacity}; "
             "raise NPUW_LLM_MAX_PROMPT_LEN or NPUW_LLM_MIN_RESPONSE_LEN"
         )
 

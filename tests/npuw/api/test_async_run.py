@@ -1,4 +1,4 @@
-"""What a request runs beside its caller: where threads end, or do not begin."""
+"""Inferences that a request runs asynchronously: end of threads, and failures to start them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning
 
 
 def said_by_child(say: Callable[[], bool]) -> bool:
-    """Whether a forked child says yes; it is not waited for longer than a minute."""
+    """Return whether a forked child reports success within a minute."""
     child = os.fork()
     if child == 0:
         threading.Timer(60, lambda: os._exit(2)).start()
@@ -24,14 +24,14 @@ def said_by_child(say: Callable[[], bool]) -> bool:
 
 
 def runs(run: AsyncRun) -> bool:
-    """Whether something begins and ends."""
+    """Return whether work starts and ends."""
     done: list[int] = []
     run.start(lambda: done.append(1), None, lambda: None)
     return run.wait(30_000) and done == [1]
 
 
 @FORKS
-def test_a_forked_child_has_a_thread_of_its_own() -> None:
+def test_a_forked_child_has_its_own_thread() -> None:
     run = AsyncRun()
     assert runs(run)
     assert said_by_child(lambda: runs(run))
@@ -39,7 +39,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 
 
 @FORKS
-def test_a_forked_child_does_not_wait_for_what_its_parent_runs() -> None:
+def test_a_forked_child_does_not_wait_for_inferences_of_its_parent() -> None:
     run, begun, go_on = AsyncRun(), threading.Event(), threading.Event()
 
     def last() -> None:
@@ -55,7 +55,7 @@ def test_a_forked_child_does_not_wait_for_what_its_parent_runs() -> None:
     assert run.wait(60_000)
 
 
-def test_without_a_thread_nothing_is_begun_and_the_request_stays_idle(monkeypatch) -> None:
+def test_without_a_thread_nothing_starts_and_the_request_stays_idle(monkeypatch) -> None:
     run = AsyncRun()
 
     def fail(_: threading.Thread) -> None:
@@ -70,8 +70,8 @@ def test_without_a_thread_nothing_is_begun_and_the_request_stays_idle(monkeypatc
     assert runs(run)
 
 
-def test_a_callback_that_is_faster_than_its_start_may_not_wait_either() -> None:
-    """It was let through where the thread that starts had not yet noted what it started."""
+def test_a_callback_that_is_faster_than_its_start_must_not_wait() -> None:
+    """The wait was once allowed if the starting thread had not yet recorded the inference."""
     called = threading.Event()
 
     class Late(AsyncRun):
@@ -92,8 +92,8 @@ def test_a_callback_that_is_faster_than_its_start_may_not_wait_either() -> None:
     assert runs(run)
 
 
-def test_what_a_callback_starts_is_what_is_waited_for() -> None:
-    """A start that came back late noted its own inference, which had ended, in place of that."""
+def test_wait_waits_for_the_inference_that_a_callback_starts() -> None:
+    """A start that returned late once recorded its own ended inference in its place."""
     begun, go_on, ended = threading.Event(), threading.Event(), list[str]()
 
     class Late(AsyncRun):

@@ -1,4 +1,4 @@
-"""What is set for all models of a Core, and what its device says of itself."""
+"""Default options of a Core, and facts about its device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from npuw_layer.errors import NpuwUsageError, OptionError
 LENGTHS = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 128}
 
 
-def test_models_have_what_was_set_unless_their_call_says_otherwise(tiny: Path) -> None:
+def test_models_have_the_defaults_of_their_core_unless_overridden(tiny: Path) -> None:
     core = Core()
     core.set_property("NPU", LENGTHS)
     core.set_property({"PERF_COUNT": "YES"})
@@ -28,11 +28,11 @@ def test_models_have_what_was_set_unless_their_call_says_otherwise(tiny: Path) -
         assert model.get_property("NPU_TILES") == tiles
         assert model.get_property("PERF_COUNT") is True
     core.set_property("NPU", {"PERF_COUNT": "NO"})
-    assert first.get_property("PERF_COUNT") is True, "it was compiled before"
+    assert first.get_property("PERF_COUNT") is True, "the model was compiled before"
     assert Core().get_property("NPU", "NPUW_LLM_MAX_PROMPT_LEN") == 1024, "Cores share nothing"
 
 
-def test_all_options_are_read_as_they_were_set_or_by_default() -> None:
+def test_all_options_are_read_as_set_or_as_default() -> None:
     core = Core()
     assert core.get_property("NPU", "NPUW_DEVICES") == "NPU"
     core.set_property("NPU", {"NPUW_DEVICES": "NPU,CPU", "PERF_COUNT": "YES"})
@@ -54,17 +54,17 @@ def test_one_wrong_option_sets_none() -> None:
         with pytest.raises(OptionError, match=text):
             core.set_property("NPU", wrong)
     assert core.get_property("NPU", "PERF_COUNT") is False
-    with pytest.raises(OptionError, match="this runtime has NPU alone"):
+    with pytest.raises(OptionError, match="this runtime has only NPU"):
         core.set_property("GPU", {"PERF_COUNT": "YES"})
     with pytest.raises(
         OptionError, match="unknown property 'PERF_COUNTS'; did you mean PERF_COUNT"
     ):
         core.get_property("NPU", "PERF_COUNTS")
-    with pytest.raises(OptionError, match="this runtime has NPU alone"):
+    with pytest.raises(OptionError, match="this runtime has only NPU"):
         core.get_property("CPU", "PERF_COUNT")
 
 
-def test_the_device_says_what_it_is() -> None:
+def test_the_device_has_read_only_properties() -> None:
     core = Core()
     said = {name: core.get_property("NPU", name) for name in FACTS}
     assert said["AVAILABLE_DEVICES"] == ["4000"]
@@ -102,12 +102,12 @@ def test_memory_of_models_is_counted(tiny: Path) -> None:
     del request, model
 
 
-def test_names_and_values_are_those_of_the_original() -> None:
-    """Beside the real plugin, which says some of it without a device, too."""
+def test_names_and_values_are_those_of_openvino() -> None:
+    """Compare with the real plugin, which has some properties without a device, too."""
     real, core = openvino.Core(), Core()
     names = dict(real.get_property("NPU", "SUPPORTED_PROPERTIES"))
     ours = core.get_property("NPU", "SUPPORTED_PROPERTIES")
-    # Nothing of the host's bus or of rated speed is simulated; a Core has one device.
+    # The host's bus and rated speed are not simulated; a Core has one device.
     assert names.keys() - ours.keys() == NOT_HERE
     alike = names.keys() & ours.keys()
     assert {name for name in alike if ours[name] != names[name]} == {
@@ -127,7 +127,7 @@ NOT_HERE = {
 }
 
 
-def test_an_imported_model_takes_what_is_of_a_run_and_decides_on_the_rest(tiny: Path) -> None:
+def test_an_imported_model_uses_run_time_defaults_and_its_own_other_options(tiny: Path) -> None:
     exporter = Core().compile_model(tiny, "NPU", LENGTHS | {"CACHE_MODE": "OPTIMIZE_SPEED"})
     core = Core()
     core.set_property("NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 512, "PERF_COUNT": "YES"})
@@ -147,14 +147,14 @@ def test_a_remote_context_is_that_of_the_platform_that_was_set() -> None:
     assert other is not context
 
 
-def test_a_property_of_a_model_that_was_set_matters_to_it(tiny: Path) -> None:
+def test_a_default_option_applies_to_a_model(tiny: Path) -> None:
     core = Core()
     core.set_property("NPU", LENGTHS | {"NPU_RUN_INFERENCES_SEQUENTIALLY": "YES"})
-    with pytest.raises(NpuwUsageError, match="is for static models of the NPU itself"):
+    with pytest.raises(NpuwUsageError, match="is only for static models of the NPU itself"):
         core.compile_model(tiny)
 
 
-def test_logits_do_not_depend_on_who_said_it(tiny: Path) -> None:
+def test_logits_do_not_depend_on_the_source_of_an_option(tiny: Path) -> None:
     core = Core()
     core.set_property("NPU", LENGTHS)
     ids = np.arange(5)[None]

@@ -1,4 +1,4 @@
-"""Objects that hold a device's memory are rejected by copy and pickle in one typed line."""
+"""Objects that hold device memory are rejected by copy and pickle with a typed error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_core_its_models_and_their_requests_are_not_copied(tiny, talks, act) -
     request = talks().request
     compiled = Core().compile_model(tiny, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
     for one in (Core(), compiled, request, Core().get_default_context("NPU")):
-        with pytest.raises(NpuwError, match=f"{type(one).__name__}: it holds a device's memory"):
+        with pytest.raises(NpuwError, match=f"{type(one).__name__}: objects with device memory"):
             act(one)
 
 

@@ -1,4 +1,4 @@
-"""The real OpenVINO's CPU plugin as a device; that it computes what others do is in test_seams."""
+"""The real OpenVINO's CPU plugin as a device; test_seams compares its results with others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exported(load_module: Callable[[Path], Any], tmp_path: Path) -> Callable[[st
 
 
 def converse(device: Any, path: Path, **options: Any) -> np.ndarray:
-    """The logits of a prompt and of some tokens after it."""
+    """Return the logits of a prompt and of some tokens after it."""
     compiled = Core(device=device).compile_model(path, "NPU", LENGTHS | options)
     request = compiled.create_infer_request()
     draw = np.random.default_rng(5)
@@ -69,7 +69,7 @@ def converse(device: Any, path: Path, **options: Any) -> np.ndarray:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "weightless"), beside_by_turns(KINDS, ["YES", "NO"]))
-def test_it_computes_what_the_interpreter_does(exported, name: str, weightless: str) -> None:
+def test_openvino_equals_the_interpreter(exported, name: str, weightless: str) -> None:
     options = {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_WEIGHTLESS": weightless}
     expected = converse(InterpreterDevice(), exported(name), **options)
     found = converse(OpenVINODevice(), exported(name), **options)
@@ -77,7 +77,7 @@ def test_it_computes_what_the_interpreter_does(exported, name: str, weightless: 
 
 
 @pytest.mark.parametrize("precision", ["f16", "bf16"])
-def test_states_have_the_precision_that_is_asked_for(exported, precision: str) -> None:
+def test_states_have_the_requested_precision(exported, precision: str) -> None:
     graph = split(read_ir(exported("llama_int8")), 1, 63)
     config = {**CONFIG, "INFERENCE_PRECISION_HINT": precision}
     loaded = OpenVINODevice().load(OpenVINODevice().compile(graph, config))
@@ -87,8 +87,8 @@ def test_states_have_the_precision_that_is_asked_for(exported, precision: str) -
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("precision", "bound"), [("f16", 5e-3), ("bf16", 5e-2)])
-def test_narrow_types_are_nearly_right(exported, precision: str, bound: float) -> None:
-    """A processor without f16 has the CPU plugin compute in bf16 when it is asked for f16."""
+def test_narrow_types_have_small_errors(exported, precision: str, bound: float) -> None:
+    """On a processor without f16, the CPU plugin computes in bf16 instead of f16."""
     if "FP16" not in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
         bound = max(bound, 1e-2)
     options = {"INFERENCE_PRECISION_HINT": precision}
@@ -117,7 +117,7 @@ def test_a_weightless_program_has_no_weights_and_reads_them_in_place(exported) -
     run.run()
 
 
-def test_programs_of_one_model_compile_it_once(exported, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_share_one_compilation(exported, monkeypatch: pytest.MonkeyPatch) -> None:
     device = OpenVINODevice()
     options = LENGTHS | {"NPUW_LLM_ENABLE_CONTINUOUS_PREFILL": "NO"}
     compiled = Core(device=device).compile_model(exported("llama_fp16"), "NPU", options)
@@ -137,8 +137,8 @@ def test_programs_of_one_model_compile_it_once(exported, monkeypatch: pytest.Mon
     assert len(calls) == len(models) == 3
 
 
-def test_an_output_may_lie_over_an_input() -> None:
-    """OpenVINO may write results before it has read all inputs; here they would spoil them."""
+def test_an_output_may_overlap_an_input() -> None:
+    """OpenVINO may write results before it has read all inputs, and must not change them."""
     kind = tensor("f32", (64, 64))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -172,7 +172,7 @@ def test_two_outputs_may_be_one_tensor_or_an_input() -> None:
 
 
 @pytest.mark.parametrize("damage", ["mark", "head", "xml", "weights", "names", "results", "length"])
-def test_a_damaged_program_is_refused(damage: str) -> None:
+def test_a_damaged_program_is_rejected(damage: str) -> None:
     device = OpenVINODevice()
     good = device.compile(small_graph(), CONFIG)
     bad = {
@@ -190,7 +190,7 @@ def test_a_damaged_program_is_refused(damage: str) -> None:
     device.load(good)
 
 
-def test_what_openvino_does_not_take_is_an_error_that_says_why() -> None:
+def test_a_graph_that_openvino_rejects_is_an_error_with_the_reason() -> None:
     kind = tensor("f32", (-1, 4))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)
@@ -199,7 +199,7 @@ def test_what_openvino_does_not_take_is_an_error_that_says_why() -> None:
         OpenVINODevice().compile(model, CONFIG)
 
 
-def test_npuw_works_without_the_package_and_says_how_to_get_it() -> None:
+def test_without_the_package_only_this_device_fails_with_the_remedy() -> None:
     program = """
 import sys
 sys.modules["openvino"] = None                     # as if it were not installed
@@ -217,7 +217,7 @@ except DeviceError as error:
 
 
 def test_signals_are_handled_when_another_thread_drops_the_device() -> None:
-    """Where OpenVINO's CPU plugin is unloaded there, the next signal ends the process."""
+    """A signal after OpenVINO's CPU plugin was unloaded in that thread would end the process."""
     program = """if True:
         import signal, threading
         from npuw_layer.backends.openvino import OpenVINODevice

@@ -1,4 +1,4 @@
-"""The seams below npuw: devices and compilers, each shown by a swap."""
+"""The interfaces below npuw: each of several devices and compilers can replace another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL = {
 
 @pytest.fixture(scope="session")
 def serial_compiler(load_module: Callable[[Path], Any]) -> Callable[[], Any]:
-    """Makes compilers of the second kind."""
+    """Return a factory of the serial compiler."""
     return load_module(Path(__file__).parents[1] / "serial_compiler.py").SerialCompiler
 
 
@@ -65,15 +65,15 @@ def staged() -> Device:
         "stages apart",
     ],
 )
-def test_a_device_does_what_npuw_relies_on(make, check) -> None:
+def test_each_device_satisfies_the_device_protocol(make, check) -> None:
     check(make())
 
 
-def test_our_compiler_does_what_npuw_relies_on() -> None:
+def test_our_compiler_satisfies_the_compiler_protocol() -> None:
     check_compiler(StaticCompiler, npu)
 
 
-def test_the_serial_compiler_does_what_npuw_relies_on(serial_compiler) -> None:
+def test_the_serial_compiler_satisfies_the_compiler_protocol(serial_compiler) -> None:
     check_compiler(serial_compiler, npu)
 
 
@@ -91,7 +91,7 @@ def last_logits(core: Core, folder: Path, ids: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.long
-def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path, serial_compiler) -> None:
+def test_a_model_returns_equal_logits_on_all_devices(llama_8m: Path, serial_compiler) -> None:
     ids = np.random.default_rng(0).integers(3, 8000, (1, 7))
     serial = serial_compiler()
     logits = {
@@ -100,14 +100,14 @@ def test_a_whole_model_runs_alike_on_all_of_them(llama_8m: Path, serial_compiler
         "interpreter": last_logits(Core(device=InterpreterDevice()), llama_8m, ids),
         "openvino": last_logits(Core(device=OpenVINODevice()), llama_8m, ids),
     }
-    assert serial.compiled == 3, "prefill, generate and the head"
+    assert serial.compiled == 3, "prefill, generate and the LM head"
     expected = logits.pop("interpreter")
     for name, found in logits.items():
         error = np.abs(found - expected).max() / np.abs(expected).max()
         assert error < 1e-5, f"{name}: {error:.1e}"
 
 
-def test_devices_and_compilers_are_chosen_by_name(llama_8m: Path) -> None:
+def test_devices_and_compilers_are_selected_by_name(llama_8m: Path) -> None:
     options = SMALL | {"NPUW_DEVICES": "CPU"}
     Core().compile_model(llama_8m, "NPU", options)
     with pytest.raises(OptionError, match="NPUW_DEVICES"):
@@ -116,7 +116,7 @@ def test_devices_and_compilers_are_chosen_by_name(llama_8m: Path) -> None:
         Core().compile_model(llama_8m, "NPU", SMALL | {"NPUW_COMPILER": "gcc"})
 
 
-def test_a_program_for_another_platform_is_refused_by_the_device() -> None:
+def test_a_program_for_another_platform_is_rejected_by_the_device() -> None:
     blob = StaticCompiler().compile(small_graph(), {**CONFIG, "NPU_PLATFORM": "3720"})
     with pytest.raises(DeviceError, match="made for architecture 3"):
         npu(StaticCompiler()).load(blob)

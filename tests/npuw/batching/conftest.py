@@ -1,4 +1,4 @@
-"""Conversations as scripts, spoken alone or among others."""
+"""Scripts of conversations, run alone or together with others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Batching = Callable[..., ContinuousBatching]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Go back some tokens, say others, and let the model answer with so many."""
+    """One turn: rewind some tokens, submit others, and generate ``answer`` tokens."""
 
     ids: list[int]
     back: int = 0
@@ -30,13 +30,13 @@ class Turn:
 
 
 class Crowd:
-    """Ways to let conversations speak, and to compare what they hear."""
+    """Ways to run conversations, and to compare their logits."""
 
     SLOTS, LADDER, CHUNKED, Turn = SLOTS, LADDER, CHUNKED, Turn
 
     @staticmethod
     def script(turns: Sequence[Turn]) -> Script:
-        """What a conversation says next, and how far it goes back, given the last logits."""
+        """Yield a conversation's next tokens and rewinds, given the last logits."""
         for turn in turns:
             logits = yield turn.ids, turn.back
             for _ in range(turn.answer):
@@ -44,7 +44,7 @@ class Crowd:
 
     @staticmethod
     def alone(talk: Any, turns: Sequence[Turn]) -> Logits:
-        """All logits of a conversation that has the device for itself."""
+        """Return all logits of a conversation that runs alone."""
         said, found = Crowd.script(turns), list[np.ndarray]()
         ids, back = next(said)
         while True:
@@ -56,7 +56,7 @@ class Crowd:
 
     @staticmethod
     def begin(request: BatchedRequest, turns: Sequence[Turn]) -> Logits:
-        """Speak through futures alone; the list fills with each step, then the request leaves."""
+        """Run a conversation by futures only; each step extends the list of logits."""
         said, found = Crowd.script(turns), list[np.ndarray]()
 
         def submit(ids: list[int], back: int) -> None:
@@ -75,16 +75,16 @@ class Crowd:
 
     @staticmethod
     def run(engine: ContinuousBatching) -> list[StepReport]:
-        """Make steps until nobody has anything to say."""
+        """Run steps until no conversation has pending tokens."""
         reports: list[StepReport] = []
         while engine.wait(0):
             reports.append(engine.step())
-            assert len(reports) < 500, "somebody is never served"
+            assert len(reports) < 500, "a conversation is never served"
         return reports
 
     @staticmethod
     def same(found: Logits, expected: Logits, error: float = 1e-5) -> bool:
-        """Whether all logits are the same, but for sums in another order."""
+        """Return whether all logits are equal, except for the order of sums."""
         return len(found) == len(expected) and all(
             np.abs(a - b).max() <= error * np.abs(b).max()
             for a, b in zip(found, expected, strict=True)
@@ -98,7 +98,7 @@ def crowd() -> type[Crowd]:
 
 @pytest.fixture
 def batching(talks: Any) -> Batching:
-    """Make an engine on the tiny model."""
+    """Create an engine on the tiny model."""
 
     def make(places: int = 0, **options: Any) -> ContinuousBatching:
         return ContinuousBatching(talks(**(options or SLOTS)).request._compiled, places)

@@ -1,4 +1,4 @@
-"""Whoever speaks at the same time: each conversation goes as it would alone."""
+"""Concurrent conversations: each has the logits that it would have alone."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ joining = st.lists(st.tuples(turns, st.integers(0, 6)), min_size=1, max_size=7)
 @pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
 @settings(max_examples=15, deadline=None)
 @given(conversations=joining, places=st.integers(1, 6))
-def test_each_conversation_goes_as_it_would_alone(
+def test_each_conversation_has_the_logits_of_a_single_one(
     talks, crowd, options: str, conversations: list[Any], places: int
 ) -> None:
-    """They join at any step and leave when they are done; more than places have to wait."""
+    """Conversations join at any step and leave at their end; without a free place, they wait."""
     config = getattr(crowd, options)
     engine = ContinuousBatching(talks(**config).request._compiled, places)
     scripts = [[crowd.Turn(*turn) for turn in turns] for turns, _ in conversations]
@@ -43,23 +43,21 @@ def test_each_conversation_goes_as_it_would_alone(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("device", "kind"), [("NPU", "i8"), ("CPU", "f8e4m3"), ("NPU", "f16")])
-def test_narrow_caches_lie_apart_as_others_do(
-    talks, batching, crowd, device: str, kind: str
-) -> None:
+def test_narrow_caches_are_separate(talks, batching, crowd, device: str, kind: str) -> None:
     options = {**crowd.SLOTS, "KV_CACHE_PRECISION": kind, "NPUW_DEVICES": device}
     engine = batching(**options)
     everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
     assert {report.slots for report in crowd.run(engine)} >= {2, 4}
     for turns, logits in zip(everyone, found, strict=True):
-        # A rounding to the other side of a half is one step of 127, of f8e4m3 one of 16.
+        # A different rounding is one step of 127 for i8, of 16 for f8e4m3.
         error = {"i8": 5e-3, "f8e4m3": 3e-2, "f16": 2e-4}[kind]
         assert crowd.same(logits, crowd.alone(talks(**options), turns), error=error)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
-def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precision: str) -> None:
+def test_caches_of_transposed_values_are_separate(talks, batching, crowd, precision: str) -> None:
     options = {**crowd.SLOTS, "KV_CACHE_PRECISION": precision}
     engine = batching(**options, NPUW_LLM_OPTIMIZE_V_TENSORS="YES")
     everyone = [[crowd.Turn(list(range(7 * i, 16 * i + 3)), answer=8)] for i in range(3)]
@@ -71,10 +69,10 @@ def test_transposed_values_lie_apart_as_others_do(talks, batching, crowd, precis
 
 
 @pytest.mark.long
-def test_conversations_on_either_side_of_the_original_context_are_together(
+def test_conversations_of_short_and_long_context_share_steps(
     restored, talks, batching, crowd
 ) -> None:
-    """Of LongRoPE each has the factors that it would have alone; the context is 64 tokens."""
+    """LongRoPE's factors follow each conversation's length; the original context is 64 tokens."""
     phi3 = restored(GOLDENS / "longrope", "phi3_fp16")
     engine = batching(**crowd.SLOTS, model=phi3)
     everyone = [[crowd.Turn([*range(20, 20 + count)], answer=5)] for count in (40, 62, 90)]
@@ -85,7 +83,7 @@ def test_conversations_on_either_side_of_the_original_context_are_together(
 
 
 def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> None:
-    """Who misses a step keeps the row of the step before, though its slot computes another."""
+    """A conversation that misses a step keeps its last row, though its slot computes another."""
     engine = batching(places=6)
     everyone = [[crowd.Turn([i, 2 * i], answer=12)] for i in range(6)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
@@ -96,8 +94,8 @@ def test_more_conversations_than_slots_take_turns(talks, batching, crowd) -> Non
 
 
 @pytest.mark.long
-def test_the_smallest_models_that_hold_everyone_run(batching, crowd) -> None:
-    """By slots for how many there are, by capacity for the longest of them."""
+def test_the_smallest_model_that_holds_all_conversations_runs(batching, crowd) -> None:
+    """Slots follow the number of conversations, capacity the longest one."""
     engine = batching(**crowd.LADDER)
     for count in (3, 2, 1, 1):
         crowd.begin(engine.open(), [crowd.Turn([1] * 4 * count, answer=3 + count)])
@@ -112,7 +110,7 @@ def test_the_smallest_models_that_hold_everyone_run(batching, crowd) -> None:
 
 @pytest.mark.long
 def test_slots_are_bound_to_the_conversations_own_caches(batching, crowd) -> None:
-    """Not a row is copied when conversations come and go, or change their variant."""
+    """No row is copied when conversations join and leave, or change their variant."""
     engine = batching(**crowd.LADDER)
     everyone = [engine.open() for _ in range(2)]
     for ids in ([5, 6, 7], [1], [2] * 10, *[[3]] * 10, [4]):
@@ -136,8 +134,8 @@ def test_slots_are_bound_to_the_conversations_own_caches(batching, crowd) -> Non
                 assert bound[f"vpux_ie_read_value_{name}@slot{slot}"] == address
 
 
-def test_what_an_empty_slot_reads_reaches_nobody(talks, batching, crowd) -> None:
-    """Infinities in the caches of those that left, and in rows that are forgotten."""
+def test_an_empty_slot_does_not_affect_others(talks, batching, crowd) -> None:
+    """Caches of former conversations, and forgotten rows, contain infinities."""
     engine = batching()
     everyone = [engine.open() for _ in range(4)]
     for ids in ([9] * 20, [1]):
@@ -155,7 +153,7 @@ def test_what_an_empty_slot_reads_reaches_nobody(talks, batching, crowd) -> None
     assert all(crowd.same(logits, crowd.alone(talks(**crowd.SLOTS), turns)) for logits in found)
 
 
-def test_threads_share_the_device_and_each_hears_its_own(talks, batching, crowd) -> None:
+def test_threads_share_the_device_and_each_gets_its_own_logits(talks, batching, crowd) -> None:
     everyone = [[crowd.Turn(list(range(11 * i, 16 * i + 1)), answer=10)] for i in range(6)]
     found: dict[int, list[np.ndarray]] = {}
 
@@ -180,7 +178,7 @@ def test_threads_share_the_device_and_each_hears_its_own(talks, batching, crowd)
 
 
 @pytest.mark.long
-def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching, crowd) -> None:
+def test_without_slots_conversations_take_turns_on_one_model(talks, batching, crowd) -> None:
     engine = batching(places=3, NPUW_LLM_BATCH_SLOTS=1)
     everyone = [[crowd.Turn([i, i], answer=4)] for i in range(3)]
     found = [crowd.begin(engine.open(), turns) for turns in everyone]
@@ -191,8 +189,8 @@ def test_without_slots_conversations_take_turns_on_what_there_is(talks, batching
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", ["SLIDE", "TRUNCATE"])
-def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: str) -> None:
-    """Who slides goes on together with the others; who truncates reads the rest again alone."""
+def test_the_policy_for_full_caches_applies_as_alone(talks, batching, crowd, policy: str) -> None:
+    """SLIDE lets a conversation continue with the others; TRUNCATE lets it read again alone."""
     options = {**crowd.SLOTS, "NPUW_LLM_ON_FULL": policy}
     engine = batching(**options)
     long = [*range(90)]
@@ -204,8 +202,8 @@ def test_a_full_cache_is_made_room_in_as_alone(talks, batching, crowd, policy: s
         assert crowd.same(logits, crowd.alone(talks(**options), turns))
 
 
-def test_what_was_generated_together_is_known_to_the_conversation(talks, batching, crowd) -> None:
-    """Its history, from which TRUNCATE reads again, has every token, wherever it was made."""
+def test_the_token_history_has_tokens_generated_together(talks, batching, crowd) -> None:
+    """TRUNCATE reads again from the history, which has every token, wherever it was generated."""
     engine = batching()
     requests = [engine.open() for _ in range(2)]
     for ids in ([1, 2], [3], [4]):
@@ -219,7 +217,7 @@ def test_what_was_generated_together_is_known_to_the_conversation(talks, batchin
 
 
 @pytest.mark.long
-def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
+def test_common_prefixes_of_prompts_are_read_once(talks, batching, crowd) -> None:
     options = {
         **crowd.CHUNKED,
         "NPUW_LLM_ENABLE_PREFIX_CACHING": "YES",
@@ -239,7 +237,9 @@ def test_prompts_that_begin_alike_are_read_once(talks, batching, crowd) -> None:
 @pytest.mark.parametrize(
     "extra", [{"NPUW_LLM_SHARED_HEAD": "NO"}, {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}]
 )
-def test_heads_of_their_own_and_wide_steps_are_as_alone(talks, batching, crowd, extra) -> None:
+def test_separate_lm_heads_and_wide_steps_return_equal_logits(
+    talks, batching, crowd, extra
+) -> None:
     options = {**crowd.SLOTS, **extra}
     engine = batching(**options)
     everyone = [[crowd.Turn([i, 5], answer=4), crowd.Turn([7, i], answer=2)] for i in range(3)]
@@ -250,7 +250,7 @@ def test_heads_of_their_own_and_wide_steps_are_as_alone(talks, batching, crowd, 
 
 
 @pytest.mark.long
-def test_several_tokens_that_no_prefill_takes_are_read_one_by_one(talks, batching, crowd) -> None:
+def test_tokens_that_do_not_fit_prefill_are_read_one_by_one(talks, batching, crowd) -> None:
     engine = batching(**crowd.SLOTS, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
     request = engine.open()
     request.submit([1, 2, 3])

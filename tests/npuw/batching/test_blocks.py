@@ -1,4 +1,4 @@
-"""Conversations in slots whose caches lie in blocks: a slot reads those of whoever is in it."""
+"""Conversations in slots with block caches: a slot reads the blocks of its current conversation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ BLOCKS = {"NPUW_LLM_ENABLE_BLOCK_BASED_KV_CACHE": "YES", "NPUW_LLM_PREFILL_CHUNK
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", ["", "i8"])
-def test_everyone_hears_what_they_would_alone(talks, batching, crowd, precision: str) -> None:
-    """They grow past blocks and variants, go back, and begin anew, which gives blocks back."""
+def test_each_conversation_has_the_logits_of_a_single_one(
+    talks, batching, crowd, precision: str
+) -> None:
+    """Conversations grow over blocks and variants, rewind, and begin again, which frees blocks."""
     ladder = crowd.SLOTS if precision else crowd.LADDER
     options = ladder | BLOCKS | {"KV_CACHE_PRECISION": precision}
     engine = batching(**options)

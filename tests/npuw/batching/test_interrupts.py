@@ -1,4 +1,4 @@
-"""A step that a signal's handler ends at any bytecode: who has which place, what is promised."""
+"""A step that a signal's handler interrupts at any bytecode: places and futures stay consistent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES = 2
 
 
 class Talk:
-    """A place that remembers whose tokens it was given."""
+    """A place that records its tokens."""
 
     def __init__(self, *_: Any) -> None:
         self.parts = Parts()
@@ -32,12 +32,12 @@ class Talk:
 
 
 class Answers:
-    """Answers each token with all that its place was told."""
+    """Runner that answers each token with all tokens of its place."""
 
     sizes = (1, PLACES)
 
     def __init__(self, *_: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def generate(self, everyone: Any) -> Generated:
         outcomes = []
@@ -49,7 +49,7 @@ class Answers:
         return Generated(outcomes, len(everyone), 0)
 
     def free(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def say(engine: ContinuousBatching, *requests: BatchedRequest, ids: list[int]) -
     return [future.result(0).tolist() for future in futures]
 
 
-def test_each_conversation_has_a_place_of_its_own_after_any_step(engine) -> None:
+def test_each_conversation_has_its_own_place_after_any_step(engine) -> None:
     first, second, third = (engine.open() for _ in range(3))
     assert say(engine, first, second, ids=[1, 2]) == [[1], [2]]
 
@@ -84,7 +84,7 @@ def test_each_conversation_has_a_place_of_its_own_after_any_step(engine) -> None
     futures: list[Any] = []
     locks = (engine._changed.lock, engine._stepping)
     for _ in interruptions(act, *locks, inside=[batching.__name__]):
-        for future in futures:  # it is answered, or told to submit again
+        for future in futures:  # has a result, or an error that requests another submission
             for _ in range(2):
                 if not future.done():
                     engine.step()

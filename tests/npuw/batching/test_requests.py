@@ -1,4 +1,4 @@
-"""Whose turn it is, what fails whom, and what is refused."""
+"""Order of conversations, scope of failures, and rejected calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from npuw_layer.errors import (
 
 
 @given(st.lists(st.booleans(), max_size=9), st.integers(1, 8), st.randoms())
-def test_a_step_takes_the_oldest_prompt_and_the_oldest_tokens(prompts, slots, random) -> None:
+def test_a_step_reads_the_oldest_prompt_and_the_oldest_tokens(prompts, slots, random) -> None:
     orders = random.sample(range(100), len(prompts))
     work = [Work(order, prompt) for order, prompt in zip(orders, prompts, strict=True)]
     plan = plan_step(work, slots)
@@ -37,7 +37,7 @@ def test_a_step_takes_the_oldest_prompt_and_the_oldest_tokens(prompts, slots, ra
 
 
 @given(st.data())
-def test_who_sat_in_a_slot_keeps_it(data: st.DataObject) -> None:
+def test_a_conversation_keeps_its_slot(data: st.DataObject) -> None:
     who = st.integers(0, 12)
     sitting = data.draw(st.lists(who, min_size=1, max_size=8))
     coming = data.draw(st.lists(who, max_size=len(sitting), unique=True))
@@ -57,7 +57,7 @@ def test_a_long_prompt_is_read_between_the_steps_of_others(batching, crowd) -> N
     assert all(report.generated == 1 for report in reports)
 
 
-def test_who_came_first_is_served_first(batching, crowd) -> None:
+def test_conversations_are_served_in_order_of_arrival(batching, crowd) -> None:
     """One place: the second conversation begins when the first is closed, then the third."""
     engine, done = batching(places=1), list[int]()
     requests = [engine.open() for _ in range(3)]
@@ -69,7 +69,7 @@ def test_who_came_first_is_served_first(batching, crowd) -> None:
         requests[done[-1]].close()
 
 
-def test_with_more_conversations_than_slots_all_get_as_many_tokens(batching, crowd) -> None:
+def test_with_more_conversations_than_slots_all_get_equally_many_tokens(batching, crowd) -> None:
     engine = batching(places=6)
     requests = [engine.open() for _ in range(6)]
     for request in requests:
@@ -90,7 +90,7 @@ def test_with_more_conversations_than_slots_all_get_as_many_tokens(batching, cro
     assert set(tokens.values()) == {6}
 
 
-def test_the_end_of_ones_capacity_hurts_no_other(talks, batching, crowd) -> None:
+def test_a_full_cache_of_one_conversation_does_not_affect_others(talks, batching, crowd) -> None:
     engine = batching()
     long, short = engine.open(), engine.open()
     long.submit([1] * 128)
@@ -121,7 +121,7 @@ def test_the_end_of_ones_capacity_hurts_no_other(talks, batching, crowd) -> None
 
 
 @pytest.mark.parametrize("options", ["SLOTS", "CHUNKED"])
-def test_a_prompt_that_is_too_long_fails_before_any_of_it_is_read(batching, crowd, options) -> None:
+def test_a_prompt_that_is_too_long_fails_before_reading(batching, crowd, options) -> None:
     engine = batching(**getattr(crowd, options))
     request = engine.open()
     future = request.submit([1] * 129)
@@ -131,7 +131,7 @@ def test_a_prompt_that_is_too_long_fails_before_any_of_it_is_read(batching, crow
     assert request.stored == 0
 
 
-def test_a_device_that_fails_fails_those_that_ran_and_they_can_go_on(
+def test_a_device_failure_fails_the_running_conversations_which_can_continue(
     batching, crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
@@ -154,9 +154,7 @@ def test_a_device_that_fails_fails_those_that_ran_and_they_can_go_on(
     assert np.array_equal(again[0].result(0), again[1].result(0))
 
 
-def test_nobody_waits_for_ever_when_the_worker_breaks(
-    batching, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_caller_waits_for_a_failed_worker(batching, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -169,7 +167,7 @@ def test_nobody_waits_for_ever_when_the_worker_breaks(
             future.result(60)
 
 
-def test_what_is_closed_or_cancelled_is_over(batching, crowd) -> None:
+def test_closed_and_cancelled_conversations_end(batching, crowd) -> None:
     engine = batching(places=1)
     first, second = engine.open(), engine.open()
     assert first.submit([1]).cancel()
@@ -182,17 +180,17 @@ def test_what_is_closed_or_cancelled_is_over(batching, crowd) -> None:
     second.close()
     with pytest.raises(CancelledError):
         waiting.result(0)
-    with pytest.raises(RequestError, match="over"):
+    with pytest.raises(RequestError, match="the conversation was closed"):
         second.submit([1])
     engine.close()
-    with pytest.raises(RequestError, match="over"):
+    with pytest.raises(RequestError, match="the conversation was closed"):
         first.submit([1])
     with pytest.raises(RequestError, match="the engine was closed"):
         engine.open()
     assert not engine.wait(0)
 
 
-def test_an_id_outside_the_vocabulary_is_refused_at_once_and_changes_nothing(batching) -> None:
+def test_an_id_outside_the_vocabulary_is_rejected_immediately_without_effect(batching) -> None:
     engine = batching(NPUW_LLM_BATCH_SLOTS="2")
     one, other = engine.open(), engine.open()
     heard = [each.submit([1, 2, 3]) for each in (one, other)]
@@ -210,19 +208,19 @@ def test_an_id_outside_the_vocabulary_is_refused_at_once_and_changes_nothing(bat
     assert one.stored == other.stored == 4
 
 
-def test_wrong_uses_are_refused(batching, crowd) -> None:
+def test_wrong_calls_are_rejected(batching, crowd) -> None:
     engine = batching()
     request = engine.open()
     for ids in ([[1]], [0.5]):
-        with pytest.raises(TensorError, match="not integers"):
+        with pytest.raises(TensorError, match="pass integers"):
             request.submit(ids)
     for ids in ([], np.zeros(0, np.int64)):
-        with pytest.raises(TensorError, match="no new tokens"):
+        with pytest.raises(TensorError, match="ids are empty; submit at least one token"):
             request.submit(ids)
-    with pytest.raises(TensorError, match="keep is 1, but 0 tokens are stored"):
+    with pytest.raises(TensorError, match="keep=1: only 0 tokens are stored"):
         request.submit([1], keep=1)
     for keep in (0.0, "0", [0]):
-        with pytest.raises(TensorError, match=r"keep is .*, and not a number of tokens"):
+        with pytest.raises(TensorError, match=r"keep=.* is not a number of tokens"):
             request.submit([1], keep=keep)
     future = request.submit([1], keep=np.int64(0))
     with pytest.raises(RequestError, match="not read yet"):
@@ -238,12 +236,12 @@ def test_wrong_uses_are_refused(batching, crowd) -> None:
     future.add_done_callback(within)
     crowd.run(engine)
     assert [text.split(";")[0] for text in refused] == [
-        "a future's callback cannot make a step",
+        "a future's callback cannot run a step",
         "a future's callback cannot close the engine",
     ]
 
 
 @pytest.mark.parametrize("slots", ["0", "4,65", "many", True])
-def test_slots_that_are_none_are_refused(tiny, slots) -> None:
+def test_invalid_numbers_of_slots_are_rejected(tiny, slots) -> None:
     with pytest.raises(OptionError, match="NPUW_LLM_BATCH_SLOTS"):
         Core().compile_model(tiny, "NPU", {"NPUW_LLM_BATCH_SLOTS": slots})

@@ -1,4 +1,4 @@
-"""Models for several conversations are stages as others are: exported, checked, foretold."""
+"""Models for several conversations as stages: exported, checked, planned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from npuw_layer.options import parse_options
 from npuw_layer.plan import plan_model
 
 
-def test_a_model_for_each_number_and_capacity_follows_the_others() -> None:
+def test_models_for_each_number_of_slots_and_capacity_follow_the_others() -> None:
     options = {"NPUW_LLM_BATCH_SLOTS": "4,1,2,4", "NPUW_LLM_GENERATE_PYRAMID_STEPS": "256,1152"}
     planned = plan(parse_options(options))
     assert planned.slots == (1, 2, 4)
@@ -28,9 +28,7 @@ def test_a_model_for_each_number_and_capacity_follows_the_others() -> None:
 
 
 @pytest.mark.long
-def test_an_exported_model_generates_together_what_it_did(
-    talks, crowd, tiny: Path, tmp_path: Path
-) -> None:
+def test_an_exported_model_generates_in_slots(talks, crowd, tiny: Path, tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "INFERENCE_PRECISION_HINT": "f32", **crowd.SLOTS}
     compiled = Core().compile_model(tiny, "NPU", options)
     compiled.export_model(tmp_path / "tiny.blob")
@@ -46,7 +44,7 @@ def test_an_exported_model_generates_together_what_it_did(
 
 
 @pytest.mark.parametrize("other", [(2, 191), (4, 71), (1, 191)])
-def test_a_program_of_other_slots_or_rows_is_refused(talks, crowd, other) -> None:
+def test_a_program_of_other_slots_or_rows_is_rejected(talks, crowd, other) -> None:
     slots, past = other
     compiled = talks(**crowd.LADDER).request._compiled
     models, options = compiled.models, compiled.options
@@ -58,7 +56,7 @@ def test_a_program_of_other_slots_or_rows_is_refused(talks, crowd, other) -> Non
 
 
 @pytest.mark.long
-def test_a_plan_knows_what_slots_give_and_take(tmp_path: Path) -> None:
+def test_a_plan_includes_the_speed_and_memory_of_slots(tmp_path: Path) -> None:
     config = {
         **{"model_type": "llama", "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 1e4},
         **{"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 4},

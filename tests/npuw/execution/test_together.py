@@ -1,4 +1,4 @@
-"""Ways of running a model that cut it, bind it or feed it differently, together."""
+"""Combinations of options that cut, bind or feed a model differently."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DEVICE = {**HOST, "NPUW_LLM_GENERATE_MOE_HINT": "DEVICE_ROUTED"}
 CUT = {"NPUW_ONLINE_ISOLATE": "P:RMSNorm/norm"}
 LAYERS = {"NPUW_ONLINE_PIPELINE": "REP"}
 EIGHT_BITS = {"KV_CACHE_PRECISION": "i8"}
-"""Of which a last digit of what is stored may change one."""
+"""Types whose stored values may differ in the last digit."""
 PREFIXES = {"NPUW_LLM_ENABLE_PREFIX_CACHING": "YES", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE": 16}
 
 
 def story(talk: Any) -> np.ndarray:
-    """A prompt of three chunks, steps into the next variant, and back; all logits."""
+    """Return all logits of a prompt of three chunks, steps into the next variant, and a rewind."""
     said = [talk.tell(np.arange(90) * 7 % 97)]
     said += [talk.tell([token]) for token in (3, 14, 15, 9, 26, 5, 35)]
     return np.array([*said, talk.tell([8], back=4)])
@@ -56,7 +56,7 @@ def test_adapters_reach_every_part_of_a_model(talks, adapt, options) -> None:
     [HOST | HFA, HOST | CUT | BLOCKS, DEVICE | BLOCKS | PREFIXES, DEVICE | HFA],
     ids=repr,
 )
-def test_routed_experts_beside_all_else(
+def test_routed_experts_together_with_other_options(
     talks, load_module: Callable[[Path], Any], tmp_path_factory, options
 ) -> None:
     exported = Path(__file__).resolve().parents[2] / "goldens" / "exported"
@@ -75,7 +75,5 @@ def test_routed_experts_beside_all_else(
     ],
     ids=repr,
 )
-def test_a_cut_model_stores_its_rows_as_a_whole_one_does(
-    talks, tall, options, stored, tolerance
-) -> None:
+def test_a_cut_model_stores_the_same_rows(talks, tall, options, stored, tolerance) -> None:
     check(talks(tall, **SMALL, **options, **stored), talks(tall, **SMALL, **stored), tolerance)

@@ -104,7 +104,7 @@ def test_an_option_requests_a_kind_or_the_model_is_recognised(
 )
 def test_options_of_two_kinds_are_rejected(flags: tuple[str, str]) -> None:
     assert {*flags} <= NAMES.keys()
-    with pytest.raises(OptionError, match=r"not with NPUW_.* = YES; leave one of them out"):
+    with pytest.raises(OptionError, match=r"contradicts NPUW_.* = YES; leave one of them out"):
         parse_options(dict.fromkeys(flags, "YES"))
 
 
@@ -124,5 +124,5 @@ def test_another_package_adds_a_kind_with_options(demo: Path, tmp_path: Path) ->
     )
     assert told.stdout.splitlines() == [
         f"{demo.name} 5",
-        "OTHER: not with NPUW_KOKORO = YES; leave one of them out",
+        "OTHER: contradicts NPUW_KOKORO = YES; leave one of them out",
     ]

@@ -1,4 +1,4 @@
-"""Options: each is described, checked with clear words, and read back as it was set."""
+"""Options: each is described, checked with clear messages, and can be read back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ORIGINALS = [
 """Fact sheet npuw §b.1."""
 
 
-def test_every_llm_option_of_the_original_is_known() -> None:
+def test_every_llm_option_of_npuw_is_supported() -> None:
     assert set(ORIGINALS) <= set(NAMES)
 
 
@@ -89,31 +89,34 @@ ALIKE_IN_THE_ORIGINAL: dict[str, object] = {
     "NUM_STREAMS": -1,
     "PERFORMANCE_HINT_NUM_REQUESTS": 1,
 }
-"""Options whose values come to the same here, with the defaults of the original's table."""
+"""Options without effect here, with the defaults of OpenVINO's table."""
 
 
-def test_options_of_mechanisms_have_the_defaults_of_the_original() -> None:
+def test_options_without_effect_have_the_defaults_of_openvino() -> None:
     options = parse_options({})
     assert {*ALIKE} == ALIKE_IN_THE_ORIGINAL.keys()
     for name, default in ALIKE_IN_THE_ORIGINAL.items():
         assert getattr(options, NAMES[name]) == default, name
 
 
-def test_who_sets_such_an_option_reads_it_back_and_is_told(
+def test_an_option_without_effect_can_be_read_back_and_is_logged(
     tiny: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO", logger="npuw_layer"):
         model = Core().compile_model(tiny, "NPU", {"NPUW_DQ": "YES", "NPUW_PMM": "NO"})
     assert model.get_property("NPUW_DQ") is True
     assert model.get_property("NPUW_PMM") == "NO"
-    assert "NPUW_DQ = YES makes no difference: Compressed weights go to the device" in caplog.text
-    assert "NPUW_PMM = NO makes no difference" in caplog.text
-    assert caplog.text.count("makes no difference") == 2
+    assert (
+        "NPUW_DQ = YES has no effect: The device always computes with compressed weights"
+        in caplog.text
+    )
+    assert "NPUW_PMM = NO has no effect" in caplog.text
+    assert caplog.text.count("has no effect") == 2
 
 
 @pytest.mark.parametrize("name", WAITING)
-def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
-    """Once the other one is there, nobody is told."""
+def test_an_option_that_requires_another_is_reported(name: str) -> None:
+    """Setting the other option removes the message."""
     given = {
         "NPUW_LLM_GENERATE_PYRAMID_STEPS": {"NPUW_LLM_GENERATE_PYRAMID": "NO"},
         "NPUW_LLM_CACHE_ROPE": {"NPUW_LLM_ON_FULL": "SLIDE"},
@@ -140,8 +143,8 @@ def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
     told = [*idle(alone)]
     assert len(told) == 1
     assert told[0].startswith(f"{name} = ")
-    assert "makes no difference: it is for " in told[0]
-    assert [*idle(parse_options(given.get(name, {})))] == [], "who does not set it is not told"
+    assert "has no effect: it requires " in told[0]
+    assert [*idle(parse_options(given.get(name, {})))] == [], "an unset option is not reported"
     others = [both for prefix, both in by_prefix.items() if name.startswith(prefix)]
     asked = wanted[name] if name in wanted else others[0]
     assert [*idle(parse_options({name: default, **asked}))] == []
@@ -157,27 +160,25 @@ def test_who_sets_an_option_that_waits_for_another_is_told(name: str) -> None:
         ("FAST_COMPILE", {"NPUW_FOLD": "NO"}, True),
     ],
 )
-def test_a_hint_that_another_option_goes_before_is_told_of(
-    hint: str, fold: dict[str, Any], told: bool
-) -> None:
+def test_an_overridden_hint_is_reported(hint: str, fold: dict[str, Any], told: bool) -> None:
     found = [*idle(parse_options({"NPUW_LLM_GENERATE_HINT": hint, **fold}))]
-    start = f"NPUW_LLM_GENERATE_HINT = {hint} makes no difference: "
+    start = f"NPUW_LLM_GENERATE_HINT = {hint} has no effect: "
     assert [(one.startswith(start), "NPUW_FOLD" in one) for one in found] == [(True, True)] * told
 
 
-def test_a_stage_may_have_such_options_too() -> None:
+def test_a_stage_may_have_options_without_effect() -> None:
     options = parse_options({"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DQ": "YES", "NPU_TILES": 1}})
     assert options.of_stage("prefill").tiles == 1
     with pytest.raises(OptionError, match="NPUW_DCOFF_TYPE = 'f8': must be empty, i8 or f16"):
         parse_options({"NPUW_LLM_GENERATE_CONFIG": {"NPUW_DCOFF_TYPE": "f8"}})
 
 
-def test_what_the_original_has_besides_is_refused_with_the_reason() -> None:
+def test_unsupported_options_of_openvino_are_rejected_with_the_reason() -> None:
     assert not ABSENT.keys() & NAMES.keys()
     assert all(name.startswith(("NPUW_", "NPU_")) for name in ABSENT)
-    with pytest.raises(OptionError, match="NPU_COMPILATION_MODE_PARAMS is not here: it tells"):
+    with pytest.raises(OptionError, match="MODE_PARAMS is not supported: it configures"):
         parse_options({"NPU_COMPILATION_MODE_PARAMS": "optimization-level=3"})
-    with pytest.raises(OptionError, match="NPUW_WEIGHTS_HANDLE_PROVIDER is not here: WEIGHTS_PATH"):
+    with pytest.raises(OptionError, match="HANDLE_PROVIDER is not supported: use WEIGHTS_PATH"):
         parse_options({"NPUW_WEIGHTS_HANDLE_PROVIDER": "x"})
 
 
@@ -192,7 +193,7 @@ def test_every_option_is_described_in_one_group() -> None:
         assert one.allowed, one.name
 
 
-def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
+def test_a_description_has_the_allowed_values_and_the_source() -> None:
     by_name = {one.name: one for one in describe()}
     lengths = by_name["NPUW_LLM_MAX_GENERATION_TOKEN_LEN"]
     assert (lengths.type, lengths.default) == ("integer", "1")
@@ -204,7 +205,7 @@ def test_a_description_says_what_is_allowed_and_whose_it_is() -> None:
     assert by_name["NPUW_LLM_PREFILL_MOE_HINT"].allowed.startswith("DENSE or HOST_ROUTED, because")
 
 
-def test_a_description_tells_what_is_unset_from_what_is_empty() -> None:
+def test_a_description_distinguishes_unset_from_empty() -> None:
     by_name = {one.name: one for one in describe()}
     unset = {name for name, one in by_name.items() if one.default is None}
     assert unset == {"NPU_USE_NPUW", "NPUW_LLM", "ENABLE_WEIGHTLESS"}
@@ -212,14 +213,14 @@ def test_a_description_tells_what_is_unset_from_what_is_empty() -> None:
     assert by_name["CACHE_DIR"].default == ""
 
 
-def test_defaults_are_what_each_option_allows() -> None:
+def test_defaults_are_allowed_values() -> None:
     options = parse_options({})
     again = parse_options({name: getattr(options, field) for name, field in _settable().items()})
     assert again == options
 
 
 def _settable() -> dict[str, str]:
-    """All but one of two that exclude one another."""
+    """Return all options except one of two that exclude each other."""
     return {name: field for name, field in NAMES.items() if name != "NPUW_LLM_GENERATE_CONFIG"}
 
 
@@ -236,20 +237,20 @@ REFUSED = [
     ({"NPUW_LLM_ENABLE_PREFIX_CACHING": "MAYBE"}, "must be YES or NO"),
     ({"CACHE_DIR": None}, "must be text"),
     ({"CACHE_DIR": "a\0b"}, "must be text without null characters"),
-    ({"CACHE_DIR": "~no such user/x"}, "begins with ~ and a user who has no folder"),
+    ({"CACHE_DIR": "~no such user/x"}, "begins with ~ and an unknown user"),
     ({"NPUW_PLAN": "a\0b"}, "NPUW_PLAN = 'a\\x00b': must be text without null characters"),
-    ({"NPUW_DUMP_SUBS_DIR": "\ud800"}, "must be text that can be encoded"),
+    ({"NPUW_DUMP_SUBS_DIR": "\ud800"}, "must be text that UTF-8 can encode"),
     (
         {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
-        "HFA cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO",
+        "HFA cuts models, as NPUW_WEIGHTS_OFFLOAD does; set NPUW_WEIGHTS_OFFLOAD to NO",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_LLM_BATCH_SLOTS": "1,4"},
-        "HFA attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
+        "HFA supports one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA", "NPUW_ONLINE_ISOLATE": "ATTN"},
-        "HFA cuts models itself; leave the options NPUW_ONLINE_… as they are",
+        "HFA cuts models itself; leave the options NPUW_ONLINE_… at their defaults",
     ),
     (
         {"NPUW_LLM_PREFILL_ATTENTION_HINT": "HFA", "NPUW_PLAN": "plan.xml"},
@@ -257,11 +258,11 @@ REFUSED = [
     ),
     (
         {"NPUW_WEIGHTS_OFFLOAD": "SYNC", "NPUW_PLAN": "plan.xml"},
-        "NPUW_WEIGHTS_OFFLOAD: SYNC cuts models in its own way; leave NPUW_PLAN out",
+        "NPUW_WEIGHTS_OFFLOAD: SYNC cuts models itself; leave NPUW_PLAN out",
     ),
     (
         {"NPUW_LLM_GENERATE_ATTENTION_HINT": "DYNAMIC"},
-        "DYNAMIC has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; "
+        "DYNAMIC has dynamic shapes, which programs of NPU and OPENVINO_CPU cannot have; "
         "add CPU to NPUW_DEVICES, or use HFA",
     ),
     (
@@ -277,15 +278,15 @@ REFUSED = [
     ({"NPU_PLATFORM": "none.toml"}, "NPU_PLATFORM: none.toml: No such file"),
     ({"NPUW_DEVICES": ""}, "NPUW_DEVICES = '': name each device once"),
     ({"NPUW_DEVICES": "CPU,NPU,CPU"}, "NPUW_DEVICES = 'CPU,NPU,CPU': name each device once"),
-    ({"NPUW_SUBMODEL_DEVICE": "0"}, "NPUW_SUBMODEL_DEVICE = '0': '0' is no pin; write"),
-    ({"NPUW_SUBMODEL_DEVICE": "0:"}, "NPUW_SUBMODEL_DEVICE = '0:': '0:' is no pin; write"),
+    ({"NPUW_SUBMODEL_DEVICE": "0"}, "NPUW_SUBMODEL_DEVICE = '0': '0' is not a pin; write"),
+    ({"NPUW_SUBMODEL_DEVICE": "0:"}, "NPUW_SUBMODEL_DEVICE = '0:': '0:' is not a pin; write"),
     (
         {"NPUW_ONLINE_ISOLATE": "P:SDPA/attn,Op:Tanhh/mine"},
-        "NPUW_ONLINE_ISOLATE = 'P:SDPA/attn,Op:Tanhh/mine': no op 'Tanhh'; did you mean Tanh?",
+        "NPUW_ONLINE_ISOLATE = 'P:SDPA/attn,Op:Tanhh/mine': unknown op 'Tanhh'; did you mean Tanh?",
     ),
-    ({"NPUW_ONLINE_AVOID": "Op:Nothing/NPU"}, "NPUW_ONLINE_AVOID = 'Op:Nothing/NPU': no op"),
+    ({"NPUW_ONLINE_AVOID": "Op:Nothing/NPU"}, "NPUW_ONLINE_AVOID = 'Op:Nothing/NPU': unknown op"),
     *(
-        ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": steps}, "capacities must ascend, from 2 on")
+        ({"NPUW_LLM_GENERATE_PYRAMID_STEPS": steps}, "capacities must be 2 or more, and ascend")
         for steps in ("512,256", "256,256", "1,512", "-1")
     ),
     ({"NPUW_LLM_PREFILL_CONFIG": "{"}, "must be a map of options"),
@@ -295,7 +296,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("config", "says"), REFUSED, ids=[says for _, says in REFUSED])
-def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: str) -> None:
+def test_a_wrong_value_is_rejected_with_the_allowed_values(config: Any, says: str) -> None:
     with pytest.raises(OptionError, match=re.escape(says)) as caught:
         parse_options(config)
     assert str(caught.value).count("\n") == 0
@@ -307,23 +308,23 @@ def test_a_wrong_value_is_refused_with_what_would_be_right(config: Any, says: st
         ("NPUW_LLM_PREFILL_MOE_HINT", "DEVICE_ROUTED"),
     ],
 )
-def test_what_this_stack_does_not_do_is_refused_and_not_ignored(name: str, value: object) -> None:
+def test_unsupported_values_are_rejected(name: str, value: object) -> None:
     with pytest.raises(OptionError, match=f"{name} = .*not supported here: {value}, because "):
         parse_options({name: value})
 
 
 @pytest.mark.parametrize("hint", ["HFA", "DYNAMIC"])
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
-def test_where_attention_stands_alone_v_is_not_transposed(stage: str, hint: str) -> None:
+def test_isolated_attention_does_not_transpose_v(stage: str, hint: str) -> None:
     asked = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES", "NPUW_DEVICES": "NPU,CPU"}
     assert parse_options(asked).transposes_values
     options = parse_options({**asked, f"NPUW_LLM_{stage}_ATTENTION_HINT": hint})
     assert not options.transposes_values
-    assert options.optimize_v_tensors, "it is read back as it was set"
+    assert options.optimize_v_tensors, "the option is read back as set"
 
 
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
-def test_no_device_takes_over_what_has_dynamic_attention(stage: str) -> None:
+def test_no_device_takes_over_models_with_dynamic_attention(stage: str) -> None:
     """Fact sheet npuw §f, 5."""
     hint = f"NPUW_LLM_{stage}_ATTENTION_HINT"
     assert parse_options({hint: "HFA"}).falls_back
@@ -333,9 +334,9 @@ def test_no_device_takes_over_what_has_dynamic_attention(stage: str) -> None:
 
 
 class TestStages:
-    """PREFILL_CONFIG and its like: fact sheet npuw §a.4."""
+    """PREFILL_CONFIG and similar maps: fact sheet npuw §a.4."""
 
-    def test_a_map_is_replaced_by_what_is_set_for_all_and_that_by_plus_plus(self) -> None:
+    def test_options_of_all_models_override_a_map_and_plus_plus_overrides_them(self) -> None:
         options = parse_options(
             {
                 "NPUW_LLM_PREFILL_CONFIG": {"NPU_TILES": 2, "NPUW_FOLD": "NO"},
@@ -350,14 +351,14 @@ class TestStages:
         assert options.of_stage("prefill").tiles == 1
         assert options.of_stage("head").tiles == 3
 
-    def test_a_hint_is_the_default_of_its_stage_alone(self) -> None:
+    def test_a_hint_sets_defaults_of_its_stage_only(self) -> None:
         options = parse_options({"NPUW_LLM_GENERATE_HINT": "BEST_PERF"})
         assert not options.of_stage("generate").fold
         assert options.of_stage("prefill").fold
         options = parse_options({"NPUW_LLM_GENERATE_HINT": "BEST_PERF", "NPUW_FOLD": "YES"})
-        assert options.of_stage("generate").fold, "what is set for all models goes before it"
+        assert options.of_stage("generate").fold, "options of all models override the hint"
 
-    def test_a_hint_and_what_replaces_it_exclude_one_another(self) -> None:
+    def test_a_hint_and_a_map_of_its_stage_exclude_each_other(self) -> None:
         both = {"NPUW_LLM_GENERATE_HINT": "FAST_COMPILE", "NPUW_LLM_GENERATE_CONFIG": {}}
         with pytest.raises(OptionError, match="leave one of them out"):
             parse_options(both)
@@ -370,23 +371,26 @@ class TestStages:
         [
             ({"NPU_TILE": 2}, "unknown option 'NPU_TILE'; did you mean NPU_TILES?"),
             ({"NPU_TILES": -2}, "NPU_TILES = -2: must be an integer from -1"),
-            ({"NPU_PLATFORM": "3720"}, "all stages have NPU_PLATFORM in common"),
-            ({"NPUW_LLM_PREFILL_CONFIG": {}}, "maps are not put into one another"),
-            ({"NPUW_LLM_MAX_PROMPT_LEN": 64}, "it says which stages there are"),
-            ({"KV_CACHE_PRECISION": "i8"}, "they hand K, V and hidden states to one another"),
-            ({"INFERENCE_PRECISION_HINT": "f32"}, "they hand K, V and hidden states"),
-            ({"CACHE_DIR": "x"}, "it is the whole model's; one may have NPUW_DEVICES"),
-            ({"NPUW_ONLINE_ISOLATE": "P:x/y"}, "there is no pattern 'x'"),
-            ({"NPUW_SPATIAL": "YES"}, "runs what is isolated as compute in tiles"),
+            ({"NPU_PLATFORM": "3720"}, "NPU_PLATFORM cannot differ between stages"),
+            ({"NPUW_LLM_PREFILL_CONFIG": {}}, "a map cannot contain maps"),
+            ({"NPUW_LLM_MAX_PROMPT_LEN": 64}, "it determines the set of stages"),
+            ({"KV_CACHE_PRECISION": "i8"}, "stages pass K, V and hidden states to one another"),
+            ({"INFERENCE_PRECISION_HINT": "f32"}, "stages pass K, V and hidden states"),
+            ({"CACHE_DIR": "x"}, "it applies to the complete model; a stage can have NPUW_DEVICES"),
+            ({"NPUW_ONLINE_ISOLATE": "P:x/y"}, "unknown pattern 'x'"),
+            (
+                {"NPUW_SPATIAL": "YES"},
+                "nothing is isolated with the tag compute, which runs in tiles",
+            ),
         ],
     )
-    def test_a_map_is_checked_as_options_are(self, given: Any, says: str) -> None:
+    def test_a_map_is_checked_like_options(self, given: Any, says: str) -> None:
         name = "++NPUW_LLM_GENERATE_CONFIG"
         with pytest.raises(OptionError, match=re.escape(f"{name}: ") + ".*" + re.escape(says)):
             parse_options({name: given})
 
-    def test_contradictions_are_those_of_a_stage_with_all_else_that_is_set(self) -> None:
-        """What a map says may need what is set for all, or be in its way."""
+    def test_options_of_a_stage_are_checked_together_with_those_of_all_models(self) -> None:
+        """Options of a map may require options of all models, or contradict them."""
         spatial = {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_SPATIAL": "YES"}}
         parse_options(spatial | {"NPUW_ONLINE_ISOLATE": "COMPUTE"})
         layers = {"++NPUW_LLM_GENERATE_CONFIG": {"NPUW_ONLINE_PIPELINE": "REP"}}
@@ -419,7 +423,7 @@ def test_every_option_can_be_read_back_as_it_was_set(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", GIVEN)
     supported = compiled.get_property("SUPPORTED_PROPERTIES")
     assert set(NAMES) | {"LOADED_FROM_CACHE"} <= set(supported)
-    # Which way it goes was left to the model.
+    # The model decides between NPUW and the NPU itself.
     expected = parse_options(GIVEN | {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"})
     for name in supported:
         found = compiled.get_property(name)
@@ -431,7 +435,7 @@ def test_every_option_can_be_read_back_as_it_was_set(tiny: Path) -> None:
         compiled.get_property("SUPPORTED_PROPERTY")
 
 
-def test_what_is_read_back_can_be_changed_without_harm(tiny: Path) -> None:
+def test_changing_a_returned_value_has_no_effect(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", GIVEN)
     compiled.get_property("NPUW_LLM_PREFILL_CONFIG")["NPU_TILES"] = 7
     assert compiled.get_property("NPUW_LLM_PREFILL_CONFIG") == {"NPU_TILES": 2}

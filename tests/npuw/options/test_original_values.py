@@ -1,4 +1,4 @@
-"""Values that the original takes mean the same here, or are refused with what is known instead."""
+"""OpenVINO's option values: each has its meaning here, or is rejected with the supported ones."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def logger() -> Iterator[logging.Logger]:
         *[("lunarlake", "4000"), ("NPU3720", "3720"), ("AUTO_DETECT", "4000"), ("5010", "5010")],
     ],
 )
-def test_a_platform_is_named_by_its_product_or_its_number(name: str, number: str) -> None:
+def test_a_platform_has_the_name_of_its_product_or_its_number(name: str, number: str) -> None:
     options = parse_options({"NPU_PLATFORM": name})
     assert options.platform == number
     assert options.compiler_config()["NPU_PLATFORM"] == number
 
 
 @pytest.mark.parametrize("name", ["9999", "", "ARROWLAKE", "NPU"])
-def test_a_platform_that_is_not_known_is_refused_with_those_that_are(name: str) -> None:
-    with pytest.raises(OptionError, match="known are 3720, 4000, 5010, METEORLAKE, LUNARLAKE"):
+def test_an_unknown_platform_is_rejected_with_the_known_ones(name: str) -> None:
+    with pytest.raises(OptionError, match="use 3720, 4000, 5010, METEORLAKE, LUNARLAKE"):
         parse_options({"NPU_PLATFORM": name})
 
 
@@ -50,7 +50,7 @@ def test_a_model_compiles_for_a_product(tiny: Path) -> None:
     assert compiled.get_property("NPU_PLATFORM") == "3720"
 
 
-def test_fewer_submodels_than_ten_count_as_ten() -> None:
+def test_fewer_than_ten_submodels_are_ten() -> None:
     just = {"NPUW_ONLINE_PIPELINE": "JUST"}
     few, ten = (parse_options(just | {"NPUW_ONLINE_MIN_SIZE": n}) for n in (3, 10))
     assert few.online_min_size == 3
@@ -60,13 +60,13 @@ def test_fewer_submodels_than_ten_count_as_ten() -> None:
     )
 
 
-def test_a_bank_s_device_sees_the_host_s_memory_anyway() -> None:
+def test_the_device_of_a_bank_has_no_effect() -> None:
     for device in ("", "CPU", "NPU"):
         assert not parse_options({"NPUW_WEIGHTS_BANK_ALLOC": device}).shares_weights
     assert parse_options({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}).shares_weights
 
 
-def test_a_step_of_many_tokens_is_taken_by_models_that_span_more() -> None:
+def test_models_for_steps_of_many_tokens_span_more_positions() -> None:
     many = {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 1024, "NPUW_LLM_MAX_PROMPT_LEN": 4096}
     stages = plan(parse_options(many)).generate
     assert [(stage.tokens, stage.past) for stage in stages] == [
@@ -82,16 +82,16 @@ def test_a_step_of_many_tokens_is_taken_by_models_that_span_more() -> None:
         {"NPUW_LLM_GENERATE_PYRAMID": "NO", "NPUW_LLM_MAX_PROMPT_LEN": 64},
     ],
 )
-def test_a_step_of_more_tokens_than_a_model_spans_is_refused(options: dict[str, object]) -> None:
+def test_a_step_of_more_tokens_than_a_model_spans_is_rejected(options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="NPUW_LLM_MAX_GENERATION_TOKEN_LEN = 512: a generate"):
         plan(parse_options(options | {"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 512}))
 
 
-def test_the_log_level_is_that_of_this_layer_s_logger(tiny: Path, logger: logging.Logger) -> None:
+def test_the_log_level_applies_to_this_layer(tiny: Path, logger: logging.Logger) -> None:
     Core().compile_model(tiny, "NPU", SMALL | {"LOG_LEVEL": "LOG_ERROR"})
     assert logger.level == logging.ERROR
     Core().compile_model(tiny, "NPU", SMALL)
-    assert logger.level == logging.ERROR, "who says nothing changes nothing"
+    assert logger.level == logging.ERROR, "an unset level changes nothing"
     Core().compile_model(tiny, "NPU", SMALL | {"LOG_LEVEL": "LOG_NONE"})
     assert not logger.isEnabledFor(logging.CRITICAL)
     with pytest.raises(OptionError, match="must be empty, LOG_NONE, LOG_ERROR"):
@@ -110,7 +110,7 @@ logging.getLogger("npuw_layer.somewhere").debug("another")
 
 
 @pytest.mark.parametrize("configured", ["", "logging.basicConfig()"], ids=["plain", "configured"])
-def test_a_log_is_seen_once_whether_logging_is_configured_or_not(configured: str) -> None:
+def test_a_message_is_logged_once_with_or_without_configured_logging(configured: str) -> None:
     script = _SPEAKS.format(configured=configured)
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -1,6 +1,6 @@
-"""Plans: what ``config.json`` alone foretells, held against programs that were really compiled.
+"""Plans from ``config.json`` alone, compared with compiled programs.
 
-Where the model is too large to be here, its weights are shapes in both: the compiler needs no more.
+Weights of large models are shapes in both; the compiler needs no values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from npuw_layer.storage.container import STAGE, read_container
 from npuw_layer.storage.manifest import EntryManifest
 
 MEMORY_ERROR = 0.05
-"""Of all memory; weights and caches are known exactly."""
+"""Relative error of all memory; weights and caches are exact."""
 
 LLAMA = {
     "model_type": "llama",
@@ -181,7 +181,7 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> Path:
 
 
 def shapes_of(config: Path, weights: Format | None) -> Model:
-    """A whole model whose weights are shapes, all layers of it."""
+    """Return a complete model, with all layers, whose weights are shapes."""
     nowhere = samples.Nowhere()
     decoder = read_decoder(config)
     model = samples.write_shapes(decoder, nowhere, config)
@@ -191,7 +191,7 @@ def shapes_of(config: Path, weights: Format | None) -> Model:
 
 
 def compiled(model: Model, stage: Stage, options: Options) -> bytes:
-    """One static model, through the whole compiler."""
+    """Compile one static model with the complete compiler."""
     settings = CompilerOptions(
         options.precision,
         options.platform,
@@ -204,11 +204,11 @@ def compiled(model: Model, stage: Stage, options: Options) -> bytes:
             return compile_model(graph, settings)
         except NotPeriodic:
             continue
-    raise AssertionError("the last one is not folded")
+    raise AssertionError("the last graph is not folded")
 
 
-def test_the_error_is_small_where_it_counts_most(tmp_path: Path) -> None:
-    """Decode of a layer of real size: what speed follows from, and what conversations wait for."""
+def test_the_error_is_smallest_for_decode(tmp_path: Path) -> None:
+    """Decode of a layer of real size determines the speed, and the time that conversations wait."""
     folder = write_config(tmp_path, LLAMA_1B)
     options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 1024})
     plan = plan_model(folder, options, Format("int4"))
@@ -223,7 +223,7 @@ def error(predicted: float, actual: float) -> float:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("case", CASES, ids=map(str, CASES))
-def test_times_and_sizes_are_those_of_compiled_programs(case: Case, tmp_path: Path) -> None:
+def test_times_and_sizes_equal_those_of_compiled_programs(case: Case, tmp_path: Path) -> None:
     folder = write_config(tmp_path, case.config)
     options = parse_options(case.options)
     plan = plan_model(folder, options, case.format)
@@ -236,7 +236,7 @@ def test_times_and_sizes_are_those_of_compiled_programs(case: Case, tmp_path: Pa
 
 
 class CountingDevice(LevelZeroDevice):
-    """Counts the bytes that are allocated."""
+    """An NPU that counts allocated bytes."""
 
     allocated = 0
 
@@ -247,9 +247,7 @@ class CountingDevice(LevelZeroDevice):
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_the_memory_map_is_that_of_a_running_conversation(
-    weights: str, demo: Path, tmp_path: Path
-) -> None:
+def test_memory_equals_that_of_a_conversation(weights: str, demo: Path, tmp_path: Path) -> None:
     """The demo model, exported with real weights, compiled by npuw and loaded on the device."""
     assert npuc(["export", str(demo), str(tmp_path / "ir"), "--weight-format", weights]) == 0
     config = {"NPUW_LLM_MAX_PROMPT_LEN": 1024, "CACHE_DIR": str(tmp_path / "cache")}
@@ -282,10 +280,8 @@ def test_the_memory_map_is_that_of_a_running_conversation(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("head", ["YES", "NO"])
-def test_weights_are_planned_once_wherever_blobs_have_them(
-    demo: Path, tmp_path: Path, head: str
-) -> None:
-    """The demo model's head is its embedding: all programs share one copy of it."""
+def test_weights_are_planned_once_with_any_blobs(demo: Path, tmp_path: Path, head: str) -> None:
+    """The demo model's LM head is its embedding: all programs share one copy of it."""
     config = {
         "NPUW_LLM_MAX_PROMPT_LEN": 128,
         "ENABLE_WEIGHTLESS": "NO",
@@ -304,17 +300,17 @@ def test_weights_are_planned_once_wherever_blobs_have_them(
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    """A model of 70 B, of which nothing is here but its config."""
+    """Return a plan of a model of 70 B, of which only the config is available."""
     folder = write_config(tmp_path_factory.mktemp("70b"), LLAMA_70B)
     return plan_model(folder, parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 256}), Format("int4"))
 
 
 def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
-    assert large.parameters == 70_553_706_496  # as Meta's checkpoint has
+    assert large.parameters == 70_553_706_496  # as in Meta's checkpoint
     weights = {item.name: item.nbytes for item in large.weights}
     assert weights["feed-forward"] == 80 * 3 * 8192 * 28672 // 2
     assert weights["embedding"] == weights["head"] == 128256 * 8192
-    # For each 128 weights a scale of 16 bits and a zero point of 4, a byte where programs read it.
+    # For each 128 weights a scale of 16 bits and a zero point of 4 bits, which programs read as 8.
     channels = 80 * (2 * 8192 * (8192 + 1024) + 3 * 8192 * 28672)
     assert weights["scales and zero points"] >= channels // 128 * 3
     memory = {item.name: item.nbytes for item in large.memory}
@@ -323,10 +319,10 @@ def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
     assert [one.capacity for one in large.generate] == [256, 512, 1024, 1152]
 
 
-def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_products(large: Plan) -> None:
+def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_matmuls(large: Plan) -> None:
     assert {one.bound for one in large.generate} == {"DDR"}
     assert {one.bound for one in large.prefill} == {"DPU"}
-    # All weights of the layers and of the head go by once per token, at 136 GB/s.
+    # Each token reads all weights of the layers and of the LM head, at 136 GB/s.
     sizes = {item.name: item.nbytes for item in large.weights}
     least = (sum(sizes.values()) - sizes["embedding"]) / 136e9
     token = large.generate[0].seconds + large.head_seconds(1)
@@ -335,7 +331,7 @@ def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_products(larg
 
 
 @pytest.mark.long
-def test_what_does_not_fit_the_device_is_said(tmp_path: Path) -> None:
+def test_a_model_that_does_not_fit_the_device_has_a_warning(tmp_path: Path) -> None:
     folder = write_config(tmp_path, LLAMA_70B)
     advised = re.compile(r"lower NPUW_LLM_PREFILL_CHUNK_SIZE to (\d+)$")
     (warning,) = plan_model(folder, parse_options({}), Format("int4")).warnings
@@ -349,18 +345,18 @@ def test_a_longer_prompt_takes_more_chunks(large: Plan) -> None:
     seconds = {one.stage.name: one.seconds for one in large.stages}
     assert large.ttft(256) == seconds["lm_head"] + seconds["prefill_256"]
     assert large.ttft(512) == large.ttft(256) + seconds["prefill_256_after_256"]
-    with pytest.raises(OptionError, match="a prompt of 1025 tokens is too long"):
+    with pytest.raises(OptionError, match="prompt of 1025 tokens; raise NPUW_LLM_MAX_PROMPT_LEN"):
         large.ttft(1025)
 
 
-def test_a_few_tokens_more_take_a_small_chunk(large: Plan) -> None:
+def test_a_few_more_tokens_take_a_small_chunk(large: Plan) -> None:
     seconds = {one.stage.name: one.seconds for one in large.stages}
     assert large.ttft(64) == seconds["lm_head"] + seconds["prefill_64"]
     assert large.ttft(257) == large.ttft(256) + seconds["prefill_64_after_768"]
     assert seconds["prefill_64_after_768"] < seconds["prefill_256_after_256"] / 2
 
 
-def test_several_tokens_at_a_time_go_through_the_head_together(tmp_path: Path) -> None:
+def test_several_tokens_of_a_step_share_a_run_of_the_lm_head(tmp_path: Path) -> None:
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8}
     plan = plan_model(write_config(tmp_path, LLAMA_1B), parse_options(options), None)
     seconds = {one.stage.name: one.seconds for one in plan.stages}
@@ -370,7 +366,7 @@ def test_several_tokens_at_a_time_go_through_the_head_together(tmp_path: Path) -
 
 
 def test_planning_takes_no_longer_for_more_layers(tmp_path: Path) -> None:
-    """Layers that are alike are looked at once: not a time, a count of operations."""
+    """Equal layers are planned once: the test counts operations, not time."""
     sizes = []
     for layers in (4, 400):
         config = write_config(tmp_path, LLAMA_1B | {"num_hidden_layers": layers}) / "config.json"
@@ -380,7 +376,7 @@ def test_planning_takes_no_longer_for_more_layers(tmp_path: Path) -> None:
     assert sizes[0] == sizes[1]
 
 
-def test_each_kind_of_layer_counts_as_often_as_there_are(tmp_path: Path) -> None:
+def test_each_kind_of_layer_is_multiplied_by_its_number(tmp_path: Path) -> None:
     config = write_config(tmp_path, GEMMA3 | {"num_hidden_layers": 26}) / "config.json"
     sample = samples.read_sample(config)
     windows = [layer.window for layer in sample.decoder.layers]
@@ -388,27 +384,29 @@ def test_each_kind_of_layer_counts_as_often_as_there_are(tmp_path: Path) -> None
     assert sorted(sample.counts) == sorted([1, sliding - 1, 26 - sliding])
 
 
-def test_an_unknown_family_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+def test_an_unknown_family_is_rejected_with_the_known_ones(tmp_path: Path) -> None:
     folder = write_config(tmp_path, {"model_type": "mamba"})
     with pytest.raises(ModelError, match="mamba") as caught:
         plan_model(folder, parse_options({}), None)
     assert all(family in str(caught.value) for family in FAMILIES)
 
 
-def test_what_is_not_stored_as_was_asked_for_is_said(tmp_path: Path) -> None:
-    """576 channels are no groups of 128: they keep 8 bits, as the exporter has it."""
+def test_weights_stored_in_another_format_than_requested_have_a_note(tmp_path: Path) -> None:
+    """576 channels are not divisible into groups of 128: they keep 8 bits, as in the exporter."""
     odd = LLAMA_1B | {"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}
     folder = write_config(tmp_path, odd)
     options = parse_options({"NPUW_LLM_MAX_PROMPT_LEN": 64})
     (note,) = plan_model(folder, options, Format("int4")).notes
-    assert "8 bits: 576 is not a multiple of 128; another --group-size may divide it" in note
+    assert (
+        "8 bits: 576 is not a multiple of 128; another --group-size may divide their width" in note
+    )
     assert plan_model(folder, options, Format("int4", 64)).notes == ()
     assert plan_model(folder, options, None).notes == ()
 
 
-def test_a_plan_of_other_devices_is_refused(tmp_path: Path) -> None:
+def test_a_plan_of_other_devices_is_rejected(tmp_path: Path) -> None:
     folder = write_config(tmp_path, LLAMA_1B)
-    with pytest.raises(OptionError, match="NPUW_DEVICES = CPU: a plan is that of the NPU alone"):
+    with pytest.raises(OptionError, match="NPUW_DEVICES = CPU: a plan supports only the NPU"):
         plan_model(folder, parse_options({"NPUW_DEVICES": "CPU"}), None)
-    with pytest.raises(OptionError, match="attention hint HFA: the host runs as much of attention"):
+    with pytest.raises(OptionError, match="attention hint HFA: the host's part depends"):
         plan_model(folder, parse_options({"NPUW_LLM_GENERATE_ATTENTION_HINT": "HFA"}), None)

@@ -1,4 +1,4 @@
-"""Requests of a language model with remote tensors: what is read and written where, and counted."""
+"""Requests of a language model with remote tensors: accesses in place, copies, and counters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def inputs(ids: np.ndarray, past: int = 0) -> dict[str, np.ndarray]:
 
 
 def of_device(context: RemoteContext, element: str, shape: tuple[int, ...]) -> Any:
-    """Memory that the host does not see."""
+    """Allocate memory that the host cannot access."""
     handle = context.get_params()["L0_CONTEXT"]
     memory = ze.zeMemAllocDevice(handle, 4096 * 8, 0, handle.device)
     return context.create_tensor(element, shape, {"MEM_TYPE": "SHARED_BUF", "MEM_HANDLE": memory})
@@ -73,21 +73,21 @@ def remote(context: RemoteContext, values: np.ndarray, maker: str) -> Any:
 
 
 def counts(request: Any, name: str) -> tuple[int, int, int]:
-    """Bytes copied in, copied out and used in place."""
+    """Return the bytes copied in, copied out and used in place."""
     found = request.transfers.of(name)
     return found.host_to_device, found.device_to_host, found.in_place
 
 
-def test_a_language_models_context_is_its_cores(models, tiny) -> None:
+def test_a_language_model_has_the_context_of_its_core(models, tiny) -> None:
     core = Core()
     compiled = core.compile_model(tiny, "NPU", SMALL)
     ours = core.get_default_context("NPU").get_params()["L0_CONTEXT"]
     assert compiled.get_context().get_params()["L0_CONTEXT"] is ours
     other = models().get_context().get_params()["L0_CONTEXT"]
-    assert other is not ours, "another Core's is another one"
+    assert other is not ours, "another Core has another context"
 
 
-def test_an_imported_model_has_its_cores_context_too(models) -> None:
+def test_an_imported_model_has_the_context_of_its_core(models) -> None:
     core = Core()
     compiled = core.import_model(models(ENABLE_WEIGHTLESS="NO").export_model())
     ours = core.get_default_context("NPU").get_params()["L0_CONTEXT"]
@@ -100,7 +100,7 @@ def test_an_imported_model_has_its_cores_context_too(models) -> None:
     [{"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ACC_CHECK": "YES"}],
     ids=lambda options: next(iter(options)),
 )
-def test_a_model_on_several_devices_has_the_npus_context(models, options) -> None:
+def test_a_model_on_several_devices_has_the_context_of_the_npu(models, options) -> None:
     compiled = models(**options)
     tensor = compiled.get_context().create_tensor("f32", (1, 1, VOCABULARY))
     request = compiled.create_infer_request()
@@ -129,11 +129,11 @@ def test_inputs_are_read_from_remote_tensors(models, maker) -> None:
     for name in ("input_ids", "attention_mask", "position_ids"):
         assert counts(request, name) == (nbytes, fetched, 0)
         assert counts(plain, name) == (nbytes, 0, 0)
-    assert counts(request, "beam_idx") == (0, 0, 0), "nobody reads it"
+    assert counts(request, "beam_idx") == (0, 0, 0), "no model reads it"
 
 
 def test_inputs_are_read_when_an_inference_runs(models) -> None:
-    """Nobody tells the request that the memory has changed."""
+    """The request is not notified of changes to the memory."""
     compiled = models()
     request, plain = (compiled.create_infer_request() for _ in range(2))
     ids = remote(compiled.get_context(), IDS[None] * 0, "internal")
@@ -146,7 +146,7 @@ def test_inputs_are_read_when_an_inference_runs(models) -> None:
         assert np.array_equal(request.infer(given)["logits"], expected)
 
 
-def test_infer_takes_remote_tensors_for_one_inference(models) -> None:
+def test_infer_uses_remote_tensors_for_one_inference(models) -> None:
     compiled = models()
     request, plain = (compiled.create_infer_request() for _ in range(2))
     context = compiled.get_context()
@@ -160,7 +160,7 @@ def test_infer_takes_remote_tensors_for_one_inference(models) -> None:
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_logits_are_written_where_they_are_wanted(models, maker) -> None:
+def test_logits_are_written_to_the_set_tensor(models, maker) -> None:
     compiled = models()
     request, plain = (compiled.create_infer_request() for _ in range(2))
     logits = MAKERS[maker](compiled.get_context(), "f32", (1, 1, VOCABULARY))
@@ -178,8 +178,8 @@ def test_logits_are_written_where_they_are_wanted(models, maker) -> None:
     assert ("of another context" in request.execution_report()["logits"]) is not near
 
 
-def test_the_device_writes_the_very_memory(models) -> None:
-    """The head has no other output: what it made for another request is still there."""
+def test_the_device_writes_directly_to_the_set_memory(models) -> None:
+    """The LM head has no other output: its result for another request remains there."""
     compiled = models()
     request = compiled.create_infer_request()
     before = request.infer(inputs(IDS))["logits"].copy()
@@ -200,7 +200,7 @@ def test_the_device_writes_the_very_memory(models) -> None:
     [{"NPUW_LLM_SHARED_HEAD": "NO"}, SEVERAL],
     ids=["a head in each model", "rows between"],
 )
-def test_what_no_head_writes_in_place_is_copied_once(models, options) -> None:
+def test_logits_that_no_lm_head_writes_in_place_are_copied_once(models, options) -> None:
     compiled = models(**options)
     request, plain = (compiled.create_infer_request() for _ in range(2))
     rows = 3 if options is SEVERAL else 1
@@ -215,8 +215,8 @@ def test_what_no_head_writes_in_place_is_copied_once(models, options) -> None:
     assert counts(request, "logits") == (0, rows * ROW, 0)
 
 
-def test_a_tensor_is_for_the_rows_that_it_has(models) -> None:
-    """It is refused before anything is changed."""
+def test_a_tensor_must_have_the_rows_of_the_logits(models) -> None:
+    """A tensor of another size is rejected before any effect."""
     compiled = models(**SEVERAL)
     request = compiled.create_infer_request()
     request.infer(inputs(IDS))
@@ -228,10 +228,10 @@ def test_a_tensor_is_for_the_rows_that_it_has(models) -> None:
         request.infer(inputs(IDS))
     assert int(request.query_state()[-1].state.data[0]) == 60
     assert request.infer(inputs(IDS[:8], 60)) == {}
-    assert counts(request, "logits")[2] == 8 * ROW, "a head of as many rows is there"
+    assert counts(request, "logits")[2] == 8 * ROW, "an LM head of this number of rows exists"
 
 
-def test_logits_go_to_an_array_as_well(models) -> None:
+def test_logits_can_be_written_to_an_array(models) -> None:
     compiled = models()
     request, plain = (compiled.create_infer_request() for _ in range(2))
     array = np.zeros((1, 1, VOCABULARY), np.float32)
@@ -243,7 +243,7 @@ def test_logits_go_to_an_array_as_well(models) -> None:
 
 
 def test_another_tensor_may_be_set_after_each_inference(models) -> None:
-    """Those before are freed meanwhile; none is written to again."""
+    """Earlier tensors are freed meanwhile; none is written to again."""
     compiled = models()
     request, plain = (compiled.create_infer_request() for _ in range(2))
     context = compiled.get_context()
@@ -261,7 +261,7 @@ def test_another_tensor_may_be_set_after_each_inference(models) -> None:
         assert pair is None or np.array_equal(pair[0].data, pair[1])
 
 
-def test_what_does_not_fit_is_refused(models) -> None:
+def test_tensors_that_do_not_fit_are_rejected(models) -> None:
     compiled = models()
     request, context = compiled.create_infer_request(), compiled.get_context()
 
@@ -287,7 +287,7 @@ def test_what_does_not_fit_is_refused(models) -> None:
             request.set_tensor(name, made("BINDED", "f32", 1, 60, 32))
         with pytest.raises(TensorError, match=f"no input '{name}'"):
             request.infer(inputs(IDS) | {name: IDS})
-    with pytest.raises(TensorError, match="a tensor is a Tensor, a RemoteTensor or an array"):
+    with pytest.raises(TensorError, match="is not a tensor; pass a Tensor, a RemoteTensor"):
         request.infer(inputs(IDS) | {"input_ids": [[1, 2]]})  # pyright: ignore[reportArgumentType]
     ids = made("INPUT", "i32", 1, 60)
     with pytest.raises(TensorError, match=r"input_ids is i32 \[1, 60\], not i64"):
@@ -295,7 +295,7 @@ def test_what_does_not_fit_is_refused(models) -> None:
     assert request.infer(inputs(IDS))["logits"].shape == (1, 1, VOCABULARY)
 
 
-def test_memory_that_was_freed_is_noticed_before_anything_changes(models) -> None:
+def test_freed_memory_is_detected_before_any_effect(models) -> None:
     compiled = models()
     request, context = compiled.create_infer_request(), compiled.get_context()
     request.infer(inputs(IDS))
@@ -344,8 +344,8 @@ steps = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(plan=steps)
-def test_any_mixture_gives_the_same_logits(models, plan) -> None:
-    """Two conversations take turns, each bound to something else each time."""
+def test_any_mixture_of_bindings_returns_the_same_logits(models, plan) -> None:
+    """Two conversations take turns, each with other bindings each time."""
     compiled = models(**SEVERAL)
     context = compiled.get_context()
     both = [compiled.create_infer_request() for _ in range(2)]

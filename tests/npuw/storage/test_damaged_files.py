@@ -1,6 +1,6 @@
-"""Every kind of file that is written and read back: damage is refused by name, or made good.
+"""Every kind of stored file: damage is rejected with the file's name, or the file is replaced.
 
-Bits are flipped at places that a seed chooses, the file is cut off, and bytes are appended.
+Bits are flipped at seeded positions, the file is truncated, and bytes are appended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RAW = {"NPU_IMPORT_RAW_BLOB": "YES"}
 
 
 def flip(content: bytes) -> bytes:
-    """A cipher that is its own inverse."""
+    """Apply a cipher that is its own inverse."""
     return (np.frombuffer(content, np.uint8) ^ 0x5A).tobytes()
 
 
@@ -45,12 +45,12 @@ SECRET = {"CACHE_ENCRYPTION_CALLBACKS": (flip, flip)}
 
 @dataclass(frozen=True)
 class Kept:
-    """A file, and what reads it.
+    """A file, and its reader.
 
     Attributes:
-        path: the file's.
-        read: gives what is in the file; of what is kept for the next start that, or nothing.
-        error: what a damaged file is refused with; None if it is made anew.
+        path: the file.
+        read: returns the content; for files kept for the next start, the content or nothing.
+        error: error of a damaged file; None if the file is replaced.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes a file of each kind in a folder."""
+    """Writer of a file of each kind to a folder."""
 
     folder: Path
     tiny: Path
@@ -99,7 +99,7 @@ class Maker:
         return Kept(path, lambda: read_plan(path), OptionError)
 
     def entry(self, options: dict[str, Any]) -> Kept:
-        """A program of the cache, whose second half is weights."""
+        """Write a program of the cache, whose second half is weights."""
         half = len(PROGRAM) // 2
         callbacks = options.get("CACHE_ENCRYPTION_CALLBACKS", ())
         cache = BlobCache(self.folder, lambda _: [(half, half)], callbacks)
@@ -113,7 +113,7 @@ class Maker:
         return Kept(next(self.folder.glob("*.blob")), read)
 
     def known_digest(self) -> Kept:
-        """The digest of a model's file, which tells the model from others."""
+        """Write the digest of a model's file, which identifies the model."""
         model, known = self.tiny / "model.safetensors", KnownFiles(self.folder)
         status = model.stat()
         known.learn_own(model, status, "ab" * 32)
@@ -150,7 +150,7 @@ def maker(tmp_path: Path, tiny: Path, talks: Talks) -> Maker:
 
 
 def damaged(whole: bytes, seed: str) -> Iterator[bytes]:
-    """Give a file with a bit flipped, anywhere and at its ends; cut off; and longer."""
+    """Yield a file with a bit flipped, anywhere and at its ends; truncated; and longer."""
     draw, size = random.Random(seed), len(whole)
     places = [draw.randrange(size) for _ in range(FLIPS - 10)]
     places += [draw.randrange(min(size, 64)) for _ in range(5)]
@@ -163,7 +163,7 @@ def damaged(whole: bytes, seed: str) -> Iterator[bytes]:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
-def test_damage_is_refused_by_name_or_made_good(maker: Maker, kind: str) -> None:
+def test_damage_is_rejected_by_name_or_repaired(maker: Maker, kind: str) -> None:
     kept = KINDS[kind](maker)
     whole, expected = kept.path.read_bytes(), repr(kept.read())
     if kept.error is None:
@@ -176,19 +176,19 @@ def test_damage_is_refused_by_name_or_made_good(maker: Maker, kind: str) -> None
         with pytest.raises(kept.error, match=kept.path.name) as caught:
             kept.read()
         assert "\n" not in str(caught.value)
-        assert ";" in str(caught.value), "it says what to do"
+        assert ";" in str(caught.value), "the error has a remedy"
     replace(kept.path, whole)
-    assert repr(kept.read()) == expected, "it was the damage"
+    assert repr(kept.read()) == expected, "the undamaged file is accepted"
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write another file under a name: what is mapped of the one before stays."""
+    """Replace a file under its name: mappings of the old one stay valid."""
     path.with_suffix(".new").write_bytes(content)
     path.with_suffix(".new").replace(path)
 
 
 @pytest.mark.parametrize("kind", ["raw ELF", "ELF of npuc"])
-def test_a_flipped_bit_of_an_elfs_weights_is_found(maker: Maker, kind: str) -> None:
+def test_a_flipped_bit_in_the_weights_of_an_elf_is_detected(maker: Maker, kind: str) -> None:
     kept, draw = KINDS[kind](maker), random.Random(kind)
     whole = kept.path.read_bytes()
     weights = [each for each in read_blob(whole).sections if "Constant" in each.name]
@@ -197,12 +197,12 @@ def test_a_flipped_bit_of_an_elfs_weights_is_found(maker: Maker, kind: str) -> N
         content, section = bytearray(whole), draw.choice(weights)
         content[section.offset + draw.randrange(section.size)] ^= 1 << draw.randrange(8)
         replace(kept.path, bytes(content))
-        with pytest.raises(DamagedBlob, match=r"is damaged; export the model anew"):
+        with pytest.raises(DamagedBlob, match=r"is damaged; export the model again"):
             kept.read()
 
 
-def test_the_cache_asks_for_a_file_whose_digest_is_of_an_older_version(tiny, tmp_path) -> None:
-    """Such files had no digest before."""
+def test_the_cache_hashes_a_file_whose_digest_is_of_an_older_version(tiny, tmp_path) -> None:
+    """Digest files of older versions had no check."""
     model, known = tiny / "model.safetensors", KnownFiles(tmp_path)
     status = model.stat()
     known.learn_own(model, status, "ab" * 32)

@@ -1,6 +1,6 @@
-"""Files are read where they are mapped: one that is cut off meanwhile is an error.
+"""Mapped files that are truncated during use are an error.
 
-To read what is gone ends the process; nothing but a look before each run stands between.
+Reading missing pages ends the process; a check before each run prevents most such reads.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 @pytest.mark.matrix
 @pytest.mark.parametrize("begun", [True, False], ids=["between steps", "before the first"])
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_a_blob_that_is_truncated_while_it_is_in_use_is_named(
-    tiny, tmp_path, mode: str, begun: bool
-) -> None:
+def test_a_blob_truncated_during_use_is_an_error(tiny, tmp_path, mode: str, begun: bool) -> None:
     path = tmp_path / "x.blob"
     Core().compile_model(tiny, "NPU", SMALL | {"CACHE_MODE": mode}).export_model(path)
     imported = Core().import_model(path, "NPU", {"MODEL_PTR": str(tiny)})
@@ -36,9 +34,9 @@ def test_a_blob_that_is_truncated_while_it_is_in_use_is_named(
         ask(request or imported.create_infer_request(), np.array([[4]]), 3 if begun else 0)
 
 
-def test_a_models_file_that_is_truncated_while_it_is_in_use_is_named(tiny, tmp_path) -> None:
+def test_a_model_file_truncated_during_use_is_an_error(tiny, tmp_path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "model")
-    config = SMALL | {"INFERENCE_PRECISION_HINT": "f32"}  # that of the file: read in place
+    config = SMALL | {"INFERENCE_PRECISION_HINT": "f32"}  # the file's type: read in place
     request = Core().compile_model(folder, "NPU", config).create_infer_request()
     ask(request, np.array([[1, 2, 3]]))
     os.truncate(folder / "model.safetensors", 4096)

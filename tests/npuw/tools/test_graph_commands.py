@@ -1,4 +1,4 @@
-"""``npuw passes`` and ``npuw graph``: how a model becomes static, step by step."""
+"""``npuw passes`` and ``npuw graph``: the passes that make a model static, and their graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_passes_are_listed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["passes"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("check-ports ")
-    assert all(line[23:].endswith(".") for line in lines), "each says what it does"
+    assert all(line[23:].endswith(".") for line in lines), "each has a description"
     names = [line.split()[0] for line in lines]
     assert names.index("usual-axes") < names.index("check-lengths") < names.index("store-caches")
     assert {"cut-head", "last-token-head", "head-alone"} < {*names}
@@ -47,12 +47,15 @@ def test_a_graph_is_printed_after_any_pass(tiny: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--stage", "prefill_1"], "--stage prefill_1: there is none; there are prefill_64, gener"),
-        (["--stage", "lm_head", "--print-after", "x"], "--print-after x: the stage has usual-axes"),
-        (["-c", "KV_CACHE_PRECISION"], "-c KV_CACHE_PRECISION: an option is given as NAME=VALUE"),
+        (["--stage", "prefill_1"], "--stage prefill_1: no such stage; the model has prefill_64"),
+        (
+            ["--stage", "lm_head", "--print-after", "x"],
+            "--print-after x: not a pass of the stage: usual-axes",
+        ),
+        (["-c", "KV_CACHE_PRECISION"], "-c KV_CACHE_PRECISION: write options as NAME=VALUE"),
     ],
 )
-def test_what_there_is_not_is_said(
+def test_unknown_stages_passes_and_options_are_errors(
     tiny: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
 ) -> None:
     assert main(["graph", str(tiny), *SMALL, *arguments]) == 2

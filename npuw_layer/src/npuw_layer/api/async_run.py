@@ -67,7 +67,7 @@ class AsyncRun:
             raise RequestBusy("the request is running; wait() for it, or use another request")
 
     def check_wanted(self) -> None:
-        """Check that the inference is not cancelled; called where it can end.
+        """Check that the inference is not cancelled; called at points where it can end.
 
         Raises:
             InferenceCancelled: the inference was cancelled.
@@ -105,7 +105,7 @@ class AsyncRun:
         Raises:
             RequestBusy: the request is running.
             NpuwUsageError: another request must start first.
-            NpuwFault: no thread is available: there are too many, or the process ends.
+            NpuwFault: no thread can be started: too many exist, or the process is ending.
         """
         outcome, before = Outcome(), self._started
         submitted = False
@@ -118,8 +118,8 @@ class AsyncRun:
                 submitted = True
         except BaseException:
             with self._lock:
-                # A signal may come when the work already runs, or when another request waits for
-                # its turn to end: then the inference has begun after all.
+                # A signal may arrive when the work already runs, or when another request waits for
+                # the end of this turn: in both cases the inference has begun.
                 given_up = not submitted and self._running is not outcome
                 if given_up and self._holder is outcome:
                     self._started, self._holder = before, None
@@ -130,9 +130,7 @@ class AsyncRun:
             _finish_at_exit()
             self._stream.submit(partial(outcome.run, work))
         except RuntimeError as error:
-            raise NpuwFault(
-                f"no thread for a request that runs beside its caller: {error}"
-            ) from None
+            raise NpuwFault(f"no thread for the inference can be started: {error}") from None
 
     def wait(self, milliseconds: float | None = None) -> bool:
         """Wait for the started inference; raise its error, at each call until the next inference.
@@ -160,7 +158,7 @@ class AsyncRun:
         return True
 
     def cancel(self) -> None:
-        """Request the running inference to end; without one, do nothing."""
+        """Request cancellation of the running inference; without one, do nothing."""
         self._look_where()
         with self._lock:
             if self._holder is not None:
@@ -237,8 +235,10 @@ class AsyncRequest:
             NpuwUsageError: the timeout is not a number, or negative.
         """
         if not isinstance(timeout, Real) or not timeout >= 0:  # also rejects NaN
-            raise NpuwUsageError(f"wait_for takes milliseconds, 0 or more, not {timeout!r}")
-        # Waiting longer than threads can is the same as without limit.
+            raise NpuwUsageError(
+                f"wait_for: {timeout!r} is no timeout; pass 0 or more milliseconds"
+            )
+        # Threads cannot wait longer than this; a longer timeout has no limit.
         longest = threading.TIMEOUT_MAX * 1000
         return self._run.wait(None if timeout > longest else timeout)
 
@@ -256,7 +256,7 @@ class AsyncRequest:
             RequestBusy: the request is running.
         """
         if callback is not None and not callable(callback):
-            raise NpuwUsageError(f"a callback is what can be called, not {callback!r}")
+            raise NpuwUsageError(f"callback {callback!r} is not callable; pass a function or None")
         self._run.check_idle()
         self._callback, self._userdata = callback, userdata
 
@@ -275,7 +275,7 @@ class AsyncRequest:
             for devices without profiling.
 
         Raises:
-            NpuwUsageError: there was no inference yet.
+            NpuwUsageError: no inference has run yet.
             RequestBusy: the request is running.
         """
         self._run.check_idle()

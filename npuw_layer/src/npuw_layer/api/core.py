@@ -101,7 +101,7 @@ class Core(Uncopied):
     ) -> AnyModel:
         """Compile a model of the kind that an option requests, or that recognises the model.
 
-        Dynamic models are split as language models; static ones run as they are, or through NPUW.
+        Dynamic models are split as language models; static ones run directly, or through NPUW.
 
         Args:
             model: an ``openvino_model.xml``, or a Hugging Face folder.
@@ -167,7 +167,7 @@ class Core(Uncopied):
             adapters: A, alpha and B (``traits.lora.low_rank.LowRank``) of each matmul, by the
                 names of ``adaptable_products``.
             mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set;
-                STATIC_RANK, states of at most the adapters' rank; STATIC, constants beside the
+                STATIC_RANK, states of at most the adapters' rank; STATIC, constants next to the
                 weights; FUSE, added to the weights, which must be floats.
 
         Raises:
@@ -259,21 +259,19 @@ class Core(Uncopied):
         wanted = given.pop(L0_CONTEXT, None)
         npu = self._devices.remote(parse_options(given))
         if wanted is not None and wanted is not npu.memory_space:
-            raise RemoteError(
-                "L0_CONTEXT is not this Core's context; memory is shared within one Core alone"
-            )
+            raise RemoteError("L0_CONTEXT: not this Core's context; Cores do not share memory")
         return RemoteContext(npu)
 
 
 def _check_name(device_name: str) -> None:
     if device_name != _NPU:
-        raise OptionError(f"device {device_name!r}; this runtime has NPU alone")
+        raise OptionError(f"unknown device {device_name!r}; this runtime has only NPU")
 
 
 def _model_path(model: object) -> Path:
     """Return the path of a model; for a folder with an IR, that of the IR."""
     if not isinstance(model, str | os.PathLike):
-        raise ModelError(f"a model is the path of its IR or folder, not {model!r}; save it first")
+        raise ModelError(f"{model!r} is not a path; save the model, and pass its IR or folder")
     path = Path(cast("str | os.PathLike[str]", model))
     with looking_at(path, ModelError):
         if not path.exists():

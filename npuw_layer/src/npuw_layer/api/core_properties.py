@@ -40,7 +40,7 @@ class CoreProperties:
         given = _mapped(properties)
         for name in given:
             if name in _READ_ONLY:
-                raise OptionError(f"{name} is read-only: the device says it")
+                raise OptionError(f"{name} is read-only: the device determines it")
         together = {**self._set, **given}
         parse_options(together).set_log_level()
         self._set = together
@@ -77,7 +77,7 @@ def _mapped(properties: object) -> Mapping[str, Any]:
     if isinstance(properties, tuple):
         pair = cast("tuple[Any, ...]", properties)
         if len(pair) != 2:
-            raise OptionError(f"a property is its name and its value, not {properties!r}")
+            raise OptionError(f"{properties!r} is not a property; pass its name and its value")
         return {pair[0]: pair[1]}
     return _checked(properties)
 
@@ -87,5 +87,5 @@ def _checked(config: object) -> Mapping[str, Any]:
     if config is None:
         return {}
     if not isinstance(config, Mapping):
-        raise OptionError(f"a configuration is a dict of options, not {config!r}")
+        raise OptionError(f"{config!r} is not a configuration; pass a dict of options")
     return cast("Mapping[str, Any]", config)

@@ -27,7 +27,7 @@ def named_inputs(inputs: Inputs, ports: Sequence[ModelPort]) -> Given:
 
     Raises:
         TensorError: no such input exists, a value is not a tensor, or a single tensor is given and
-            the model has several inputs. Unknown names pass: callers may know more names.
+            the model has several inputs. Unknown names pass: callers may accept more names.
     """
     if inputs is None:
         return {}

@@ -30,7 +30,7 @@ class Place(Protocol):
         """Check that the request may run on its caller's thread.
 
         Raises:
-            NpuwUsageError: it may not.
+            NpuwUsageError: inferences may only be started.
         """
         ...
 
@@ -76,16 +76,16 @@ class InOrder:
             number = next(numbers, len(self._placed))
             last, ended = self._last
             turn = _Turn(ended)
-            # As in the original, a round may end early: request 1 may begin another at any time.
+            # As in NPUW, a round may end early: request 1 may begin another round at any time.
             if number and number != self._next():
                 raise NpuwUsageError(
-                    f"{NAME} = YES: requests are started in the order of their first inferences; "
-                    f"this is request {number + 1}, and the last was {last + 1}"
+                    f"{NAME} = YES: request {number + 1} is started after request {last + 1}; "
+                    "start requests in the order of their first inferences"
                 )
             try:
                 yield turn
                 turn.has_begun = True
-            finally:  # an interrupted start may have begun the inference all the same
+            finally:  # an interrupted start may still have begun the inference
                 if turn.has_begun:
                     if number == len(self._placed):
                         self._placed.append(weakref.ref(placed))
@@ -115,7 +115,7 @@ class _Placed:
         self._order = order
 
     def check_at_once(self) -> None:
-        raise NpuwUsageError(f"{NAME} = YES: inferences are started; use start_async and wait")
+        raise NpuwUsageError(f"{NAME} = YES: infer is not supported; use start_async and wait")
 
     @contextmanager
     def started(self) -> Generator[Take]:

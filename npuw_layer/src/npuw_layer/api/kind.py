@@ -86,18 +86,18 @@ class Kind(ABC):
         raise OptionError(NO_ADAPTERS)
 
     def loads(self, blob: bytes) -> bool:
-        """Return whether ``load`` takes a file format (``storage.container``)."""
+        """Return whether ``load`` accepts a file format (``storage.container``)."""
         del blob
         return False
 
     def load(self, devices: CoreDevices, blob: BlobBytes) -> AnyModel:
         """Load an exported model from a decrypted blob; errors as ``Core.import_model``."""
-        raise NotImplementedError(f"{self.name}: {blob.name} is no file of this kind")
+        raise NotImplementedError(f"{blob.name} is not a file of the kind {self.name}")
 
 
 NO_ADAPTERS = (
-    "adapters are put into language models that are compiled: not into those that read texts or "
-    "hear, static ones (NPUW_LLM = NO), or blobs (BLOB_PATH), which have them"
+    "LoRA adapters: only language models accept them, when they are compiled; not models that read "
+    "texts or audio, static models (NPUW_LLM = NO), or blobs (BLOB_PATH), which contain theirs"
 )
 
 
@@ -109,7 +109,7 @@ class Kinds(Protocol):
         ...
 
     def loading(self, blob: bytes) -> Kind:
-        """Return the kind that loads a file format; that of split models rejects unknown files."""
+        """Return the kind that loads a format; the kind of split models rejects unknown files."""
         ...
 
 

@@ -69,7 +69,7 @@ def find_port(ports: Sequence[Port], key: PortKey, side: str) -> Port:
         if key == (port.index if isinstance(key, int) else port.any_name) or key == port:
             return port
     known = ", ".join(f"{port.index}: {port.any_name!r}" for port in ports)
-    raise TensorError(f"no {side} {key!r}; there are {known or 'none'}")
+    raise TensorError(f"no {side} {key!r}; the model has {known or 'none'}")
 
 
 def only_port(ports: Sequence[Port], key: PortKey | None, side: str) -> Port:
@@ -79,5 +79,5 @@ def only_port(ports: Sequence[Port], key: PortKey | None, side: str) -> Port:
         TensorError: no such port exists, or several exist without a key.
     """
     if key is None and len(ports) != 1:
-        raise TensorError(f"the model has {len(ports)} {side}s; say which by name or number")
+        raise TensorError(f"the model has {len(ports)} {side}s; select one by name or index")
     return find_port(ports, 0 if key is None else key, side)

@@ -96,6 +96,6 @@ class Request(Uncopied, AsyncRequest, ABC):
 
     def _set_by_index(self, ports: Sequence[ModelPort], side: str, given: Sequence[Any]) -> None:
         if len(given) not in (1, 2):
-            raise TensorError(f"set_{side}_tensor takes (index, tensor) or (tensor)")
+            raise TensorError(f"set_{side}_tensor accepts (index, tensor) or (tensor)")
         index = given[0] if len(given) == 2 else None
         self.set_tensor(only_port(ports, index, side), given[-1])

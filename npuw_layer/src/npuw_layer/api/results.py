@@ -31,7 +31,9 @@ class Results(Mapping[Any, Array]):
         """
         name = key if isinstance(key, str) else self._name_of(key)
         if name not in self._values:
-            raise NoResult(f"no result {name!r}; there are {', '.join(self._values) or 'none'}")
+            raise NoResult(
+                f"no result {name!r}; the results are {', '.join(self._values) or 'none'}"
+            )
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:

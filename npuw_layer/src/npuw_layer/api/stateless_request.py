@@ -122,15 +122,15 @@ class StatelessRequest(Request, ABC):
             return Tensor(self._found[str(name)])
         if name in self._set:
             return self._set[str(name)]
-        raise TensorError(f"no tensor {name!r} yet")
+        raise TensorError(f"no tensor {name!r} yet; set it, or run an inference first")
 
     def query_state(self) -> Sequence[Any]:
-        """Return an empty list: no state outlives an inference, as in the original."""
+        """Return an empty list: no state outlives an inference, as in OpenVINO."""
         self._run.check_idle()
         return []
 
     def reset_state(self) -> None:
-        """Do nothing: there is no state."""
+        """Do nothing: the model has none."""
         self._run.check_idle()
 
     def _values(self, shared: bool) -> dict[str, Array]:
@@ -142,9 +142,7 @@ class StatelessRequest(Request, ABC):
         named = dict(self._input(key, tensor) for key, tensor in inputs.items())
         for name, each in named.items():
             if isinstance(each, RemoteTensor) and each.properties.tensor_type is TensorType.OUTPUT:
-                raise RemoteError(
-                    f"{name!r} is an input; the tensor was made with TENSOR_TYPE OUTPUT"
-                )
+                raise RemoteError(f"{name!r} is an input; its tensor has TENSOR_TYPE OUTPUT")
         return named
 
     def _infer(self, given: Mapping[str, AnyInput]) -> None:

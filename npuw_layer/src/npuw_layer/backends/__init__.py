@@ -2,5 +2,5 @@
 
 Begin with ``protocols``, which defines devices and compilers. ``level_zero`` is the NPU,
 ``interpreter`` computes in numpy, ``openvino`` in OpenVINO's CPU plugin; ``compiler_layer`` has
-npuc.
+the compiler.
 """

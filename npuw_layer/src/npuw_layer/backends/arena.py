@@ -1,4 +1,4 @@
-"""The tensors of one static model, side by side in one piece of device memory."""
+"""The tensors of one static model in one allocation of device memory."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Arena:
 
 
 def padded(size: int) -> int:
-    """Return the bytes from the begin of a tensor to the next."""
+    """Return the bytes from the start of a tensor to the start of the next."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

@@ -90,7 +90,7 @@ class StaticCompiler:
         )
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model with its first and last layer, then with more layers, then whole."""
+        """Yield the model with its first and last layer, then with more layers, then all layers."""
         from compiler_layer.compile import foldings
 
         yield from foldings(model)

@@ -32,7 +32,7 @@ class HostTensors:
         """
         info = self._infos.get(name)
         if info is None:
-            raise DeviceError(f"no input or output {name!r}")
+            raise DeviceError(f"the program has no input or output {name!r}")
         self._bound[name] = view(info, memory, offset), (memory, offset)
 
     def __getitem__(self, name: str) -> Array:
@@ -51,7 +51,7 @@ class HostTensors:
         """
         unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}; bind all tensors before a run")
 
 
 def view(info: TensorInfo, memory: Memory, offset: int) -> Array:
@@ -63,7 +63,7 @@ def view(info: TensorInfo, memory: Memory, offset: int) -> Array:
     raw = memory.data[offset : offset + nbytes(info)]
     if raw.size != nbytes(info):
         raise DeviceError(
-            f"{info.name!r} ends behind its memory of {memory.data.size} bytes: it needs "
-            f"{nbytes(info)} bytes, {raw.size} are there"
+            f"{info.name!r} needs {nbytes(info)} bytes: its memory of {memory.data.size} bytes has "
+            f"{raw.size} from its offset on"
         )
     return raw.view(ELEMENT_TYPES[info.element]).reshape(info.shape)

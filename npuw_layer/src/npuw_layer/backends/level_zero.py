@@ -131,13 +131,13 @@ class LevelZeroDevice(LevelZeroContext):
         self._profiling = ze.zeDriverGetExtensionFunctionAddress(driver, ze.PROFILING_EXTENSION)
 
     def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
-        """Cut a graph and compile the pieces; see ``protocols.OffloadingDevice``.
+        """Cut a graph and compile the parts; see ``protocols.OffloadingDevice``.
 
         Raises:
             OptionError: the compiler does not support this.
         """
         if not isinstance(self._compiler, CompilesPieces):
-            raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler does not cut models")
+            raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler cannot cut models; set it to NO")
         return self._compiler.compile_parts(model, config)
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
@@ -147,7 +147,7 @@ class LevelZeroDevice(LevelZeroContext):
             OptionError: the compiler does not support this.
         """
         if not isinstance(self._compiler, CompilesFunctions):
-            raise OptionError("NPUW_FOLD: the compiler compiles no functions; set it to NO")
+            raise OptionError("NPUW_FOLD: the compiler cannot compile functions; set it to NO")
         return self._compiler.compile_function(model, config)
 
     def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:

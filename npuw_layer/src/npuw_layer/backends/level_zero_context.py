@@ -44,7 +44,7 @@ class LevelZeroContext:
 
     @property
     def memory_space(self) -> ze.ze_context_handle_t:
-        """The context; memory of other contexts is inaccessible."""
+        """The context of the memory; memory of other contexts is inaccessible."""
         return self._context
 
     @property
@@ -99,12 +99,12 @@ class LevelZeroContext:
             DeviceError: the memory was not allocated by ``allocate_shared``.
         """
         if not isinstance(memory, DeviceMemory):
-            raise DeviceError("not memory of this device")
+            raise DeviceError("the memory was not allocated on this device")
         asked = ze.ze_external_memory_export_fd_t(_DESCRIPTOR)
         with reported("exporting memory"):
             found = ze.zeMemGetAllocProperties(self._context, memory.address, asked).pNext
         if found is None:
-            raise DeviceError("not memory of this device")
+            raise DeviceError("the memory was not allocated by allocate_shared")
         return found.fd
 
     def attach(self, descriptor: int, nbytes: int) -> DeviceMemory:
@@ -135,16 +135,16 @@ class LevelZeroContext:
         """
         if not isinstance(handle, ze.Memory | int) or isinstance(handle, bool):
             raise RemoteError(
-                f"SHARED_BUF: {_kind(handle)} is not allocated through Level Zero. Memory of "
-                "malloc, new or numpy does not work: pass it as CPU_VA if it is whole pages, or "
-                "copy it into an L0_INTERNAL_BUF tensor with copy_from"
+                f"SHARED_BUF: {_kind(handle)} was not allocated through Level Zero. For memory of "
+                "malloc, new or numpy, use CPU_VA if it consists of complete pages; otherwise copy "
+                "it into an L0_INTERNAL_BUF tensor with copy_from"
             )
         found = self._context.find(handle) if self._context.alive else None
         if found is None:
             raise RemoteError(
                 f"SHARED_BUF: {_kind(handle)} is not, or no longer, memory of this context. "
                 "Allocate it with zeMemAllocHost, -Shared or -Device on "
-                "get_params()['L0_CONTEXT']; of another context it has to be copied"
+                "get_params()['L0_CONTEXT'], or copy it from its context"
             )
         offset = handle - found.address if isinstance(handle, int) else 0
         return DeviceMemory(self._context, found), offset
@@ -157,7 +157,7 @@ class LevelZeroContext:
         """
         can = ze.zeDeviceGetExternalMemoryProperties(self._device).memoryAllocationImportTypes
         if not can & _DESCRIPTOR:
-            raise RemoteError("SHARED_BUF: this driver imports no descriptors; copy the memory")
+            raise RemoteError("SHARED_BUF: the driver cannot import descriptors; copy the memory")
         chained = ze.ze_external_memory_import_fd_t(_DESCRIPTOR, descriptor)
         try:
             return self._external(nbytes, chained, read_only)

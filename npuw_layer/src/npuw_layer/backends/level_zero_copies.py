@@ -103,5 +103,5 @@ class RecordedCopies:
 
 def _address(memory: Memory) -> int:
     if not isinstance(memory, DeviceMemory):
-        raise DeviceError("copies are made between memory of the device, and what it reaches")
+        raise DeviceError("a copy's source or target is not memory of this device")
     return memory.address

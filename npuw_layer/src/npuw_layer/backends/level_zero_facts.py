@@ -1,6 +1,6 @@
 """Properties of an NPU by OpenVINO's names (``protocols.DEVICE_FACTS``), read from Level Zero.
 
-Source: fact sheet npuw §e.2; the names and types are those of the original's plugin.
+Source: fact sheet npuw §e.2; the names and types are those of OpenVINO's NPU plugin.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from driver_layer import ze
 from npuw_layer.backends.level_zero_context import LevelZeroContext
 
 _CAPABILITIES = ("FP16", "INT8", "EXPORT_IMPORT")
-"""Capabilities that the original's plugin reports for every NPU, and this stack supports."""
+"""Capabilities that OpenVINO's NPU plugin reports for every NPU, and this stack supports."""
 
 
 def _about(npu: LevelZeroContext) -> ze.ze_device_properties_t:

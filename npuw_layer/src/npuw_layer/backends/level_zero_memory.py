@@ -26,7 +26,7 @@ def reported(what: str) -> Generator[None, None, None]:
 
 
 def check_file(file: MappedFile | None) -> None:
-    """Check that a mapped file, if there is one, still has all bytes before they are read.
+    """Check that a mapped file, if any, still has all bytes before they are read.
 
     Raises:
         NpuwFault: the file was truncated.

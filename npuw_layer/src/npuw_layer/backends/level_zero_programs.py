@@ -49,7 +49,7 @@ class LoadedBlob:
         self.profiling = profiling
         self.file = file
         self.recording = threading.Lock()
-        """Lock of the graph's arguments: a recording sets them all before it is made."""
+        """Lock of the graph's arguments: each recording first sets all of them."""
         release_with(self, partial(table.pfnDestroy, graph))
         count = table.pfnGetProperties2(graph).numGraphArgs
         sides: dict[ze.ze_graph_argument_type_t, list[TensorInfo]] = {
@@ -93,7 +93,7 @@ class RecordedProgram:
         self._in_files: list[DeviceMemory] | None = None
         """Bound memory that is mapped from files; None until computed."""
         self._moved: set[int] = set()
-        """Arguments that were bound anew since the list was closed."""
+        """Arguments that were rebound since the list was closed."""
         self._commands: ze.ze_command_list_handle_t | None = None
         self._command = 0
         self._times: RunTimes | None = None
@@ -106,9 +106,9 @@ class RecordedProgram:
             DeviceError: no such tensor exists, or the memory is of another device.
         """
         if name not in self._indices:
-            raise DeviceError(f"no input or output {name!r}")
+            raise DeviceError(f"the blob has no input or output {name!r}")
         if not isinstance(memory, DeviceMemory):
-            raise DeviceError(f"{name!r}: not memory of this device")
+            raise DeviceError(f"{name!r}: the memory is of another device")
         for index in self._indices[name]:
             self._moved.add(index)
             before = self._bound.get(index)
@@ -135,7 +135,7 @@ class RecordedProgram:
         self._execute()
 
     def followed_by(self, other: Program) -> Callable[[], None] | None:
-        """Return a function that submits both programs at once; see ``protocols.RunsTogether``."""
+        """Return a function that submits both programs together; see ``protocols.RunsTogether``."""
         if not isinstance(other, RecordedProgram) or other._loaded.queue is not self._loaded.queue:
             return None
 
@@ -149,7 +149,7 @@ class RecordedProgram:
         every = (self, *behind)
         lists = [program._recorded() for program in every]
         with reported("running a blob"):
-            # A fence, not the queue: other users may have submitted work.
+            # Wait for a fence, not for the queue: other users may have submitted work.
             try:
                 ze.zeCommandQueueExecuteCommandLists(self._loaded.queue, lists, self._done)
                 ze.zeFenceHostSynchronize(self._done)
@@ -157,7 +157,7 @@ class RecordedProgram:
                 raise
             except BaseException:  # from a signal's handler, e.g. of Ctrl-C
                 # Bound memory must not return to the caller before the device is done. The fence
-                # may not know of the work yet: an interrupt comes anywhere.
+                # may not have been submitted yet: an interrupt can come anywhere.
                 with suppress(ze.ZeError):
                     ze.zeCommandQueueSynchronize(self._loaded.queue)
                 raise
@@ -210,12 +210,12 @@ class RecordedProgram:
                 loaded.table.pfnSetArgumentValue(loaded.graph, index, self._pointer(index))
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
         ze.zeCommandListClose(commands)
-        # The graph gets its inference back when the program loses its last reference.
+        # The finalizer is dropped with the program, and then releases the graph's inference.
         release_with(self, partial(destroy_list, commands))
         return commands
 
     def _mutate(self, commands: ze.ze_command_list_handle_t) -> None:
-        """Replace arguments of the recording; closing it applies the blob's relocations anew."""
+        """Replace arguments of the recording; closing it applies the blob's relocations again."""
         changes: ze.ze_mutable_graph_argument_exp_desc_t | None = None
         for index in self._moved:
             changes = ze.ze_mutable_graph_argument_exp_desc_t(

@@ -27,11 +27,11 @@ def map_file(file: BinaryIO) -> memoryview:
 
 
 def read_ahead(content: memoryview, offset: int, size: int) -> None:
-    """Read bytes of a mapped file at once, not page by page.
+    """Read bytes of a mapped file in one request, not page by page.
 
     Args:
-        content: a whole result of ``map_file``; anything else is ignored.
-        offset: begin of the bytes.
+        content: an unsliced result of ``map_file``; anything else is ignored.
+        offset: start of the bytes.
         size: number of bytes.
     """
     whole = content.obj

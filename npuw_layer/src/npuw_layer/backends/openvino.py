@@ -41,7 +41,7 @@ def _reported(what: str) -> Generator[None, None, None]:
     try:
         yield
     except RuntimeError as error:
-        # The first lines name the place in OpenVINO, the last one the reason.
+        # The first lines of a message name the place in OpenVINO, the last line names the reason.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise DeviceError(f"{what}: {lines[-1] if lines else 'OpenVINO failed'}") from error
 
@@ -135,7 +135,7 @@ class OpenVINODevice:
         return LoadedIR(self._core, *self._read(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Return nothing: OpenVINO copies the whole IR, which names no file; see ``protocols``."""
+        """Return nothing: OpenVINO copies the IR, which names no file; see ``protocols``."""
         del program
         return ()
 
@@ -150,16 +150,16 @@ class OpenVINODevice:
     def _read(self, program: bytes | memoryview) -> tuple[ov.Model, Head]:
         parts = ProgramIR.parse(program)
         head = parts.head
-        with _reported("OpenVINO does not read the graph"):
+        with _reported("OpenVINO cannot read the graph"):
             graph: ov.Model = self._core.read_model(parts.xml, parts.weights)
         ports = [*graph.inputs, *graph.outputs]
         if any(port.partial_shape.is_dynamic for port in ports):
-            raise DeviceError("a program's inputs and outputs are of static shapes")
+            raise DeviceError("not a program of OPENVINO_CPU: it has dynamic shapes")
         counts = {"inputs": len(graph.inputs), "results": len(graph.outputs)}
         if len(head.inputs) != counts["inputs"] or any(
             not 0 <= output.index < counts[output.of] for output in head.outputs
         ):
-            raise DeviceError("a program's inputs and outputs are not those of its graph")
+            raise DeviceError("not a program of OPENVINO_CPU: its graph has other ports")
         return graph, head
 
 
@@ -203,7 +203,7 @@ class LoadedIR:
             DeviceError: the plugin rejects the graph.
         """
         key = tuple((name, weights[name].ctypes.data) for name in sorted(weights))
-        with self._lock, _reported("OpenVINO does not compile the graph"):
+        with self._lock, _reported("OpenVINO cannot compile the graph"):
             if key not in self._compiled:
                 graph = self._with_weights(weights)
                 self._compiled[key] = self._core.compile_model(graph, "CPU", self._settings)
@@ -258,11 +258,11 @@ class IRProgram:
         """
         info = self._infos.get(name)
         if info is None:
-            raise DeviceError(f"no input or output {name!r}")
+            raise DeviceError(f"the graph has no input or output {name!r}")
         size = _size(info)
         raw = memory.data[offset : offset + size]
         if raw.size != size:
-            raise DeviceError(f"{name!r} needs {size} bytes, {raw.size} are there")
+            raise DeviceError(f"{name!r} needs {size} bytes, its memory has {raw.size}")
         self._request = None
         self._bound[name] = raw
 
@@ -274,13 +274,13 @@ class IRProgram:
         """
         unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}; bind all tensors before a run")
         if self._request is not None:
             return
         weights = {name: raw for name, raw in self._bound.items() if _is_weight(name)}
         request = self._loaded.request(weights)
         inputs = [info for info in self._loaded.inputs if not _is_weight(info.name)]
-        with _reported("OpenVINO does not take a tensor"):
+        with _reported("OpenVINO rejects a tensor"):
             for index, info in enumerate(inputs):
                 request.set_input_tensor(index, _tensor(self._bound[info.name], info))
             self._bind_outputs(request, [self._bound[info.name] for info in inputs])

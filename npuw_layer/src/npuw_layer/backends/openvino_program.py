@@ -39,7 +39,7 @@ class Output(BaseModel):
 
 
 class Head(BaseModel):
-    """Description of a program besides its IR."""
+    """Description of a program, in addition to its IR."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ def settings_of(config: Mapping[str, str]) -> dict[Setting, str]:
 
 
 def separate_outputs(model: Model) -> Sequence[Output]:
-    """Deduplicate the outputs of a graph; return the source of each original output."""
+    """Deduplicate the outputs of a graph; return the source of each former output."""
     inputs = [port.value for port in model.inputs]
     results: list[SSAValue] = []
     outputs: list[Output] = []
@@ -91,7 +91,7 @@ class ProgramIR:
         Raises:
             DeviceError: the bytes have another format.
         """
-        bad = DeviceError("not a program of OPENVINO_CPU")
+        bad = DeviceError("not a program of OPENVINO_CPU; compile it again")
         if len(program) < _HEADER.size:
             raise bad
         mark, length, xml_length = _HEADER.unpack_from(program)

@@ -12,7 +12,7 @@ outputs are bound to, and runs them. To add one:
 
 General obligations: errors are RuntimeErrors with a message (``npuw_layer.errors`` has some);
 program bytes come from files and are untrusted; several threads may call methods of a device at
-once, but one at a time those of a ``Program``.
+once, but those of a ``Program`` one at a time.
 
 A compiler satisfies ``Compiler``; its factory takes no arguments, and its entry-point group is
 ``npuw_layer.compilers``.
@@ -89,7 +89,7 @@ class Compiler(Protocol):
 
     @property
     def version(self) -> str:
-        """A text that changes whenever a graph may compile to other bytes; part of cache keys."""
+        """A text that changes whenever a graph may compile differently; part of cache keys."""
         ...
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -101,9 +101,9 @@ class Compiler(Protocol):
             model: consumed: the compiler may rewrite it.
             config: INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
                 DYNAMIC_QUANTIZATION_GROUP_SIZE, and ENABLE_WEIGHTLESS: with YES, weights may be
-                inputs, named as ``compiler_layer.weights`` says; STATE_IN_PLACE: with YES, a
+                inputs, named as ``compiler_layer.weights`` defines; STATE_IN_PLACE: with YES, a
                 variable's input and output may be bound to the same memory; NPUW_MOE_HINT: with
-                DEVICE_ROUTED, the program itself reads the weights of chosen experts alone.
+                DEVICE_ROUTED, the program itself reads only the weights of chosen experts.
 
         Raises:
             NotFolded: the graph is a folded one and does not stand for the whole model.
@@ -143,7 +143,7 @@ class CompilesPieces(Protocol):
     """Ability of a compiler or device: models cut at their repeated block."""
 
     def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
-        """Cut a static graph at its repeated block and compile the pieces, without weights.
+        """Cut a static graph at its repeated block and compile the parts, without weights.
 
         Args:
             model: consumed; folded with its first two layers, or not folded.
@@ -219,7 +219,7 @@ class Program(Protocol):
 
 @runtime_checkable
 class RunsTogether(Protocol):
-    """Optional ability of a program: submission together with another program behind it."""
+    """Optional ability of a program: submission together with a following program."""
 
     def followed_by(self, other: Program) -> Callable[[], None] | None:
         """Return a function that executes this program and then the other, synchronously.
@@ -352,7 +352,7 @@ class FindsConstants(Protocol):
 
     ``Device.load`` and the blob cache do not read such bytes; only the running program does.
     Programs of a device with this ability name no file by path. Programs of a device without it are
-    read whole, and serve only the model at that path; they are exported only by
+    read completely, and serve only the model at that path; they are exported only by
     ``ExportsPrograms``.
     """
 
@@ -630,7 +630,7 @@ class Transfer(Protocol):
     """Recorded copies, which can run repeatedly."""
 
     def start(self) -> None:
-        """Start the copies and return at once; transfers run in the order of their start.
+        """Start the copies and return immediately; transfers run in the order of their start.
 
         Raises:
             DeviceError: the device rejects them.

@@ -23,9 +23,9 @@ class LayerTime:
     ran: bool
     """True if any of its tasks remained to run."""
     start_ns: int
-    """Start since the begin of the run."""
+    """Start, relative to the start of the run."""
     duration_ns: int
-    """Time from the begin of the first task to the end of the last; layers overlap."""
+    """Time from the start of the first task to the end of the last; layers overlap."""
     dpu_ns: int
     sw_ns: int
     dma_ns: int

@@ -2,7 +2,7 @@
 
 The garbage collector finds owners in reference cycles. It may run anywhere, even while the driver
 changes its tables under their lock. So releases during a collection wait until memory is next
-allocated; all others happen at once.
+allocated; all others run immediately.
 """
 
 from __future__ import annotations

@@ -36,6 +36,6 @@ class Uncopied:
             RequestError: always.
         """
         raise RequestError(
-            f"{type(self).__name__}: it holds a device's memory and cannot be copied or pickled; "
-            "make another one"
+            f"{type(self).__name__}: objects with device memory cannot be copied or pickled; "
+            "create another one"
         )

@@ -42,7 +42,7 @@ def package_version(package: str) -> str:
 
 
 def compiler_number() -> int:
-    """Return npuc's major and minor version, in the upper and lower 16 bits as in the original."""
+    """Return the compiler's version as NPUW does: 16 bits of major, then 16 bits of minor."""
     major, minor, *_ = package_version("compiler_layer").split(".")
     return int(major) << 16 | int(minor)
 

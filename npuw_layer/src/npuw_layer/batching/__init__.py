@@ -1,12 +1,12 @@
 """Several conversations on one device: continuous batching on static blobs.
 
-slots         a static model that generates for B conversations at once
+slots         a static model that generates for B conversations together
 request       one conversation, usable from any thread
 participant   a conversation's pending tokens and its caches
 schedule      choice of the prompt to read and of the generating conversations; integers only
 runner        execution of one step's choices
 engine        conversations that join, wait for a place, take part in steps, and leave
-worker        a thread that makes steps while there is work
+worker        a thread that runs steps while work is pending
 """
 
 from npuw_layer.batching.engine import ContinuousBatching as ContinuousBatching

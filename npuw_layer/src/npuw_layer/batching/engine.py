@@ -43,16 +43,16 @@ class StepReport:
 class ContinuousBatching:
     """Engine that runs conversations side by side on the static models of one LLM.
 
-    Any thread may use ``open`` and the requests that it returns; one thread at a time makes a step.
+    Any thread may use ``open`` and the requests that it returns; one thread at a time runs a step.
     A conversation takes a place with its first tokens and keeps the place until it is closed. If no
     place is free, it waits: first come, first served.
 
     Args:
-        compiled: the static models; NPUW_LLM_BATCH_SLOTS sets for how many conversations.
-        places: how many conversations hold caches at the same time; 0 is as many as slots.
+        compiled: the static models; NPUW_LLM_BATCH_SLOTS sets their number of slots.
+        places: maximum conversations that hold caches at a time; 0 is the number of slots.
 
     Raises:
-        ModelError: the model takes inputs per token besides ids, or has outputs besides logits.
+        ModelError: the model has inputs per token other than ids, or outputs other than logits.
     """
 
     def __init__(self, compiled: CompiledLLM, places: int = 0) -> None:
@@ -66,8 +66,7 @@ class ContinuousBatching:
         self._orders = itertools.count()
         self._closed = False
         self._changed = Bell()
-        """Lock of all fields above but the runner, which belongs to the thread that makes a
-        step."""
+        """Lock of all fields above, except the runner: only the thread of the step uses it."""
         self._stepping = threading.Lock()
         self._stepper = 0
 
@@ -85,7 +84,7 @@ class ContinuousBatching:
         request = BatchedRequest(self, self._settings(adapter or {}))
         with self._changed.lock:
             if self._closed:
-                raise RequestError("no conversation can begin: the engine was closed")
+                raise RequestError("the engine was closed; create another one")
             self._conversations[request] = Participant(request)
         return request
 
@@ -108,16 +107,16 @@ class ContinuousBatching:
         with self._changed.lock:
             conversation = self._conversations.get(request)
             if conversation is None or conversation.over:
-                raise RequestError("the conversation is over")
+                raise RequestError("the conversation was closed; open another one")
             last = conversation.submission
             if last is not None and not last.logits.done():
-                raise RequestError("the tokens that were submitted last are not read yet")
+                raise RequestError("the last tokens are not read yet; wait for their future")
             conversation.submission = Submission(ids, keep, next(self._orders))
             self._changed.ring()
             return conversation.submission.logits
 
     def leave(self, request: BatchedRequest) -> None:
-        """Forget a conversation; the next step begins by freeing its place."""
+        """Forget a conversation; the next step frees its place first."""
         with self._changed.lock:
             conversation = self._conversations.get(request)
             if conversation is None:
@@ -137,7 +136,7 @@ class ContinuousBatching:
                 so that one step runs them together with the others.
 
         Returns:
-            Whether there is something to do.
+            Whether work is pending.
         """
         found = self._changed.wait(lambda: self._closed or self._has_work(), timeout)
         if patience and found:
@@ -147,12 +146,12 @@ class ContinuousBatching:
     def step(self) -> StepReport:
         """Read a chunk of one prompt, and generate a token for each waiting conversation.
 
-        A failure breaks the futures that it concerns; the step itself does not raise it.
+        A failure sets the exception of the affected futures; the step itself does not raise it.
 
         Raises:
             RequestError: a future's callback called this, within another step.
         """
-        self._refuse_within_step("make a step")
+        self._refuse_within_step("run a step")
         with self._stepping:
             try:
                 self._stepper = threading.get_ident()
@@ -182,9 +181,9 @@ class ContinuousBatching:
             self._runner.free()
 
     def _refuse_within_step(self, what: str) -> None:
-        """Reject a call from within a step: it would wait for that step's end."""
+        """Reject a call from within a step: it would wait for the step to end."""
         if self._stepping.locked() and self._stepper == threading.get_ident():
-            raise RequestError(f"a future's callback cannot {what}; it may submit what comes next")
+            raise RequestError(f"a future's callback cannot {what}; it may only submit tokens")
 
     def _step(self) -> StepReport:
         self._collect()
@@ -203,7 +202,7 @@ class ContinuousBatching:
         return StepReport(read, len(speaking), made.slots, made.capacity)
 
     def _give_up(self) -> None:
-        """Break the futures of tokens being read: how many were read is unknown."""
+        """Fail the futures of tokens being read, as the number of read tokens is unknown."""
         error = RequestError("the step that read these tokens was interrupted; submit them again")
         with self._changed.lock:
             places = [(one, one.place, one.submission) for one in self._conversations.values()]
@@ -212,7 +211,7 @@ class ContinuousBatching:
                 self._settle((conversation, place, submission), error)
 
     def _collect(self) -> None:
-        """Remove conversations that are over, which frees their places."""
+        """Remove closed conversations, which frees their places."""
         with self._changed.lock:
             gone = [one for one in self._conversations.values() if one.over]
         for conversation in gone:
@@ -221,7 +220,7 @@ class ContinuousBatching:
             if conversation.submission is not None:
                 _settle(conversation.submission, RequestError("the conversation was closed"))
             with self._changed.lock:
-                del self._conversations[conversation.request]  # last: now the place is free
+                del self._conversations[conversation.request]  # last: the place is free now
 
     def _active(self) -> list[_Active]:
         """Return conversations with a place and pending tokens, oldest submission first."""
@@ -276,8 +275,8 @@ class ContinuousBatching:
     def _note(self, active: _Active, count: int, outcome: Outcome | None) -> bool:
         """Record the result of some tokens and settle the future; return whether they were read.
 
-        The future is fulfilled when its last token is read. If it breaks, tokens stored earlier
-        stay, but for those that the submission itself dropped.
+        The future is fulfilled when its last token is read. If it fails, tokens stored earlier
+        stay, except those that the submission itself dropped.
         """
         _, _, submission = active
         failed = isinstance(outcome, NpuwError)
@@ -290,7 +289,7 @@ class ContinuousBatching:
         return not failed
 
     def _settle(self, active: _Active, outcome: Outcome) -> None:
-        """Fulfil or break the future; the conversation may then submit its next tokens."""
+        """Fulfil or fail the future; the conversation may then submit its next tokens."""
         conversation, _, submission = active
         conversation.request.stored = _stored(active, outcome)
         _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
@@ -303,7 +302,7 @@ _Active = tuple[Participant, Conversation, Submission]
 
 
 def _always_wanted() -> None:
-    """Do nothing: the engine notices closed conversations between a prompt's chunks."""
+    """Do nothing: the engine detects closed conversations between a prompt's chunks."""
 
 
 def _stored(active: _Active, outcome: Outcome) -> int:
@@ -321,13 +320,13 @@ def _stored(active: _Active, outcome: Outcome) -> int:
 
 
 def _begins(submission: Submission) -> bool:
-    """Return whether a submission is still wanted; afterwards it cannot be cancelled."""
+    """Return whether a submission is not cancelled; afterwards it cannot be cancelled."""
     future = submission.logits
     return future.running() or future.set_running_or_notify_cancel()
 
 
 def _settle(submission: Submission, result: Array | NpuwError) -> None:
-    """Fulfil or break a submission's future, unless it was cancelled."""
+    """Set the result or exception of a submission's future, unless it was cancelled."""
     try:
         if isinstance(result, NpuwError):
             submission.logits.set_exception(result)

@@ -55,7 +55,7 @@ class Submission:
 
 @dataclass(slots=True, eq=False)
 class Participant:
-    """One conversation of several: waiting, or with a place (caches and models of its own)."""
+    """One conversation of several: waiting, or with a place (its own caches and models)."""
 
     request: BatchedRequest
     place: Conversation | None = None

@@ -16,7 +16,7 @@ from npuw_layer.llm.trait import Settings
 
 
 class Engine(Protocol):
-    """Methods that a conversation needs of its engine."""
+    """Methods of the engine that a conversation calls."""
 
     def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
         """Queue a conversation's next tokens; see ``BatchedRequest.submit``."""
@@ -45,9 +45,9 @@ class BatchedRequest(Uncopied):
     def submit(self, ids: Sequence[int] | Array, keep: int | None = None) -> Future[Array]:
         """Submit tokens: a prompt, or the one chosen from the last logits.
 
-        Returns at once; a later step of the engine fulfils the future. The future's callbacks run
-        in the thread that makes the steps. They may submit the next tokens, but must not make a
-        step. A submission cancelled before its turn changes nothing.
+        Returns immediately; a later step of the engine fulfils the future. The future's callbacks
+        run in the thread of the steps. They may submit the next tokens, but must not run a step.
+        A submission cancelled before its turn changes nothing.
 
         Args:
             ids: token ids, at least one.
@@ -59,15 +59,15 @@ class BatchedRequest(Uncopied):
             the conversation is too long, which affects no other, or DeviceError.
 
         Raises:
-            RequestError: the last tokens are not read yet, or the conversation is over.
-            TensorError: the ids are no ids of the vocabulary, or ``keep`` exceeds the stored
+            RequestError: the last tokens are not read yet, or the conversation was closed.
+            TensorError: an id is outside the vocabulary, or ``keep`` exceeds the stored
                 tokens.
         """
         tokens = np.asarray(ids)
         if tokens.shape == (0,):
-            raise TensorError("there are no new tokens: ids are empty")
+            raise TensorError("ids are empty; submit at least one token")
         if tokens.ndim != 1 or not len(tokens) or tokens.dtype.kind not in "iu":
-            raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}, not integers [tokens]")
+            raise TensorError(f"ids are {tokens.dtype} {list(tokens.shape)}; pass integers [n]")
         kept = self._kept(keep)
         return self._engine.enqueue(self, tokens.astype(np.int64), kept)
 
@@ -78,9 +78,9 @@ class BatchedRequest(Uncopied):
         try:
             kept = operator.index(cast(SupportsIndex, keep))
         except TypeError:
-            raise TensorError(f"keep is {keep!r}, and not a number of tokens") from None
+            raise TensorError(f"keep={keep!r} is not a number of tokens") from None
         if not 0 <= kept <= self.stored:
-            raise TensorError(f"keep is {kept}, but {self.stored} tokens are stored")
+            raise TensorError(f"keep={kept}: only {self.stored} tokens are stored")
         return kept
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ class Generated:
 
 
 class Runner:
-    """Models for several conversations, each made at its first use.
+    """Models for several conversations, each created on first use.
 
     Args:
         compiled: the static models.
@@ -49,7 +49,7 @@ class Runner:
         self._models: dict[Stage, SlotModel] = {}
         self._head: LMHead | None = None
         self.sizes = compiled.plan.slots
-        """Numbers of slots for which there are models, ascending."""
+        """Slot counts of the available models, ascending."""
 
     def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
         """Read the next chunk of a prompt.
@@ -68,7 +68,7 @@ class Runner:
             return submission.left, error
 
     def generate(self, everyone: Sequence[Speaker]) -> Generated:
-        """Run a token of each conversation, at most as many as the largest model takes.
+        """Run a token of each conversation, up to the number of slots of the largest model.
 
         A conversation with a full cache runs alone: there it fails, or its overflow policy applies.
         """
@@ -97,7 +97,7 @@ class Runner:
         return _alone(place, submission) if place.is_full else None
 
     def _together(self, speakers: Sequence[Speaker]) -> Generated:
-        """Run a token of each on the smallest model that takes them."""
+        """Run a token of each conversation on the smallest model with enough slots."""
         if not speakers:
             return Generated()
         slots = fitting(self.sizes, len(speakers)) or self.sizes[-1]
@@ -134,7 +134,7 @@ class Runner:
         if self._head is None and self._plan.heads:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
             heads = {stage: compiled.models[stage] for stage in stages}
-            # No part: options exclude traits with variables in the head of several conversations.
+            # No parts: the options exclude traits with variables in an LM head for several slots.
             self._head = LMHead(compiled.device, heads, Parts(), compiled.bank)
         return self._head
 

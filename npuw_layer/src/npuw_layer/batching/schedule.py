@@ -1,8 +1,8 @@
 """Choice of one step's work: first come, first served. No tensors, no threads.
 
-A step reads at most one chunk of one prompt, so generating conversations never wait longer than
-one chunk. It also generates a token for each of the others, as many as there are slots. A
-conversation that continues from a new token queues behind those that still wait for theirs.
+A step reads at most one chunk of one prompt, so generating conversations wait for at most one
+chunk. It also generates one token for each of the others, up to the number of slots. A
+conversation that submits its next token queues behind those whose tokens are still pending.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class StepPlan:
     """Work of one step, as indices of conversations."""
 
     prompt: int | None
-    """Conversation whose prompt is read on; None if there is no prompt to read."""
+    """Conversation whose next prompt chunk is read; None without a prompt to read."""
     generate: tuple[int, ...]
     """Conversations that generate: each runs one token."""
 
@@ -36,7 +36,7 @@ def plan_step(work: Sequence[Work], slots: int) -> StepPlan:
 
     Args:
         work: pending tokens of each conversation that has a place.
-        slots: conversations that can generate at once.
+        slots: conversations that can generate in one step.
     """
     by_age = sorted(range(len(work)), key=lambda number: work[number].order)
     prompts = [number for number in by_age if work[number].reads_prompt]
@@ -45,5 +45,5 @@ def plan_step(work: Sequence[Work], slots: int) -> StepPlan:
 
 
 def fitting(sizes: Sequence[int], needed: int) -> int | None:
-    """Return the smallest of ascending sizes that holds what is needed; None if none does."""
+    """Return the first of ascending sizes that is at least ``needed``; None if all are smaller."""
     return next((size for size in sizes if size >= needed), None)

@@ -48,7 +48,7 @@ class SlotToken:
 
 
 class SlotModel:
-    """A program that takes a token of each of up to B conversations.
+    """A program that reads one token of each of up to B conversations.
 
     A slot reads the cache and the parts bound to it. Conversations keep their slots from step to
     step. A new conversation takes the slot of an absent one, which costs a relocation of the
@@ -59,7 +59,7 @@ class SlotModel:
         device: the device that runs the program.
         loaded: the program, of a stage with several slots.
         bank: the model's weights.
-        like: a cache of the model; it defines which variables are alike.
+        like: a cache of the model; it defines which variables are equal.
         head: LM head that maps hidden states to logits; None if the program does.
     """
 
@@ -81,9 +81,9 @@ class SlotModel:
         self._arena = Arena(device, [*own, *outputs.values(), *new_rows])
         self._arena.bind(self._program)
         self._present = [present_rows(self._arena, names) for names in like.stacks]
-        """New row of each slot, for caches that are alike [variables, slots, heads, channels]."""
+        """New row of each slot, for equal caches [variables, slots, heads, channels]."""
         self.slots, columns = self._arena[MASK].shape
-        """Number of slots: conversations that the program takes."""
+        """Number of slots: conversations that the program serves."""
         self.past = columns - 1
         """Rows of each cache that the program reads."""
         self._slot_inputs = [
@@ -136,7 +136,7 @@ class SlotModel:
         """Return the logits of each slot, f32 [slots, V]."""
         if self._head is None:
             return self._arena[LOGITS][:, 0]
-        states = self._arena[EMBED]  # to the head, the slots' tokens are one prompt's
+        states = self._arena[EMBED]  # the LM head reads the slots' tokens as one prompt
         logits = self._head.logits(states.reshape(1, self.slots, -1))
         assert logits is not None  # no target is set
         return logits[0]

@@ -1,4 +1,4 @@
-"""A thread that makes steps while there is work."""
+"""A thread that runs steps while work is pending."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PATIENCE = 0.002
 
 
 class Worker:
-    """Thread that drives an engine: callers only submit and wait for their futures.
+    """Thread that drives an engine: callers only submit tokens and wait for futures.
 
     Args:
-        engine: an engine whose steps nobody else makes.
+        engine: an engine whose steps no other thread runs.
         patience: seconds that a step waits for conversations about to submit.
     """
 
@@ -44,4 +44,4 @@ class Worker:
                 if self._engine.wait(patience=self._patience):
                     self._engine.step()
         finally:
-            self._engine.close()  # in any case: nobody may wait for ever
+            self._engine.close()  # always: no caller may wait for ever

@@ -108,7 +108,7 @@ class CoreDevices:
         return told(device, options)
 
     def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
-        """Return a device with one for each kind of stage; apart, each reports its placements.
+        """Return a device made of one for each kind of stage; each then reports its placements.
 
         If the kinds differ only in run-time options, all programs are those of one device.
         """
@@ -151,8 +151,8 @@ class CoreDevices:
         names = [each for each in every if each != name]
         if not names or names == every or self._device is not None:
             raise OptionError(
-                f"NPUW_ONLINE_AVOID: NPUW_DEVICES = {options.devices} has no {name}, or nothing "
-                "that takes over"
+                f"NPUW_ONLINE_AVOID: NPUW_DEVICES = {options.devices} has no {name}, or no other "
+                "device; add one"
             )
         others = {"devices": ",".join(names), "submodel_device": ""}
         rest = whole(options.model_copy(update=others))
@@ -163,6 +163,6 @@ class CoreDevices:
 
 
 def _alike(stages: Mapping[StageKind, Options], names: frozenset[str]) -> bool:
-    """Return whether some options are the same in all stages."""
+    """Return whether some options are equal in all stages."""
     found = [[getattr(own, NAMES[name]) for name in sorted(names)] for own in stages.values()]
     return all(each == found[0] for each in found)

@@ -32,8 +32,8 @@ class DeviceDecorator:
     """A device around another one; satisfies ``protocols.Device`` and ``UsesMemoryOf``.
 
     All methods forward to the inner device unless a subclass overrides them. Of optional abilities,
-    only those of memory are forwarded, because the inner device does not know the decorator's form
-    of programs. A subclass has the other abilities whose methods it implements.
+    only those of memory are forwarded, because the inner device does not support the decorator's
+    programs. A subclass has the other abilities whose methods it implements.
 
     Args:
         device: inner device, which compiles and runs.
@@ -62,7 +62,7 @@ class DeviceDecorator:
         return self._device.compile(model, config)
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model itself: decorators require whole models."""
+        """Yield the model itself: decorators require unfolded models."""
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedModel:

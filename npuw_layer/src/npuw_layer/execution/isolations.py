@@ -24,7 +24,7 @@ def in_parts(
     static: str = STATIC_MODEL,
     apart: Mapping[str, Isolation] | None = None,
 ) -> Device:
-    """Return a device that runs models in parts; the device itself if nothing is to run apart.
+    """Return a device that runs models in parts; the device itself if no op is isolated.
 
     Args:
         device: runs all other parts.
@@ -86,7 +86,7 @@ def _experts(device: Device, options: Options, found: Container[str]) -> Mapping
     """Return the isolation that routes tokens to experts, by tag.
 
     Raises:
-        OptionError: layers are submodels already.
+        OptionError: options already make submodels of layers.
     """
     from npuw_layer.execution.experts.device import TAG, RoutedExperts
     from npuw_layer.execution.partition.planned import PLANNED
@@ -96,7 +96,7 @@ def _experts(device: Device, options: Options, found: Container[str]) -> Mapping
         pipeline = f"NPUW_ONLINE_PIPELINE = {options.online_pipeline}"
         what = "NPUW_PLAN" if options.plan else "NPUW_SPATIAL" if options.spatial else pipeline
         raise OptionError(
-            f"{what} makes submodels with experts among their ops; leave it out, or do not ask for "
-            "HOST_ROUTED experts"
+            f"{what} makes submodels that contain experts; leave it out, or do not request "
+            "HOST_ROUTED"
         )
     return {TAG: RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)}

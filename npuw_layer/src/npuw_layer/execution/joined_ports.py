@@ -24,9 +24,9 @@ class JoinedPorts:
         """Bind one of the model's inputs or outputs to memory, for all programs that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or the memory is of another device.
+            DeviceError: no such tensor exists, or the memory is of another device.
         """
         if name not in self._routes:
-            raise DeviceError(f"no input or output {name!r}")
+            raise DeviceError(f"the model has no input or output {name!r}")
         for program, own in self._routes[name]:
             program.bind(own, memory, offset)

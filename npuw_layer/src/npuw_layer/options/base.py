@@ -47,9 +47,9 @@ _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Restriction of an option's original values to those that this stack supports.
+    """Restriction of an option's values in OpenVINO to those that this stack supports.
 
-    Other values are rejected with the reason, so that no option is silently without effect.
+    Other values are rejected with the reason, so that no value is silently ignored.
     """
 
     values: tuple[object, ...]
@@ -94,7 +94,7 @@ class OptionGroup(BaseModel):
             TypeError: the group belongs to a kind that is not installed.
         """
         if not isinstance(self, group):
-            raise TypeError(f"{group.__name__} is no group of these options")
+            raise TypeError(f"{group.__name__} is not a group of these options")
         return self
 
     @field_validator("*", mode="before")
@@ -127,13 +127,13 @@ def _text_of(value: object) -> object:
     try:
         encoded = os.fsencode(text)
     except UnicodeEncodeError:
-        raise ValueError("must be text that can be encoded") from None
-    if b"\0" in encoded:  # the system's error would not name the option
+        raise ValueError("must be text that UTF-8 can encode") from None
+    if b"\0" in encoded:  # the system's error does not name the option
         raise ValueError("must be text without null characters")
     try:
         Path(text).expanduser()
     except RuntimeError:  # for example of ~nobody
-        raise ValueError("begins with ~ and a user who has no folder") from None
+        raise ValueError("begins with ~ and an unknown user; write the complete path") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""Checks for contradictory options, and for options without effect beside others."""
+"""Checks for contradictory options, and for options that others make ineffective."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuw_layer.options.stages import StageKind
 def _generate_hint(options: OptionValues) -> None:
     if {"generate_config", "generate_hint"} <= options.model_fields_set:
         raise ValueError(
-            "NPUW_LLM_GENERATE_CONFIG: replaces what NPUW_LLM_GENERATE_HINT chooses; "
+            "NPUW_LLM_GENERATE_CONFIG: overrides NPUW_LLM_GENERATE_HINT; "
             "leave one of them out, or use ++NPUW_LLM_GENERATE_CONFIG"
         )
 
@@ -25,8 +25,8 @@ def _switchover(options: OptionValues) -> None:
     asked = options.kv_switchover == "ZERO_COPY" and "kv_switchover" in options.model_fields_set
     if asked and options.transposes_values:
         raise ValueError(
-            "NPUW_LLM_KV_SWITCHOVER: ZERO_COPY needs rows that lie token by token; set "
-            "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or let rows be copied (COPY)"
+            "NPUW_LLM_KV_SWITCHOVER: ZERO_COPY needs token-major rows; set "
+            "NPUW_LLM_OPTIMIZE_V_TENSORS to NO, or copy rows (COPY)"
         )
 
 
@@ -34,7 +34,7 @@ def _experts(options: OptionValues) -> None:
     hints = {options.prefill_moe_hint, options.generate_moe_hint}
     if hints != {"DENSE"} and options.weights_offload != "NO":
         raise ValueError(
-            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} brings the weights of whole layers; "
+            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} copies complete layers; "
             "leave the MOE_HINTs at DENSE"
         )
 
@@ -42,7 +42,7 @@ def _experts(options: OptionValues) -> None:
 def _axes(options: OptionValues) -> None:
     if options.batch_dim == options.seq_len_dim:
         raise ValueError(
-            f"NPUW_LLM_BATCH_DIM: {options.batch_dim} is NPUW_LLM_SEQ_LEN_DIM, too; caches count "
+            f"NPUW_LLM_BATCH_DIM: {options.batch_dim} equals NPUW_LLM_SEQ_LEN_DIM; caches count "
             "sequences along one axis and tokens along another"
         )
 
@@ -56,13 +56,10 @@ def _parts(options: OptionValues) -> None:
     asked = [name for name, value in ways.items() if value]
     leaves_it = options.online_pipeline in BY_LAYERS and not options.plan
     if len(asked) > 1 and not leaves_it:
-        raise ValueError(
-            f"{asked[0]}: says where static models are cut, and so does {asked[1]}; leave one "
-            "of them out"
-        )
+        raise ValueError(f"{asked[0]}: cuts static models like {asked[1]}; leave one of them out")
     if options.cuts_models and options.weights_offload != "NO":
         raise ValueError(
-            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models in its own way; "
+            f"NPUW_WEIGHTS_OFFLOAD: {options.weights_offload} cuts models itself; "
             f"{options.leave_uncut}"
         )
     tags = {tag for _, _, tag in options.isolated_ops}
@@ -71,13 +68,13 @@ def _parts(options: OptionValues) -> None:
         ("NPUW_FOLD_ONLY", options.fold_only),
     ):
         if unknown := {*given} - tags:
-            raise ValueError(f"{name}: NPUW_ONLINE_ISOLATE has no tag {', '.join(sorted(unknown))}")
+            raise ValueError(f"{name}: no tag {', '.join(sorted(unknown))} in NPUW_ONLINE_ISOLATE")
 
 
 def _spatial(options: OptionValues) -> None:
     if options.runs_spatial and COMPUTE not in {tag for _, _, tag in options.isolated_ops}:
         raise ValueError(
-            f"NPUW_SPATIAL: runs what is isolated as {COMPUTE} in tiles, and nothing is; set "
+            f"NPUW_SPATIAL: nothing is isolated with the tag {COMPUTE}, which runs in tiles; set "
             "NPUW_ONLINE_PIPELINE to SPATIAL or COMPUTE, or NPUW_ONLINE_ISOLATE to COMPUTE"
         )
 
@@ -119,17 +116,17 @@ def check_stage(own: OptionValues, kind: StageKind, platform: Platform) -> None:
 
 
 def _of_attention(own: OptionValues, kind: StageKind, hint: str) -> str:
-    """Return the conflict of isolated attention with other options; empty if there is none."""
+    """Return the conflict of isolated attention with other options; empty without one."""
     if own.weights_offload != "NO":
-        return "cuts models in another way than NPUW_WEIGHTS_OFFLOAD does; set that to NO"
+        return "cuts models, as NPUW_WEIGHTS_OFFLOAD does; set NPUW_WEIGHTS_OFFLOAD to NO"
     if kind == "generate" and {*own.batch_slots} - {1}:
-        return "attends for one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
+        return "supports one conversation at a time; set NPUW_LLM_BATCH_SLOTS to 1"
     if own.cuts_models:
         return f"cuts models itself; {own.leave_uncut}"
     if hint == "DYNAMIC" and "CPU" not in [one.strip() for one in own.devices.split(",")]:
         return (
-            "has open shapes, and programs of NPU and OPENVINO_CPU have none: the CPU runs it; add "
-            "CPU to NPUW_DEVICES, or use HFA"
+            "has dynamic shapes, which programs of NPU and OPENVINO_CPU cannot have; add CPU to "
+            "NPUW_DEVICES, or use HFA"
         )
     return ""
 
@@ -161,11 +158,11 @@ WAITING: Mapping[str, Waits] = {
         lambda options: options.generate_pyramid or options.generate_attention_hint == "PYRAMID",
     ),
     "NPUW_LLM_GENERATE_HINT": (
-        "generate models without NPUW_FOLD; where that is set, it goes before the hint",
+        "generate models without NPUW_FOLD, which overrides the hint",
         lambda options: options.of_stage("generate").fold == (options.generate_hint != "BEST_PERF"),
     ),
     "NPUW_LLM_CACHE_ROPE": (
-        "positions that end; with NPUW_LLM_ON_FULL = SLIDE they do not",
+        "bounded positions; with NPUW_LLM_ON_FULL = SLIDE they are unbounded",
         lambda options: options.caches_rope or not options.cache_rope,
     ),
     "NPUW_LLM_SINK_TOKENS": (
@@ -192,4 +189,4 @@ def idle(options: OptionValues) -> Iterator[str]:
         field = NAMES[name]
         if field in options.model_fields_set and not asked(options):
             value = written(getattr(options, field))
-            yield f"{name} = {value} makes no difference: it is for {what}"
+            yield f"{name} = {value} has no effect: it requires {what}"

@@ -40,7 +40,7 @@ class Described:
     name: str
     type: str
     default: str | None
-    """None if the option is unset, and something else decides; the effect names it."""
+    """None if the option is unset; its effect then names what decides."""
     allowed: str
     effect: str
     source: str

@@ -32,7 +32,7 @@ def pins(text: str) -> Iterator[tuple[str, str]]:
     for entry in filter(None, (part.strip() for part in text.split(","))):
         which, colon, device = (part.strip() for part in entry.partition(":"))
         if not colon or not which or not device:
-            raise ValueError(f'{entry!r} is no pin; write "0:CPU,last:NPU"')
+            raise ValueError(f'{entry!r} is not a pin; write e.g. "0:CPU,last:NPU"')
         yield which, device
 
 
@@ -52,31 +52,31 @@ class DeviceOptions(OptionGroup):
     title: ClassVar[str] = "Devices"
 
     devices: Annotated[str, AfterValidator(_checked_names)] = Field("NPU", alias="NPUW_DEVICES")
-    """The devices in the order in which each submodel is offered to them, e.g. "NPU,CPU", by their
-    names among the entry points: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin
-    of the package openvino). Parts of models that are cut are offered to them one by one."""
+    """The devices, in the order in which they are tried for each submodel, e.g. "NPU,CPU", by
+    entry-point name: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin of the
+    package openvino). Submodels of a cut model are placed one by one."""
     submodel_device: Annotated[str, AfterValidator(_checked_pins)] = Field(
         "", alias="NPUW_SUBMODEL_DEVICE"
     )
-    """Where submodels begin in that order, e.g. "0:CPU,last:NPU"; they are counted in the order in
-    which they are compiled: prefill, generate variants, the head. Names ("generate_256") and kinds
-    ("prefill", "generate", "head") are taken as well."""
+    """First device of submodels, e.g. "0:CPU,last:NPU". Submodels are numbered in compilation
+    order: prefill, generate variants, LM head. Names ("generate_256") and kinds ("prefill",
+    "generate", "head") are accepted, too."""
     fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
-    """Whether the next device takes a submodel over when one fails while running it; with DYNAMIC
-    attention none does, whatever this says."""
+    """Whether the next device takes over a submodel when its device fails at run time; never with
+    DYNAMIC attention."""
     acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
-    """Run each submodel on NPUW_ACC_DEVICE too, and let that take over those that are not
-    accurate. Of a model in parts each part is one; ``execution_report()`` says how far they were
-    off, by kinds of parts."""
+    """Run each submodel on NPUW_ACC_DEVICE, too, and move inaccurate ones there. Each part of a
+    partitioned model is checked separately; ``execution_report()`` shows the errors by kind of
+    part."""
     acc_thresh: float = Field(0.01, alias="NPUW_ACC_THRESH", ge=0, allow_inf_nan=False)
-    """The largest error of an output that is accepted: RMSE over the range of its values."""
+    """The largest accepted error of an output: RMSE relative to the range of its values."""
     acc_device: str = Field("", alias="NPUW_ACC_DEVICE")
-    """The device that is taken for right; empty is CPU."""
+    """The reference device of NPUW_ACC_CHECK; empty is CPU."""
     platform: str = Field("4000", alias="NPU_PLATFORM")
     """The device's generation: 3720, 4000 or 5010, also as METEORLAKE, LUNARLAKE or PANTHERLAKE, or
-    as NPU4000; AUTO_DETECT is the default; or the path of a file (.toml) of your own."""
+    as NPU4000; AUTO_DETECT is the default; or the path of a user-defined platform (.toml)."""
     tiles: int = Field(-1, alias="NPU_TILES", ge=-1, le=64)
-    """NCE tiles to use; -1 leaves it to the compiler."""
+    """NCE tiles to use; -1 lets the compiler decide."""
 
     @field_validator("platform")
     @classmethod
@@ -88,7 +88,7 @@ class DeviceOptions(OptionGroup):
         name = DEFAULT_PLATFORM if name == "AUTO_DETECT" else PLATFORM_NAMES.get(name, name)
         if name not in PLATFORMS:
             known = ", ".join((*PLATFORMS, *PLATFORM_NAMES))
-            raise ValueError(f"unknown platform; known are {known}, or a file (.toml) of your own")
+            raise ValueError(f"unknown platform; use {known}, or a platform file (.toml)")
         return name
 
 
@@ -98,7 +98,7 @@ class CompilerOptions(OptionGroup):
     title: ClassVar[str] = "Compiler"
 
     compiler: str = Field("npuc", alias="NPUW_COMPILER", json_schema_extra=OURS)
-    """The compiler, by its name among the entry points."""
+    """The compiler, by entry-point name."""
     fold: bool = Field(True, alias="NPUW_FOLD")
     """Compile equal layers once, and instantiate the program for each, as NPUW does for LLMs."""
 
@@ -113,8 +113,8 @@ class TurnOptions(OptionGroup):
     title: ClassVar[str] = "Turns"
 
     model_priority: Literal["LOW", "MEDIUM", "HIGH"] = Field("MEDIUM", alias="MODEL_PRIORITY")
-    """Urgency of the model beside others of the process: of the programs that wait for the NPU, the
-    most urgent runs first, and among equals the one that came first."""
+    """Urgency of the model relative to others of the process: of the programs that wait for the
+    NPU, the most urgent runs first; equal ones run in order of submission."""
     workload_type: Literal["DEFAULT", "EFFICIENT"] = Field("DEFAULT", alias="WORKLOAD_TYPE")
-    """EFFICIENT lets the model work in the background: its programs begin when no others wait,
-    whatever their MODEL_PRIORITY is."""
+    """EFFICIENT runs the model in the background: its programs start when no others wait, whatever
+    their MODEL_PRIORITY is."""

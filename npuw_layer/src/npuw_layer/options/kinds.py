@@ -70,7 +70,7 @@ def check_kinds(options: OptionGroup, kinds: Sequence[type[KindOptions]]) -> Non
         others = {name: True for name in found if name != kind}
         excluded = {**others, **group.excluded(options.group(group))}
         for name in filter(excluded.__getitem__, excluded):
-            raise ValueError(f"{name}: not with {kind} = YES; leave one of them out")
+            raise ValueError(f"{name}: contradicts {kind} = YES; leave one of them out")
     for group in kinds:
         group.check(options.group(group))
 

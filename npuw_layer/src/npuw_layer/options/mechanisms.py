@@ -1,10 +1,10 @@
-"""Options of the original that have no effect here, or are missing, with the reasons.
+"""Options of OpenVINO that have no effect here, or are not supported, with the reasons.
 
 Where this stack has one implementation, options that choose among several are accepted without
-effect: they are checked and can be read back, so that configurations for the original are valid
-here. Types and defaults are the original's.
+effect: they are checked and can be read back, so that configurations for OpenVINO are valid here.
+Types and defaults are OpenVINO's.
 
-Source: fact sheet npuw §b, §e.5; npuw_option_defs.inc of the original's plugin.
+Source: fact sheet npuw §b, §e.5; npuw_option_defs.inc of OpenVINO's NPU plugin.
 """
 
 from __future__ import annotations
@@ -24,80 +24,80 @@ from npuw_layer.options.base import (
 class MechanismOptions(OptionGroup):
     """Options that choose among implementations of which this stack has one."""
 
-    title: ClassVar[str] = "Taken as the original's, all values alike here"
+    title: ClassVar[str] = "Accepted for compatibility, without effect"
 
     dyn_quant: bool = Field(False, alias="NPUW_DQ")
-    """Compressed weights go to the device as they are, which computes with them; whether it
-    quantizes activations, too, says DYNAMIC_QUANTIZATION_GROUP_SIZE."""
+    """The device always computes with compressed weights; DYNAMIC_QUANTIZATION_GROUP_SIZE selects
+    whether it quantizes activations, too."""
     dyn_quant_full: bool = Field(True, alias="NPUW_DQ_FULL")
     """As NPUW_DQ: no graph has to be rewritten for compressed weights."""
     compiler_dyn_quant: bool = Field(False, alias="NPU_COMPILER_DYNAMIC_QUANTIZATION")
-    """As NPUW_DQ: the compiler takes compressed weights in any case."""
+    """As NPUW_DQ: the compiler always accepts compressed weights."""
     dcoff_type: Literal["", "i8", "f16"] = Field("", alias="NPUW_DCOFF_TYPE")
-    """As NPUW_DQ: nothing is decompressed for a function on the host, so to no type."""
+    """As NPUW_DQ: the host decompresses no weights of functions, so no type applies."""
     dcoff_scale: bool = Field(False, alias="NPUW_DCOFF_SCALE")
     """As NPUW_DQ: scales go to the device with their weights."""
     unqdq: bool = Field(False, alias="NPUW_UNQDQ")
-    """FakeQuantize and compressed weights are understood as they are: no pairs have to go."""
+    """FakeQuantize and compressed weights are supported directly; no pairs have to be removed."""
     mm_gated: bool = Field(True, alias="NPUW_MM_GATED")
-    """Products of gates are as accurate as all others."""
+    """Matmuls of gates are as accurate as all others."""
     pmm: str = Field("2", alias="NPUW_PMM")
-    """Engines put products of the same rows together by themselves; YES, NO, empty, or an axis."""
+    """Engines always merge matmuls of the same rows; YES, NO, empty, or an axis."""
     slice_out: bool = Field(False, alias="NPUW_SLICE_OUT")
-    """The head runs for the last tokens anyway."""
+    """The LM head always runs for the last tokens only."""
     host_gather: bool = Field(True, alias="NPUW_HOST_GATHER")
-    """The device looks embeddings up where the model's file is mapped: no table has to be copied to
-    it, which the original spares by looking them up on the host."""
+    """The device looks up embeddings in the mapped model file, so no table is copied to it; NPUW
+    avoids that copy by a lookup on the host."""
     vocab_as_input: bool = Field(False, alias="NPUW_LLM_VOCAB_AS_INPUT")
-    """The head's program takes the vocabulary as an input anyway, as all programs take weights: it
-    is there once, with the table of embeddings if the model has one matrix for both."""
+    """The LM head's vocabulary is always an input of its program, as all weights are; it is stored
+    once, together with the table of embeddings if the model has one matrix for both."""
     cwai: bool = Field(False, alias="NPUW_CWAI")
-    """Weights are inputs of programs anyway, folded or not; unlike the original's it goes with
+    """Weights are always inputs of programs, folded or not; unlike in NPUW, it does not exclude
     NPUW_FOLD."""
     funcall_for_all: bool = Field(False, alias="NPUW_FUNCALL_FOR_ALL")
-    """A submodel that is there once is called as one that is there often."""
+    """A submodel with one call runs as one with several calls."""
     funcall_async: bool = Field(False, alias="NPUW_FUNCALL_ASYNC")
-    """Weights of each call are bound before the first inference: nothing is left to do ahead."""
+    """Weights of each call are bound before the first inference: no work is left to do ahead."""
     unfold_ireqs: bool = Field(False, alias="NPUW_UNFOLD_IREQS")
-    """Each call of a function has a request of its own anyway."""
+    """Each call of a function always has its own request."""
     fuse_unfolded: bool = Field(False, alias="NPUW_FUSE_UNFOLDED")
-    """What lies between isolated ops is one submodel anyway."""
+    """The ops between isolated ops are always one submodel."""
     keep_blocks_tagged: tuple[str, ...] = Field((), alias="NPUW_ONLINE_KEEP_BLOCKS_TAGGED")
-    """What NPUW_ONLINE_ISOLATE names is kept, however small and however often it is there."""
+    """All submodels of NPUW_ONLINE_ISOLATE are kept, however small or rare they are."""
     f16_interconnect: bool = Field(True, alias="NPUW_F16IC")
-    """What links submodels has the type of what is computed: INFERENCE_PRECISION_HINT."""
+    """Links between submodels have the type of activations: INFERENCE_PRECISION_HINT."""
     attn_dyn: bool = Field(True, alias="NPUW_ATTN_DYN")
-    """DYNAMIC attention always has the length that is stored."""
+    """DYNAMIC attention always has the stored length."""
     attn_no_copy: bool = Field(False, alias="NPUW_ATTN_NO_COPY")
-    """Attention reads K and V where they lie."""
+    """Attention always reads K and V in place."""
     hfa_fused: bool = Field(False, alias="NPUW_ATTN_HFA_FUSED")
-    """A tile of HFA is one program anyway."""
+    """A tile of HFA is always one program."""
     hfa_mask_skipping: bool = Field(False, alias="NPUW_ATTN_HFA_MASK_SKIPPING")
-    """HFA always leaves out tiles that nobody attends to."""
+    """HFA always skips tiles without visible positions."""
     parallel_compile: bool = Field(False, alias="NPUW_PARALLEL_COMPILE")
-    """Equal layers are compiled once, of all variants together: there is little left to share out;
-    the original calls it unstable."""
+    """Equal layers of all variants are compiled once, which leaves little to parallelise; NPUW
+    calls the option unstable."""
     turbo: bool = Field(False, alias="NPU_TURBO")
-    """The simulated device has one clock, and waits are as short as they can be."""
+    """The simulated device has one clock, and waits are as short as possible."""
     bypass_umd_caching: bool = Field(False, alias="NPU_BYPASS_UMD_CACHING")
-    """The driver keeps no cache of its own; CACHE_DIR is the only one."""
+    """The driver has no cache; CACHE_DIR is the only one."""
     compiler_type: Literal["PREFER_PLUGIN", "PLUGIN", "DRIVER"] = Field(
         "PREFER_PLUGIN", alias="NPU_COMPILER_TYPE"
     )
-    """There is one compiler, and neither plugin nor driver has it; NPUW_COMPILER names it."""
+    """There is one compiler, outside plugin and driver; NPUW_COMPILER names it."""
     defer_weights_load: bool = Field(False, alias="NPU_DEFER_WEIGHTS_LOAD")
-    """Weights are read when a program first runs anyway: files are mapped."""
+    """Files are mapped, so weights are always read when a program first runs."""
     num_streams: int = Field(-1, alias="NUM_STREAMS", ge=-2)
-    """As PERFORMANCE_HINT: one inference has the whole device; AUTO, NUMA or a number."""
+    """As PERFORMANCE_HINT: one inference uses the complete device; AUTO, NUMA or a number."""
     num_requests: int = Field(1, alias="PERFORMANCE_HINT_NUM_REQUESTS", ge=0)
-    """As PERFORMANCE_HINT: there may be as many requests as are made."""
+    """As PERFORMANCE_HINT: the number of requests is not limited."""
     strides_for: tuple[str, ...] = Field((), alias="NPU_ENABLE_STRIDES_FOR")
-    """Host tensors of any input may have strides: they are copied to where the device reads."""
+    """Host tensors of any input may have strides: they are copied to the device's memory."""
     performance_hint: Literal["", "LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"] = Field(
         "", alias="PERFORMANCE_HINT"
     )
-    """One inference has the whole device, and others wait for it: none waits for the other tiles.
-    NPU_TILES says how many it has, NPUW_LLM_BATCH_SLOTS how many conversations share a step."""
+    """One inference uses the complete device, and others wait for it. NPU_TILES sets its tiles,
+    NPUW_LLM_BATCH_SLOTS the conversations that share a step."""
 
     @field_validator("num_streams", mode="before")
     @classmethod
@@ -113,11 +113,11 @@ class MechanismOptions(OptionGroup):
         return value
 
     def alike(self) -> Iterator[str]:
-        """Yield a message for each set option of this group: the reason why it has no effect."""
+        """Yield a message for each set option of this group: the reason that it has no effect."""
         for name in sorted(_FIELDS & self.model_fields_set):
             field = MechanismOptions.model_fields[name]
             value = written(getattr(self, name))
-            yield f"{field.alias} = {value} makes no difference: {effects(MechanismOptions)[name]}"
+            yield f"{field.alias} = {value} has no effect: {effects(MechanismOptions)[name]}"
 
 
 _FIELDS = set(MechanismOptions.model_fields)
@@ -129,11 +129,11 @@ ALIKE: tuple[str, ...] = tuple(
 
 
 ABSENT: dict[str, str] = {
-    "NPU_COMPILATION_MODE_PARAMS": "it tells passes of Intel's compiler what to do, and npuc has "
-    "others; INFERENCE_PRECISION_HINT, NPU_TILES and DYNAMIC_QUANTIZATION_GROUP_SIZE tell it",
-    "NPUW_WEIGHTS_HANDLE_PROVIDER": "WEIGHTS_PATH or MODEL_PTR say where weights are",
-    "NPUW_KOKORO_OVERLAP": "it is called NPUW_KOKORO_OVERLAP_SIZE, as OpenVINO 2026.4 has it",
-    "NPUW_GQA_MANAGED": "it came after 2026.4, and lets the host put new rows into presents; here "
-    "the device gives presents whole",
+    "NPU_COMPILATION_MODE_PARAMS": "it configures passes of Intel's compiler; use "
+    "INFERENCE_PRECISION_HINT, NPU_TILES and DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    "NPUW_WEIGHTS_HANDLE_PROVIDER": "use WEIGHTS_PATH or MODEL_PTR to locate weights",
+    "NPUW_KOKORO_OVERLAP": "use NPUW_KOKORO_OVERLAP_SIZE, its name in OpenVINO 2026.4",
+    "NPUW_GQA_MANAGED": "it was added after OpenVINO 2026.4, for hosts that put new rows into "
+    "presents; here the device returns complete presents",
 }
-"""Reasons by name; each ends the sentence "is not here: …"."""
+"""Reasons by name; each ends the sentence "is not supported: …"."""

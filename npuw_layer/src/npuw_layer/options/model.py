@@ -96,7 +96,7 @@ class OptionValues(
 
     @property
     def transposes_values(self) -> bool:
-        """True if V is transposed; never if isolated attention reads it token by token."""
+        """True if V is transposed; never if isolated attention reads it token-major."""
         hints = {self.prefill_attention_hint, self.generate_attention_hint}
         return self.optimize_v_tensors and not hints & {"HFA", "DYNAMIC"}
 
@@ -104,7 +104,7 @@ class OptionValues(
     def isolated_attention(self) -> dict[StageKind, str]:
         """Kinds of models whose attention is a separate submodel, with their hints.
 
-        As in the original, prompts that are read whole are left out: no rows are cached before
+        As in NPUW, prompts that are read in one inference are left out: no rows are cached before
         them.
         """
         hints: dict[StageKind, str] = {"generate": self.generate_attention_hint}
@@ -115,12 +115,12 @@ class OptionValues(
 
     @property
     def caches_rope(self) -> bool:
-        """True if rotary angles come from tables; SLIDE has unbounded positions, and none."""
+        """True if cos and sin come from tables; SLIDE has unbounded positions, and no tables."""
         return self.cache_rope and self.on_full != "SLIDE"
 
     @property
     def cuts_head(self) -> bool:
-        """True if the head is a separate model."""
+        """True if the LM head is a separate model."""
         offloads = self.weights_offload != "NO"
         return self.shared_head and not offloads and not self.gives_hidden_states
 
@@ -150,7 +150,7 @@ class OptionValues(
     @property
     def leave_uncut(self) -> str:
         """Remedy for conflicts with options that cut static models, as a text."""
-        which = "NPUW_PLAN out" if self.plan else "the options NPUW_ONLINE_… as they are"
+        which = "NPUW_PLAN out" if self.plan else "the options NPUW_ONLINE_… at their defaults"
         return f"leave {which}"
 
     @property
@@ -161,7 +161,7 @@ class OptionValues(
 
     @property
     def least_stretches(self) -> int:
-        """Number of submodels that JUST leaves of a static model."""
+        """Number of submodels that JUST cuts a static model into."""
         return max(10, self.online_min_size)
 
     @property
@@ -206,7 +206,7 @@ class OptionValues(
         return [self] if self.llm is False else [self.of_stage(kind) for kind in KINDS]
 
     def experts_hint(self, kind: StageKind) -> str:
-        """Return the way that experts run in a kind of static model; empty for the head."""
+        """Return the way that experts run in a kind of static model; empty for the LM head."""
         hints = {"prefill": self.prefill_moe_hint, "generate": self.generate_moe_hint}
         return hints.get(kind, "")
 

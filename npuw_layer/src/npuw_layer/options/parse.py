@@ -39,11 +39,11 @@ def parse_options(config: Mapping[str, Any]) -> Options:
     """Parse and check a configuration.
 
     Raises:
-        OptionError: an option is unknown (with the nearest name) or missing here (with the reason),
+        OptionError: an option is unknown (with the nearest name) or unsupported (with the reason),
             a value is wrong (with the allowed values), or options contradict one another.
     """
     if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        raise OptionError(f"a configuration is a dict of options, not {config!r}")
+        raise OptionError(f"{config!r} is not a configuration; pass a dict of options")
     _check_names(config)
     try:
         options = _ALL.model_validate(dict(config))
@@ -67,10 +67,10 @@ def _check_names(config: Mapping[str, Any]) -> None:
     """Check that all options exist; errors as ``parse_options``."""
     for name in config:
         if name in ABSENT:
-            raise OptionError(f"{name} is not here: {ABSENT[name]}")
+            raise OptionError(f"{name} is not supported: {ABSENT[name]}")
         if name not in NAMES:
             near = nearest(str(name), NAMES)
-            hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"
+            hint = f"did you mean {near}?" if near else "`npuw options` lists all options"
             raise OptionError(f"unknown option {name!r}; {hint}")
 
 

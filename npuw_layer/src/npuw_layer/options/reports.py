@@ -20,14 +20,14 @@ def selected(text: str, count: int) -> list[int]:
         count: number of submodels of a static model.
 
     Raises:
-        ValueError: an entry is none of these.
+        ValueError: an entry is not of this form.
     """
     entries = [part.strip() for part in text.split(",") if part.strip()]
     if len(entries) == 1 and entries[0].upper() in ("YES", "NO"):
         return list(range(count)) if entries[0].upper() == "YES" else []
     for entry in entries:
         if entry.lower() != LAST and not (entry.isascii() and entry.isdigit()):
-            raise ValueError(f'{entry!r} is no number; write "YES", "NO" or "0,1,last"')
+            raise ValueError(f'{entry!r} is not a number; write "YES", "NO" or "0,1,last"')
     numbers = {count - 1 if entry.lower() == LAST else int(entry) for entry in entries}
     return sorted(number for number in numbers if number < count)
 
@@ -52,25 +52,25 @@ class DumpOptions(OptionGroup):
     title: ClassVar[str] = "Dumps"
 
     dump_full: bool = Field(False, alias="NPUW_DUMP_FULL")
-    """Writes each static model as an IR, "prefill_1024.xml" with its ".bin", before it is cut into
-    submodels; its states are inputs and outputs. Like those of submodels it is written when it is
-    compiled, not when it is taken from the cache, and not of models whose weights are offloaded."""
+    """Write each static model as an IR, "prefill_1024.xml" with its ".bin", before it is cut into
+    submodels; its states are inputs and outputs. Like IRs of submodels, it is written when the
+    model is compiled, not loaded from the cache, and not for models with offloaded weights."""
     dump_subs: Selection = Field("", alias="NPUW_DUMP_SUBS")
-    """Writes submodels as IRs, "prefill_1024_03.xml": "YES" all, "0,1,last" those of a static model
-    by their places; "" or "NO" none. A static model that is not cut is its submodel 0. Variables
-    are inputs and outputs, and what links submodels has a name in both."""
+    """Write submodels as IRs, "prefill_1024_03.xml": "YES" writes all, "0,1,last" those of a static
+    model by position; "" or "NO" none. An uncut static model is its submodel 0. Variables are
+    inputs and outputs, and a link between submodels has the same name in both."""
     dump_subs_dir: str = Field("", alias="NPUW_DUMP_SUBS_DIR")
-    """The folder for all that is written so; it is made. "" is the one that the process is in."""
+    """The folder of all dumped files, created if missing; "" is the current folder."""
     dump_subs_on_fail: Selection = Field("", alias="NPUW_DUMP_SUBS_ON_FAIL")
-    """As NPUW_DUMP_SUBS, but only of a static model that cannot be compiled:
-    "failed_prefill_1024_03.xml", and in "failed_prefill_1024.txt" why."""
+    """As NPUW_DUMP_SUBS, but only for a static model that cannot be compiled:
+    "failed_prefill_1024_03.xml", and the error in "failed_prefill_1024.txt"."""
     dump_io: Selection = Field("", alias="NPUW_DUMP_IO")
-    """Writes what goes in and out of submodels, chosen as for NPUW_DUMP_SUBS, whenever they run:
-    "prefill_1024_03_input_0.bin", its type and shape in ".txt", and the names of all in
-    "prefill_1024_03_ilist.txt"; "output" and "olist" likewise. Each run replaces the one before."""
+    """Write inputs and outputs of submodels, selected as for NPUW_DUMP_SUBS, at each run:
+    "prefill_1024_03_input_0.bin", type and shape in ".txt", and the list of names in
+    "prefill_1024_03_ilist.txt"; also "output" and "olist". Each run overwrites the previous one."""
     dump_io_iters: bool = Field(False, alias="NPUW_DUMP_IO_ITERS")
-    """Keeps the tensors of every run, as "prefill_1024_03_iter_0000_input_0.bin". That may be
-    much."""
+    """Keep the tensors of every run, as "prefill_1024_03_iter_0000_input_0.bin", which may take
+    much space."""
 
     @property
     def dumps_graphs(self) -> bool:
@@ -84,9 +84,9 @@ class ProfilingOptions(OptionGroup):
     title: ClassVar[str] = "Profiling"
 
     perf_count: bool = Field(False, alias="PERF_COUNT")
-    """Lets a request tell what its inferences took on the simulated device: ``profiling_info``.
-    Blobs are the same with it and without. What runs on other devices than the NPU is left out, and
-    so are conversations that share a batch (NPUW_LLM_BATCH_SLOTS)."""
+    """Record the times of a request's inferences on the simulated device (``profiling_info``).
+    Blobs do not change. Programs on other devices than the NPU are left out, and so are
+    conversations that share a batch (NPUW_LLM_BATCH_SLOTS)."""
     profiling_type: Literal["MODEL", "INFER"] = Field("MODEL", alias="NPU_PROFILING_TYPE")
     """Times reported with PERF_COUNT: MODEL, each layer of the last inference; INFER, the average,
     shortest and longest time of all inferences."""
@@ -110,8 +110,8 @@ class LogOptions(OptionGroup):
     log_level: Literal[
         "", "LOG_NONE", "LOG_ERROR", "LOG_WARNING", "LOG_INFO", "LOG_DEBUG", "LOG_TRACE"
     ] = Field("", alias="LOG_LEVEL")
-    """Level of the logger npuw_layer, for all models of this process, from when it is set. Empty
-    leaves it to the application's logging; without any, messages go to stderr."""
+    """Level of the logger npuw_layer, for all models of this process, from the time it is set. If
+    empty, the application's logging decides; without one, messages go to stderr."""
 
     def set_log_level(self) -> None:
         """Set the logger's level, if the option is set."""
@@ -126,7 +126,7 @@ class LogOptions(OptionGroup):
 def _to_stderr() -> logging.Handler:
     """Return a handler for messages that the application has no handler for.
 
-    Python shows only warnings then; a user who sets only LOG_LEVEL wants to see the rest.
+    Python shows only warnings then; a user who sets only LOG_LEVEL expects to see the rest.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("[%(levelname)s] %(name)s: %(message)s"))

@@ -1,9 +1,9 @@
 """Options of one kind of static model, in addition to those of all; and run-time options.
 
 Later values override earlier ones: defaults of the kind, or X_CONFIG in their place; options of all
-models; ++X_CONFIG. In the original, such a map is a whole configuration of the stage's compiled
-model. Here it may contain every option that can differ: devices, partitioning, dumps. Options that
-determine the interfaces of stages, or which stages exist, are common to all.
+models; ++X_CONFIG. In NPUW, such a map is a complete configuration of the stage's compiled model.
+Here it may contain every option that can differ: devices, partitioning, dumps. Options that
+determine the interfaces or the set of stages are common to all.
 
 Source: fact sheet npuw §a.4. There these maps are write-only; here they can be read back.
 """
@@ -39,7 +39,7 @@ CONFIGS: dict[StageKind, str] = {
     "generate": "NPUW_LLM_GENERATE_CONFIG",
     "head": "NPUW_LLM_SHARED_HEAD_CONFIG",
 }
-"""Name of the map of each kind; the map that is merged last has ++ in front."""
+"""Name of the map of each kind; the map that is merged last has the prefix ++."""
 
 
 class StageOptions(OptionGroup):
@@ -48,21 +48,21 @@ class StageOptions(OptionGroup):
     title: ClassVar[str] = "Options of one stage"
 
     prefill_config: dict[str, Any] = Field({}, alias="NPUW_LLM_PREFILL_CONFIG")
-    """Options of the prefill models, in place of their defaults, e.g. {"NPU_TILES": 2}; what is set
-    for all models goes before it. May have where they run (NPUW_DEVICES, NPUW_SUBMODEL_DEVICE,
-    NPUW_FALLBACK_EXEC, NPUW_ACC_…), how they are cut (NPUW_ONLINE_…, NPUW_PLAN, NPUW_FOLD,
+    """Options of the prefill models, in place of their defaults, e.g. {"NPU_TILES": 2}; options of
+    all models override them. Allowed are devices (NPUW_DEVICES, NPUW_SUBMODEL_DEVICE,
+    NPUW_FALLBACK_EXEC, NPUW_ACC_…), partitioning (NPUW_ONLINE_…, NPUW_PLAN, NPUW_FOLD,
     NPUW_FOLD_ONLY, NPUW_SPATIAL…), NPUW_DUMP_…, NPU_TILES, DYNAMIC_QUANTIZATION_GROUP_SIZE,
     ENABLE_WEIGHTLESS."""
     more_prefill_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_PREFILL_CONFIG")
-    """Options of the prefill models, whatever else is set."""
+    """Options of the prefill models, which override all others."""
     generate_config: dict[str, Any] = Field({}, alias="NPUW_LLM_GENERATE_CONFIG")
-    """As NPUW_LLM_PREFILL_CONFIG, of the generate models; excludes NPUW_LLM_GENERATE_HINT."""
+    """As NPUW_LLM_PREFILL_CONFIG, for the generate models; excludes NPUW_LLM_GENERATE_HINT."""
     more_generate_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_GENERATE_CONFIG")
-    """Options of the generate models, whatever else is set."""
+    """Options of the generate models, which override all others."""
     shared_head_config: dict[str, Any] = Field({}, alias="NPUW_LLM_SHARED_HEAD_CONFIG")
-    """As NPUW_LLM_PREFILL_CONFIG, of the shared head."""
+    """As NPUW_LLM_PREFILL_CONFIG, for the shared LM head."""
     more_shared_head_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_SHARED_HEAD_CONFIG")
-    """Options of the shared head, whatever else is set."""
+    """Options of the shared LM head, which override all others."""
 
     def stage_maps(self, kind: StageKind) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return X_CONFIG and ++X_CONFIG of a kind."""
@@ -152,28 +152,30 @@ MAPS = {name: kind for kind, plain in CONFIGS.items() for name in (plain, f"++{p
 """Kind of static model of each map."""
 
 _CATALOGUE = (
-    "one may have NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_FALLBACK_EXEC, NPUW_ACC_…, "
+    "a stage can have NPUW_DEVICES, NPUW_SUBMODEL_DEVICE, NPUW_FALLBACK_EXEC, NPUW_ACC_…, "
     "NPUW_ONLINE_…, NPUW_PLAN, NPUW_FOLD, NPUW_FOLD_ONLY, NPUW_SPATIAL…, NPUW_DUMP_…, NPU_TILES, "
     "DYNAMIC_QUANTIZATION_GROUP_SIZE, ENABLE_WEIGHTLESS"
 )
 
 _REASONS: tuple[tuple[frozenset[str], str], ...] = (
-    (_names(StageOptions), "maps are not put into one another"),
-    (_names(LengthOptions, PrefillOptions, GenerateOptions), "it says which stages there are"),
+    (_names(StageOptions), "a map cannot contain maps"),
+    (_names(LengthOptions, PrefillOptions, GenerateOptions), "it determines the set of stages"),
     (
         _names(KvOptions) | {"INFERENCE_PRECISION_HINT"},
-        "they hand K, V and hidden states to one another",
+        "stages pass K, V and hidden states to one another",
     ),
-    (_names(DeviceOptions, CompilerOptions), "they share the memory of one NPU"),
+    (_names(DeviceOptions, CompilerOptions), "stages share the memory of one NPU"),
 )
 
 
 def refusal(name: str) -> str:
-    """Return why an option is not allowed in a stage's map; empty if allowed."""
+    """Return the reason that a stage's map rejects an option; empty if it is allowed."""
     if name in SETTABLE:
         return ""
-    why = next((reason for names, reason in _REASONS if name in names), "it is the whole model's")
-    return f"all stages have {name} in common, as {why}; {_CATALOGUE}"
+    why = next(
+        (reason for names, reason in _REASONS if name in names), "it applies to the complete model"
+    )
+    return f"{name} cannot differ between stages: {why}; {_CATALOGUE}"
 
 
 def fixed_part(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_way(options: OptionValues) -> None:
-    """Reject options that have no effect on this way of a model.
+    """Reject options without effect on a model that runs this way.
 
     Args:
         options: with NPU_USE_NPUW and NPUW_LLM settled.
@@ -26,25 +26,23 @@ def check_way(options: OptionValues) -> None:
         OptionError: such an option is set.
     """
     if not options.llm and options.weights_offload != "NO":
-        raise OptionError(
-            "NPUW_WEIGHTS_OFFLOAD is for language models; a static model has all its weights"
-        )
+        raise OptionError("NPUW_WEIGHTS_OFFLOAD applies only to language models; leave it out")
     if not options.use_npuw:
         check_plain(options)
     elif options.batch_mode == "PLUGIN":
         raise OptionError(
-            "NPU_BATCH_MODE = PLUGIN is for static models on the NPU itself, and this one goes "
-            "through NPUW; leave it out, or set NPU_USE_NPUW to NO"
+            "NPU_BATCH_MODE = PLUGIN applies only to static models on the NPU itself, and this one "
+            "runs through NPUW; leave it out, or set NPU_USE_NPUW to NO"
         )
     elif options.export_raw_blob:
         raise OptionError(
-            "NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW is more than one payload; leave it "
-            "out, or run a static model with NPU_USE_NPUW = NO"
+            "NPU_EXPORT_RAW_BLOB = YES: a model that runs through NPUW has several payloads; leave "
+            "it out, or run a static model with NPU_USE_NPUW = NO"
         )
     elif options.run_inferences_sequentially:
         raise OptionError(
-            "NPU_RUN_INFERENCES_SEQUENTIALLY = YES is for static models of the NPU itself: those "
-            "that go through NPUW (NPU_USE_NPUW) start inferences of their own"
+            "NPU_RUN_INFERENCES_SEQUENTIALLY = YES is only for static models of the NPU itself; "
+            "leave it out, or set NPU_USE_NPUW to NO"
         )
 
 
@@ -69,6 +67,4 @@ def check_plain(options: OptionValues) -> None:
         "NPUW_DUMP_IO": selects(options.dump_io),
     }
     for name in filter(asked.__getitem__, asked):
-        raise OptionError(
-            f"{name} is for NPUW, which a static model goes through with NPU_USE_NPUW = YES"
-        )
+        raise OptionError(f"{name} applies only to NPUW; leave it out, or set NPU_USE_NPUW = YES")

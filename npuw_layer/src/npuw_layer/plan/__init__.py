@@ -1,4 +1,4 @@
-"""Prediction of a model's memory and speed on a device, from its ``config.json`` alone.
+"""Prediction of a model's memory and speed on a device, from only its ``config.json``.
 
     weights   bytes of weights, by use
     memory    the memory map: weights, caches, scratch, programs
@@ -7,8 +7,8 @@
 
 The frontend writes a stand-in for the model: a layer or two, whose weights have only shapes. It is
 split like the model, and runs through the compiler's own passes up to tiling;
-``compiler_layer.estimate`` sums up the costs of the tiles, and each layer counts as often as equal
-layers occur. So planning a model of 70 B takes no longer than one of 1 B.
+``compiler_layer.estimate`` sums up the costs of the tiles, and each layer's costs are multiplied by
+its number of equal layers. So planning a model of 70 B takes no longer than one of 1 B.
 """
 
 from npuw_layer.plan.memory import Item

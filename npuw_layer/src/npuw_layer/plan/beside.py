@@ -15,13 +15,13 @@ ResultT = TypeVar("ResultT")
 def beside(
     work: Callable[[ItemT], ResultT], items: Sequence[ItemT], cost: Callable[[ItemT], float]
 ) -> list[ResultT]:
-    """Apply a function to each item, to about half of them in a forked process.
+    """Apply a function to all items, to about half of them in a forked process.
 
     The fork shares all objects of this process, so only results are transferred. If it fails, its
     items are computed here again, which raises their errors.
 
     Args:
-        work: the function; it changes nothing, and its results can be pickled.
+        work: the function; without side effects; its results can be pickled.
         items: the items.
         cost: approximate relative cost of an item.
     """

@@ -1,4 +1,4 @@
-"""Device memory of a running conversation, or of as many as there are slots."""
+"""Device memory of a running conversation, or of one conversation for each slot."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Plan:
     weights: tuple[Item, ...]
     """Bytes by use; stored once for all static models, if blobs are without weights."""
     memory: tuple[Item, ...]
-    """All other device memory."""
+    """Device memory for everything except weights."""
     warnings: tuple[str, ...]
     """Reasons why the model would not run."""
     notes: tuple[str, ...] = ()
@@ -77,12 +77,12 @@ class Plan:
         return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
 
     def head_seconds(self, tokens: int = 1) -> float:
-        """Return the time of the logits of some tokens; 0 if the head is not a separate model."""
+        """Return the time of some tokens' logits; 0 if the LM head is not a separate model."""
         heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
         return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
-        """Return the throughput of a static model; generate models include the head.
+        """Return the throughput of a static model; generate models include the LM head.
 
         The tokens of all its conversations count.
         """
@@ -101,7 +101,7 @@ class Plan:
         while done < prompt:
             stage = choose_prefill(list(by_stage), prompt - done, done)
             if stage is None:
-                raise OptionError(f"a prompt of {prompt} tokens is too long")
+                raise OptionError(f"prompt of {prompt} tokens; raise NPUW_LLM_MAX_PROMPT_LEN")
             seconds += by_stage[stage].seconds
             done += stage.tokens
         return seconds
@@ -163,42 +163,40 @@ def _config_of(model: Path) -> Path:
     with looking_at(model, ModelError):
         if not model.exists():
             raise ModelError(
-                f"{model}: no such file or folder; a model is a folder with its config.json, "
-                "nothing is fetched from the net"
+                f"{model}: no such file or folder; pass a folder with the model's config.json "
+                "(nothing is downloaded)"
             )
         config = model / "config.json" if model.is_dir() else model
         if not config.is_file():
-            raise ModelError(f"{model}: has no config.json, which is what a plan is made from")
+            raise ModelError(f"{model}: has no config.json, from which a plan is computed")
     return config
 
 
 def _check_foretold(options: Options) -> None:
     if options.weights_offload != "NO":
         raise OptionError(
-            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: a plan is that of a model whose "
-            "weights are all in device memory; leave it out"
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: plans assume that all weights are "
+            "in device memory; leave it out"
         )
     for devices in {own.devices for own in options.of_stages} - {"NPU"}:
-        raise OptionError(
-            f"NPUW_DEVICES = {devices}: a plan is that of the NPU alone; leave it out"
-        )
+        raise OptionError(f"NPUW_DEVICES = {devices}: a plan supports only the NPU; leave it out")
     for hint in options.isolated_attention.values():
         raise OptionError(
-            f"attention hint {hint}: the host runs as much of attention as a conversation needs, "
-            "which is not foretold; a plan is that of STATIC or PYRAMID"
+            f"attention hint {hint}: the host's part depends on the conversation, and a plan does "
+            "not predict it; use STATIC or PYRAMID"
         )
     if options.llm is False or options.use_npuw is False:
         raise OptionError(
-            "a plan is that of a language model as NPUW splits it; leave NPUW_LLM and "
+            "a plan supports only language models that NPUW splits; leave NPUW_LLM and "
             "NPU_USE_NPUW out"
         )
 
 
 def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
-    """Yield notes on linear layers stored in another format; embeddings and heads always are."""
+    """Yield notes on linear layers stored in another format; embeddings and LM heads always are."""
     reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
     for note in filter(None, reasons):
-        yield f"some matrices keep {note}; another --group-size may divide it"
+        yield f"some matrices keep {note}; another --group-size may divide their width"
 
 
 def _family(config: Path) -> str:
@@ -249,15 +247,15 @@ def _warnings(
     if lists > reach:
         largest = max(stages, key=lambda one: one.whole.fw_bytes)
         yield (
-            f"task lists of {lists >> 20:,} MiB do not fit the {reach >> 20:,} MiB that the "
-            f"management core reaches, {largest.stage.name}'s alone take "
+            f"task lists of {lists >> 20:,} MiB exceed the {reach >> 20:,} MiB that the management "
+            f"core can address; those of {largest.stage.name} take "
             f"{largest.whole.fw_bytes >> 20:,} MiB; {_advice(stages, options, reach)}"
         )
     total = sum(item.nbytes for item in everything)
     if total > room[MemoryKind.DMA]:
         yield (
-            f"{total >> 30:,} GiB do not fit the {room[MemoryKind.DMA] >> 30:,} GiB "
-            "that transfers reach; use fewer bits per weight"
+            f"{total >> 30:,} GiB exceed the {room[MemoryKind.DMA] >> 30:,} GiB that DMA can "
+            "address; use fewer bits per weight"
         )
 
 
@@ -270,7 +268,7 @@ def _advice(stages: tuple[StagePlan, ...], options: Options, reach: int) -> str:
         if about <= 1.1 * reach:  # smaller models have slightly shorter lists than estimated
             return f"lower NPUW_LLM_PREFILL_CHUNK_SIZE to {chunk}"
         chunk >>= 1
-    return "no NPUW_LLM_PREFILL_CHUNK_SIZE does either; use a smaller model"
+    return "no NPUW_LLM_PREFILL_CHUNK_SIZE is small enough; use a smaller model"
 
 
 def _task_bytes(stages: tuple[StagePlan, ...], stage: Stage) -> float:

@@ -24,7 +24,7 @@ class StagePlan:
     scratch_bytes: int
     """Bytes of intermediate tensors."""
     tensor_bytes: int
-    """Bytes of its own inputs and outputs: ids, mask, logits …, without K and V."""
+    """Bytes of its inputs and outputs: ids, mask, logits …, without K and V."""
 
     @property
     def seconds(self) -> float:
@@ -43,7 +43,7 @@ class StagePlan:
 
     @property
     def busy(self) -> dict[str, float]:
-        """Shares of the time that memory traffic, matmuls and SHAVE programs take."""
+        """Shares of memory traffic, matmuls and SHAVE programs in the time."""
         price = self.whole.price
         each = {"DDR": price.dma_ns, "DPU": price.dpu_ns, "SHAVE": price.shave_ns}
         return {name: min(1.0, ns / self.whole.ns) for name, ns in each.items()}

@@ -18,7 +18,7 @@ from npuw_layer.remote.properties import L0_CONTEXT, parse_properties
 from npuw_layer.remote.tensor import RemoteTensor, element_name
 
 _MOST_DIMENSIONS = 64
-"""Limit of numpy's arrays, which hold a tensor's values; numpy states it only in its C headers."""
+"""Limit of numpy's arrays, which hold a tensor's values; only numpy's C headers state it."""
 
 
 class RemoteContext(Uncopied):
@@ -60,7 +60,7 @@ class RemoteContext(Uncopied):
         type: str | npt.DTypeLike,
         shape: Sequence[int],
     ) -> RemoteTensor:
-        """Allocate a tensor that host and NPU both access, so that nothing is copied."""
+        """Allocate a tensor that host and NPU both access, so that no copies are needed."""
         return self.create_tensor(type, shape)
 
     def get_params(self) -> dict[str, Any]:
@@ -76,12 +76,12 @@ def _dimensions(shape: Sequence[int]) -> tuple[int, ...]:
     try:
         dims = tuple(map(operator.index, shape))
     except TypeError:
-        raise RemoteError(f"a shape is a sequence of integers, not {shape!r}") from None
+        raise RemoteError(f"shape {shape!r} is not a sequence of integers") from None
     if len(dims) > _MOST_DIMENSIONS:
         raise RemoteError(
-            f"a tensor has at most {_MOST_DIMENSIONS} dimensions, as numpy's arrays do, "
-            f"not {len(dims)}"
+            f"a tensor of {len(dims)} dimensions: at most {_MOST_DIMENSIONS} are possible, as "
+            "in numpy's arrays"
         )
     if min(dims, default=1) <= 0:
-        raise RemoteError(f"a tensor of shape {list(dims)} has no memory")
+        raise RemoteError(f"shape {list(dims)} has no elements; use positive dimensions")
     return dims

@@ -38,7 +38,7 @@ class Piece:
     Args:
         memory: the memory.
         offset: the tensor's beginning in the memory, bytes.
-        owned: whether the memory is freed with the tensor, or else by its allocator.
+        owned: whether the memory is freed with the tensor; otherwise its allocator frees it.
     """
 
     memory: RemoteMemory
@@ -92,14 +92,12 @@ def _is_read_only(properties: RemoteProperties) -> bool:
 
 def _check_room(what: str, there: int, wanted: int) -> None:
     if there < wanted:
-        raise RemoteError(f"{what}: the tensor has {wanted} bytes, {there} are there")
+        raise RemoteError(f"{what}: the tensor needs {wanted} bytes, the memory has {there}")
 
 
 def _check_writable(what: str, writable: bool, properties: RemoteProperties) -> None:
     if not (writable or _is_read_only(properties)):
-        raise RemoteError(
-            f"{what}: the memory is read-only; with TENSOR_TYPE INPUT that is no harm"
-        )
+        raise RemoteError(f"{what}: the memory is read-only; set TENSOR_TYPE to INPUT")
 
 
 def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> Piece:
@@ -107,8 +105,8 @@ def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int
     begin = data.ctypes.data % PAGE_BYTES
     if begin or data.size % PAGE_BYTES or not data.size:
         raise RemoteError(
-            f"CPU_VA: {data.size} bytes that begin {begin} behind a page's border; the NPU maps "
-            f"whole pages of {PAGE_BYTES} (npuw_layer.page_aligned_bytes makes them)"
+            f"CPU_VA: {data.size} bytes that begin {begin} bytes behind a page boundary; the NPU "
+            f"maps complete pages of {PAGE_BYTES}; use npuw_layer.page_aligned_bytes"
         )
     _check_room("CPU_VA", data.size, nbytes)
     _check_writable("CPU_VA", data.flags.writeable, properties)
@@ -121,9 +119,7 @@ def _bytes_of(handle: object) -> Array:
         view = memoryview(handle)  # pyright: ignore[reportArgumentType] (TypeError if it is none)
         return np.frombuffer(view.cast("B") if view.nbytes else view, np.uint8)
     except (TypeError, ValueError, BufferError) as error:
-        raise RemoteError(
-            f"CPU_VA: MEM_HANDLE is an array, or else a buffer, in one piece: {error}"
-        ) from None
+        raise RemoteError(f"CPU_VA: MEM_HANDLE is not a contiguous array: {error}") from None
 
 
 def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> Piece:
@@ -134,7 +130,7 @@ def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> Pi
         skipped = file.offset // PAGE_BYTES * PAGE_BYTES
         memory = device.import_host(data[skipped : file.offset + nbytes], read_only=True)
         return Piece(memory, file.offset - skipped)
-    _log.info("%s: offset %d is no multiple of %d; copied", path, file.offset, _ALIGNMENT)
+    _log.info("%s: offset %d is not a multiple of %d; copied", path, file.offset, _ALIGNMENT)
     piece = Piece(device.allocate_remote(whole_pages(nbytes)))
     piece.memory.data[:nbytes] = data[file.offset : file.offset + nbytes]
     return piece

@@ -1,6 +1,6 @@
 """Checked form of OpenVINO's property maps of remote tensors.
 
-Source: fact sheet simulators_npu §e (names, refusals), npuw §e.4; Intel KB 000101553.
+Source: fact sheet simulators_npu §e (names, rejected values), npuw §e.4; Intel KB 000101553.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MemType(StrEnum):
     MMAPED_FILE = "MMAPED_FILE"
     """A file that FILE_DESCRIPTOR names, mapped; only for inputs."""
     CPU_VA = "CPU_VA"
-    """Host memory given by MEM_HANDLE: an array, or another buffer, of whole pages."""
+    """Host memory given by MEM_HANDLE: an array, or another buffer, of complete pages."""
 
 
 class TensorType(StrEnum):
@@ -72,29 +72,27 @@ class RemoteProperties:
 
 
 def parse_properties(properties: Mapping[str, Any] | None) -> RemoteProperties:
-    """Check a property map; None or an empty one stands for L0_INTERNAL_BUF.
+    """Check a property map; None or an empty map means L0_INTERNAL_BUF.
 
     Raises:
-        RemoteError: a name or a value is unknown, a property is missing, or one has no use.
+        RemoteError: a name or value is unknown, or a property is missing or does not apply.
     """
     if not properties:
         return RemoteProperties()
     for name in properties:
         if name not in _NAMES:
             near = difflib.get_close_matches(str(name), _NAMES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_NAMES)}"
+            hint = f"did you mean {near[0]}?" if near else f"use one of {', '.join(_NAMES)}"
             raise RemoteError(f"unknown property {name!r}; {hint}")
     if MEM_TYPE not in properties:
-        raise RemoteError(
-            f"{', '.join(properties)} without MEM_TYPE; it is one of {', '.join(MemType)}"
-        )
+        raise RemoteError(f"{', '.join(properties)} without MEM_TYPE; set it: {', '.join(MemType)}")
     mem_type = _word(MEM_TYPE, properties[MEM_TYPE], MemType)
     default = TensorType.INPUT if mem_type is MemType.MMAPED_FILE else TensorType.BINDED
     tensor_type = _word(TENSOR_TYPE, properties.get(TENSOR_TYPE, default), TensorType)
     if mem_type is MemType.MMAPED_FILE and tensor_type is not TensorType.INPUT:
         raise RemoteError(
-            f"MMAPED_FILE is for inputs: the device would write to the file; "
-            f"TENSOR_TYPE is INPUT, not {tensor_type}"
+            f"TENSOR_TYPE = {tensor_type}: MMAPED_FILE is only for inputs, as the device would "
+            f"write to the file; use INPUT"
         )
     handle = _partner(properties, MEM_HANDLE, mem_type, _HANDLED)
     described = _partner(properties, FILE_DESCRIPTOR, mem_type, (MemType.MMAPED_FILE,))
@@ -109,18 +107,18 @@ def _word(name: str, value: object, words: type[W]) -> W:
     try:
         return words(value)
     except ValueError:
-        raise RemoteError(f"{name} = {value!r}; it is one of {', '.join(words)}") from None
+        raise RemoteError(f"{name} = {value!r}; use one of {', '.join(words)}") from None
 
 
 def _partner(
     properties: Mapping[str, Any], name: str, mem_type: MemType, takes: tuple[MemType, ...]
 ) -> Any:
-    """Return a property that some kinds of memory require and others reject."""
+    """Return a property that some kinds of memory require, and others reject."""
     value = properties.get(name)
     if mem_type in takes and value is None:
         raise RemoteError(f"{mem_type} needs {name}")
     if mem_type not in takes and value is not None:
-        raise RemoteError(f"{mem_type} takes no {name}; {' and '.join(takes)} do")
+        raise RemoteError(f"{mem_type} does not accept {name}; {' and '.join(takes)} do")
     return value
 
 
@@ -128,9 +126,11 @@ def _file(value: object) -> FileDescriptor:
     if isinstance(value, str | os.PathLike):
         value = FileDescriptor(value)  # pyright: ignore[reportUnknownArgumentType] (a path of str)
     if not isinstance(value, FileDescriptor):
-        raise RemoteError(f"FILE_DESCRIPTOR is a path or a FileDescriptor, not {value!r}")
+        raise RemoteError(f"FILE_DESCRIPTOR = {value!r}; pass a path or a FileDescriptor")
     if not os.fspath(value.path):
-        raise RemoteError("FILE_DESCRIPTOR has an empty path")
+        raise RemoteError("FILE_DESCRIPTOR: the path is empty")
     if not isinstance(value.offset, int) or value.offset < 0:  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
-        raise RemoteError(f"FILE_DESCRIPTOR: {Path(value.path)} has no offset {value.offset!r}")
+        raise RemoteError(
+            f"FILE_DESCRIPTOR {Path(value.path)}: offset {value.offset!r} is not >= 0"
+        )
     return value

@@ -28,7 +28,7 @@ from npuw_layer.remote.properties import (
 class RemoteTensor:
     """A tensor that requests of the same Core bind in place.
 
-    Its memory is freed when nobody holds the tensor any more; SHARED_BUF memory is freed only by
+    Its memory is freed with the last reference to the tensor; SHARED_BUF memory is freed only by
     its allocator.
 
     Args:
@@ -36,7 +36,7 @@ class RemoteTensor:
         element: element type, by OpenVINO's name.
         shape: dimensions.
         piece: the tensor's memory.
-        properties: properties that the tensor was made with.
+        properties: properties that the tensor was created with.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class RemoteTensor:
 
     @property
     def properties(self) -> RemoteProperties:
-        """Properties that the tensor was made with."""
+        """Properties that the tensor was created with."""
         return self._properties
 
     @property
@@ -84,9 +84,7 @@ class RemoteTensor:
         """
         piece = self.piece()
         if not piece.memory.host_visible:
-            raise RemoteError(
-                "the host does not see memory of zeMemAllocDevice; use copy_to and copy_from"
-            )
+            raise RemoteError("the host cannot access this memory; use copy_to and copy_from")
         raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
         return raw.view(NUMPY[self._element]).reshape(self._shape)
 
@@ -99,8 +97,8 @@ class RemoteTensor:
         """
         if not self._piece.memory.alive:
             raise RemoteError(
-                f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep what "
-                "SHARED_BUF names, and its context, until the tensor is gone"
+                f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep the "
+                "memory of SHARED_BUF, and its context, until the tensor is freed"
             )
         self._piece.memory.check()
         return self._piece
@@ -110,7 +108,7 @@ class RemoteTensor:
         return self._device.memory_space is device.memory_space
 
     def get_params(self) -> dict[str, Any]:
-        """Return the properties that the tensor was made with; MEM_HANDLE is the device address."""
+        """Return the properties of the tensor's creation; MEM_HANDLE is the device address."""
         params = {
             L0_CONTEXT: self._device.memory_space,
             MEM_TYPE: str(self._properties.mem_type),
@@ -137,7 +135,7 @@ class RemoteTensor:
             return
         values = self._checked(tensor.data)
         if not values.flags.writeable:
-            raise TensorError("the array that is copied to is read-only")
+            raise TensorError("copy_to: the target array is read-only")
         found = fetch_bytes(self._device, self.piece(), self.byte_size)
         values[...] = found.view(values.dtype).reshape(values.shape)
 
@@ -164,7 +162,7 @@ class RemoteTensor:
 
     def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:
-            raise TensorError(f"{values.dtype} values for a tensor of {self._element}")
+            raise TensorError(f"{values.dtype} values do not fit a tensor of {self._element}")
         self._check(self._element, values.shape)
         return values
 
@@ -181,7 +179,7 @@ def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
     """Wrap a caller's value as a tensor: an array, or an object whose ``data`` is an array.
 
     Raises:
-        TensorError: the value is neither.
+        TensorError: the value is not such an object.
     """
     if isinstance(value, RemoteTensor):
         return value
@@ -189,11 +187,11 @@ def as_tensor(value: AnyTensor) -> Tensor | RemoteTensor:
     if array is not None:
         return Tensor(array)
     what = f"the scalar {value!r}" if np.isscalar(value) else repr(value)
-    raise TensorError(f"a tensor is a Tensor, a RemoteTensor or an array, not {what}")
+    raise TensorError(f"{what} is not a tensor; pass a Tensor, a RemoteTensor or an array")
 
 
 def _data_of(value: object) -> Array | None:
-    """Return a tensor's array, also another runtime's (``openvino.Tensor``); None if none."""
+    """Return a tensor's array, also another runtime's (``openvino.Tensor``); else None."""
     try:
         found = getattr(value, "data", None)
     except RuntimeError as error:  # e.g. a remote tensor of that runtime
@@ -205,7 +203,7 @@ def values_of(value: AnyTensor) -> Array:
     """Return a tensor's values: a view if host-visible, else a copy.
 
     Raises:
-        TensorError: the value is no tensor.
+        TensorError: the value is not a tensor.
         RemoteError: its memory was freed.
     """
     tensor = as_tensor(value)
@@ -220,14 +218,14 @@ def element_name(element: str | npt.DTypeLike) -> str:
     """Return an element type's name, from a name, numpy's type, or an ``openvino.Type``.
 
     Raises:
-        RemoteError: there is no such element type, or two of its elements share a byte.
+        RemoteError: the element type is unknown, or two elements share a byte.
     """
     named = getattr(element, "get_type_name", None)
     name = str(named()) if callable(named) else element
     if not (isinstance(name, str) and name in NUMPY):
         name = _of_numpy(name)
     if name in FOUR_BIT:
-        raise RemoteError(f"{name}: two elements share a byte; make a tensor of u8 instead")
+        raise RemoteError(f"{name}: two elements share a byte; create a tensor of u8 instead")
     return name
 
 
@@ -241,4 +239,4 @@ def _of_numpy(element: npt.DTypeLike) -> str:
             return numpy_element(kind)
     except (TypeError, KeyError):
         pass
-    raise RemoteError(f"no element type {element!r}; there are {', '.join(NUMPY)}")
+    raise RemoteError(f"unknown element type {element!r}; use one of {', '.join(NUMPY)}")

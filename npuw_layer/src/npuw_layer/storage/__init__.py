@@ -1,6 +1,7 @@
-"""Programs in files: the cache, exported models, packages of submodels' programs.
+"""Programs in files: the cache, exported models, containers of submodels' programs.
 
-``container`` is the file format of programs; begin there. ``cache`` keeps one program a file,
-``model_blob`` whole models, ``native_blob`` models in the original plugin's format; ``package``
-joins the programs of a partitioned model into one byte string; ``header`` checks all headers.
+``container`` is the file format of programs; begin there. ``cache`` stores one program per file,
+``model_blob`` complete models, ``native_blob`` models in the format of OpenVINO's NPU plugin;
+``package`` joins the programs of a partitioned model into one byte string; ``header`` checks
+headers.
 """

@@ -1,10 +1,10 @@
 """Container file of programs: a header, a manifest, and page-aligned programs.
 
-Nothing in it is trusted: sizes are compared with the file's, every byte is zero or covered by a
-digest, and any damage is a DamagedBlob that names its place. Locations follow from sizes alone, so
-there are no offsets that could be wrong.
+The content is untrusted: sizes are compared with the file's, every byte is zero or covered by a
+digest, and any damage is a DamagedBlob that names its place. Locations follow from sizes, so the
+format has no offsets that could be wrong.
 
-Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must be equal)
+Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must match)
 and §e.6 (the magic in front, not at the end).
 """
 
@@ -64,7 +64,7 @@ M = TypeVar("M", bound=Manifest)
 
 @dataclass(frozen=True, slots=True)
 class Container(Generic[M]):
-    """Programs and their manifest; sizes are consistent, contents are not verified yet."""
+    """Programs and their manifest; sizes are consistent, contents are not yet verified."""
 
     manifest: M
     digest: str
@@ -171,7 +171,7 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
     manifest = read_manifest(data[_HEADER_SIZE : _HEADER_SIZE + size], digest, manifest_type)
     *ends, total = _ends(size, manifest.parts)
     if total != told:
-        raise DamagedBlob(f"the parts take {total} bytes, the header says {told}")
+        raise DamagedBlob(f"the parts take {total} bytes, the header states {told}")
     places = tuple(
         Place(data, _aligned(end), part.size)
         for end, part in zip(ends, manifest.parts, strict=True)
@@ -198,7 +198,7 @@ def read_manifest(text: memoryview, digest: bytes, manifest_type: type[M]) -> M:
 
 
 def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
-    """Return the whole file's size, and the manifest's size and digest."""
+    """Return the file's size, and the manifest's size and digest."""
     if len(data) >= _HEADER_SIZE:
         magic, found = bytes(data[: len(MAGIC)]), bytes(data[len(MAGIC) : len(MAGIC + kind)])
         if magic != MAGIC:
@@ -207,10 +207,10 @@ def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
             raise DamagedBlob(f"it is of kind {found!r}, not {kind!r}")
     total, size, digest = _HEADERS[kind].unpack(data)
     if total != len(data):
-        raise DamagedBlob(f"it has {len(data)} bytes, {total} were written")
+        raise DamagedBlob(f"it has {len(data)} bytes, its header states {total}")
     most = min(_MOST_MANIFEST, len(data) - _HEADER_SIZE)
     if size > most:
-        raise DamagedBlob(f"the manifest has {size} bytes, of at most {most}")
+        raise DamagedBlob(f"the manifest has {size} bytes, more than the file's {most}")
     return total, size, digest
 
 
@@ -237,7 +237,7 @@ def _others(part: Part) -> Iterator[Span]:
 
 
 def _digest(content: memoryview, begin: int, spans: Iterable[Span]) -> str:
-    """Hash spans, relative to a beginning."""
+    """Hash spans, relative to a start."""
     return content_digest(_read(content, begin + offset, size) for offset, size in spans).hex()
 
 

@@ -1,8 +1,8 @@
 """Files of programs that only their owner's functions can read: CACHE_ENCRYPTION_CALLBACKS.
 
-An unencrypted header marks the file as encrypted and has the digest of the encrypted bytes, so that
-damage can be told from a wrong key. The rest is a whole file of programs, encrypted by the owner's
-function.
+An unencrypted header marks the file as encrypted and has the digest of the encrypted bytes, which
+distinguishes damage from a wrong key. The rest is a complete file of programs, encrypted by the
+owner's function.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_programs(
     programs: Sequence[bytes | memoryview],
     callbacks: Callbacks,
 ) -> str:
-    """Write a file of programs, encrypted if there are callbacks; return the manifest's digest.
+    """Write a file of programs, encrypted if callbacks are set; return the manifest's digest.
 
     Raises:
         OptionError: the owner's function fails.
@@ -65,7 +65,7 @@ def encrypt(content: bytes, callbacks: Callbacks) -> bytes:
 
 
 def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
-    """Return a file of programs decrypted and page-aligned; an unencrypted file as it is.
+    """Return a file of programs decrypted and page-aligned; an unencrypted file unchanged.
 
     Raises:
         BlobVersionError: another version encrypted the file.
@@ -98,7 +98,7 @@ def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
     if isinstance(content, str):
         raise BlobError(f"{OPTION}: decrypting failed: {content}")
     if not content:
-        raise BlobError(f"{OPTION}: decrypting gave no bytes")
+        raise BlobError(f"{OPTION}: decrypting returned no bytes")
     place = memoryview(mmap.mmap(-1, len(content)))
     place[:] = content
     return place.toreadonly()
@@ -108,7 +108,7 @@ def _secret(data: memoryview) -> memoryview:
     """Return the encrypted bytes.
 
     Raises:
-        DamagedBlob: they differ from the bytes that were written.
+        DamagedBlob: the bytes differ from those that were written.
     """
     size, digest = _HEADER.unpack(data)
     secret = data[_HEADER.size :]
@@ -124,5 +124,5 @@ def _call(function: Callable[[bytes], bytes], content: bytes) -> bytes | str:
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if not isinstance(made, bytes | bytearray):
-        return f"it gave {type(made).__name__}, not bytes"
+        return f"it returned {type(made).__name__}, not bytes"
     return bytes(made)

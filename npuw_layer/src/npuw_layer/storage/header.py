@@ -41,7 +41,7 @@ class HeaderFormat:
         """Return the further fields of a header that begins with the magic.
 
         Raises:
-            DamagedBlob: there are too few bytes.
+            DamagedBlob: too few bytes.
             BlobVersionError: the format has another version.
         """
         if len(data) < self.size:

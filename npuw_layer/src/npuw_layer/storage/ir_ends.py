@@ -42,7 +42,7 @@ def ir_ends(path: Path) -> Ends:
 
 
 def ir_inputs(path: Path) -> Iterator[tuple[str, Dims]]:
-    """Yield inputs with their dimensions; the file is read only as far as the caller iterates."""
+    """Yield inputs with their dimensions; reading continues as the caller iterates."""
     scan, seen = _Scan(), 0
     for _ in _progress(scan, path):
         inputs = list(scan.found.inputs.items())
@@ -58,7 +58,7 @@ def _progress(scan: _Scan, path: Path) -> Iterator[None]:
                 scan.parser.Parse(chunk)
                 yield
     except (expat.ExpatError, OSError, LookupError, ValueError):
-        yield  # LookupError and ValueError: an encoding that is unknown, or violated
+        yield  # LookupError and ValueError: an unknown or violated encoding
 
 
 class _Scan:
@@ -67,7 +67,7 @@ class _Scan:
     def __init__(self) -> None:
         self.found = Ends()
         self._depth = 0
-        """Nesting of layer lists: bodies have lists of their own."""
+        """Nesting of layer lists: bodies have their own lists."""
         self._kind, self._name = "", ""
         """Type and name of the model's layer being read."""
         self._dims: list[str] = []

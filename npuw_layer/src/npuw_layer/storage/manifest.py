@@ -1,8 +1,8 @@
 """Manifest of a file of programs, as JSON.
 
 A program's bytes are of two kinds. Its constants (weights) are most of it, and are used in place in
-the file from their first use. All other bytes are read by loading. So each constant has a digest of
-its own, and the rest has one: the rest is verified at each start, constants unless they are known
+the file from their first use. All other bytes are read by loading. So each constant has its own
+digest, and the rest has one: the rest is verified at each start, constants unless they are known
 to be intact.
 """
 
@@ -16,7 +16,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256, in hexadecimal digits."""
 
 FileName = Annotated[str, Field(pattern=r"^[^./\\\x00][^/\\\x00]*$", max_length=255)]
-"""Name of a file in the model's folder, wherever that is: no path, and no hidden file."""
+"""Name of a file in the model's folder, without a path; not a hidden file."""
 
 
 class _Record(BaseModel):
@@ -39,7 +39,7 @@ class Part(_Record):
     name: str
     size: int = Field(ge=1)
     sha256: Digest
-    """Digest of all but the constants, end to end."""
+    """Digest of all bytes except constants, concatenated."""
     constants: tuple[Constant, ...]
     """Constants, ascending."""
 
@@ -51,7 +51,7 @@ class Part(_Record):
                 raise ValueError(f"constants of {self.name} overlap")
             end = constant.offset + constant.size
         if end > self.size:
-            raise ValueError(f"a constant of {self.name} ends at {end} of {self.size} bytes")
+            raise ValueError(f"a constant of {self.name} ends at {end}; it has {self.size} bytes")
         return self
 
 
@@ -68,7 +68,7 @@ class EntryManifest(Manifest):
 
 
 class ModelManifest(Manifest):
-    """Manifest of a whole exported model."""
+    """Manifest of a complete exported model."""
 
     versions: dict[str, str]
     """Versions that the programs' layout depends on."""

@@ -38,7 +38,7 @@ class ModelFiles:
             raise ModelError(f"{error.filename}: {error.strerror}") from None
 
     def read_digest(self, known: KnownFiles) -> str:
-        """Hash all files as they are now.
+        """Hash the current content of all files.
 
         Raises:
             ModelError: a file cannot be read.
@@ -46,7 +46,7 @@ class ModelFiles:
         return join_digests(digest_files([self.folder / name for name in self.statuses], known))
 
     def identity(self, known: KnownFiles) -> str:
-        """Return the model's identity, the same wherever the model came from.
+        """Return the model's identity, independent of the model's source.
 
         Raises:
             ModelError: a file cannot be read.
@@ -73,7 +73,7 @@ class ModelFiles:
         now = ModelFiles.look([self.folder / name for name in names], self.folder).statuses
         for name, status in now.items():
             if self.statuses.get(name) != status:
-                raise ModelError(f"{self.folder / name} has changed since it was compiled")
+                raise ModelError(f"{self.folder / name} changed after compilation; compile again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class WeightSources:
 
     Attributes:
         files: the model's files that are needed.
-        stored: weights that came with the programs; None if there are none.
+        stored: weights that came with the programs; None without any.
         changes: identity of changes to the weights; empty if they are the model's own.
     """
 
@@ -116,7 +116,7 @@ def needed_files(programs: Iterable[LoadedModel], stored: Container[str] = ()) -
         stored: names of weights that are not read from files.
 
     Raises:
-        ModelError: an input's name is no valid weight reference.
+        ModelError: an input's name is not a valid weight reference.
     """
     names = {info.name for program in programs for info in program.inputs}
     return weight_files(
@@ -128,7 +128,7 @@ def weight_files(weights: Iterable[str]) -> set[str]:
     """Return the names of the files that contain weights.
 
     Raises:
-        ModelError: a name is no valid weight reference.
+        ModelError: a name is not a valid weight reference.
     """
     try:
         return {WeightRef.parse(name).file for name in weights}

@@ -1,8 +1,8 @@
-"""Several programs as one byte string: a blob cache's form of a partitioned model.
+"""Container of several programs as one byte string: a cached partitioned model.
 
     magic        8 bytes
     length       u64, of the header
-    header       JSON: the package kind's description of its contents, with their sizes
+    header       JSON: the container kind's description of the contents, with their sizes
     blobs        programs, each page-aligned
     literals     weights that are in no file, one after the other
 
@@ -27,10 +27,10 @@ _PAGE = 4096
 Bytes = bytes | memoryview
 
 Size = Annotated[int, Field(ge=0, le=1 << 40)]
-"""Size of an item in a package, bytes."""
+"""Size of an item in a container, bytes."""
 
 Literals = Mapping[str, Sequence[Bytes]]
-"""Weights that are in no file, by name: the values of each call, all of one size."""
+"""Weights that are in no file, by name: the value in each call, all of one size."""
 
 
 def literal_sizes(literals: Literals) -> dict[str, int]:
@@ -52,7 +52,7 @@ HeaderT = TypeVar("HeaderT", bound=Entry)
 
 @dataclass(frozen=True, slots=True)
 class PackageKind(Generic[HeaderT]):
-    """A kind of package.
+    """A kind of container.
 
     Attributes:
         magic: its first 8 bytes.
@@ -67,7 +67,7 @@ class PackageKind(Generic[HeaderT]):
     def write(
         self, header: HeaderT, blobs: Iterable[Bytes], literals: Iterable[Literals] = ()
     ) -> bytes:
-        """Return a package; the header has the sizes of its contents."""
+        """Return a container; the header has the sizes of its contents."""
         text = json.dumps(header.model_dump(), sort_keys=True).encode()
         made = bytearray(_HEAD.pack(self.magic, len(text)) + text)
         for blob in blobs:
@@ -80,18 +80,18 @@ class PackageKind(Generic[HeaderT]):
         return bytes(made)
 
     def begins(self, content: Bytes) -> bool:
-        """Return whether bytes begin as such a package."""
+        """Return whether bytes begin as such a container."""
         return bytes(content[:8]) == self.magic
 
     def open(self, content: Bytes) -> Package[HeaderT]:
         """Read a header.
 
         Raises:
-            DeviceError: the bytes are no such package, or damaged.
+            DeviceError: the bytes are another format, or damaged.
         """
         raw = memoryview(content)
         if len(raw) < _HEAD.size or not self.begins(raw):
-            raise self.damaged("it does not begin as one")
+            raise self.damaged("it begins with other bytes")
         _, length = _HEAD.unpack(raw[: _HEAD.size])
         text = self.part(raw, _HEAD.size, length)
         try:
@@ -103,16 +103,16 @@ class PackageKind(Generic[HeaderT]):
     def part(self, raw: memoryview, begin: int, size: int) -> memoryview:
         """Return bytes, in place."""
         if begin + size > len(raw):
-            raise self.damaged(f"it ends at {len(raw)}, within what is at {begin}")
+            raise self.damaged(f"its {len(raw)} bytes end within the content at {begin}")
         return raw[begin : begin + size]
 
     def damaged(self, why: str) -> DeviceError:
-        """Return an error about a damaged package."""
-        return DeviceError(f"not {self.what}: {why}; compile it anew")
+        """Return an error about a damaged container."""
+        return DeviceError(f"not {self.what}: {why}; compile it again")
 
 
 class Package(Generic[HeaderT]):
-    """A package that is read in order.
+    """A container that is read in order.
 
     Args:
         kind: its kind.
@@ -133,7 +133,7 @@ class Package(Generic[HeaderT]):
         """Return the next programs; they stay in place.
 
         Raises:
-            DeviceError: the package is too short.
+            DeviceError: the container is too short.
         """
         return [self._next(size, _PAGE) for size in sizes]
 
@@ -156,4 +156,4 @@ class Package(Generic[HeaderT]):
             DeviceError: bytes are left.
         """
         if self._at != len(self._raw):
-            raise self._kind.damaged(f"{len(self._raw)} bytes, {self._at} are expected")
+            raise self._kind.damaged(f"it has {len(self._raw)} bytes, {self._at} are expected")

@@ -35,13 +35,13 @@ class Origin:
 
 
 def load(device: Device, program: bytes | memoryview) -> LoadedModel:
-    """Load a program; of a mapped one, only pages in use stay in memory."""
+    """Load a program; if it is mapped, only pages in use stay in memory."""
     loaded = device.load(program)
     drop_pages(program)
     return loaded
 
 
 def constants_of(device: Device, program: bytes | memoryview) -> Sequence[Span]:
-    """Return the spans of a program that the device uses in place; empty if it cannot tell."""
+    """Return the spans of a program that the device uses in place; empty if it cannot find them."""
     finds = ability(device, FindsConstants)
     return () if finds is None else finds.constants(program)

@@ -1,4 +1,4 @@
-"""Reading of a model's files into a stateful graph, whatever their kind."""
+"""Reader of model files of any format into a stateful graph."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Te
 
 
 def open_blob(source: Source) -> tuple[memoryview, Path | None]:
-    """Return a blob's bytes, and the path of the file with just these bytes, or None.
+    """Return a blob's bytes, and the path of the file with exactly these bytes, or None.
 
     Args:
         source: a path; bytes, or an array or tensor of them; or a stream, which is read from its

@@ -1,4 +1,4 @@
-"""Callers' streams: their failures become errors of ours."""
+"""Callers' streams, with their failures as npuw's errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Target:
         stream: the caller's stream.
 
     Raises:
-        NpuwUsageError: it is no stream, or a text stream.
+        NpuwUsageError: the object is not a stream, or is a text stream.
     """
 
     def __init__(self, stream: object) -> None:
         if isinstance(stream, io.TextIOBase) or not callable(getattr(stream, "write", None)):
             raise NpuwUsageError(
-                "a model is exported to a path or a stream of bytes, not to "
-                f"{_NAMES.repr(stream)}; None gives its bytes"
+                f"a model cannot be exported to {_NAMES.repr(stream)}; pass a path or a stream of "
+                "bytes, or None to get its bytes"
             )
         self._stream = cast(BinaryIO, stream)
 
@@ -35,7 +35,7 @@ class Target:
         """Write bytes.
 
         Raises:
-            NpuwUsageError: the stream is closed, read-only, or takes no bytes.
+            NpuwUsageError: the stream is closed, read-only, or does not accept bytes.
             NpuwFault: writing fails, e.g. because the disk is full.
         """
         try:
@@ -52,7 +52,7 @@ def read_stream(stream: object) -> memoryview:
     """Read a stream from its position to its end.
 
     Raises:
-        BlobError: the object is no stream, cannot be read, or returns no bytes.
+        BlobError: the object is not a stream, cannot be read, or returns no bytes.
     """
     read = getattr(stream, "read", None)
     if not callable(read):
@@ -75,12 +75,12 @@ def in_one_piece(content: bytes | bytearray | memoryview) -> memoryview:
     try:
         return memoryview(content).toreadonly().cast("B")
     except (TypeError, ValueError) as error:
-        raise BlobError(f"a blob is bytes in one piece: {error}; give bytes(…) of it") from None
+        raise BlobError(f"a blob must be contiguous bytes: {error}; pass bytes(…) of it") from None
 
 
 def no_source(given: object) -> BlobError:
-    """Return the error for a source that is no blob."""
+    """Return the error for a source that is not a blob."""
     return BlobError(
-        "a blob is a path, a stream of bytes, or bytes, also as an array or a tensor, not "
-        f"{_NAMES.repr(given)}"
+        f"{_NAMES.repr(given)} is not a blob; pass a path, a stream of bytes, or bytes, also as an "
+        "array or a tensor"
     )

@@ -20,14 +20,14 @@ class CacheAxes:
 
     @property
     def order(self) -> list[int]:
-        """For each axis of the model, its index in [sequences, heads, tokens, width]."""
+        """Index of each axis of the model in [sequences, heads, tokens, width]."""
         others = iter((1, 3))
         counted = {self.sequences: 0, self.tokens: 2}
         return [counted[axis] if axis in counted else next(others) for axis in range(RANK)]
 
     @property
     def back(self) -> list[int]:
-        """For each axis of [sequences, heads, tokens, width], its index in the model."""
+        """Index of each axis of [sequences, heads, tokens, width] in the model."""
         order = self.order
         return sorted(range(RANK), key=order.__getitem__)
 

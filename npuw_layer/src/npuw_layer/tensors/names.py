@@ -8,7 +8,7 @@ IDS, MASK, POSITIONS, BEAMS = "input_ids", "attention_mask", "position_ids", "be
 EMBEDS = "inputs_embeds"
 """Input of vision-language models in place of ids: embeddings f32 [1, n, width]."""
 LAST_HIDDEN_STATE = "last_hidden_state"
-"""Output f32 [1, n, width] of some models, beside logits."""
+"""Output f32 [1, n, width] of some models, in addition to logits."""
 LOGITS = "logits"
 
 STORED_TOKENS = "npuw_stored_tokens_state"
@@ -24,7 +24,7 @@ VOCABULARY = "npuw_vocabulary_"
 """Name prefix of an input i64 [1] that no op reads; the number of token ids follows."""
 
 EMBED = "npuw_output_embed"
-"""Hidden states f32 [1, tokens, channels] that a model without head passes to the head."""
+"""Hidden states f32 [1, tokens, channels] that a model without LM head passes to the LM head."""
 
 _SLOT = "@slot"
 
@@ -75,7 +75,7 @@ def slot_of(name: str) -> tuple[str, int | None]:
 def block_variable(name: str, block: int | None) -> str:
     """Return the name of a variable's block: ``0.key_block_3``, or ``0.key_block_tail``.
 
-    The tail is the rest of a past that is no multiple of the block (fact sheet npuw §a.3).
+    The tail is the rest of a past that is not a multiple of the block (fact sheet npuw §a.3).
     """
     return f"{name}{_BLOCK}{'tail' if block is None else block}"
 

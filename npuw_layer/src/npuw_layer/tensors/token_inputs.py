@@ -1,8 +1,8 @@
-"""Inputs that follow tokens: a row for each new token, be it an id or an embedding.
+"""Inputs that follow tokens: a row for each new token, which is an id or an embedding.
 
-A text model takes ids, the language part of a vision-language model takes embeddings. Both take
-positions: one for each token, or (M-RoPE) one for each of several axes. Traits add other inputs.
-Cutting, padding and re-reading of prompts treats all these inputs alike.
+A text model accepts ids, the language part of a vision-language model accepts embeddings. Both
+accept positions: one for each token, or (M-RoPE) one for each of several axes. Traits add other
+inputs. All these inputs are cut, padded and read again in the same way.
 
 Source: fact sheet npuw §a.6.
 """
@@ -39,7 +39,7 @@ class TokenKind:
     Attributes:
         element: element type.
         width: number of dimensions of a token's row.
-        axes: allowed sizes of the dimension before sequences and tokens, if there is one.
+        axes: allowed sizes of the dimension before sequences and tokens, if any.
         axes_needed: whether that dimension must exist.
     """
 
@@ -80,7 +80,7 @@ def beside_tokens() -> tuple[str, ...]:
 def ignored_inputs() -> tuple[str, ...]:
     """Return inputs that exporters keep in models that do not read them.
 
-    The caller may set them all the same.
+    The caller may still set them.
     """
     return tuple(name for trait in traits() for name in trait.ignored_inputs)
 
@@ -108,7 +108,7 @@ class TokenInput:
 
     @staticmethod
     def of(port: TensorInfo) -> TokenInput | None:
-        """Describe a port as such an input; None if the port does not follow tokens.
+        """Describe a port as an input that follows tokens; None if the port does not follow tokens.
 
         Args:
             port: port; its dimensions of sequences and tokens may be dynamic.
@@ -125,7 +125,7 @@ class TokenInput:
         axes, row = shape[: max(split - 2, 0)], shape[split:]
         known = all(size > 0 for size in row) and len(row) == width
         if element != kind.element or not known or split < 2 or not kind.has_axes(axes):
-            raise ModelError(f"{name} of {element} {list(shape)}, which follows no tokens")
+            raise ModelError(f"{name} of {element} {list(shape)}, which has no row for each token")
         return TokenInput(name, element, axes, row)
 
     def shape(self, sequences: int, tokens: int) -> Shape:
@@ -174,25 +174,25 @@ def token_inputs(ports: Iterable[TensorInfo]) -> tuple[TokenInput, ...]:
 
 
 def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
-    """Check that conversations can run together: the model takes ids and returns logits only.
+    """Check that conversations can run together: the model has only ids and logits.
 
     Args:
         inputs: inputs that follow tokens.
         outputs: names of the model's outputs.
 
     Raises:
-        ModelError: the model takes more than ids with one position each, or returns more than
-            logits.
+        ModelError: the model has inputs other than ids and one position for each, or outputs other
+            than logits.
     """
     for port in inputs:
         if port.name not in (IDS, POSITIONS) or port.axes:
             raise ModelError(
-                f"several conversations at once take ids, one position for each; the model takes "
-                f"{port.name} {port.described}"
+                f"batched conversations support only ids, with one position each; the "
+                f"model has {port.name} {port.described}"
             )
     others = [name for name in outputs if name != LOGITS]
     if others:
-        raise ModelError(f"several conversations at once are given no {', '.join(others)}")
+        raise ModelError(f"batched conversations do not support the outputs {', '.join(others)}")
 
 
 def new_tokens_of(shapes: Mapping[str, Shape]) -> int | None:

@@ -1,7 +1,7 @@
-"""Outputs that follow tokens: a row for each new token, beside the logits.
+"""Outputs that follow tokens: a row for each new token, in addition to the logits.
 
-An example is ``last_hidden_state``, which a draft model may take. The output has a row for each
-token of an inference, however many pieces a prompt was read in.
+An example is ``last_hidden_state``, which a draft model may read. The output has a row for each
+token of an inference, regardless of the chunks that a prompt was read in.
 
 Source: fact sheet npuw §a.3, step 5, and §f 25.
 """
@@ -32,7 +32,7 @@ class TokenOutput:
 
 
 def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
-    """Return all outputs except logits, hidden states for the head, caches, and traits' outputs.
+    """Return all outputs except logits, hidden states for the LM head, caches, and traits' outputs.
 
     Raises:
         ModelError: an output is not f32 [sequences, tokens, width].
@@ -52,7 +52,7 @@ def token_outputs(ports: Iterable[TensorInfo]) -> tuple[TokenOutput, ...]:
 
 
 class Gathered:
-    """Output rows of the tokens of an inference, collected in the pieces in which they were read.
+    """Output rows of the tokens of an inference, collected chunk by chunk.
 
     Args:
         outputs: outputs of the model.

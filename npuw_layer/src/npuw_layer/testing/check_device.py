@@ -103,7 +103,7 @@ def _assert_refused(call: Callable[[], object], what: str) -> None:
     except RuntimeError as error:
         said = str(error)
     assert said is not None, f"{what} was accepted"
-    assert said, f"{what}: the error says nothing"
+    assert said, f"{what}: the error has no message"
 
 
 def check_device(make: Callable[[], Device]) -> None:
@@ -121,13 +121,13 @@ def _load(device: Device) -> LoadedModel:
 
 
 def check_memory_is_zeroed_and_writable(device: Device) -> None:
-    """Check that memory begins as zeros, and keeps written values."""
+    """Check that memory is zeroed, and keeps written values."""
     memory = device.allocate(1000)
-    assert memory.data.size >= 1000, f"{memory.data.size} bytes in place of 1000"
+    assert memory.data.size >= 1000, f"{memory.data.size} bytes instead of 1000"
     assert memory.data.dtype == np.uint8, f"memory is {memory.data.dtype}, not bytes"
     assert not memory.data.any(), "memory is not zeroed"
     memory.data[7] = 9
-    assert memory.data[7] == 9, "memory forgets"
+    assert memory.data[7] == 9, "memory does not keep written bytes"
     memory.free()
 
 
@@ -166,7 +166,7 @@ def check_results_are_right(device: Device) -> None:
 
 
 def check_a_binding_may_point_into_memory_and_be_replaced(device: Device) -> None:
-    """Check that tensors may lie anywhere, several in one memory, and be bound anew."""
+    """Check that tensors may be anywhere in a memory, several in one, and be rebound."""
     bound = _Bound(device, _load(device))
     x, total = _some(1), _some(2)
     bound.run(x, total)
@@ -216,18 +216,18 @@ def check_profiled_programs_tell_what_they_take(device: Device) -> None:
     heard = len(runs)
     _assert_close(first, (x + total) @ weights(), "y of a profiled run")
     bound.run(x, total)
-    assert len(runs) == heard, "a run is told of when nobody listens"
+    assert len(runs) == heard, "a run is reported without a listener"
     if not runs:  # a group of devices may run the program on one without profiling
         return
-    assert heard == 2, f"2 runs, {heard} of which are told of"
+    assert heard == 2, f"2 runs, {heard} of which are reported"
     one, two = ([layer.name for layer in run.layers] for run in runs)
-    assert one == two, "two runs of a program have other layers"
+    assert one == two, "two runs of a program have different layers"
     for layer in runs[0].layers:
         assert layer.start_ns >= 0, f"{layer.name} begins before the run"
         assert min(layer.dpu_ns, layer.sw_ns, layer.dma_ns) >= 0, f"{layer.name} takes less than 0"
         busy = layer.dpu_ns + layer.sw_ns + layer.dma_ns
         assert (busy > 0) == layer.ran, f"{layer.name}: {busy} ns of work, ran: {layer.ran}"
-    assert runs[0].total_ns > 0, "a run that takes no time"
+    assert runs[0].total_ns > 0, "a run takes no time"
 
 
 def check_errors_are_runtime_errors(device: Device) -> None:
@@ -268,9 +268,9 @@ def check_compiler(make: Callable[[], Compiler], device: Callable[[Compiler], De
     """
     compiler = make()
     assert compiler.version == make().version, "two compilers of one kind differ in version"
-    assert compiler.version, "a compiler has a version"
+    assert compiler.version, "the compiler has no version"
     once, twice = (make().compile(small_graph(), CONFIG) for _ in range(2))
-    assert once == twice, "equal graphs give different programs"
+    assert once == twice, "equal graphs compile to different programs"
     _assert_refused(lambda: compiler.compile(_unsupported_graph(), CONFIG), "a dynamic graph")
     _check_variables_stay_in_place(device(make()))
     check_device(lambda: device(make()))
@@ -303,7 +303,7 @@ def _check_variables_stay_in_place(device: Device) -> None:
 
 
 def _unsupported_graph() -> Any:
-    """Return a graph with open shapes."""
+    """Return a graph with dynamic shapes."""
     kind = tensor("f32", (-1, WIDTH))
     model, (x,) = Model.build([("x", kind)])
     g = GraphBuilder(model)

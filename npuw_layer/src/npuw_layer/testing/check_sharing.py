@@ -34,11 +34,11 @@ def check_another_device_sees_exported_memory(make: Callable[[], SharingDevice])
     descriptor = one.export(memory)
     seen = two.attach(descriptor, NBYTES)
     os.close(descriptor)
-    assert (seen.data[:NBYTES] == 3).all(), "other bytes are seen"
+    assert (seen.data[:NBYTES] == 3).all(), "the attached memory has other bytes"
     memory.data[7] = 4
-    assert seen.data[7] == 4, "it is a copy"
+    assert seen.data[7] == 4, "the attached memory is a copy"
     memory.free()
-    assert seen.data[7] == 4, "it went with who exported it"
+    assert seen.data[7] == 4, "the attached memory was freed with the exporting device"
     seen.free()
 
 
@@ -63,7 +63,7 @@ def check_a_descriptor_holds_the_memory(make: Callable[[], SharingDevice]) -> No
     del memory
     seen = make().attach(descriptor, NBYTES)
     os.close(descriptor)
-    assert np.array_equal(seen.data[:NBYTES], expected), "the memory is another"
+    assert np.array_equal(seen.data[:NBYTES], expected), "the descriptor's memory has other bytes"
 
 
 def check_what_is_no_such_memory_is_refused(make: Callable[[], SharingDevice]) -> None:

@@ -40,7 +40,7 @@ def _reported() -> Generator[None, None, None]:
 class WeightsBank:
     """Weights in device memory, which programs bind to.
 
-    A model's file is mapped as a whole and used in place. A weight that the program reads as
+    A model's file is mapped completely and used in place. A weight that the program reads as
     another type than the file's is converted at its first use. Weights stored in a blob are used in
     place there.
 
@@ -49,7 +49,7 @@ class WeightsBank:
         folder: folder of the model's files.
         stored: weights to take from a blob instead of the files.
         check: called with names of files at the first use of one of their weights; raises a
-            ModelError if a file is no longer the one that the programs were compiled from.
+            ModelError if a file differs from the one that the programs were compiled from.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class WeightsBank:
                 program.bind(info.name, place.memory, place.offset)
 
     def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
-        """Return the weights that need memory of their own.
+        """Return the weights that need their own memory.
 
         Args:
             inputs: inputs of programs; weights are among them.
@@ -169,7 +169,7 @@ class WeightsBank:
         return place
 
     def _in_place(self, ref: WeightRef, info: TensorInfo) -> _Place | None:
-        """Find a weight that the device reads in place, in its file or the blob; None if not."""
+        """Find a weight that the device reads in place, in its file or the blob; else None."""
         if self._stored is not None and info.name in self._stored:
             whole, offset = (
                 self._map_stored(self._stored),
@@ -187,7 +187,7 @@ class WeightsBank:
         return self._mapped_stored[0]
 
     def _map(self, file: str) -> Memory | None:
-        """Map a file into device memory; None if the device cannot."""
+        """Map a file into device memory; None if the device cannot map it."""
         if file not in self._files:
             data = np.frombuffer(mapped_file(str(self._folder / file)), np.uint8)
             self._files[file] = self._device.map_host(data)

@@ -31,7 +31,7 @@ class Layout:
 
 
 def plan_layout(sizes: Mapping[str, int]) -> Layout:
-    """Lay weights side by side, in their order.
+    """Place weights one after the other, in their order.
 
     Args:
         sizes: bytes of each weight; empty if all weights are used in their files.
@@ -45,7 +45,7 @@ def plan_layout(sizes: Mapping[str, int]) -> Layout:
 
 
 def identify(bank: str, model: str, layout: Layout) -> str:
-    """Name an arena, so that two arenas of one name hold the same bytes at the same places.
+    """Name an arena, so that arenas of equal names hold equal bytes at equal offsets.
 
     Args:
         bank: NPUW_WEIGHTS_BANK; processes share only with others of the same bank.

@@ -1,4 +1,4 @@
-"""Weights beside the programs of a blob, in the form that programs read: each once.
+"""Weights stored with the programs of a blob, each once, in the form that programs read.
 
 Their locations follow from the programs' inputs alone, so a file needs no table of them.
 """
@@ -21,7 +21,7 @@ from npuw_layer.errors import BlobError
 from npuw_layer.weights.layout import Layout, plan_layout
 
 PART = "weights"
-"""Name of the weights among the parts of a file; no program has it."""
+"""Name of the weights among the parts of a file; no program has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class WantedWeights:
 
     @staticmethod
     def of(inputs: Iterable[TensorInfo]) -> WantedWeights | None:
-        """Collect the weights among programs' inputs; None if there are none.
+        """Collect the weights among programs' inputs; None without any.
 
         Raises:
             BlobError: a weight does not match its name, or two of one name differ.
@@ -63,7 +63,7 @@ class WantedWeights:
 
     @property
     def digest(self) -> str:
-        """Digest that tells these weights from others of the same model."""
+        """Digest that distinguishes these weights from others of the same model."""
         return hashlib.sha256("\0".join(map(repr, self.infos.values())).encode()).hexdigest()
 
     def gather(self, read: Callable[[TensorInfo], Array]) -> memoryview:
@@ -117,17 +117,17 @@ class StoredWeights:
 
 
 def _checked(info: TensorInfo) -> WeightRef:
-    """Check that an input is the weight that its name says, and return its reference.
+    """Check that an input is the weight that its name states, and return its reference.
 
     Raises:
-        BlobError: it is another.
+        BlobError: it is another weight.
     """
     try:
         ref = WeightRef.parse(info.name)
     except CompilerError as error:
         raise BlobError(str(error)) from None
     if ref.element != info.element or ref.size != stored_bytes(ref.stored, math.prod(info.shape)):
-        raise BlobError(f"{info.name!r} cannot be {info.element} {list(info.shape)}")
+        raise BlobError(f"{info.name!r} does not fit {info.element} {list(info.shape)}")
     return ref
 
 

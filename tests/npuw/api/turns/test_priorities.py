@@ -1,4 +1,4 @@
-"""MODEL_PRIORITY and WORKLOAD_TYPE: whose programs begin first where several wait for the NPU."""
+"""MODEL_PRIORITY and WORKLOAD_TYPE: order of programs that wait for the NPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THROUGH = {"NPU_USE_NPUW": "YES"}
 
 @pytest.fixture(scope="module")
 def doubling(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that gives y = x + x."""
+    """Return a model that computes y = x + x."""
     model, (x,) = Model.build([("x", tensor("f32", SHAPE))])
     model.set_outputs([("y", GraphBuilder(model).op(elementwise.Add, x, x, name="y"))])
     path = tmp_path_factory.mktemp("doubling") / "model.xml"
@@ -37,7 +37,7 @@ def doubling(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engines() -> Turns:
-    """Those of the device that all models here are on."""
+    """Return the engines of the device that all models here share."""
     return ze.zeDeviceGet(ze.simulated_driver("4000"))[0].npu.engines
 
 
@@ -48,7 +48,7 @@ def second_overtakes(
     second: Mapping[str, str],
     core: Core | None = None,
 ) -> bool:
-    """Start two requests while both have to wait; the second reads what the first writes."""
+    """Start two requests that both wait; return whether the second runs first."""
     core = core or Core()
     between = core.get_default_context("NPU").create_tensor("f32", SHAPE, {})
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -59,7 +59,7 @@ def second_overtakes(
     requests[0].set_tensor("y", between)
     requests[1].set_tensor("x", between)
     for request in requests:
-        request.infer()  # what a first run prepares needs the engines, too
+        request.infer()  # the preparations of a first run need the engines, too
     with engines:
         for number, request in enumerate(requests):
             request.start_async({"x": np.ones(SHAPE, np.float32)} if not number else None)
@@ -86,9 +86,7 @@ def second_overtakes(
         (THROUGH, {**THROUGH, "NPUW_DEVICES": "NPU,CPU", "MODEL_PRIORITY": "HIGH"}, True),
     ],
 )
-def test_the_more_urgent_of_two_models_goes_first(
-    doubling, engines, first, second, overtakes
-) -> None:
+def test_the_more_urgent_model_runs_first(doubling, engines, first, second, overtakes) -> None:
     assert second_overtakes(doubling, engines, first, second) is overtakes
 
 
@@ -96,9 +94,9 @@ def test_the_more_urgent_of_two_models_goes_first(
     "options", [{"MODEL_PRIORITY": "HIGH"}, {"WORKLOAD_TYPE": "EFFICIENT"}], ids=str
 )
 @pytest.mark.parametrize("devices", ["CPU", "OPENVINO_CPU", "CPU,OPENVINO_CPU"])
-def test_devices_without_turns_refuse_it(doubling, options, devices) -> None:
+def test_devices_without_scheduling_reject_the_options(doubling, options, devices) -> None:
     config = {**THROUGH, "NPUW_DEVICES": devices, **options}
-    with pytest.raises(OptionError, match="MODEL_PRIORITY and WORKLOAD_TYPE"):
+    with pytest.raises(OptionError, match="MODEL_PRIORITY, WORKLOAD_TYPE"):
         Core().compile_model(doubling, "NPU", config)
 
 

@@ -1,4 +1,4 @@
-"""NPUW_ACC_CHECK: a device is compared with another one, and loses what it gets wrong."""
+"""NPUW_ACC_CHECK: comparison of a device with a reference, and the move of inaccurate submodels."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SMALL = {
 }
 
 STATEFUL = {"prefill_64", "generate_128"}
-"""The submodels beside the head."""
+"""All submodels except the LM head."""
 
 RESULTS = (EMBED, LOGITS)
-"""What submodels give out besides states."""
+"""Outputs of submodels, except states."""
 
 
 def npu() -> Device:
@@ -47,7 +47,7 @@ def faulty(load_module: Callable[[Path], Any]) -> Any:
 
 
 def answer(compiled: Any, tokens: int = 12) -> list[int]:
-    """Tokens after a prompt of 40, greedily."""
+    """Return the greedy tokens after a prompt of 40."""
     request = compiled.create_infer_request()
     said: list[int] = []
     ids, past = np.arange(1, 41)[None], 0
@@ -75,7 +75,7 @@ def placements(compiled: Any) -> dict[str, Any]:
 
 
 def in_results(name: str, values: Array) -> None:
-    """Hidden states, or logits; here and below those of the first token, which is no padding."""
+    """Spoil hidden states or logits; here and below of the first token, not of padding."""
     if name in RESULTS:
         values.reshape(-1)[:30] += 4
 
@@ -105,7 +105,7 @@ def one_huge_number(name: str, values: Array) -> None:
         (one_huge_number, {*STATEFUL, "lm_head"}, "OPENVINO_CPU"),
     ],
 )
-def test_what_is_wrong_goes_to_the_reference_device_for_good(
+def test_inaccurate_submodels_move_to_the_reference_device_permanently(
     tiny: Path,
     expected: list[int],
     faulty: Any,
@@ -122,19 +122,17 @@ def test_what_is_wrong_goes_to_the_reference_device_for_good(
     for turn in (1, 2):
         assert answer(compiled) == expected
         runs = len(wrong_submodels) + turn * len(expected) * len(right_submodels)
-        assert wrong.runs == runs, "what is wrong ran once on the device that is wrong"
+        assert wrong.runs == runs, "inaccurate submodels ran once on the faulty device"
     devices = {name: each.device for name, each in placements(compiled).items()}
     assert devices == dict.fromkeys(wrong_submodels, reference) | dict.fromkeys(
         right_submodels, "NPU"
     )
     (line,) = [line for line in caplog.messages if "prefill" in line and "NRMSE" in line]
-    assert "NPU is not accurate: NRMSE of" in line
+    assert "NPU is inaccurate: NRMSE of" in line
     assert "above 0.01" in line
 
 
-def test_what_becomes_wrong_late_is_found_then(
-    tiny: Path, expected: list[int], faulty: Any
-) -> None:
+def test_an_error_of_a_later_run_is_found(tiny: Path, expected: list[int], faulty: Any) -> None:
     wrong = faulty(npu())
 
     def spoil(name: str, values: Array) -> None:
@@ -148,8 +146,8 @@ def test_what_becomes_wrong_late_is_found_then(
     found = placements(compiled)
     assert found["prefill_64"].device == "NPU"
     assert found["generate_128"].device == "CPU"
-    # Prefill and the head, then generate and the head by turns: the eleventh run is the fifth of
-    # generate, and the next one the sixth of the head.
+    # Prefill and LM head run first, then generate and LM head in turn: the eleventh run is the
+    # fifth of generate, the next one the sixth of the LM head.
     assert found["generate_128"].accuracy.startswith("5 runs checked")
     assert found["lm_head"].accuracy.startswith("6 runs checked")
 
@@ -159,8 +157,8 @@ def test_what_becomes_wrong_late_is_found_then(
     ("precision", "reference"),
     [("f32", "CPU"), ("f16", "OPENVINO_CPU"), ("bf16", "CPU"), ("bf16", "OPENVINO_CPU")],
 )
-def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None:
-    """The prompt does not fill prefill: what devices make of padding differs, and is no error."""
+def test_accurate_submodels_do_not_move(tiny: Path, precision: str, reference: str) -> None:
+    """The prompt does not fill prefill: devices differ in results of padding."""
     options = {
         "INFERENCE_PRECISION_HINT": precision,
         "NPUW_ACC_CHECK": "YES",
@@ -181,10 +179,10 @@ def test_what_is_right_stays(tiny: Path, precision: str, reference: str) -> None
     ("shared_head", "transposed", "result"),
     [("YES", "NO", EMBED), ("NO", "NO", LOGITS), ("YES", "YES", EMBED)],
 )
-def test_what_is_made_of_padding_is_not_judged(
+def test_results_of_padding_are_not_compared(
     tiny: Path, faulty: Any, shared_head: str, transposed: str, result: str
 ) -> None:
-    """Prefill is given 40 tokens of 64, generate 3 of 8; what follows them may be anything."""
+    """Prefill reads 40 tokens of 64, generate 3 of 8; all other rows are undefined."""
     options = {
         "NPUW_LLM_MAX_GENERATION_TOKEN_LEN": 8,
         "NPUW_LLM_SHARED_HEAD": shared_head,
@@ -237,8 +235,8 @@ def test_quantised_caches_are_compared(tiny: Path, faulty: Any) -> None:
         assert devices == dict.fromkeys(STATEFUL, device_name) | {"lm_head": "NPU"}
 
 
-def test_a_state_may_be_written_over_itself() -> None:
-    """The reference reads what the device read, not what it has made of that."""
+def test_a_state_may_be_written_in_place() -> None:
+    """The reference reads the state before the device overwrites it."""
     device = SeveralDevices({"NPU": npu}, Policy(reference="CPU"), InterpreterDevice)
     loaded = device.load(device.compile(small_graph(), CONFIG))
     program = loaded.create_program()
@@ -254,7 +252,7 @@ def test_a_state_may_be_written_over_itself() -> None:
 
 
 @pytest.mark.long
-def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
+def test_errors_below_the_threshold_are_accepted(tiny: Path, faulty: Any) -> None:
     def spoil(name: str, values: Array) -> None:
         if name in RESULTS:
             values *= 1.02
@@ -271,7 +269,7 @@ def test_the_threshold_decides(tiny: Path, faulty: Any) -> None:
         assert {each.device for each in placements(compiled).values()} == {device_name}
 
 
-def test_a_check_that_cannot_be_made_is_an_error(tiny: Path, faulty: Any) -> None:
+def test_a_missing_reference_is_an_error(tiny: Path, faulty: Any) -> None:
     def no_reference() -> Any:
         return faulty(InterpreterDevice(), refuses="out of paper")
 
@@ -280,7 +278,7 @@ def test_a_check_that_cannot_be_made_is_an_error(tiny: Path, faulty: Any) -> Non
         Core(device=device).compile_model(tiny, "NPU", SMALL)
 
 
-def test_a_reference_that_fails_is_not_taken_for_the_device(tiny: Path, faulty: Any) -> None:
+def test_a_failure_of_the_reference_is_reported_as_such(tiny: Path, faulty: Any) -> None:
     def lost() -> Any:
         return faulty(InterpreterDevice(), good_runs=3)
 
@@ -296,7 +294,7 @@ NUMBERS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=40)
 
 
 def test_nrmse_of_one_huge_number_among_many_is_huge() -> None:
-    """Over the range of what was found, as the original has it, it would be 0.003."""
+    """Relative to the range of found values, as NPUW defines it, the error would be 0.003."""
     expected = np.ones(100_000, np.float32)
     found = expected.copy()
     found[7] = 1e30
@@ -304,13 +302,13 @@ def test_nrmse_of_one_huge_number_among_many_is_huge() -> None:
 
 
 @given(NUMBERS)
-def test_nrmse_of_the_same_is_zero(values: list[float]) -> None:
+def test_nrmse_of_equal_values_is_zero(values: list[float]) -> None:
     array = np.array(values, np.float32)
     assert nrmse(array, array.copy()) == 0
 
 
 @given(NUMBERS, st.sampled_from([math.nan, math.inf, -math.inf]), st.data())
-def test_nrmse_of_what_is_no_number_is_infinite(
+def test_nrmse_of_non_finite_values_is_infinite(
     values: list[float], strange: float, data: st.DataObject
 ) -> None:
     array = np.array(values, np.float32)
@@ -323,9 +321,7 @@ def test_nrmse_of_what_is_no_number_is_infinite(
 
 
 @given(NUMBERS, st.floats(-1e6, 1e6, width=32))
-def test_nrmse_is_the_error_over_the_range_with_zero_in_it(
-    values: list[float], offset: float
-) -> None:
+def test_nrmse_is_relative_to_the_expected_range(values: list[float], offset: float) -> None:
     array = np.array(values, np.float64)
     span = max(max(values), 0) - min(min(values), 0)
     error = abs(offset) / max(span, 1e-3)

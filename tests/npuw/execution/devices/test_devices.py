@@ -1,4 +1,4 @@
-"""NPUW_DEVICES: several devices in order, and what decides which of them runs a submodel."""
+"""NPUW_DEVICES: several devices in order, and the choice among them for each submodel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SMALL = {
     "INFERENCE_PRECISION_HINT": "f32",
     "NPUW_LLM_GENERATE_PYRAMID_STEPS": "96",
 }
-"""Submodels: prefill, two generate variants and the head that they share."""
+"""Submodels: prefill, two generate variants and the shared LM head."""
 
 SUBMODELS = ["prefill_64", "generate_96", "generate_128", "lm_head"]
 
@@ -64,7 +64,7 @@ class Chat:
         return self._request.infer(inputs)["logits"][0, -1].copy()
 
     def say(self, tokens: int) -> list[int]:
-        """Answer a fixed prompt, greedily."""
+        """Return the greedy answer to a fixed prompt."""
         said = [int(self.tell(list(range(1, 20))).argmax())]
         while len(said) < tokens:
             said.append(int(self.tell(said[-1:]).argmax()))
@@ -89,7 +89,7 @@ def chat(folder: Path, device: Device | None = None, **options: Any) -> Chat:
 
 @pytest.fixture(scope="module")
 def answer(tiny: Path) -> list[int]:
-    """What the interpreter alone says: 80 tokens, through both generate variants."""
+    """Return the interpreter's answer: 80 tokens, through both generate variants."""
     return chat(tiny, NPUW_DEVICES="CPU").say(80)
 
 
@@ -125,8 +125,8 @@ def test_submodels_are_pinned_in_any_mix(
     ("devices", "kv"),
     [("NPU", ""), ("NPU", "i8"), ("CPU", "i8"), ("OPENVINO_CPU", ""), ("NPU,CPU", "i8")],
 )
-def test_new_rows_may_lie_where_masked_ones_are_read(tiny: Path, devices: str, kv: str) -> None:
-    """The second of four chunks reads 48 rows, of which the mask leaves 16, and writes the next."""
+def test_new_rows_may_overwrite_masked_rows(tiny: Path, devices: str, kv: str) -> None:
+    """The second of four chunks reads 48 rows, of which the mask hides 32, and writes the next."""
     options = {
         "NPUW_LLM_PREFILL_CHUNK_SIZE": 16,
         "NPUW_LLM_PREFILL_ATTENTION_HINT": "STATIC",
@@ -141,28 +141,28 @@ def test_new_rows_may_lie_where_masked_ones_are_read(tiny: Path, devices: str, k
     assert np.array_equal(said[:2], said[2:])
 
 
-def test_a_device_that_compiles_nothing_hands_on_with_its_reason(
+def test_submodels_that_a_device_cannot_compile_go_to_the_next_with_the_reason(
     tiny: Path, answer: list[int], faulty: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     makers = {"NPU": lambda: faulty(npu(), refuses="no tile is free"), "CPU": InterpreterDevice}
     talk = chat(tiny, SeveralDevices(makers))
     assert talk.placed == dict.fromkeys(SUBMODELS, "CPU")
-    assert talk.notes.count("NPU does not compile it: no tile is free") == len(SUBMODELS)
-    assert "generate_96: NPU does not compile it: no tile is free" in caplog.messages
+    assert talk.notes.count("NPU cannot compile it: no tile is free") == len(SUBMODELS)
+    assert "generate_96: NPU cannot compile it: no tile is free" in caplog.messages
     assert talk.say(80) == answer
 
 
-def test_a_device_that_loads_nothing_hands_on_with_its_reason(
+def test_submodels_that_a_device_cannot_load_go_to_the_next_with_the_reason(
     tiny: Path, answer: list[int], faulty: Any
 ) -> None:
     makers = {"NPU": lambda: faulty(npu(), loads=False), "OPENVINO_CPU": OpenVINODevice}
     talk = chat(tiny, SeveralDevices(makers))
     assert talk.placed == dict.fromkeys(SUBMODELS, "OPENVINO_CPU")
-    assert "NPU does not load it: out of device memory" in talk.notes
+    assert "NPU cannot load it: out of device memory" in talk.notes
     assert talk.say(80) == answer
 
 
-def test_if_nobody_compiles_it_each_says_why(faulty: Any) -> None:
+def test_the_error_of_compilation_has_the_reason_of_each_device(faulty: Any) -> None:
     makers = {
         "NPU": lambda: faulty(npu(), refuses="no tile is free"),
         "CPU": lambda: faulty(InterpreterDevice(), refuses="out of paper"),
@@ -170,12 +170,12 @@ def test_if_nobody_compiles_it_each_says_why(faulty: Any) -> None:
     with pytest.raises(ModelError) as caught:
         SeveralDevices(makers).compile(small_graph(), {**CONFIG, SUBMODEL: "generate_96"})
     assert str(caught.value) == (
-        "no device compiles generate_96: NPU does not compile it: no tile is free; "
-        "CPU does not compile it: out of paper"
+        "no device of NPUW_DEVICES can compile generate_96: NPU cannot compile it: no tile is free"
+        "; CPU cannot compile it: out of paper"
     )
 
 
-def test_a_device_that_is_not_there_is_passed_over_with_its_reason(
+def test_an_unavailable_device_is_skipped_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, tiny: Path, answer: list[int]
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "openvino", None)
@@ -191,7 +191,7 @@ def test_a_device_that_is_not_there_is_passed_over_with_its_reason(
 @pytest.mark.parametrize(
     ("good_runs", "first"), [(0, "NPU"), (1, "CPU"), (5, "NPU"), (40, "CPU"), (40, "NPU")]
 )
-def test_a_device_that_is_lost_hands_over_in_the_middle(
+def test_the_next_device_takes_over_from_a_lost_device_during_a_conversation(
     tiny: Path, answer: list[int], faulty: Any, good_runs: int, first: str
 ) -> None:
     inner, other = (npu, OpenVINODevice) if first == "NPU" else (InterpreterDevice, npu)
@@ -219,7 +219,7 @@ def test_all_requests_follow_a_submodel_that_moved(
     assert len(moved) == len(SUBMODELS), moved
 
 
-def test_without_fallback_the_error_is_the_devices(tiny: Path, faulty: Any) -> None:
+def test_without_fallback_the_error_of_the_device_is_raised(tiny: Path, faulty: Any) -> None:
     lost = faulty(npu(), good_runs=3)
     makers = {"NPU": lambda: lost, "CPU": InterpreterDevice}
     talk = chat(tiny, SeveralDevices(makers, Policy(fallback=False)))
@@ -227,7 +227,7 @@ def test_without_fallback_the_error_is_the_devices(tiny: Path, faulty: Any) -> N
         talk.say(80)
 
 
-def test_if_the_last_device_is_lost_too_each_says_why(tiny: Path, faulty: Any) -> None:
+def test_the_error_of_lost_devices_has_the_reason_of_each(tiny: Path, faulty: Any) -> None:
     makers = {
         "NPU": lambda: faulty(npu(), good_runs=3),
         "CPU": lambda: faulty(InterpreterDevice(), good_runs=2),
@@ -237,7 +237,7 @@ def test_if_the_last_device_is_lost_too_each_says_why(tiny: Path, faulty: Any) -
 
 
 class NoPrograms(InterpreterDevice):
-    """Loads everything, and has no room to run anything."""
+    """A device that loads all programs, and has no memory to run any."""
 
     def load(self, program: bytes | memoryview) -> Any:
         loaded = super().load(program)
@@ -249,7 +249,7 @@ class NoPrograms(InterpreterDevice):
         return loaded
 
 
-def test_a_device_that_takes_over_and_has_no_room_hands_on(
+def test_a_device_without_memory_for_a_program_passes_it_to_the_next(
     tiny: Path, answer: list[int], faulty: Any
 ) -> None:
     lost = faulty(npu(), good_runs=5)
@@ -261,18 +261,18 @@ def test_a_device_that_takes_over_and_has_no_room_hands_on(
 
 
 def test_requests_share_the_weights_that_another_device_needs(tiny: Path, faulty: Any) -> None:
-    """In f16, which the checkpoint is not in: they are converted once, and the graph compiled."""
-    lost = faulty(InterpreterDevice(), good_runs=0)  # whose programs have no weights to bind
+    """Weights are converted to f16 once, and the graph is compiled once."""
+    lost = faulty(InterpreterDevice(), good_runs=0)  # its programs have no weights to bind
     makers = {"CPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice}
     one = chat(tiny, SeveralDevices(makers), INFERENCE_PRECISION_HINT="f16")
     two = Chat(one.compiled)
     assert one.say(3) == two.say(3)
     moved = [placed.place for placed in one.compiled._compiled.models.values()]
     graphs = [len(place.loaded._compiled) for place in moved if place.device == "OPENVINO_CPU"]
-    assert graphs == [1, 1, 1], "prefill, the smaller variant and the head"
+    assert graphs == [1, 1, 1], "prefill, the smaller variant and the LM head"
 
 
-def test_a_model_whose_files_are_gone_is_an_error_of_the_device(tiny: Path, tmp_path) -> None:
+def test_missing_weight_files_are_an_error_of_the_device(tiny: Path, tmp_path) -> None:
     copy = shutil.copytree(tiny, tmp_path / "copy")
     talk = chat(copy, NPUW_DEVICES="CPU")
     (copy / "model.safetensors").unlink()
@@ -280,7 +280,7 @@ def test_a_model_whose_files_are_gone_is_an_error_of_the_device(tiny: Path, tmp_
         talk.say(1)
 
 
-def test_misuse_does_not_make_a_submodel_move(faulty: Any) -> None:
+def test_unbound_tensors_do_not_move_a_submodel(faulty: Any) -> None:
     device = SeveralDevices({"NPU": npu, "CPU": InterpreterDevice})
     loaded = device.load(device.compile(small_graph(), CONFIG))
     with pytest.raises(DeviceError, match="the model: not bound: x, vpux_ie_read_value_sum, y"):
@@ -288,17 +288,17 @@ def test_misuse_does_not_make_a_submodel_move(faulty: Any) -> None:
     assert loaded.placement.device == "NPU"
 
 
-def test_memory_is_that_of_the_device_which_needs_its_own() -> None:
+def test_only_one_device_may_need_its_own_memory() -> None:
     makers = {"CPU": InterpreterDevice, "OPENVINO_CPU": OpenVINODevice, "NPU": npu}
     assert isinstance(SeveralDevices(makers).allocate(64), DeviceMemory)
     del makers["NPU"]
     assert not isinstance(SeveralDevices(makers).allocate(64), DeviceMemory)
-    with pytest.raises(DeviceError, match="NPU and NPU2 each need memory of their own"):
+    with pytest.raises(DeviceError, match="NPU and NPU2 each need their own memory"):
         SeveralDevices({"NPU": npu, "NPU2": npu})
 
 
 @pytest.mark.long
-def test_the_cache_remembers_the_device_and_the_graph(
+def test_the_cache_stores_the_device_and_the_graph(
     tiny: Path, answer: list[int], faulty: Any, tmp_path: Path
 ) -> None:
     options = {"CACHE_DIR": str(tmp_path), "NPUW_DEVICES": "NPU,CPU", "NPUW_ACC_CHECK": "NO"}
@@ -312,7 +312,7 @@ def test_the_cache_remembers_the_device_and_the_graph(
     again = chat(tiny, **options)
     assert again.compiled.get_property("LOADED_FROM_CACHE")
     assert again.placed["lm_head"] == "NPU"
-    # What was cached can still move, and be checked.
+    # Cached submodels can still move, and be checked.
     lost = faulty(npu(), good_runs=5)
     makers = {"NPU": lambda: lost, "CPU": InterpreterDevice}
     cold, warm = (chat(tiny, SeveralDevices(makers), **options) for _ in range(2))
@@ -322,9 +322,7 @@ def test_the_cache_remembers_the_device_and_the_graph(
     del cold
 
 
-def test_a_graph_whose_weights_have_gone_is_refused_when_it_is_loaded(
-    tiny: Path, tmp_path: Path
-) -> None:
+def test_a_graph_without_its_weight_files_is_rejected(tiny: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "moved")
     graph = split(read_model(folder), 1, 63)
     plain, several = InterpreterDevice(), SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
@@ -341,24 +339,24 @@ def test_a_graph_whose_weights_have_gone_is_refused_when_it_is_loaded(
         (
             "NPUW_DEVICES",
             "NPU,npu",
-            "'npu': installed are CPU, NPU, OPENVINO_CPU; did you mean",
+            "'npu' is not installed; use CPU, NPU, OPENVINO_CPU; did you mean",
         ),
         ("NPUW_DEVICES", "OPENVINO", "did you mean OPENVINO_CPU?"),
         ("NPUW_DEVICES", "", "name each device once"),
         ("NPUW_DEVICES", "CPU,NPU,CPU", "name each device once"),
-        ("NPUW_ACC_DEVICE", "GPU", "NPUW_ACC_DEVICE = 'GPU': installed are"),
+        ("NPUW_ACC_DEVICE", "GPU", "NPUW_ACC_DEVICE = 'GPU' is not installed; use"),
         ("NPUW_ACC_THRESH", "-1", "NPUW_ACC_THRESH"),
         ("NPUW_ACC_THRESH", "nan", "NPUW_ACC_THRESH"),
         ("NPUW_FALLBACK_EXEC", "MAYBE", "NPUW_FALLBACK_EXEC"),
     ],
 )
-def test_a_wrong_option_says_what_would_be_right(option: str, value: str, message: str) -> None:
+def test_a_wrong_option_lists_the_valid_values(option: str, value: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         make_device(parse_options({option: value, "NPUW_ACC_CHECK": "YES"}), SUBMODELS, None)
     assert message in str(caught.value)
 
 
-def test_a_stored_program_is_given_back_in_place() -> None:
+def test_a_stored_program_is_read_in_place() -> None:
     head = Head(submodel="prefill_64", device="NPU", config={"A": "B"}, notes=("because",))
     data = StoredProgram.of(head, b"program" * 99, "a graph").to_bytes()
     found = StoredProgram.parse(memoryview(data))
@@ -370,8 +368,8 @@ def test_a_stored_program_is_given_back_in_place() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_damaged_stored_program_is_refused(seed: int) -> None:
-    """Any byte of the frame may be wrong; the device checks its own program."""
+def test_a_damaged_stored_program_is_rejected(seed: int) -> None:
+    """Damage may be anywhere in the frame; the device verifies its own program."""
     device = SeveralDevices({"CPU": InterpreterDevice, "NPU": npu})
     good = bytearray(device.compile(small_graph(), CONFIG))
     draw = np.random.default_rng(seed)

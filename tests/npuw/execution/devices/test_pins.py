@@ -1,4 +1,4 @@
-"""NPUW_SUBMODEL_DEVICE: which submodels an entry means; that they go there is in test_devices."""
+"""NPUW_SUBMODEL_DEVICE: the submodels of an entry; test_devices tests where they run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_pins_are_read_by_index_name_and_kind() -> None:
     }
 
 
-def test_a_kind_is_all_models_of_it_and_a_name_is_one() -> None:
+def test_a_kind_pins_all_its_models_and_a_name_pins_one() -> None:
     several = {
         "prefill": ["prefill_16", "prefill_16_after_48", "prefill_64"],
         "generate": ["generate_128"],
@@ -42,8 +42,8 @@ def test_a_kind_is_all_models_of_it_and_a_name_is_one() -> None:
         ("0:TPU", "'TPU' is not in NPUW_DEVICES = NPU,CPU; add it there"),
         (
             "4:CPU",
-            "no submodel '4'; there are "
-            "0 prefill_64, 1 generate_96, 2 generate_128, 3 lm_head; or prefill, generate, head",
+            "no submodel '4'; choose from "
+            "0 prefill_64, 1 generate_96, 2 generate_128, 3 lm_head, or prefill, generate, head",
         ),
         ("-1:CPU", "no submodel '-1'"),
         ("lm:CPU", "no submodel 'lm'"),
@@ -51,7 +51,7 @@ def test_a_kind_is_all_models_of_it_and_a_name_is_one() -> None:
         ("²:CPU", "no submodel '²'"),
     ],
 )
-def test_a_wrong_pin_says_what_there_is(pins: str, message: str) -> None:
+def test_the_error_of_a_wrong_pin_lists_the_submodels(pins: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_pins(pins, SUBMODELS, ["NPU", "CPU"])
     assert message in str(caught.value)

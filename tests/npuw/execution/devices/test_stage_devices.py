@@ -1,6 +1,6 @@
-"""Stages that run on devices of their own, or are cut in ways of their own (fact sheet npuw §a.4).
+"""Stages with separate devices, or with separate partitioning (fact sheet npuw §a.4).
 
-What is told of where a model runs, what its programs are taken from, and what it says.
+The tests compare the reported devices, the origin of programs, and the answers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tell(request: Any, ids: list[int], past: int) -> np.ndarray:
 
 
 def say(request: Any, tokens: int = 80) -> list[int]:
-    """Answer a fixed prompt, through both generate variants."""
+    """Return the answer to a fixed prompt, through both generate variants."""
     ids, past, said = list(range(1, 20)), 0, []
     for _ in range(tokens):
         said.append(int(tell(request, ids, past).argmax()))
@@ -56,7 +56,7 @@ def say(request: Any, tokens: int = 80) -> list[int]:
 
 
 def devices_of(request: Any) -> dict[str, str]:
-    """Where each static model runs, by the report."""
+    """Return the device of each static model, from the report."""
     begin = "device of "
     report = request.execution_report()
     return {key.removeprefix(begin): report[key] for key in report if key.startswith(begin)}
@@ -64,7 +64,7 @@ def devices_of(request: Any) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def answer(tiny: Path) -> list[int]:
-    """What the interpreter alone says."""
+    """Return the interpreter's answer."""
     return say(chat(tiny, NPUW_DEVICES="CPU"))
 
 
@@ -97,7 +97,7 @@ def answer(tiny: Path) -> list[int]:
         ),
     ],
 )
-def test_each_stage_runs_on_devices_of_its_own(
+def test_each_stage_runs_on_its_own_devices(
     tiny: Path, answer: list[int], options: dict[str, Any], prefill: str, generate: str, head: str
 ) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | options)
@@ -123,7 +123,7 @@ def test_a_map_pins_submodels_of_its_stage(tiny: Path, answer: list[int]) -> Non
 
 
 @pytest.mark.long
-def test_one_stage_alone_is_checked(tiny: Path, answer: list[int]) -> None:
+def test_a_single_stage_can_be_compared_with_a_reference(tiny: Path, answer: list[int]) -> None:
     request = chat(tiny, **{GENERATE: {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 1e-3}})
     assert say(request) == answer
     found = devices_of(request)
@@ -131,14 +131,14 @@ def test_one_stage_alone_is_checked(tiny: Path, answer: list[int]) -> None:
     assert "largest NRMSE" in found["generate_96"]
     strict = chat(tiny, **{GENERATE: {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 0.0}})
     assert say(strict) == answer
-    assert devices_of(strict)["generate_96"].startswith("CPU; NPU is not accurate")
+    assert devices_of(strict)["generate_96"].startswith("CPU; NPU is inaccurate")
 
 
 @pytest.mark.long
-def test_where_one_stage_fails_it_may_not_be_taken_over(
+def test_fallback_is_an_option_of_each_stage(
     tiny: Path, answer: list[int], load_module: Callable[[Path], Any], monkeypatch: Any
 ) -> None:
-    """NPUW_FALLBACK_EXEC of the stage, whatever it is of the others."""
+    """NPUW_FALLBACK_EXEC of the stage decides, whatever other stages have."""
     faulty = load_module(Path(__file__).parents[2] / "faulty_device.py").FaultyDevice
     from npuw_layer.execution.devices import make
 
@@ -168,7 +168,7 @@ def test_where_one_stage_fails_it_may_not_be_taken_over(
     ],
     ids=lambda own: " ".join(map(str, own.values())),
 )
-def test_one_stage_alone_is_cut(tiny: Path, answer: list[int], tmp_path: Path, own: Any) -> None:
+def test_a_single_stage_can_be_cut(tiny: Path, answer: list[int], tmp_path: Path, own: Any) -> None:
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     request = chat(tiny, **{PREFILL: own | dump})
     assert [file.name for file in tmp_path.iterdir()] == ["plan.prefill_64.xml"]
@@ -178,7 +178,7 @@ def test_one_stage_alone_is_cut(tiny: Path, answer: list[int], tmp_path: Path, o
 
 @pytest.mark.long
 def test_layers_are_submodels_of_one_stage(tall: Path, tmp_path: Path) -> None:
-    """The whole prefill in layers, and generate models whole."""
+    """Prefill is cut into layers, generate models are not cut."""
     own = {"NPUW_ONLINE_PIPELINE": "REP"}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     request = chat(tall, **{PREFILL: own}, **dump)
@@ -189,7 +189,7 @@ def test_layers_are_submodels_of_one_stage(tall: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_plan_of_one_stage_is_no_others(tiny: Path, answer: list[int], tmp_path: Path) -> None:
+def test_a_plan_applies_only_to_its_stage(tiny: Path, answer: list[int], tmp_path: Path) -> None:
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     chat(tiny, NPUW_ONLINE_PIPELINE="INIT", **dump)
     again = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "again.xml")}
@@ -200,7 +200,7 @@ def test_a_plan_of_one_stage_is_no_others(tiny: Path, answer: list[int], tmp_pat
     assert {*parts.values()} == {1}
 
 
-def test_tensors_of_one_stage_are_written_down(tiny: Path, tmp_path: Path) -> None:
+def test_tensors_of_a_single_stage_can_be_dumped(tiny: Path, tmp_path: Path) -> None:
     own = {"NPUW_DUMP_IO": "YES", "NPUW_DUMP_SUBS": "YES", "NPUW_DUMP_SUBS_DIR": str(tmp_path)}
     say(chat(tiny, **{GENERATE: own}), 3)
     begins = {file.name.partition("_")[0] for file in tmp_path.iterdir()}
@@ -208,7 +208,7 @@ def test_tensors_of_one_stage_are_written_down(tiny: Path, tmp_path: Path) -> No
     assert {file.suffix for file in tmp_path.iterdir()} == {".xml", ".bin", ".txt"}
 
 
-def test_turns_are_those_of_the_stage_on_the_npu(tiny: Path, answer: list[int]) -> None:
+def test_urgency_applies_to_the_stage_on_the_npu(tiny: Path, answer: list[int]) -> None:
     on_cpu = {GENERATE: {"NPUW_DEVICES": "CPU"}}
     assert say(chat(tiny, MODEL_PRIORITY="HIGH", **on_cpu)) == answer
     with pytest.raises(OptionError, match="MODEL_PRIORITY"):
@@ -218,7 +218,7 @@ def test_turns_are_those_of_the_stage_on_the_npu(tiny: Path, answer: list[int]) 
 
 
 @pytest.mark.long
-def test_the_cache_keeps_what_other_stages_choose_apart(
+def test_cache_keys_include_options_of_stages(
     tiny: Path, answer: list[int], tmp_path: Path
 ) -> None:
     def again(own: dict[str, Any]) -> tuple[int, int]:
@@ -233,12 +233,12 @@ def test_the_cache_keeps_what_other_stages_choose_apart(
     assert again({"NPUW_DEVICES": "CPU"}) == (0, 4)
     assert again({"NPUW_DEVICES": "CPU", "NPUW_FALLBACK_EXEC": "NO"}) == (0, 4)
     assert again({"NPUW_DEVICES": "OPENVINO_CPU"}) == (2, 2)
-    assert again({}) == (4, 0), "programs of stages that run apart say where they do"
+    assert again({}) == (4, 0), "programs of separate stages include their device"
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_stages_that_are_cut_apart_are_exported_and_imported(
+def test_stages_with_separate_partitioning_are_exported_and_imported(
     tiny: Path, answer: list[int], mode: str
 ) -> None:
     own = {"NPUW_ONLINE_PIPELINE": "INIT"}
@@ -246,16 +246,16 @@ def test_stages_that_are_cut_apart_are_exported_and_imported(
     options = {PREFILL: own | of_run, "CACHE_MODE": mode}
     blob = Core().compile_model(tiny, "NPU", SMALL | options).export_model()
     imported = Core().import_model(blob, "NPU", {"WEIGHTS_PATH": str(tiny)})
-    assert imported.get_property(PREFILL) == own, "options of a run are not the blob's"
+    assert imported.get_property(PREFILL) == own, "run-time options do not come from the blob"
     assert say(imported.create_infer_request()) == answer
     given = {"WEIGHTS_PATH": str(tiny), PREFILL: own | {"NPUW_FALLBACK_EXEC": "NO"}}
     imported = Core().import_model(blob, "NPU", given)
     assert imported.get_property(PREFILL) == own | {"NPUW_FALLBACK_EXEC": "NO"}
-    with pytest.raises(OptionError, match=r"contradicts \+\+NPUW_LLM_PREFILL"):
+    with pytest.raises(OptionError, match=r"contradict \+\+NPUW_LLM_PREFILL"):
         Core().import_model(blob, "NPU", given | {PREFILL: {"NPUW_ONLINE_PIPELINE": "JUST"}})
 
 
-def test_what_counts_in_a_run_may_differ_where_a_blobs_stages_do_not(
+def test_run_time_options_of_a_stage_may_differ(
     tiny: Path, answer: list[int], tmp_path: Path
 ) -> None:
     blob = Core().compile_model(tiny, "NPU", SMALL).export_model()
@@ -270,10 +270,10 @@ def test_what_counts_in_a_run_may_differ_where_a_blobs_stages_do_not(
     ("own", "why"),
     [
         ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES = 'NPU' and 'CPU': its programs name files"),
-        ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK = YES: to compare devices"),
+        ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK = YES: comparing devices"),
     ],
 )
-def test_what_one_stage_prevents_from_being_exported_is_said(
+def test_options_of_a_stage_may_prevent_an_export(
     tiny: Path, own: dict[str, str], why: str
 ) -> None:
     with pytest.raises(OptionError, match=why):
@@ -284,8 +284,8 @@ def npu() -> LevelZeroDevice:
     return LevelZeroDevice(StaticCompiler(), "4000")
 
 
-def test_memory_is_that_of_one_device() -> None:
-    with pytest.raises(DeviceError, match="each need memory of their own"):
+def test_only_one_stage_may_need_its_own_memory() -> None:
+    with pytest.raises(DeviceError, match="each need their own memory"):
         StagedDevice({"prefill": npu(), "generate": npu(), "head": InterpreterDevice()})
     one = npu()
     staged = StagedDevice({"prefill": InterpreterDevice(), "generate": one, "head": one})

@@ -1,4 +1,4 @@
-"""NPUW_DUMP_…: what is written is what runs, as files that OpenVINO and NumPy read."""
+"""NPUW_DUMP_…: dumped files are the running models and tensors, readable by OpenVINO and NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUMPY = {"i64": np.int64, "f32": np.float32, "boolean": np.bool_}
 
 
 def say(model: Path, folder: Path, **options: Any) -> None:
-    """Read a prompt of 5 tokens, and go on with two more."""
+    """Read a prompt of 5 tokens, then generate from two more."""
     config = SMALL | {"NPUW_DUMP_SUBS_DIR": str(folder)} | options
     request = Core().compile_model(model, "NPU", config).create_infer_request()
     for said, ids in ((0, [1, 2, 3, 4, 5]), (5, [6]), (6, [7])):
@@ -48,7 +48,7 @@ def names(folder: Path, suffix: str) -> set[str]:
 
 
 def tensors(listed: Path) -> dict[str, np.ndarray]:
-    """What a list of files names, by the names of inputs or outputs."""
+    """Return the tensors of a list of files, by the names of inputs or outputs."""
     found: dict[str, np.ndarray] = {}
     for file in listed.read_text().split(";"):
         path = listed.with_name(file)
@@ -70,10 +70,10 @@ def tensors(listed: Path) -> dict[str, np.ndarray]:
     ],
     ids=lambda case: case if isinstance(case, str) else " ".join(case.values()) or "whole",
 )
-def test_openvino_makes_of_what_went_in_what_came_out(request, tmp_path, model, options) -> None:
-    """Of each submodel, whichever layer it is: equal ones have one program, but other weights.
+def test_openvino_reproduces_dumped_outputs(request, tmp_path, model, options) -> None:
+    """Equal submodels share a program, with different weights; the files have those of each layer.
 
-    Of seven layers there are more than two that are equal.
+    Of seven layers, more than two are equal.
     """
     say(
         request.getfixturevalue(model),
@@ -98,7 +98,7 @@ def test_openvino_makes_of_what_went_in_what_came_out(request, tmp_path, model, 
 
 
 @pytest.mark.long
-def test_only_chosen_submodels_are_written(tall, tmp_path) -> None:
+def test_only_selected_submodels_are_written(tall, tmp_path) -> None:
     say(tall, tmp_path, NPUW_ONLINE_PIPELINE="REP", NPUW_DUMP_SUBS="1", NPUW_DUMP_IO="0,last")
     assert {name.split("_")[-1] for name in names(tmp_path, ".xml")} == {"1"}
     assert {name for name in names(tmp_path, "_ilist.txt") if name.startswith("generate")} == {
@@ -107,7 +107,7 @@ def test_only_chosen_submodels_are_written(tall, tmp_path) -> None:
     }
 
 
-def test_every_run_is_kept_if_that_is_asked_for(tiny, tmp_path) -> None:
+def test_every_run_is_kept_on_request(tiny, tmp_path) -> None:
     say(tiny, tmp_path, NPUW_DUMP_IO="YES", NPUW_DUMP_IO_ITERS="YES")
     runs = sorted(name for name in names(tmp_path, "_ilist.txt") if name.startswith("generate"))
     assert runs == ["generate_128_0_iter_0000", "generate_128_0_iter_0001"]
@@ -115,7 +115,7 @@ def test_every_run_is_kept_if_that_is_asked_for(tiny, tmp_path) -> None:
     assert ids == [6, 7]
 
 
-def test_a_whole_model_is_written_before_it_is_cut(tiny, tmp_path) -> None:
+def test_a_static_model_is_written_before_it_is_cut(tiny, tmp_path) -> None:
     say(tiny, tmp_path, NPUW_DUMP_FULL="YES", NPUW_ONLINE_PIPELINE="REP")
     assert names(tmp_path, ".xml") == {"prefill_64", "generate_128", "lm_head"}
     model = openvino.Core().read_model(tmp_path / "generate_128.xml")
@@ -127,15 +127,15 @@ def test_a_whole_model_is_written_before_it_is_cut(tiny, tmp_path) -> None:
 
 @pytest.fixture
 def sharing_heads(restored, grouped) -> dict[str, Path]:
-    """Models whose queries share K and V, and whose own shapes leave dimensions open."""
+    """Return models whose queries share K and V, and whose shapes leave dimensions dynamic."""
     falcon = restored(GOLDENS / "exported", "falcon_fp16")
     return {"falcon": falcon} | {kind: grouped / f"{kind}.xml" for kind in ("smooth",)}
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", ["falcon", "smooth"])
-def test_heads_that_share_k_are_counted_in_a_whole_model(sharing_heads, tmp_path, name) -> None:
-    """Of the step after the prompt OpenVINO makes what the device made of it."""
+def test_shared_key_heads_are_counted_in_an_uncut_model(sharing_heads, tmp_path, name) -> None:
+    """OpenVINO computes the device's results for the step after the prompt."""
     say(sharing_heads[name], tmp_path, NPUW_DUMP_FULL="YES", NPUW_DUMP_IO="YES")
     exact = {"INFERENCE_PRECISION_HINT": "f32"}
     whole = openvino.Core().compile_model(tmp_path / "generate_128.xml", "CPU", exact)
@@ -147,7 +147,7 @@ def test_heads_that_share_k_are_counted_in_a_whole_model(sharing_heads, tmp_path
     assert np.abs(found["npuw_output_embed"] - wanted).max() < 1e-5 * np.abs(wanted).max()
 
 
-def test_what_cannot_be_compiled_is_written_with_the_reason(tiny, tmp_path) -> None:
+def test_a_model_that_cannot_be_compiled_is_written_with_the_reason(tiny, tmp_path) -> None:
     device = FaultyDevice(InterpreterDevice(), refuses="there is no room")
     options = {"NPUW_DUMP_SUBS_ON_FAIL": "last", "NPUW_DUMP_SUBS_DIR": str(tmp_path)}
     with pytest.raises(DeviceError, match="there is no room"):
@@ -157,7 +157,7 @@ def test_what_cannot_be_compiled_is_written_with_the_reason(tiny, tmp_path) -> N
     openvino.Core().read_model(tmp_path / "failed_prefill_64_0.xml")
 
 
-def test_nothing_is_written_of_what_is_taken_from_the_cache(tiny, tmp_path) -> None:
+def test_models_from_the_cache_are_not_written(tiny, tmp_path) -> None:
     options = {"CACHE_DIR": str(tmp_path / "cache"), "NPUW_DUMP_SUBS": "YES"}
     for folder, written in (
         ("first", {"prefill_64_0", "generate_128_0", "lm_head_0"}),
@@ -167,7 +167,7 @@ def test_nothing_is_written_of_what_is_taken_from_the_cache(tiny, tmp_path) -> N
         assert names(tmp_path / folder, ".xml") == written
 
 
-def test_a_folder_that_cannot_be_made_is_an_error_of_its_option(tiny, tmp_path) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error_that_names_the_option(tiny, tmp_path) -> None:
     (tmp_path / "file").touch()
     for option in ("NPUW_DUMP_SUBS", "NPUW_DUMP_IO"):
         with pytest.raises(NpuwFault, match=rf"{option}: .*file/here: "):
@@ -175,12 +175,12 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_its_option(tiny, tmp_path) 
 
 
 @pytest.mark.parametrize("text", ["yes,0", "first", "-1", "0;1", "²"])
-def test_a_choice_that_is_none_says_how_it_is_written(text) -> None:
+def test_the_error_of_a_malformed_selection_shows_the_syntax(text) -> None:
     with pytest.raises(OptionError, match=r'NPUW_DUMP_IO.*write "YES", "NO" or "0,1,last"'):
         parse_options({"NPUW_DUMP_IO": text})
 
 
-def test_submodels_are_chosen_as_the_original_has_it() -> None:
+def test_submodels_are_selected_as_in_npuw() -> None:
     assert selected("YES", 3) == [0, 1, 2]
     assert selected("NO", 3) == selected("", 3) == []
     assert selected("0, last", 3) == [0, 2]

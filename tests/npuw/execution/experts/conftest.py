@@ -1,4 +1,4 @@
-"""Mixtures that the real exporter wrote."""
+"""Mixtures of experts from the real exporter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ EXPORTED = Path(__file__).resolve().parents[3] / "goldens" / "exported"
 
 @pytest.fixture(scope="session")
 def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
-    """Give the IR of a name."""
+    """Return the IR of a name."""
     return lambda name: restored(EXPORTED, name)
 
 
 @pytest.fixture(scope="session")
 def expected() -> Callable[[str], dict[str, np.ndarray]]:
-    """Give what OpenVINO says of an IR."""
+    """Return OpenVINO's results for an IR."""
     return lambda name: dict(np.load(EXPORTED / f"{name}.npz"))

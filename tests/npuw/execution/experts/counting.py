@@ -1,4 +1,4 @@
-"""An NPU that counts what it runs."""
+"""An NPU that counts programs, runs and bindings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuw_layer.backends.protocols import LoadedModel, Memory, Program
 
 
 class CountingNpu(LevelZeroDevice):
-    """Counts programs, runs and bindings of weights, those of experts apart from all others."""
+    """NPU that counts programs, runs and bindings of weights, of experts and others separately."""
 
     def __init__(self) -> None:
         super().__init__(StaticCompiler(), "4000")

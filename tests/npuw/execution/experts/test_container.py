@@ -1,4 +1,4 @@
-"""A mixture's programs as bytes: what is written comes back, and what is damaged is refused."""
+"""A mixture's programs as bytes: round trip, and rejection of damaged bytes."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ MIXTURE = RoutedPrograms(
 WRITTEN = write_container(MIXTURE)
 
 
-def test_what_is_written_comes_back():
+def test_a_written_container_is_read_back():
     assert read_container(WRITTEN) == MIXTURE
 
 
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (b"", "does not begin as one"),
-        (b"\x7fELF" + WRITTEN[4:], "does not begin as one"),
-        (WRITTEN[:-1], "within what is"),
+        (b"", "begins with other bytes"),
+        (b"\x7fELF" + WRITTEN[4:], "begins with other bytes"),
+        (WRITTEN[:-1], "end within the content at"),
         (WRITTEN + b" ", "are expected"),
         (WRITTEN[:8] + bytes(8) + WRITTEN[16:], "header cannot be read"),
-        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "within what is"),
+        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "end within the content at"),
         (WRITTEN.replace(b'"program": 1', b'"program": 7'), "program is missing"),
-        (WRITTEN.replace(b'"i64"', b'"i99"'), "elements that there are not"),
-        (WRITTEN.replace(b"[1, 3, 8]", b"[1, 4, 8]"), "not those of 3 tokens"),
-        (WRITTEN.replace(b"[3, 2, 1]", b"[3, 1, 1]"), "not those of 3 tokens"),
+        (WRITTEN.replace(b'"i64"', b'"i99"'), "unknown element types"),
+        (WRITTEN.replace(b"[1, 3, 8]", b"[1, 4, 8]"), "of another count than 3 tokens"),
+        (WRITTEN.replace(b"[3, 2, 1]", b"[3, 1, 1]"), "of another count than 3 tokens"),
         (WRITTEN.replace(b'"count": 2', b'"count": 0'), "header cannot be read"),
         (WRITTEN.replace(b'{"a": 1', b'{"a":-1'), "header cannot be read"),
     ],
 )
-def test_what_is_damaged_is_refused(damaged, why):
+def test_a_damaged_container_is_rejected(damaged, why):
     assert damaged != WRITTEN
     with pytest.raises(DeviceError, match=why):
         read_container(damaged)
 
 
 @given(st.integers(0, len(WRITTEN) - 1), st.integers(1, 255))
-def test_no_damage_gives_anything_but_a_mixture_or_an_error(at, flip):
+def test_any_damage_results_in_a_mixture_or_an_error(at, flip):
     damaged = bytearray(WRITTEN)
     damaged[at] ^= flip
     try:

@@ -1,4 +1,4 @@
-"""Conversations with a mixture whose tokens the host routes, against the real OpenVINO."""
+"""Conversations with a host-routed mixture, compared with the real OpenVINO."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Expected = Callable[[str], dict[str, np.ndarray]]
 
 
 def talk(request: Any, said: np.ndarray, count: int) -> tuple[np.ndarray, list[int]]:
-    """The logits of a prompt, and the tokens that follow it."""
+    """Return the logits of a prompt, and the tokens that follow it."""
     logits: list[np.ndarray] = []
     told, end = said, 0
     while len(logits) < count:
@@ -60,7 +60,7 @@ def nobody(name: str) -> Device:
 
 
 def check(core: Core, path: Path, expected: dict[str, np.ndarray], **options: str) -> Any:
-    """See that a model says what OpenVINO says; give it."""
+    """Check that a model returns OpenVINO's results; return the model."""
     compiled = core.compile_model(path, "NPU", SMALL | options)
     first, said = talk(
         compiled.create_infer_request(), expected["prompt_100"], len(expected["greedy"])
@@ -73,24 +73,24 @@ def check(core: Core, path: Path, expected: dict[str, np.ndarray], **options: st
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", MIXTURES)
-def test_the_npu_says_what_openvino_says(exported, expected: Expected, name):
+def test_the_npu_returns_the_results_of_openvino(exported, expected: Expected, name):
     check(Core(), exported(name), expected(name), **BOTH)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["mixtral_int4", "qwen3_moe_fp16", "qwen2_moe_fp16"])
-def test_the_interpreter_says_what_openvino_says(exported, expected: Expected, name):
+def test_the_interpreter_returns_the_results_of_openvino(exported, expected: Expected, name):
     check(Core(device=InterpreterDevice()), exported(name), expected(name), **BOTH)
 
 
-def test_a_token_runs_the_experts_that_it_chose_and_no_other(exported, expected: Expected):
+def test_a_token_runs_only_its_chosen_experts(exported, expected: Expected):
     """Five layers of sixteen experts, of which a token chooses six."""
     npu, name = CountingNpu(), "qwen3_moe_deep_fp16"
     options = {"NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED"}
     compiled = Core(device=npu).compile_model(exported(name), "NPU", SMALL | options)
     assert npu.loaded["expert"] == 1, "all experts of all layers are one program"
     talk(compiled.create_infer_request(), expected(name)["prompt_7"], 1)
-    assert not npu.runs["expert"], "prompts go through all"
+    assert not npu.runs["expert"], "prompts use all experts"
     talk(compiled.create_infer_request(), expected(name)["prompt_7"], 4)
     assert npu.runs["expert"] == 3 * 5 * 6
 
@@ -98,7 +98,7 @@ def test_a_token_runs_the_experts_that_it_chose_and_no_other(exported, expected:
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "mixtral_int4"])
 def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
-    """The dense prefill models and the experts of the generate models read the same bytes."""
+    """Dense prefill models and the experts of generate models read the same bytes."""
     sizes: list[int] = []
     tokens: list[list[int]] = []
     for hint in ("DENSE", "HOST_ROUTED"):
@@ -114,7 +114,7 @@ def test_each_weight_is_in_memory_once(exported, expected: Expected, name):
 
 
 @pytest.mark.long
-def test_it_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
+def test_a_routed_model_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
     name = "mixtral_int8"
     core, path, expects = Core(), exported(name), expected(name)
     cached = BOTH | {"CACHE_DIR": str(tmp_path / "cache")}
@@ -133,7 +133,7 @@ def test_it_is_cached_exported_and_imported(exported, expected: Expected, tmp_pa
 
 
 @pytest.mark.long
-def test_blobs_may_have_the_weights(exported, expected: Expected, tmp_path):
+def test_blobs_may_contain_the_weights(exported, expected: Expected, tmp_path):
     name = "qwen3_moe_int4"
     own = {"ENABLE_WEIGHTLESS": "NO", "NPUW_LLM_GENERATE_HINT": "BEST_PERF"}
     compiled = check(Core(), exported(name), expected(name), **BOTH, **own)
@@ -144,7 +144,7 @@ def test_blobs_may_have_the_weights(exported, expected: Expected, tmp_path):
 
 
 @pytest.mark.long
-def test_several_conversations_at_once_share_the_runs_of_experts(exported, expected: Expected):
+def test_concurrent_conversations_share_the_runs_of_experts(exported, expected: Expected):
     npu, name = CountingNpu(), "mixtral_int4"
     options = {"NPUW_LLM_BATCH_SLOTS": 4, "NPUW_LLM_GENERATE_MOE_HINT": "HOST_ROUTED"}
     compiled = Core(device=npu).compile_model(exported(name), "NPU", SMALL | options)
@@ -157,7 +157,7 @@ def test_several_conversations_at_once_share_the_runs_of_experts(exported, expec
         before = npu.runs["expert"]
         while engine.wait(0):
             engine.step()
-        assert npu.runs["expert"] - before <= 2 * 4, "a layer's four experts run once each"
+        assert npu.runs["expert"] - before <= 2 * 4, "each of a layer's four experts runs once"
         for number, future in enumerate(futures):
             said[number].append(int(future.result(0).argmax()))
             futures[number] = requests[number].submit(np.array(said[number][-1:]))
@@ -166,13 +166,13 @@ def test_several_conversations_at_once_share_the_runs_of_experts(exported, expec
 
 
 @pytest.mark.long
-def test_a_model_without_experts_is_the_same(llama_8m_ir, llama_8m_goldens, caplog):
+def test_a_model_without_experts_is_unchanged(llama_8m_ir, llama_8m_goldens, caplog):
     caplog.set_level("INFO")
     requests = [
         Core().compile_model(llama_8m_ir, "NPU", SMALL | hints).create_infer_request()
         for hints in ({}, BOTH)
     ]
-    assert "no mixture of experts is found" in caplog.text
+    assert "the model has no mixture of experts" in caplog.text
     prompt = np.arange(1, 8)[None]
     (one, said), (other, also) = (talk(request, prompt, 3) for request in requests)
     assert (one == other).all()
@@ -197,7 +197,7 @@ def test_experts_run_on_the_real_plugin_too(exported, expected: Expected, device
     check(Core(), exported(name), expected(name), **BOTH, NPUW_DEVICES=devices)
 
 
-def test_layers_and_their_experts_are_not_both_submodels(exported):
+def test_layers_and_experts_cannot_both_be_submodels(exported):
     with pytest.raises(OptionError, match="NPUW_ONLINE_PIPELINE = REP"):
         Core().compile_model(
             exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_ONLINE_PIPELINE": "REP"}
@@ -206,23 +206,23 @@ def test_layers_and_their_experts_are_not_both_submodels(exported):
 
 @pytest.mark.long
 @pytest.mark.parametrize("pipeline", ["INIT", "JUST"])
-def test_a_mixture_is_cut_wherever_ops_may_be(exported, expected: Expected, pipeline):
-    """Between what chooses experts and what puts weights at their numbers, too."""
+def test_a_mixture_can_be_cut_anywhere(exported, expected: Expected, pipeline):
+    """Cuts may separate the ops that choose experts from those that scatter weights to experts."""
     name = "qwen3_moe_fp16"
     check(Core(), exported(name), expected(name), NPUW_ONLINE_PIPELINE=pipeline)
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("hint", ["HOST_ROUTED", "DEVICE_ROUTED"])
-def test_attention_may_stand_alone_beside_experts(exported, expected: Expected, hint):
+def test_attention_may_be_isolated_together_with_experts(exported, expected: Expected, hint):
     name = "qwen3_moe_int4"
     more = {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_LLM_GENERATE_MOE_HINT": hint}
     check(Core(), exported(name), expected(name), **more)
 
 
-def test_compatibility_is_not_promised(exported, tmp_path):
+def test_compatibility_of_the_export_is_not_ensured(exported, tmp_path):
     asked = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / "x.blob")}
-    with pytest.raises(OptionError, match="mixtures of experts in parts"):
+    with pytest.raises(OptionError, match="partitioned mixtures of experts"):
         Core().compile_model(
             exported("mixtral_int4"),
             "NPU",
@@ -230,7 +230,7 @@ def test_compatibility_is_not_promised(exported, tmp_path):
         )
 
 
-def test_weights_are_not_offloaded_expert_by_expert(exported):
+def test_weights_of_routed_experts_cannot_be_offloaded(exported):
     with pytest.raises(OptionError, match="leave the MOE_HINTs at DENSE"):
         Core().compile_model(
             exported("mixtral_int4"), "NPU", SMALL | BOTH | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"}

@@ -1,4 +1,4 @@
-"""A mixture whose experts the device picks by itself, in one program."""
+"""A mixture whose experts the device selects itself, in one program."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Expected = Callable[[str], dict[str, np.ndarray]]
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("name", STACKED)
-def test_the_npu_says_what_openvino_says(exported, expected: Expected, name):
+def test_the_npu_returns_the_results_of_openvino(exported, expected: Expected, name):
     check(Core(), exported(name), expected(name), **ROUTED)
 
 
@@ -60,15 +60,15 @@ def test_other_devices_run_the_same_graph(exported, expected: Expected, device):
 
 
 @pytest.mark.long
-def test_experts_with_tensors_of_their_own_are_refused(exported):
+def test_experts_with_separate_weight_tensors_are_rejected(exported):
     with pytest.raises(ModelError, match="each expert's weights are a separate tensor"):
         Core().compile_model(exported("mixtral_int4"), "NPU", SMALL | ROUTED)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["qwen3_moe_fp16", "qwen3_moe_int4"])
-def test_a_token_reads_the_experts_that_it_chose(exported, name):
-    """Two layers of sixteen experts with three matrices of 96 x 64, of which it takes six."""
+def test_a_token_reads_only_its_chosen_experts(exported, name):
+    """Two layers of sixteen experts with three matrices of 96 x 64; a token chooses six."""
     read: list[float] = []
     for hint in ("DENSE", "DEVICE_ROUTED"):
         npu = LevelZeroDevice(StaticCompiler(), "4000")
@@ -76,17 +76,15 @@ def test_a_token_reads_the_experts_that_it_chose(exported, name):
         llm = compile_llm(exported(name), npu, parse_options(SMALL | given))
         generate = next(one for one in llm.programs if one.stage.name.startswith("generate"))
         read.append(npu.predict(generate.program).ddr_bytes)
-    # A group of 32 elements of 4 bits has a scale of 16.
+    # A group of 32 elements of 4 bits has a scale of 16 bits.
     width = 2 if name.endswith("fp16") else 0.5 + 2 / 32
     saved = 2 * (16 - 6) * 3 * 96 * 64 * width
-    # Short runs take whole bursts of the bus.
+    # Short runs read complete bursts of the bus.
     assert saved <= read[0] - read[1] <= 1.5 * saved
 
 
 @pytest.mark.long
-def test_prompts_and_generation_are_cached_apart_exported_and_imported(
-    exported, expected: Expected, tmp_path
-):
+def test_a_routed_model_is_cached_exported_and_imported(exported, expected: Expected, tmp_path):
     name = "qwen3_moe_int4"
     core, path = Core(), exported(name)
     cached = {"CACHE_DIR": str(tmp_path / "cache")}
@@ -101,8 +99,8 @@ def test_prompts_and_generation_are_cached_apart_exported_and_imported(
 
 
 @pytest.mark.long
-def test_two_conversations_at_once(exported, expected: Expected):
-    """Together they choose twelve times among sixteen."""
+def test_two_concurrent_conversations(exported, expected: Expected):
+    """Together they make twelve choices among sixteen experts."""
     name = "qwen3_moe_int4"
     compiled = Core().compile_model(
         exported(name), "NPU", SMALL | ROUTED | {"NPUW_LLM_BATCH_SLOTS": 2}
@@ -124,7 +122,7 @@ def test_two_conversations_at_once(exported, expected: Expected):
 
 
 def stack(g: GraphBuilder, element: str, rows: int, columns: int) -> SSAValue:
-    """Random matrices of all experts, f32."""
+    """Return random matrices of all experts, f32."""
     draw = np.random.default_rng(rows)
     if element in ("f16", "f32"):
         values = draw.standard_normal((EXPERT_COUNT, rows, columns)) / np.sqrt(columns)
@@ -143,7 +141,7 @@ def stack(g: GraphBuilder, element: str, rows: int, columns: int) -> SSAValue:
 
 
 def mixture(element: str, tokens: int, inner: int = INNER) -> Model:
-    """y = the sum over the experts with the highest scores, by their softmax."""
+    """Build y = the sum over the experts with the highest scores, weighted by their softmax."""
     inputs = {"x": (tokens, CHANNELS), "scores": (tokens, EXPERT_COUNT)}
     model, (x, scores) = Model.build([(name, tensor("f32", dims)) for name, dims in inputs.items()])
     g = GraphBuilder(model)
@@ -179,7 +177,7 @@ def mixture(element: str, tokens: int, inner: int = INNER) -> Model:
 
 
 class Running:
-    """A model on a device, with memory of its own."""
+    """A model on a device, with its own memory."""
 
     def __init__(self, device: Device, model: Model, config: Mapping[str, str]) -> None:
         loaded = device.load(device.compile(model, config))
@@ -196,7 +194,7 @@ class Running:
 
 @pytest.fixture(scope="module", params=["f32", "f16", "u8", "i4"])
 def both(request: pytest.FixtureRequest) -> tuple[Running, Running]:
-    """All experts on the host, and the chosen ones on the NPU; three tokens choose six times."""
+    """Return all experts on the host, and the chosen ones on the NPU; 3 tokens choose 2 each."""
     return in_both_ways(mixture(request.param, 3))
 
 
@@ -209,7 +207,7 @@ def in_both_ways(model: Model) -> tuple[Running, Running]:
 @pytest.mark.matrix
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.permutations(range(EXPERT_COUNT)), min_size=3, max_size=3), st.integers(0, 99))
-def test_any_choice_gives_what_all_experts_give(both, order, seed):
+def test_any_choice_returns_the_results_of_the_dense_graph(both, order, seed):
     x = np.random.default_rng(seed).standard_normal((3, CHANNELS)).astype(np.float32)
     scores = np.array(order, np.float32)
     whole, chosen = (one.run(x, scores) for one in both)
@@ -218,7 +216,7 @@ def test_any_choice_gives_what_all_experts_give(both, order, seed):
 
 
 @pytest.mark.parametrize("element", ["f16", "u8"])
-def test_wide_experts_come_in_blocks(element):
+def test_wide_experts_are_cut_into_blocks(element):
     draw = np.random.default_rng(1)
     x = draw.standard_normal((3, CHANNELS)).astype(np.float32)
     scores = draw.permuted(np.tile(np.arange(EXPERT_COUNT), (3, 1)), axis=1).astype(np.float32)
@@ -226,11 +224,11 @@ def test_wide_experts_come_in_blocks(element):
     assert np.abs(chosen - whole).max() <= 1e-5 * np.abs(whole).max()
 
 
-def test_experts_that_are_too_wide_for_the_dpu_are_refused():
+def test_experts_too_wide_for_the_dpu_are_rejected():
     with pytest.raises(ModelError, match="has 8208 channels; the DPU takes at most 8192"):
         LevelZeroDevice(StaticCompiler(), "4000").compile(mixture("f16", 1, 8208), CONFIG)
 
 
-def test_scores_that_are_no_numbers_are_no_fault_of_the_device(both):
+def test_nan_scores_are_not_a_failure_of_the_device(both):
     nothing = np.full((3, EXPERT_COUNT), np.nan, np.float32)
     both[1].run(np.zeros((3, CHANNELS), np.float32), nothing)

@@ -1,4 +1,4 @@
-"""A mixture whose tokens the host routes gives what the dense graph does, for any choice."""
+"""A host-routed mixture returns the results of the dense graph, for any choice of experts."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ FAMILIES = (
     *("mixtral_int4", "mixtral_int8", "qwen2_moe_fp16", "dbrx_fp16"),
     *("qwen3_moe_fp16", "qwen3_moe_int8", "qwen3_moe_int4"),
 )
-"""Sums made expert by expert, and of stacked weights; each format; weights in files and not."""
+"""Sums by expert and of stacked weights; each format; weights in files and outside files."""
 
 TOKENS, CHUNK = 11, 4
-"""Neither is a multiple of the other: there are rows that nobody needs."""
+"""Neither is a multiple of the other, so some rows are padding."""
 
 
 @dataclass
 class Bound:
-    """A mixture's program with memory of its own."""
+    """A mixture's program with its own memory."""
 
     program: Program
     arena: Arena
@@ -59,7 +59,7 @@ class Bound:
 
 @dataclass
 class Case:
-    """A mixture in both ways."""
+    """A mixture, dense and host-routed."""
 
     dense: Bound
     routed: Bound
@@ -80,7 +80,7 @@ class Case:
 
 
 def mixture_part(path: Path, tokens: int) -> Model:
-    """The first layer's mixture, cut from a static graph."""
+    """Return the first layer's mixture, cut from a static graph."""
     model = split(read_ir(path), tokens, 8)
     lower_graph(model, Options(precision="f32"))
     parts = cut_parts(model, RoutedExperts(InterpreterDevice(), 0, 8).groups(model))
@@ -125,7 +125,7 @@ def on_host(request: pytest.FixtureRequest, exported: Callable[[str], Path]) -> 
 
 
 def chosen(data: st.DataObject, case: Case) -> np.ndarray:
-    """Any experts, of few or of all, for each token."""
+    """Draw experts for each token, from a few or from all."""
     few = data.draw(st.integers(case.slots, case.experts), "experts in use")
     one = st.permutations(range(few)).map(lambda experts: experts[: case.slots])
     return np.array(data.draw(st.lists(one, min_size=case.tokens, max_size=case.tokens)))
@@ -134,19 +134,19 @@ def chosen(data: st.DataObject, case: Case) -> np.ndarray:
 @pytest.mark.matrix
 @settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
-def test_any_choice_gives_on_the_npu_what_all_experts_give(on_npu, data, seed):
+def test_any_choice_returns_the_results_of_the_dense_graph_on_the_npu(on_npu, data, seed):
     on_npu.check(chosen(data, on_npu), seed)
 
 
 @pytest.mark.matrix
 @settings(max_examples=8, deadline=None)
 @given(st.data(), st.integers(0, 99))
-def test_any_choice_gives_on_the_host_what_all_experts_give(on_host, data, seed):
+def test_any_choice_returns_the_results_of_the_dense_graph_on_the_host(on_host, data, seed):
     on_host.check(chosen(data, on_host), seed)
 
 
 @pytest.mark.matrix
-def test_tokens_of_one_expert_go_to_it_alone_in_parts(on_npu):
+def test_tokens_of_one_expert_run_in_chunks(on_npu):
     ids = np.tile(np.arange(on_npu.experts)[-on_npu.slots :], (TOKENS, 1))
     before = on_npu.npu.runs["expert"]
     on_npu.check(ids, 1)
@@ -163,7 +163,7 @@ def test_experts_of_one_mixture_share_a_program(exported, name):
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("pool", [0, 1, 3, 16])
-def test_the_pool_decides_how_many_programs_there_are_and_nothing_else(exported, pool):
+def test_the_pool_size_changes_only_the_number_of_programs(exported, pool):
     npu = CountingNpu()
     case = make_case(exported("qwen3_moe_int4"), npu, 1, 0, pool)
     draw = np.random.default_rng(pool)
@@ -173,11 +173,11 @@ def test_the_pool_decides_how_many_programs_there_are_and_nothing_else(exported,
     assert npu.made["expert"] == min(max(1, pool), case.experts)
 
 
-def test_what_was_not_used_for_longest_is_bound_anew(exported):
+def test_the_least_recently_used_program_is_rebound(exported):
     npu = CountingNpu()
     case = make_case(exported("qwen3_moe_int4"), npu, 1, 0, pool=7)
     bound: list[int] = []
-    for last in (5, 6, 7, 6, 7, 5):  # beside the experts 0 to 4
+    for last in (5, 6, 7, 6, 7, 5):  # in addition to experts 0 to 4
         before = npu.bound["expert"]
         case.check(np.array([[0, 1, 2, 3, 4, last]]), last)
         bound.append(npu.bound["expert"] - before)
@@ -185,7 +185,7 @@ def test_what_was_not_used_for_longest_is_bound_anew(exported):
     assert bound == [6 * weights, weights, weights, 0, 0, weights]
 
 
-def test_a_weight_that_is_moved_is_found_where_it_is(exported):
+def test_a_rebound_weight_is_read_at_its_new_location(exported):
     path = exported("qwen3_moe_int4")
     npu = CountingNpu()
     case = make_case(path, npu, 1, 0)
@@ -201,11 +201,11 @@ def test_a_weight_that_is_moved_is_found_where_it_is(exported):
         case.routed.program.bind(info.name, memory, 0)
     case.check(ids, 2)
     memory.data[...] = 0
-    with pytest.raises(AssertionError):  # the last of all weights is the last expert's
+    with pytest.raises(AssertionError):  # the last weight belongs to the last expert
         case.check(ids, 2)
 
 
-def test_what_is_not_bound_is_named(exported):
+def test_the_error_of_a_binding_names_the_tensor(exported):
     path = exported("qwen3_moe_int4")
     routing = HostRoutedDevice(InterpreterDevice(), 0, 8)
     loaded = routing.load(routing.compile(mixture_part(path, 1), CONFIG))
@@ -214,24 +214,24 @@ def test_what_is_not_bound_is_named(exported):
         program.run()
     with pytest.raises(DeviceError, match="no input or output 'nothing'"):
         program.bind("nothing", routing.allocate(8), 0)
-    with pytest.raises(DeviceError, match="bytes, 8 are there"):
+    with pytest.raises(DeviceError, match="has 8 from its offset on"):
         program.bind(loaded.inputs[0].name, routing.allocate(8), 0)
 
 
-def test_a_program_of_another_mixture_is_refused(exported):
-    """Both take weights by the same names; their rows are others."""
+def test_a_program_of_another_mixture_is_rejected(exported):
+    """The mixtures have weights of the same names, and different row shapes."""
     routing = HostRoutedDevice(InterpreterDevice(), 0, 8)
     small, large = (
         read_container(routing.compile(mixture_part(exported("qwen3_moe_int4"), tokens), CONFIG))
         for tokens in (1, 3)
     )
     mixed = replace(small, programs=large.programs)
-    with pytest.raises(DeviceError, match="has the program of another expert; compile it anew"):
+    with pytest.raises(DeviceError, match="has the program of another expert; compile it again"):
         routing.load(write_container(mixed))
 
 
-def test_a_model_that_is_no_mixture_is_refused(exported):
+def test_a_model_of_two_mixtures_is_rejected(exported):
     model = split(read_ir(exported("qwen3_moe_int4")), 1, 8)
     lower_graph(model, Options(precision="f32"))
-    with pytest.raises(ModelError, match="models that are one mixture, not 2"):
+    with pytest.raises(ModelError, match="the model has 2 mixtures of experts, not one"):
         HostRoutedDevice(InterpreterDevice(), 0, 8).compile(model, CONFIG)

@@ -1,4 +1,4 @@
-"""Tokens by expert: a router's choice turned around, and how many go at once."""
+"""Routes of tokens to experts: inversion of a router's choice, and the rows of an expert's run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPERTS = 6
 
 @st.composite
 def choices(draw: st.DrawFn) -> np.ndarray:
-    """Ids [T, K]: no token has an expert twice."""
+    """Draw ids [T, K]; no token has an expert twice."""
     tokens, slots = draw(st.integers(1, 9)), draw(st.integers(1, EXPERTS))
     some = st.permutations(range(EXPERTS)).map(lambda one: one[:slots])
     return np.array(draw(st.lists(some, min_size=tokens, max_size=tokens)), np.int64)
@@ -42,7 +42,7 @@ def test_each_choice_is_in_one_part_of_its_experts_route(ids, count):
     ("tokens", "slots", "experts", "asked", "count"),
     [
         (1, 8, 128, 0, 1),  # generate
-        (8, 2, 8, 0, 8),  # few tokens go at once
+        (8, 2, 8, 0, 8),  # few tokens run in one chunk
         (64, 2, 8, 0, 16),
         (1024, 8, 128, 0, 64),
         (1024, 2, 8, 0, 256),
@@ -51,5 +51,5 @@ def test_each_choice_is_in_one_part_of_its_experts_route(ids, count):
         (3, 2, 8, 5, 3),
     ],
 )
-def test_an_expert_takes_what_it_gets_on_average(tokens, slots, experts, asked, count):
+def test_an_expert_runs_on_its_average_number_of_rows(tokens, slots, experts, asked, count):
     assert rows_at_once(tokens, slots, experts, asked) == count

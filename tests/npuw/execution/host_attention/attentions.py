@@ -1,4 +1,4 @@
-"""Attentions as partitioning cuts them out of a model, with values to feed them."""
+"""Attentions in the form in which partitioning cuts them out of a model, with input values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.protocols import Device, LoadedModel, Program
 
 LOWEST = float(np.finfo(np.float16).min)
-"""What exporters forbid positions by."""
+"""Mask value of exporters for invisible positions."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """An attention over a cache: sizes, types, and how its mask is made."""
+    """An attention over a cache: sizes, types, and form of the mask."""
 
     heads: int = 2
     group: int = 2
@@ -37,7 +37,7 @@ class Attention:
     mask_heads: int = 1
 
     def graph(self) -> Model:
-        """What stands behind the cut, as split and lowering leave it."""
+        """Return the cut graph, as splitting and lowering produce it."""
         many = self.heads * self.group
         rows, new = (self.past, self.heads), (1, self.heads, self.tokens, self.width)
         kind = "i8" if self.i8 else self.element
@@ -78,9 +78,9 @@ class Attention:
         }
 
     def values(self, seed: int, live: int, used: int | None = None) -> dict[str, np.ndarray]:
-        """Random ones; the first ``live`` stored rows are attended to, and new ones causally.
+        """Draw random values; the first ``live`` stored rows are visible, new ones causally.
 
-        Tokens behind the first ``used`` are padding: nobody attends to them, and they to nobody.
+        Tokens behind the first ``used`` are padding: no token attends to them, nor they to any.
         """
         draw = np.random.default_rng(seed)
         found: dict[str, np.ndarray] = {}
@@ -97,7 +97,7 @@ class Attention:
         return found
 
     def allowed(self, live: int, used: int | None = None) -> np.ndarray:
-        """[tokens, past + tokens]: who may attend to whom."""
+        """Return a mask [tokens, past + tokens] of the visible positions of each token."""
         stored = np.zeros((self.tokens, self.past), bool)
         stored[:, :live] = True
         new = np.tril(np.ones((self.tokens, self.tokens), bool))
@@ -108,7 +108,7 @@ class Attention:
         return found
 
     def mask_values(self, allowed: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-        """A mask of this attention's type; with heads of its own it has biases."""
+        """Return a mask of this attention's type; a mask per head also has biases."""
         whole = np.broadcast_to(allowed, (1, self.mask_heads, *allowed.shape))
         if self.mask == "boolean":
             return whole.copy()
@@ -117,7 +117,7 @@ class Attention:
 
 
 class Bound:
-    """A program of a loaded attention, with memory of its own."""
+    """A program of a loaded attention, with its own memory."""
 
     def __init__(self, device: Device, loaded: LoadedModel) -> None:
         self.arena = Arena(device, [*loaded.inputs, *loaded.outputs])
@@ -133,12 +133,12 @@ class Bound:
 
 
 def whole(attention: Attention, values: dict[str, np.ndarray]) -> np.ndarray:
-    """What the graph means, all positions at once."""
+    """Return the graph's result over all positions."""
     return Interpreter(attention.graph()).run(values)["y"].astype(np.float32)
 
 
 def by_hand(attention: Attention, values: dict[str, np.ndarray]) -> np.ndarray:
-    """The same in numpy, in f64."""
+    """Return the same in numpy, in f64."""
 
     def rows(side: str) -> np.ndarray:
         past = values[f"{side}_past"].astype(np.float64)
@@ -150,6 +150,6 @@ def by_hand(attention: Attention, values: dict[str, np.ndarray]) -> np.ndarray:
     mask = values["mask"]
     mask = np.where(mask, 0, -1e300) if mask.dtype == bool else mask.astype(np.float64)
     scores = values["q"].astype(np.float64) @ rows("k").swapaxes(-1, -2) * np.float32(0.3)
-    scores = np.maximum(scores + mask, -1e300)  # of padding all are that low
+    scores = np.maximum(scores + mask, -1e300)  # all scores of padding are as low
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ rows("v")

@@ -1,4 +1,4 @@
-"""Conversations whose attention is a submodel of its own: they say what those of STATIC say."""
+"""Conversations with isolated attention return the logits of STATIC attention."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ DYNAMIC = (
     *("chunks of 32", "i8 cache", "blocks of f16", "variants", "chunks of 64, several tokens"),
     *("interpreter", "transposed, copied rows"),
 )
-"""What attention over as many rows as there are may depend on; the rest is common to all kinds."""
+"""Features that the number of read rows may affect; all kinds share the rest."""
 CLOSE = {"blocks of f16": 2e-4, "f32 cache": 1e-2} | {
     "blocks of 8 bits": 5e-3,
     "f16": 1e-2,
@@ -77,8 +77,8 @@ CLOSE = {"blocks of f16": 2e-4, "f32 cache": 1e-2} | {
     ("kind", "feature"),
     [*(("HFA", feature) for feature in FEATURES), *(("DYNAMIC", feature) for feature in DYNAMIC)],
 )
-def test_a_conversation_is_what_it_is_otherwise(talks, kind: str, feature: str) -> None:
-    """A prompt, steps until the cache is full where that is allowed, a rewind, another prompt."""
+def test_a_conversation_equals_that_of_static_attention(talks, kind: str, feature: str) -> None:
+    """A prompt, steps until the cache is full where possible, a rewind, another prompt."""
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, **FEATURES[feature]}
     both = [talks(**hints("STATIC"), **options), talks(**{**hints(kind), **options})]
 
@@ -98,7 +98,7 @@ def test_a_conversation_is_what_it_is_otherwise(talks, kind: str, feature: str) 
 
 
 def attentions(talk: Any, kind: Kind) -> list[LoadedFlash | LoadedDynamic]:
-    """The attentions of a conversation's models of a kind, layers that are equal once."""
+    """Return the attentions of a conversation's models of a kind, equal layers once."""
     found: list[LoadedFlash | LoadedDynamic] = []
     for stage, loaded in talk.request._compiled.models.items():
         if stage.kind is kind:
@@ -109,7 +109,7 @@ def attentions(talk: Any, kind: Kind) -> list[LoadedFlash | LoadedDynamic]:
 
 
 def test_early_chunks_run_fewer_tiles(talks) -> None:
-    """Four chunks of 32 in two layers: no tile, one, two, and three for each."""
+    """Four chunks of 32 in two layers: each layer runs no tile, one, two, and three."""
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
     talk = talks(**hints("HFA"), **options, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
     (flash,) = attentions(talk, Kind.PREFILL)
@@ -128,7 +128,7 @@ def test_early_chunks_run_fewer_tiles(talks) -> None:
     assert of_tokens.runs - before == 2 * sum(tile.own < 128 for tile in of_tokens.tiles)
 
 
-def test_as_many_rows_are_read_as_are_stored(talks) -> None:
+def test_dynamic_attention_reads_exactly_the_stored_rows(talks) -> None:
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
     talk = talks(**hints("DYNAMIC"), **options)
     talk.tell(IDS[:70])
@@ -138,14 +138,14 @@ def test_as_many_rows_are_read_as_are_stored(talks) -> None:
         return [sum(each.rows for each in attentions(talk, kind)) for kind in kinds]
 
     before = rows()
-    talk.tell(IDS[70:73])  # goes on in a prefill model
+    talk.tell(IDS[70:73])  # continues in a prefill model
     talk.tell([1])
     assert [after - first for after, first in zip(rows(), before, strict=True)] == [2 * 70, 2 * 73]
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
-def test_a_hint_is_for_its_stage_alone(talks, stage: str) -> None:
+def test_a_hint_applies_only_to_its_stage(talks, stage: str) -> None:
     hint = {f"NPUW_LLM_{stage}_ATTENTION_HINT": "HFA", "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
     both = [talks(), talks(**hint)]
     models = both[1].request._compiled.models
@@ -156,17 +156,15 @@ def test_a_hint_is_for_its_stage_alone(talks, stage: str) -> None:
         assert np.abs(found - expected).max() <= 2e-5 * np.abs(expected).max()
 
 
-def test_prompts_that_are_read_whole_have_no_use_for_it(
-    talks, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_chunks_the_hint_has_no_effect(talks, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         talk = talks(NPUW_LLM_PREFILL_ATTENTION_HINT="HFA")
-    assert "prompts are read whole; HFA is for chunks" in caplog.text
+    assert "without chunks, HFA has no effect" in caplog.text
     assert not any(isinstance(m, LoadedParts) for m in talk.request._compiled.models.values())
 
 
-def test_each_model_has_one_past() -> None:
-    """Where PYRAMID has a ladder of them: that of HFA is the host's."""
+def test_each_kind_has_a_single_past_length() -> None:
+    """PYRAMID has several lengths; HFA leaves the length to the host."""
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 4096, "NPUW_LLM_PREFILL_CHUNK_SIZE": 512}
     pyramid, tiles = (
         plan(parse_options({**lengths, "NPUW_LLM_PREFILL_ATTENTION_HINT": hint})).prefill
@@ -179,7 +177,7 @@ def test_each_model_has_one_past() -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["HFA", "DYNAMIC"])
-def test_a_warm_start_finds_its_programs(tiny: Path, tmp_path: Path, kind: str) -> None:
+def test_a_warm_start_loads_the_cached_programs(tiny: Path, tmp_path: Path, kind: str) -> None:
     cached = {**hints(kind), **SHORT, "CACHE_DIR": tmp_path}
     once, again = (Core().compile_model(tiny, "NPU", cached) for _ in range(2))
     assert not once.get_property("LOADED_FROM_CACHE")
@@ -188,7 +186,7 @@ def test_a_warm_start_finds_its_programs(tiny: Path, tmp_path: Path, kind: str) 
     assert np.array_equal(*heard)
 
 
-def test_an_exported_model_goes_on_so(tiny: Path, tmp_path: Path) -> None:
+def test_an_exported_model_keeps_its_isolated_attention(tiny: Path, tmp_path: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", {**hints("HFA"), **SHORT})
     compiled.export_model(tmp_path / "model.blob")
     imported = Core().import_model(tmp_path / "model.blob", "NPU", {"WEIGHTS_PATH": str(tiny)})
@@ -204,7 +202,7 @@ def test_an_exported_model_goes_on_so(tiny: Path, tmp_path: Path) -> None:
         (hints("HFA") | {"NPUW_ENSURE_COMPATIBILITY": "YES"}, "have no versioned layout"),
     ],
 )
-def test_what_is_not_exported_is_said_before(
+def test_models_that_cannot_be_exported_are_rejected_before_compilation(
     tiny: Path, tmp_path: Path, options: dict[str, str], why: str
 ) -> None:
     target = {"EXPORT_BLOB": "YES", "BLOB_PATH": tmp_path / "model.blob"}
@@ -219,8 +217,8 @@ def test_weights_may_be_shared_with_other_processes(talks) -> None:
     assert np.abs(found - expected).max() <= 2e-5 * np.abs(expected).max()
 
 
-def test_devices_are_compared_part_by_part(talks) -> None:
-    """NPUW_ACC_CHECK runs tiles on the CPU, too, and finds them alike."""
+def test_devices_are_compared_for_each_part(talks) -> None:
+    """NPUW_ACC_CHECK also runs tiles on the CPU, and finds equal results."""
     options = {"NPUW_DEVICES": "NPU,CPU", "NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 1e-4}
     both = [talks(), talks(**hints("HFA"), **options, NPUW_LLM_PREFILL_CHUNK_SIZE=64)]
     for ids in (IDS[:100], [1]):
@@ -228,7 +226,7 @@ def test_devices_are_compared_part_by_part(talks) -> None:
         assert np.abs(found - expected).max() <= 2e-5 * np.abs(expected).max()
 
 
-def test_parts_go_where_their_model_is_pinned(talks) -> None:
+def test_parts_run_on_the_pinned_device_of_their_model(talks) -> None:
     options = {"NPUW_DEVICES": "NPU,CPU", "NPUW_SUBMODEL_DEVICE": "prefill:CPU"}
     talk = talks(**hints("HFA"), **options, NPUW_LLM_PREFILL_CHUNK_SIZE=64)
     talk.tell(IDS[:100])
@@ -241,7 +239,7 @@ def test_parts_go_where_their_model_is_pinned(talks) -> None:
 
 
 def answer(request: InferRequest) -> np.ndarray:
-    """What is said to a prompt of two chunks."""
+    """Return the logits after a prompt of two chunks."""
     inputs = {
         "input_ids": np.array([IDS[:90]]),
         "attention_mask": np.ones((1, 90), np.int64),

@@ -1,4 +1,4 @@
-"""Host flash attention: tiles say what the whole does; those that nobody attends to do not run."""
+"""Host flash attention: tiles return the result of the full graph; only visible ones run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def loaded(attention: Attention, inner: Device, longest: int = LONGEST) -> Loade
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
-def test_tiles_say_what_the_whole_does(kind, make):
+def test_tiles_return_the_result_of_the_complete_graph(kind, make):
     attention, device = KINDS[kind], make()
     model = loaded(attention, device)
     bound = Bound(device, model)
@@ -68,8 +68,8 @@ def test_tiles_say_what_the_whole_does(kind, make):
 @pytest.mark.long
 @given(data=st.data())
 @settings(max_examples=18, deadline=None)
-def test_whatever_is_attended_to_tiles_say_what_the_whole_does(data: st.DataObject) -> None:
-    """Any shape, any mask that lets each token see itself; tiles that nobody sees do not run."""
+def test_tiles_return_the_result_of_the_complete_graph_for_any_mask(data: st.DataObject) -> None:
+    """Shapes and masks are random, but tokens see themselves; invisible tiles do not run."""
     draw = data.draw
     attention = Attention(
         heads=draw(st.integers(1, 3)),
@@ -83,7 +83,7 @@ def test_whatever_is_attended_to_tiles_say_what_the_whole_does(data: st.DataObje
     device = InterpreterDevice()
     model = loaded(attention, device, draw(st.integers(1, 60)))
     values = attention.values(draw(st.integers(0, 99)), attention.past)
-    # Whole stretches that all, or some, do not see: tiles that are skipped, and empty rows of some.
+    # Ranges that are invisible to all or some rows: skipped tiles, and tiles with empty rows.
     allowed = attention.allowed(attention.past)
     for _ in range(draw(st.integers(0, 4))):
         begin, row = (draw(st.integers(0, most)) for most in (attention.past, attention.tokens))
@@ -111,7 +111,7 @@ def test_only_tiles_with_live_positions_run(make) -> None:
 @pytest.mark.matrix
 @pytest.mark.parametrize(("begin", "runs"), [(0, 4), (16, 3), (37, 2), (53, 1)])
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
-def test_a_window_leaves_out_the_tiles_before_it(make, begin: int, runs: int) -> None:
+def test_tiles_before_a_window_are_skipped(make, begin: int, runs: int) -> None:
     attention, device = Attention(past=64), make()
     model = loaded(attention, device)
     bound = Bound(device, model)
@@ -119,7 +119,7 @@ def test_a_window_leaves_out_the_tiles_before_it(make, begin: int, runs: int) ->
     values = attention.values(0, 64)
     allowed = attention.allowed(64)
     allowed[:, :begin] = False
-    allowed[:4, 30:48] = False  # of a tile that runs, some rows see nothing
+    allowed[:4, 30:48] = False  # in a tile that runs, some rows see nothing
     values["mask"] = attention.mask_values(allowed, np.random.default_rng(0))
     before = model.runs
     found = bound.run(values)
@@ -128,7 +128,7 @@ def test_a_window_leaves_out_the_tiles_before_it(make, begin: int, runs: int) ->
     assert model.runs - before == runs
 
 
-def test_a_tile_between_two_that_run_may_be_left_out() -> None:
+def test_a_tile_between_two_running_tiles_may_be_skipped() -> None:
     attention, device = Attention(past=64), npu()
     model = loaded(attention, device)
     values = attention.values(0, 64)
@@ -141,7 +141,7 @@ def test_a_tile_between_two_that_run_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
-def test_what_was_no_number_is_gone_in_the_next_run(make) -> None:
+def test_nan_of_one_run_does_not_reach_the_next(make) -> None:
     attention, device = Attention(), make()
     bound = Bound(device, loaded(attention, device))
     values = attention.values(1, 40)
@@ -153,9 +153,9 @@ def test_what_was_no_number_is_gone_in_the_next_run(make) -> None:
 
 @pytest.mark.parametrize("forbidden", [-np.inf, float(np.finfo(np.float32).min), -65504.0])
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
-def test_padding_and_what_is_forbidden_leave_no_trace(make, forbidden: float) -> None:
-    """Rows that attend to nothing are numbers, and those that attend do not see what they may not:
-    neither what lies there, nor what was computed before."""
+def test_padding_and_invisible_positions_do_not_affect_results(make, forbidden: float) -> None:
+    """Rows that attend to nothing are finite, and others are independent of invisible positions: of
+    their values, and of the results of earlier runs."""
     attention, device = Attention(), make()
     bound = Bound(device, loaded(attention, device))
     bound.run(attention.values(7, attention.past))
@@ -173,7 +173,7 @@ def test_padding_and_what_is_forbidden_leave_no_trace(make, forbidden: float) ->
 
 
 def test_programs_that_read_one_cache_share_its_tiles() -> None:
-    """As those of chunks that begin at different rows do."""
+    """Programs of chunks that begin at different rows are an example."""
     attention, device = Attention(), npu()
     model = loaded(attention, device)
     one, other = Bound(device, model), Bound(device, model)
@@ -186,11 +186,11 @@ def test_programs_that_read_one_cache_share_its_tiles() -> None:
     assert np.array_equal(other.run(values), found)
     assert len(model._bound) == made == len(model.tiles)
     del one, other
-    assert not model._bound, "nobody holds them any more"
+    assert not model._bound, "the tiles are freed with their last user"
 
 
 def test_tiles_of_a_chunk_share_a_program_and_its_memory() -> None:
-    """What it has for scores is far more than the rows that are copied for it."""
+    """The memory for scores is far larger than the rows that are copied to the program."""
     attention, device = Attention(tokens=64, past=64), npu()
     model = loaded(attention, device)
     bound = Bound(device, model)
@@ -215,7 +215,7 @@ def test_two_conversations_do_not_disturb_each_other() -> None:
         assert np.abs(turn.result() - want).max() < 2e-6 * np.abs(want).max()
 
 
-def test_what_is_no_attention_over_a_cache_runs_as_it_is() -> None:
+def test_a_model_without_attention_over_a_cache_runs_unchanged() -> None:
     attention, device = Attention(), InterpreterDevice()
     graph = attention.graph()
     y = graph.outputs[0].value
@@ -227,19 +227,19 @@ def test_what_is_no_attention_over_a_cache_runs_as_it_is() -> None:
     assert np.array_equal(Bound(device, model).run(values), expected)
 
 
-def test_a_tensor_that_is_not_bound_is_named() -> None:
+def test_the_error_of_a_binding_names_the_tensor() -> None:
     attention, device = Attention(), npu()
     program = loaded(attention, device).create_program()
     with pytest.raises(DeviceError, match="not bound: q, mask"):
         program.run()
     with pytest.raises(DeviceError, match="no input or output 'k'"):
         program.bind("k", device.allocate(64), 0)
-    with pytest.raises(DeviceError, match="'q' ends behind its memory of 64 bytes"):
+    with pytest.raises(DeviceError, match=r"'q' needs \d+ bytes: its memory of 64 bytes"):
         program.bind("q", device.allocate(64), 0)
 
 
 @pytest.mark.parametrize("other", [Attention(width=4), Attention(tokens=2)])
-def test_programs_of_another_attention_are_refused(other: Attention) -> None:
+def test_programs_of_another_attention_are_rejected(other: Attention) -> None:
     device = FlashAttentionDevice(InterpreterDevice(), LONGEST)
     own, foreign = (
         read_container(device.compile(each.graph(), each.config())) for each in (Attention(), other)

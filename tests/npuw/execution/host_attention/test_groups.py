@@ -1,4 +1,4 @@
-"""Which ops are cut out, and what is known of them."""
+"""Isolated attention groups: their ops, and the description of their attention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from npuw_layer.storage.read_model import read_model
 
 
 def lowered(folder: Path, **options: str) -> Model:
-    """A prefill model of 32 tokens after 96."""
+    """Return a prefill model of 32 tokens after 96."""
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
     parsed = parse_options(lengths | options)
     graph = stage_graph(read_model(folder), plan(parsed).prefill[-1], parsed)
@@ -33,7 +33,7 @@ def lowered(folder: Path, **options: str) -> Model:
 
 
 @pytest.mark.parametrize("kv", ["", "i8"])
-def test_a_group_takes_the_cache_as_it_lies(tiny: Path, kv: str) -> None:
+def test_a_group_reads_the_cache_in_its_stored_layout(tiny: Path, kv: str) -> None:
     model = lowered(tiny, KV_CACHE_PRECISION=kv)
     groups = attention_groups(model, "HFA")
     wide = {"ov.Dequantize": 2} if kv else {}
@@ -54,7 +54,7 @@ def test_a_group_takes_the_cache_as_it_lies(tiny: Path, kv: str) -> None:
         }
 
 
-def test_rows_that_somebody_else_reads_stay_where_they_are(tiny: Path) -> None:
+def test_attention_whose_converted_rows_have_other_users_is_not_isolated(tiny: Path) -> None:
     model = lowered(tiny)
     first = next(op for op in model.body.ops if isinstance(op, Concat))
     also = GraphBuilder(model).op(Exp, first.output)
@@ -62,12 +62,12 @@ def test_rows_that_somebody_else_reads_stay_where_they_are(tiny: Path) -> None:
     assert len(attention_groups(model, "HFA")) == 1, "of two layers"
 
 
-def test_attention_without_a_cache_is_no_group() -> None:
+def test_attention_without_a_cache_is_not_isolated() -> None:
     graph = Attention().graph()
     assert attention_groups(graph, "HFA") == [], "none of its inputs is a variable's"
 
 
-def test_what_else_a_model_computes_is_no_attention() -> None:
+def test_a_model_with_other_ops_is_not_an_attention() -> None:
     graph = Attention().graph()
     assert find_attention(graph) is not None
     y = GraphBuilder(graph).op(Negative, graph.outputs[0].value)

@@ -1,4 +1,4 @@
-"""How stored rows are cut, and the bytes that an attention's programs are kept as."""
+"""Tiles of stored rows, and the bytes of an attention's programs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ pieces = st.lists(st.integers(1, 3000), min_size=1, max_size=5)
 
 
 @given(pieces, st.integers(1, 2000))
-def test_every_row_is_in_one_tile_and_no_tile_leaves_its_piece(
-    pieces: list[int], longest: int
-) -> None:
+def test_every_row_is_in_one_tile_of_one_cache_part(pieces: list[int], longest: int) -> None:
     length = tile_length(pieces, longest)
     assert length < longest + ROW_STEP
     tiles = cut_tiles(pieces, length)
@@ -53,19 +51,19 @@ def programs() -> TilePrograms:
 WRITTEN = write_container(programs())
 
 
-def test_what_is_written_comes_back() -> None:
+def test_a_written_container_is_read_back() -> None:
     assert read_container(WRITTEN) == programs()
 
 
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (b"", "does not begin as one"),
-        (b"\x7fELF" + WRITTEN[4:], "does not begin as one"),
-        (WRITTEN[:-1], "within what is"),
+        (b"", "begins with other bytes"),
+        (b"\x7fELF" + WRITTEN[4:], "begins with other bytes"),
+        (WRITTEN[:-1], "end within the content at"),
         (WRITTEN + b" ", "are expected"),
-        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "within what is"),
-        (WRITTEN.replace(b'"rows": 16', b'"rows": 96'), "longer than what is stored"),
+        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "end within the content at"),
+        (WRITTEN.replace(b'"rows": 16', b'"rows": 96'), "more rows than the cache"),
         (WRITTEN.replace(b'"heads": 2', b'"heads": 0'), "header cannot be read"),
         (WRITTEN.replace(b'"mask": [1, 1, 8]', b'"mask": [1, 3, 8]'), "header cannot be read"),
         (WRITTEN.replace(b'"pieces": [40]', b'"pieces": [39]'), "header cannot be read"),
@@ -73,14 +71,14 @@ def test_what_is_written_comes_back() -> None:
         (WRITTEN.replace(b'"blobs": [6', b'"blobs": [-'), "header cannot be read"),
     ],
 )
-def test_what_is_damaged_is_refused(damaged: bytes, why: str) -> None:
+def test_a_damaged_container_is_rejected(damaged: bytes, why: str) -> None:
     assert damaged != WRITTEN
     with pytest.raises(DeviceError, match=why):
         read_container(damaged)
 
 
 @given(st.integers(0, len(WRITTEN) - 1), st.integers(1, 255))
-def test_no_damage_gives_anything_but_programs_or_an_error(at: int, flip: int) -> None:
+def test_any_damage_results_in_programs_or_an_error(at: int, flip: int) -> None:
     damaged = bytearray(WRITTEN)
     damaged[at] ^= flip
     try:

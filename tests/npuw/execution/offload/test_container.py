@@ -1,4 +1,4 @@
-"""Pieces as bytes: what is written comes back, and what is damaged is refused."""
+"""An offloaded model's parts as bytes: round trip, and rejection of damaged bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PIECES = CompiledParts(
 WRITTEN = write_container(PIECES)
 
 
-def test_what_is_written_comes_back():
+def test_a_written_container_is_read_back():
     found = read_container(WRITTEN)
     assert found == PIECES
     assert isinstance(found.block, memoryview)
@@ -31,25 +31,25 @@ def test_what_is_written_comes_back():
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (b"", "does not begin as one"),
-        (b"\x7fELF" + WRITTEN[4:], "does not begin as one"),
-        (WRITTEN[:-1], "within what is"),
+        (b"", "begins with other bytes"),
+        (b"\x7fELF" + WRITTEN[4:], "begins with other bytes"),
+        (WRITTEN[:-1], "end within the content at"),
         (WRITTEN + b" ", "are expected"),
         (WRITTEN[:8] + bytes(8) + WRITTEN[16:], "header cannot be read"),
-        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "within what is"),
-        (WRITTEN.replace(b'"count": 3', b'"count": 2'), "each of its 2 layers"),
+        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "end within the content at"),
+        (WRITTEN.replace(b'"count": 3', b'"count": 2'), "for its 2 layers"),
         (WRITTEN.replace(b'"count": 3', b'"count": 0'), "header cannot be read"),
         (WRITTEN.replace(b'{"a": 2', b'{"a":-2'), "header cannot be read"),
     ],
 )
-def test_what_is_damaged_is_refused(damaged, why):
+def test_a_damaged_container_is_rejected(damaged, why):
     assert damaged != WRITTEN
     with pytest.raises(DeviceError, match=why):
         read_container(damaged)
 
 
 @given(st.integers(0, len(WRITTEN) - 1), st.integers(1, 255))
-def test_no_damage_gives_anything_but_pieces_or_an_error(at, flip):
+def test_any_damage_results_in_parts_or_an_error(at, flip):
     damaged = bytearray(WRITTEN)
     damaged[at] ^= flip
     try:

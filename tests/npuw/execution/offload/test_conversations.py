@@ -1,4 +1,4 @@
-"""Conversations with a model whose weights do not fit the device's memory."""
+"""Conversations with a model whose weights exceed the device's memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROMPT = [3, 14, 15, 92, 65, 35, 89, 79]
 
 
 def story(talk) -> np.ndarray:
-    """A prompt of two chunks, tokens over the border of a variant, and a rewind; all logits."""
+    """Return all logits of a prompt of two chunks, steps into the next variant, and a rewind."""
     said = [talk.tell(np.arange(90) % 97)]
     said += [talk.tell([token]) for token in PROMPT]
     said += [talk.tell(PROMPT[:1], back=5), talk.tell(PROMPT[1:3])]
@@ -48,7 +48,7 @@ def whole(talks, tall) -> np.ndarray:
         {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_FOLD": "NO"},
     ],
 )
-def test_every_logit_is_what_it_is_without_offload(talks, tall, whole, options):
+def test_every_logit_equals_that_without_offload(talks, tall, whole, options):
     assert np.array_equal(story(talks(tall, **CHUNKED, **options)), whole)
 
 
@@ -56,8 +56,8 @@ def test_every_logit_is_what_it_is_without_offload(talks, tall, whole, options):
 @pytest.mark.parametrize(
     "kind", [{"INFERENCE_PRECISION_HINT": "f16"}, {"KV_CACHE_PRECISION": "i8"}]
 )
-def test_how_weights_come_changes_nothing_in_any_precision(talks, tall, kind):
-    """In f16, hidden values are rounded between layers, which fused kernels need not do."""
+def test_the_mode_of_copies_does_not_change_logits_in_any_precision(talks, tall, kind):
+    """Hidden values in f16 are rounded between layers, which fused kernels may avoid."""
     ways = ("SYNC", "ASYNC")
     sync, ahead = (story(talks(tall, **CHUNKED, **kind, NPUW_WEIGHTS_OFFLOAD=way)) for way in ways)
     assert np.array_equal(sync, ahead)
@@ -65,14 +65,14 @@ def test_how_weights_come_changes_nothing_in_any_precision(talks, tall, kind):
     assert np.abs(ahead - whole).max() < 0.02 * np.abs(whole).max()
 
 
-def test_conversations_take_turns_and_stay_apart(talks, tall, whole):
+def test_conversations_take_turns_and_stay_independent(talks, tall, whole):
     options = {**CHUNKED, "NPUW_WEIGHTS_OFFLOAD": "ASYNC"}
     told: dict[int, np.ndarray] = {}
 
     def tell(number: int) -> None:
         told[number] = story(talks(tall, **options))
 
-    talks(tall, **options)  # compiled before threads ask for it
+    talks(tall, **options)  # compiled before threads request it
     threads = [threading.Thread(target=tell, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
@@ -82,8 +82,8 @@ def test_conversations_take_turns_and_stay_apart(talks, tall, whole):
 
 
 @pytest.mark.parametrize("how", ["is cancelled", "fails"])
-def test_who_is_cancelled_or_fails_changes_nothing_for_others(talks, tall, whole, monkeypatch, how):
-    """A pass that fails leaves the slots as they are in the middle of its layers."""
+def test_a_cancelled_or_failed_inference_affects_no_other(talks, tall, whole, monkeypatch, how):
+    """A failed pass leaves the slots in the state of the middle of its layers."""
     options = {**CHUNKED, "NPUW_WEIGHTS_OFFLOAD": "ASYNC"}
     steady, fickle = talks(tall, **options), talks(tall, **options)
     over = threading.Event()
@@ -133,7 +133,7 @@ def test_who_is_cancelled_or_fails_changes_nothing_for_others(talks, tall, whole
 
 
 @pytest.mark.long
-def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch):
+def test_weights_use_no_more_memory_than_reported(tall, monkeypatch):
     bound: dict[int, int] = {}
     bind = RecordedProgram.bind
 
@@ -153,7 +153,7 @@ def test_weights_are_bound_to_no_more_memory_than_is_reported(tall, monkeypatch)
 
 
 @pytest.mark.long
-def test_what_was_copied_is_told(tall):
+def test_the_report_has_the_copies(tall):
     compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"})
     request = compiled.create_infer_request()
     assert compiled.offload_report().copied_bytes == 0
@@ -182,9 +182,7 @@ def test_what_was_copied_is_told(tall):
     assert Core().compile_model(tall, "NPU", SMALL).offload_report() is None
 
 
-def test_a_failed_copy_is_an_error_of_the_inference_and_the_next_one_works(
-    talks, tall, whole, monkeypatch
-):
+def test_a_failed_copy_fails_only_one_inference(talks, tall, whole, monkeypatch):
     talk = talks(tall, **CHUNKED, NPUW_WEIGHTS_OFFLOAD="ASYNC")
     wait = RecordedCopies.wait
     left = [4]
@@ -208,7 +206,7 @@ def test_a_warm_start_compiles_nothing(tall, tmp_path):
     options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "CACHE_DIR": str(tmp_path)}
     first = Core().compile_model(tall, "NPU", options)
     assert not first.get_property("LOADED_FROM_CACHE")
-    # Budgets are of this run: programs are the same.
+    # Budgets are run-time options: programs are the same.
     second = Core().compile_model(tall, "NPU", options | {"NPUW_WEIGHTS_BUDGET": "1MiB"})
     assert second.get_property("LOADED_FROM_CACHE")
     whole = Core().compile_model(tall, "NPU", SMALL | {"CACHE_DIR": str(tmp_path)})
@@ -216,8 +214,8 @@ def test_a_warm_start_compiles_nothing(tall, tmp_path):
 
 
 @pytest.mark.long
-def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
-    """Slots are as large as the layers of the models that were there."""
+def test_models_loaded_after_the_first_conversation_are_rejected(tall):
+    """Slots have the size of the layers that were loaded before."""
     compiled = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
     compiled.create_infer_request()
     whole = compiled._compiled
@@ -227,7 +225,7 @@ def test_models_that_come_when_the_slots_are_in_use_are_refused(tall):
 
 class TestRefusals:
     @pytest.mark.long
-    def test_a_budget_for_less_than_two_layers_says_what_is_needed(self, tall):
+    def test_the_error_of_a_budget_below_two_layers_has_the_needed_bytes(self, tall):
         least = Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
         needed = least.offload_report().device_bytes
         options = SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC", "NPUW_WEIGHTS_BUDGET": needed - 1}
@@ -236,7 +234,7 @@ class TestRefusals:
         options["NPUW_WEIGHTS_BUDGET"] = needed
         assert Core().compile_model(tall, "NPU", options).offload_report().slots == 2
 
-    def test_a_model_that_repeats_nothing_cannot_be_offloaded(self, tiny):
+    def test_a_model_without_repeated_layers_cannot_be_offloaded(self, tiny):
         why = "NPUW_WEIGHTS_OFFLOAD = ASYNC: .* at least four times.*; set it to NO"
         with pytest.raises(ModelError, match=why):
             Core().compile_model(tiny, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"})
@@ -245,7 +243,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "why"),
         [
-            ({"NPUW_DEVICES": "CPU"}, "does not copy while it computes"),
+            ({"NPUW_DEVICES": "CPU"}, "cannot copy during computation"),
             ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK at NO"),
             ({"CACHE_MODE": "OPTIMIZE_SPEED"}, "OPTIMIZE_SIZE"),
             ({"NPUW_WEIGHTS_BANK": "ours"}, "NPUW_WEIGHTS_BANK"),
@@ -255,6 +253,6 @@ class TestRefusals:
             ({"NPUW_WEIGHTS_RESERVED": 0}, "NPUW_WEIGHTS_RESERVED = 0"),
         ],
     )
-    def test_options_that_contradict_are_refused(self, tall, options, why):
+    def test_contradictory_options_are_rejected(self, tall, options, why):
         with pytest.raises(OptionError, match=why):
             Core().compile_model(tall, "NPU", SMALL | {"NPUW_WEIGHTS_OFFLOAD": "SYNC"} | options)

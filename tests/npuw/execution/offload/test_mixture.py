@@ -1,4 +1,4 @@
-"""A mixture of experts: all experts of a layer come with it, as every token goes through each."""
+"""Offload of a mixture: all experts of a layer are copied with it for any token."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def mixture(load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real exporter's IR of Qwen3-MoE: five layers of sixteen experts."""
+    """Return the real exporter's IR of Qwen3-MoE: five layers of sixteen experts."""
     restore = load_module(EXPORTED / "restore.py").restore
     return restore(EXPORTED, NAME, tmp_path_factory.mktemp(NAME))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", ["SYNC", "ASYNC"])
-def test_it_says_what_openvino_says_with_the_weights_of_two_layers(mixture, mode) -> None:
+def test_results_equal_openvino_with_weights_of_two_layers_in_memory(mixture, mode) -> None:
     expected = np.load(EXPORTED / f"{NAME}.npz")
     compiled = Core().compile_model(mixture, "NPU", OPTIONS | {"NPUW_WEIGHTS_OFFLOAD": mode})
     request = compiled.create_infer_request()

@@ -1,4 +1,4 @@
-"""The slots: when copies begin, and what a failed one leaves behind."""
+"""The slots of offloaded weights: the start of copies, and the state after a failed copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAYERS = 5
 
 
 class Copies:
-    """Copies on the host when they are waited for, and says what it did."""
+    """Transfer that copies on the host in ``wait``, and logs its calls."""
 
     def __init__(self, log, spans) -> None:
         self.log = log
@@ -45,7 +45,7 @@ class Copies:
 
 
 class Machine:
-    """What a ring needs of a device."""
+    """Subset of a device that a ring uses."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -70,7 +70,7 @@ def ring(machine, ahead, reserved=1, budget=0) -> WeightsRing:
 
 
 def run(machine, made, its, seed: int = 0) -> list[str]:
-    """One pass; each layer must find its own weights."""
+    """Run one pass; each layer must find its own weights."""
     machine.log.clear()
     made.begin(its)
     for layer in range(LAYERS):
@@ -81,22 +81,22 @@ def run(machine, made, its, seed: int = 0) -> list[str]:
     return list(machine.log)
 
 
-def test_the_next_layers_weights_are_asked_for_before_a_layer_runs():
+def test_the_copy_of_the_next_layer_starts_before_a_layer_runs():
     machine = Machine()
     made, its = ring(machine, ahead=True), weights()
     first = "copy 0,copy 1,wait 0,run 0,copy 2,wait 1,run 1,copy 3,wait 2,run 2,copy 4"
     assert ",".join(run(machine, made, its)[:11]) == first
-    # The next pass begins with what the last one asked for.
+    # The next pass begins with the copies that the last one started.
     assert run(machine, made, its)[:4] == ["wait 0", "run 0", "copy 2", "wait 1"]
 
 
-def test_with_more_reserved_copies_run_further_ahead():
+def test_more_reserved_layers_let_copies_run_further_ahead():
     machine = Machine()
     log = run(machine, ring(machine, ahead=True, reserved=3), weights())
     assert log[:6] == ["copy 0", "copy 1", "copy 2", "copy 3", "wait 0", "run 0"]
 
 
-def test_synchronously_a_copy_begins_when_its_layer_is_to_run():
+def test_a_synchronous_copy_starts_when_its_layer_is_about_to_run():
     machine = Machine()
     made, its = ring(machine, ahead=False), weights()
     for _ in range(2):
@@ -121,7 +121,7 @@ def test_layers_that_keep_their_slot_are_copied_once(ahead):
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-def test_two_models_may_use_the_slots_by_turns(ahead):
+def test_two_models_may_use_the_slots_in_turn(ahead):
     machine = Machine()
     made, one, other = ring(machine, ahead), weights(), weights(100)
     for its, seed in ((one, 0), (other, 100), (one, 0), (one, 0), (other, 100)):
@@ -130,7 +130,7 @@ def test_two_models_may_use_the_slots_by_turns(ahead):
 
 @pytest.mark.parametrize("layer", [0, 3])
 @pytest.mark.parametrize("ahead", [True, False])
-def test_after_a_failed_copy_the_next_pass_copies_anew(ahead, layer):
+def test_the_next_pass_repeats_a_failed_copy(ahead, layer):
     machine = Machine()
     made, its = ring(machine, ahead), weights()
     run(machine, made, its)
@@ -142,8 +142,8 @@ def test_after_a_failed_copy_the_next_pass_copies_anew(ahead, layer):
     run(machine, made, its)
 
 
-def test_a_failed_copy_that_nobody_needs_any_more_harms_nobody():
-    """Another model takes the slot: what was to come for the last one does not matter."""
+def test_a_failed_copy_that_is_no_longer_needed_is_ignored():
+    """Another model takes the slot: pending copies of the previous model do not matter."""
     machine = Machine()
     made, one, other = ring(machine, ahead=True), weights(), weights(100)
     run(machine, made, one)  # ends with copies for its next pass
@@ -153,7 +153,7 @@ def test_a_failed_copy_that_nobody_needs_any_more_harms_nobody():
         run(machine, made, other, 100)
 
 
-def test_who_is_interrupted_while_weights_arrive_waits_for_them_before_others_come():
+def test_after_an_interrupted_wait_the_copy_ends_before_the_slot_is_overwritten():
     machine = Machine()
     made, its = ring(machine, ahead=True), weights()
     run(machine, made, its)
@@ -166,7 +166,7 @@ def test_who_is_interrupted_while_weights_arrive_waits_for_them_before_others_co
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_waits_for_nothing_that_its_parent_began():
+def test_a_forked_child_does_not_wait_for_copies_of_its_parent():
     machine = Machine()
     made, its = ring(machine, ahead=True), weights()
     run(machine, made, its)

@@ -1,4 +1,4 @@
-"""Passes on the simulated device: what copies beside layers cost."""
+"""Passes on the simulated device: the cost of copies in parallel to layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npuw_layer.execution.offload.timeline import (
 )
 
 NOTHING = Cost(0.0, 0.0)
-LAYERS = 12  # which rings of 2, 3 and 4 slots divide
+LAYERS = 12  # divisible by rings of 2, 3 and 4 slots
 
 
 def costs(layer: float, copy: float, ends: float = 0.0) -> PieceCosts:
@@ -28,19 +28,19 @@ def ring(reserved: int = 1, budget: int = 0):
 
 
 @given(st.floats(1, 100), st.floats(1, 100), st.integers(1, 3))
-def test_a_layer_waits_for_what_is_left_of_its_copy(layer, copy, reserved) -> None:
-    """The law of the seed's anchor, for copies that share one engine."""
+def test_a_layer_waits_for_the_remainder_of_its_copy(layer, copy, reserved) -> None:
+    """The stall of MindIE-SD's formula, for copies that share one engine."""
     found = asynchronous_pass(costs(layer, copy), ring(reserved), 1.0)
     assert found.stall_ns == pytest.approx(LAYERS * max(0.0, copy - layer), abs=1e-6)
     assert found.ns == pytest.approx(LAYERS * max(layer, copy))
 
 
-def test_what_is_before_and_after_the_layers_hides_copies_as_well() -> None:
+def test_prologue_and_epilogue_also_overlap_with_copies() -> None:
     found = asynchronous_pass(costs(10.0, 12.0, ends=1.0), ring(), 1.0)
     assert found.stall_ns == pytest.approx(LAYERS * 2.0 - 2.0)
 
 
-def test_to_wait_for_each_copy_costs_all_of_them() -> None:
+def test_a_synchronous_pass_takes_the_sum_of_layers_and_copies() -> None:
     both = costs(10.0, 7.0, ends=3.0)
     assert resident_pass(both, LAYERS).ns == 126
     assert synchronous_pass(both, ring()).ns == 126 + 12 * 7
@@ -48,8 +48,8 @@ def test_to_wait_for_each_copy_costs_all_of_them() -> None:
     assert asynchronous_pass(both, ring(), 1.0).ns == 126
 
 
-def test_layers_and_copies_share_the_memory() -> None:
-    """A layer that uses all of it leaves nothing to a copy: together they take their sum."""
+def test_layers_and_copies_share_the_bandwidth() -> None:
+    """A layer that uses the full bandwidth leaves none to a copy: together they take their sum."""
     greedy = PieceCosts(NOTHING, Cost(10.0, 10.0), NOTHING, Cost(5.0, 10.0))
     assert asynchronous_pass(greedy, ring(), 1.0).ns == pytest.approx(LAYERS * 20.0)
     assert asynchronous_pass(greedy, ring(), 100.0).ns == pytest.approx(LAYERS * 10.0)

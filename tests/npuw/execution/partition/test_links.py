@@ -1,4 +1,4 @@
-"""Where links lie: never two in one place while both are needed, and in little memory."""
+"""Placement of links: no overlap of links that are needed together, in little memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
 
 
 @given(st.lists(lifetimes(), max_size=12))
-def test_links_that_are_needed_together_do_not_overlap(given_links):
+def test_links_with_overlapping_lifetimes_do_not_overlap_in_memory(given_links):
     links = {str(number): link for number, link in enumerate(given_links)}
     layout = place_links(links)
     for a, one in links.items():
@@ -31,7 +31,7 @@ def test_links_that_are_needed_together_do_not_overlap(given_links):
 
 
 def test_a_chain_of_layers_takes_the_memory_of_one():
-    """Each layer reads what the one before made, and a residual passes its group by."""
+    """A layer reads the output of the previous one, and a residual bypasses its group."""
     links = {}
     for layer in range(30):
         links[f"q{layer}"] = Lifetime(64, 2 * layer, 2 * layer + 1)

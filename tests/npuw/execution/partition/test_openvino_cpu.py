@@ -1,4 +1,4 @@
-"""The real OpenVINO's CPU plugin takes parts of models as any other device does."""
+"""The real OpenVINO's CPU plugin as a device for parts of models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HINTS = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
 
 @pytest.fixture(scope="module")
 def whole(talks: Talks) -> np.ndarray:
-    """What the NPU alone says, without parts."""
+    """Return the logits of the NPU alone, without parts."""
     return story(talks(**SMALL))
 
 
@@ -52,14 +52,14 @@ def check(compiled: Any, whole: np.ndarray) -> None:
     ],
     ids=lambda options: " ".join(map(str, options.values())),
 )
-def test_of_parts_it_says_what_the_npu_says_of_the_whole(
+def test_parts_on_openvino_return_the_results_of_the_uncut_model_on_the_npu(
     tiny: Path, whole: np.ndarray, options: Mapping[str, Any]
 ) -> None:
     check(Core().compile_model(tiny, "NPU", SMALL | options), whole)
 
 
 @pytest.mark.long
-def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndarray) -> None:
+def test_openvino_takes_over_parts_that_the_npu_rejects(tiny: Path, whole: np.ndarray) -> None:
     refusing = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), refuses="out of paper")
     devices = SeveralDevices({"NPU": lambda: refusing, "OPENVINO_CPU": OpenVINODevice})
     cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
@@ -69,8 +69,8 @@ def test_it_takes_over_the_parts_that_the_npu_refuses(tiny: Path, whole: np.ndar
 
 
 @pytest.mark.long
-def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.ndarray) -> None:
-    """In the middle of a layer."""
+def test_openvino_takes_over_parts_of_a_lost_npu(tiny: Path, whole: np.ndarray) -> None:
+    """The NPU is lost in the middle of a layer."""
     lost = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), good_runs=25)
     devices = SeveralDevices({"NPU": lambda: lost, "OPENVINO_CPU": OpenVINODevice})
     cut = SMALL | {"NPUW_ONLINE_ISOLATE": "ATTN"}
@@ -80,13 +80,13 @@ def test_it_goes_on_with_the_parts_of_an_npu_that_is_lost(tiny: Path, whole: np.
 
 
 @pytest.mark.long
-def test_it_takes_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: Path) -> None:
+def test_openvino_runs_the_groups_of_a_plan(tiny: Path, whole: np.ndarray, tmp_path: Path) -> None:
     asked = write_group(tmp_path / "plan.xml", "model.norm")
     check(Core().compile_model(tiny, "NPU", SMALL | ALONE | asked), whole)
 
 
 @pytest.mark.long
-def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
+def test_submodels_of_openvino_are_dumped(tiny: Path, tmp_path: Path) -> None:
     dump = {"NPUW_DUMP_SUBS": "0,last", "NPUW_DUMP_SUBS_DIR": str(tmp_path)}
     Core().compile_model(tiny, "NPU", SMALL | ALONE | dump | {"NPUW_ONLINE_ISOLATE": "ATTN"})
     written = sorted(path.stem for path in tmp_path.glob("generate_192*.xml"))
@@ -98,7 +98,7 @@ def test_its_submodels_are_written_down(tiny: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cut", "weightless"), [({}, "NO"), ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "YES")], ids=str
 )
-def test_what_it_runs_is_exported_and_imported(
+def test_submodels_of_openvino_are_exported_and_imported(
     tiny: Path, whole: np.ndarray, tmp_path: Path, cut: Mapping[str, Any], weightless: str
 ) -> None:
     target = tmp_path / "model.blob"
@@ -107,8 +107,8 @@ def test_what_it_runs_is_exported_and_imported(
     check(Core().import_model(target, "NPU", {"WEIGHTS_PATH": str(tiny)}), whole)
 
 
-def test_what_names_files_of_this_machine_is_not_exported(tiny: Path, tmp_path: Path) -> None:
-    """So that another device can take it over, the NPU's programs come with their graph."""
+def test_programs_that_name_local_files_are_not_exported(tiny: Path, tmp_path: Path) -> None:
+    """The NPU's programs contain their graphs, so that another device can take over."""
     target = {"EXPORT_BLOB": "YES", "BLOB_PATH": tmp_path / "model.blob"}
     avoid = {"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}
     with pytest.raises(OptionError, match="its programs name files of this machine"):

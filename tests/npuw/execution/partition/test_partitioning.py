@@ -1,4 +1,4 @@
-"""Conversations with a model in parts: attention stands alone, on a device of its own."""
+"""Conversations with a partitioned model: attention is isolated, on a separate device."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_parts(whole: Device, attention: Device) -> Device:
 
 
 def talk(core: Core, folder: Path, **options: str) -> np.ndarray:
-    """A prompt of two chunks, a step into the next variant, a rewind; all logits."""
+    """Return all logits of a prompt of two chunks, a step into the next variant, and a rewind."""
     request = core.compile_model(folder, "NPU", SMALL | options).create_infer_request()
     said = [np.arange(90) * 7 % 97, *np.array([[3], [14], [15], [9], [26], [5], [35]])]
 
@@ -83,11 +83,11 @@ def compiled(folder: Path, **options: str) -> CompiledLLM:
 
 
 ONE_OF_EACH = {"NPUW_LLM_PREFILL_PYRAMID": "NO", "NPUW_LLM_GENERATE_PYRAMID": "NO"}
-"""One prefill and one generate model, where variants are nothing new."""
+"""One prefill and one generate model, as variants add no cases."""
 
 
 def alike(said: np.ndarray, whole: np.ndarray) -> bool:
-    """But for the order of sums: what reads a mask from memory cannot know how far it reaches."""
+    """Compare, except for the order of sums: a mask in memory hides its visible range."""
     return bool(np.abs(said - whole).max() < 1e-5 * np.abs(whole).max())
 
 
@@ -97,7 +97,7 @@ def whole(tall: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize("check", DEVICE_CHECKS, ids=lambda check: check.__name__)
-def test_a_partitioning_device_does_what_npuw_relies_on(check):
+def test_a_partitioning_device_satisfies_the_device_protocol(check):
     device = npu()
     check(in_parts(device, device))
 
@@ -111,7 +111,7 @@ def test_a_partitioning_device_does_what_npuw_relies_on(check):
         ("CPU", "CPU", ONE_OF_EACH),
     ],
 )
-def test_parts_on_any_device_say_what_the_whole_does(tall, whole, between, attention, options):
+def test_parts_on_any_device_equal_the_uncut_model(tall, whole, between, attention, options):
     make = {"NPU": npu, "CPU": InterpreterDevice}
     first = make[between]()
     device = in_parts(first, first if attention == between else make[attention]())
@@ -130,7 +130,7 @@ def test_links_keep_the_types_that_lowering_chose(tall):
 
 @pytest.mark.long
 def test_equal_layers_are_compiled_once(tall):
-    """Seven layers: what is before the first, between two, and after the last; and attention."""
+    """Seven layers: the parts before the first, between two, and after the last; and attention."""
     folded, single = (compiled(tall, NPUW_FOLD=fold, **ONE_OF_EACH) for fold in ("YES", "NO"))
     parts = [read_container(model.programs[0].program) for model in (folded, single)]
     assert [len(each.functions) for each in parts] == [4, 15]
@@ -138,11 +138,11 @@ def test_equal_layers_are_compiled_once(tall):
     loaded = folded.models[folded.plan.stages[0]]
     assert isinstance(loaded, LoadedParts)
     everything = sum(nbytes(info) for info in parts[0].links.values())
-    assert loaded.layout.nbytes < everything / 3, "links lie where those of other layers lay"
+    assert loaded.layout.nbytes < everything / 3, "links reuse the memory of other layers"
 
 
 @pytest.mark.long
-def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path):
+def test_a_partitioned_model_is_cached_exported_and_imported(tall, whole, tmp_path):
     device = npu()
     core = Core(device=in_parts(device, device))
     cached = ONE_OF_EACH | {"CACHE_DIR": str(tmp_path / "cache")}
@@ -156,13 +156,13 @@ def test_a_model_in_parts_is_cached_exported_and_imported(tall, whole, tmp_path)
 
 
 @pytest.mark.long
-def test_links_that_do_not_fit_are_refused(tall):
+def test_links_that_do_not_fit_are_rejected(tall):
     model = compiled(tall, **ONE_OF_EACH)
     parts = read_container(model.programs[0].program)
     swapped = [*parts.calls[1:2], *parts.calls[:1], *parts.calls[2:]]
     for damaged, why in (
-        ({"calls": swapped}, "before it is made"),
-        ({"links": {}}, "compile it anew"),
+        ({"calls": swapped}, "before a part writes it"),
+        ({"links": {}}, "compile it again"),
     ):
         with pytest.raises(DeviceError, match=why):
             model.device.load(write_container(replace(parts, **damaged)))

@@ -1,4 +1,4 @@
-"""Parts as bytes: what is written comes back, and what is damaged is refused."""
+"""Parts as bytes: round trip, and rejection of damaged bytes."""
 
 from __future__ import annotations
 
@@ -33,33 +33,39 @@ PARTS = Parts(
 WRITTEN = write_container(PARTS)
 
 
-def test_what_is_written_comes_back():
+def test_a_written_container_is_read_back():
     assert read_container(WRITTEN) == PARTS
 
 
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (b"", "does not begin as one"),
-        (b"\x7fELF" + WRITTEN[4:], "does not begin as one"),
-        (WRITTEN[:-1], "within what is"),
+        (b"", "begins with other bytes"),
+        (b"\x7fELF" + WRITTEN[4:], "begins with other bytes"),
+        (WRITTEN[:-1], "end within the content at"),
         (WRITTEN + b" ", "are expected"),
         (WRITTEN[:8] + bytes(8) + WRITTEN[16:], "header cannot be read"),
-        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "within what is"),
-        (WRITTEN.replace(b'"function": 1', b'"function": 7'), "other functions than it has"),
-        (WRITTEN.replace(b'"function": 1', b'"function": 0'), "other functions than it has"),
-        (WRITTEN.replace(b'"f16"', b'"f99"'), "tensors of f99"),
+        (WRITTEN[:8] + b"\xff" * 8 + WRITTEN[16:], "end within the content at"),
+        (
+            WRITTEN.replace(b'"function": 1', b'"function": 7'),
+            "a function that it does not contain",
+        ),
+        (
+            WRITTEN.replace(b'"function": 1', b'"function": 0'),
+            "a function that it does not contain",
+        ),
+        (WRITTEN.replace(b'"f16"', b'"f99"'), "tensors of unknown types f99"),
         (WRITTEN.replace(b'{"a": 2', b'{"a":-2'), "header cannot be read"),
     ],
 )
-def test_what_is_damaged_is_refused(damaged, why):
+def test_a_damaged_container_is_rejected(damaged, why):
     assert damaged != WRITTEN
     with pytest.raises(DeviceError, match=why):
         read_container(damaged)
 
 
 @given(st.integers(0, len(WRITTEN) - 1), st.integers(1, 255))
-def test_no_damage_gives_anything_but_parts_or_an_error(at, flip):
+def test_any_damage_results_in_parts_or_an_error(at, flip):
     damaged = bytearray(WRITTEN)
     damaged[at] ^= flip
     try:

@@ -1,4 +1,4 @@
-"""A model in parts tells where its parts run, why, and how accurately."""
+"""Reports of a partitioned model: devices of its parts, reasons, and accuracy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HINTS = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
 
 
 def told(model: Path, options: Mapping[str, Any], core: Core | None = None) -> Mapping[str, str]:
-    """What is reported after a prompt of 40 tokens and four more."""
+    """Return the report after a prompt of 40 tokens and four more."""
     compiled = (core or Core()).compile_model(model, "NPU", SMALL | options)
     talk = Talk(compiled.create_infer_request())
     talk.tell(np.arange(1, 41))
@@ -52,7 +52,7 @@ def told(model: Path, options: Mapping[str, Any], core: Core | None = None) -> M
     ],
     ids=str,
 )
-def test_each_kind_of_part_says_where_it_runs(
+def test_the_report_has_the_device_of_each_kind_of_part(
     tiny: Path, options: Mapping[str, Any], generate: str
 ) -> None:
     report = told(tiny, {"NPUW_DEVICES": "NPU,CPU"} | options)
@@ -61,14 +61,14 @@ def test_each_kind_of_part_says_where_it_runs(
 
 
 @pytest.mark.long
-def test_what_runs_in_tiles_says_it_too(tiny: Path) -> None:
+def test_the_report_has_the_device_of_tiled_blocks(tiny: Path) -> None:
     tiles = {"NPUW_ONLINE_PIPELINE": "SPATIAL", "NPUW_SPATIAL_NWAY": 16}
     report = told(tiny, {"NPUW_DEVICES": "CPU,NPU"} | tiles)
     assert report["prefill_64"] == "part ×3: CPU | compute ×3: CPU"
 
 
 @pytest.mark.long
-def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
+def test_with_a_single_device_the_report_has_no_placements(tiny: Path) -> None:
     for options in (ATTENTION, dict.fromkeys(HINTS, "DYNAMIC") | {"NPUW_DEVICES": "CPU"}):
         assert "generate_192" not in told(tiny, options)
 
@@ -79,10 +79,10 @@ def test_where_there_is_one_device_nothing_is_to_be_told(tiny: Path) -> None:
     [(ATTENTION, "CPU"), (dict.fromkeys(HINTS, "HFA"), "OPENVINO_CPU")],
     ids=str,
 )
-def test_what_is_checked_says_how_accurate_its_parts_are(
+def test_the_report_has_the_accuracy_of_checked_parts(
     tiny: Path, options: Mapping[str, Any], reference: str
 ) -> None:
-    """Four tokens through two attentions and what lies around them; each knows its worst output."""
+    """Four tokens run through two attentions and three other parts; each has its worst output."""
     checks = {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_DEVICE": reference}
     found = told(tiny, options | checks)["generate_192"].split(" | ")
     assert [re.match(r"\w+ ×\d: NPU; \d+ runs checked", part) is not None for part in found]
@@ -94,7 +94,7 @@ def test_what_is_checked_says_how_accurate_its_parts_are(
 
 
 class Picky(FaultyDevice):
-    """The NPU, but it refuses some submodels."""
+    """The NPU, except that it rejects some submodels."""
 
     def __init__(self, refused: str) -> None:
         super().__init__(npu())
@@ -116,27 +116,27 @@ def several(first: Device, policy: Policy | None = None) -> Core:
 
 
 @pytest.mark.long
-def test_parts_that_the_npu_refuses_say_why_they_are_elsewhere(tiny: Path) -> None:
+def test_the_report_has_the_reason_for_parts_that_the_npu_rejects(tiny: Path) -> None:
     report = told(tiny, ATTENTION, several(Picky("generate_192/attn")))
     assert report["generate_192"] == (
-        "part ×3: NPU | attn ×2: CPU; NPU does not compile it: generate_192/attn1 is too much"
+        "part ×3: NPU | attn ×2: CPU; NPU cannot compile it: generate_192/attn1 is too much"
     )
     assert report[""] == "NPU, CPU"
 
 
 @pytest.mark.long
 def test_parts_of_a_kind_may_be_on_several_devices(tiny: Path) -> None:
-    """Two attentions are one program, unless they are compiled by themselves."""
+    """Two attentions are one program, unless they are compiled separately."""
     alone = ATTENTION | {"NPUW_FOLD": "NO"}
     report = told(tiny, alone, several(Picky(r"generate_192/(attn3|part)")))
     assert report["generate_192"] == (
-        "part ×3: CPU; NPU does not compile it: generate_192/part0 is too much (and 2 more notes) "
-        "| attn ×2: NPU ×1, CPU ×1; NPU does not compile it: generate_192/attn3 is too much"
+        "part ×3: CPU; NPU cannot compile it: generate_192/part0 is too much (and 2 more notes) "
+        "| attn ×2: NPU ×1, CPU ×1; NPU cannot compile it: generate_192/attn3 is too much"
     )
 
 
 @pytest.mark.long
-def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
+def test_the_report_has_the_error_of_inaccurate_parts(tiny: Path) -> None:
     def spoil(name: str, values: Array) -> None:
         if name == "logits":
             values *= 1.5
@@ -145,7 +145,7 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
     options = ATTENTION | {"NPUW_LLM_SHARED_HEAD": "NO"}
     report = told(tiny, options, several(FaultyDevice(npu(), spoil), policy))
     wrong, attention = report["generate_192"].split(" | ")
-    assert wrong.startswith("part ×3: NPU ×2, CPU ×1; NPU is not accurate: NRMSE of logits is ")
+    assert wrong.startswith("part ×3: NPU ×2, CPU ×1; NPU is inaccurate: NRMSE of logits is ")
     assert re.search(r"9 runs checked, largest NRMSE \S+e-0[12] \(logits of gen", wrong)
     assert attention.startswith("attn ×2: NPU; 8 runs checked, largest NRMSE ")
 
@@ -154,8 +154,8 @@ def test_parts_that_are_not_accurate_say_by_how_much(tiny: Path) -> None:
 @pytest.mark.parametrize(
     "options", [{"NPUW_ONLINE_PIPELINE": "JUST"}, dict.fromkeys(HINTS, "HFA")], ids=str
 )
-def test_new_requests_find_parts_where_they_have_moved(tiny: Path, options) -> None:
-    """They looked for the weights that the NPU reads, and the CPU has others."""
+def test_new_requests_use_parts_on_the_device_that_they_moved_to(tiny: Path, options) -> None:
+    """New requests once read the weights in the NPU's form, and the CPU has others."""
     checked = {"NPUW_ACC_CHECK": "YES", "NPUW_ACC_THRESH": 0}
     models = [
         Core().compile_model(tiny, "NPU", SMALL | more) for more in (options, options | checked)

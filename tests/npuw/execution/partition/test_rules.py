@@ -1,4 +1,4 @@
-"""What options cut out of models, and where it runs."""
+"""Ops that options cut out of models, and their devices."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SMALL = {
     "NPUW_LLM_GENERATE_PYRAMID": "NO",
     "INFERENCE_PRECISION_HINT": "f32",
 }
-"""One prefill model, one generate model; what is cut in variants, test_partitioning.py shows."""
+"""One prefill model, one generate model; test_partitioning.py tests variants."""
 LAYERS = 5
-"""As many equal ones as are worth a submodel of their own by default."""
+"""Minimum equal layers that are worth a separate submodel by default."""
 PROMPT = np.arange(90) * 7 % 97
 
 
 def story(talk) -> np.ndarray:
-    """A prompt of two chunks, some steps, and back; all logits."""
+    """Return all logits of a prompt of two chunks, some steps, and a rewind."""
     said = [talk.tell(PROMPT)] + [talk.tell([token]) for token in (3, 14, 15, 9, 26, 5, 35)]
     return np.array([*said, talk.tell([8], back=4)])
 
 
 @pytest.fixture(scope="module")
 def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model with some layers more."""
+    """Return the tiny model with more layers."""
     return write_tiny(tmp_path_factory.mktemp("tall"), LAYERS)
 
 
@@ -62,7 +62,7 @@ def whole(talks, tall) -> np.ndarray:
     ],
     ids=lambda options: " ".join(f"{k.removeprefix('NPUW_')}={v}" for k, v in options.items()),
 )
-def test_however_a_model_is_cut_it_says_the_same(talks, tall, whole, options):
+def test_cutting_a_model_does_not_change_its_results(talks, tall, whole, options):
     said = story(talks(tall, **SMALL, **options))
     assert np.abs(said - whole).max() < 1e-5 * np.abs(whole).max()
 
@@ -84,7 +84,7 @@ def test_each_repeated_layer_is_a_submodel_and_compiled_once(tall, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("least", [{"KEEP_BLOCKS": LAYERS + 1}, {"KEEP_BLOCK_SIZE": 99}])
-def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, least):
+def test_layers_that_are_too_few_or_too_small_are_not_isolated(tall, tmp_path, least):
     options = {f"NPUW_ONLINE_{name}": value for name, value in least.items()}
     dump = {"NPUW_ONLINE_PIPELINE": "REP", "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | dump | options)
@@ -92,7 +92,7 @@ def test_layers_that_are_too_few_or_too_small_stay_in_the_model(tall, tmp_path, 
 
 
 @pytest.mark.long
-def test_stretches_are_as_many_as_asked_for_and_equal_ones_compiled_once(tall, tmp_path):
+def test_ranges_have_the_requested_number_and_equal_ones_are_compiled_once(tall, tmp_path):
     options = {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_MIN_SIZE": 10}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options | dump)
@@ -112,7 +112,7 @@ def test_compute_is_cut_out_and_compiled_one_by_one(tall, tmp_path):
 
 @pytest.fixture(scope="module")
 def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
-    """Give a Llama that the real exporter compressed."""
+    """Return a Llama that the real exporter compressed."""
     folder = Path(__file__).resolve().parents[3] / "goldens" / "exported"
     restore = load_module(folder / "restore.py").restore
     return lambda name: restore(folder, name, tmp_path_factory.mktemp(name))
@@ -130,10 +130,10 @@ def exported(load_module, tmp_path_factory) -> Callable[[str], Path]:
         ("llama_fp16", "DQMatMul", 0),
     ],
 )
-def test_products_are_told_apart_by_how_their_weights_are_compressed(
+def test_matmuls_are_selected_by_the_compression_of_their_weights(
     exported, tmp_path, name: str, pattern: str, products: int
 ) -> None:
-    """Two layers of seven products; the head is a model of its own."""
+    """Two layers of seven matmuls; the LM head is a separate model."""
     options = {
         "NPUW_ONLINE_ISOLATE": f"P:{pattern}/products",
         "NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml"),
@@ -156,8 +156,8 @@ WRITERS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_plan_that_was_written_is_read(talks, tall, whole, tmp_path, writer) -> None:
-    """That of one static model counts for all, whatever else lies between its layers there."""
+def test_a_dumped_plan_can_be_read(talks, tall, whole, tmp_path, writer) -> None:
+    """A plan of one static model applies to all, whatever ops they have between its layers."""
     options = WRITERS[writer]
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options | dump)
@@ -174,13 +174,13 @@ def test_a_plan_that_was_written_is_read(talks, tall, whole, tmp_path, writer) -
 
 
 def layers(group: ET.Element) -> set[tuple[str, str]]:
-    """What a group has, but for constants, which are copied to whoever uses them."""
+    """Return the layers of a group, except constants, which are copied to each user."""
     every = {(each.get("name", ""), each.get("type", "")) for each in group.iter("layer")}
     return {(name, kind) for name, kind in every if kind != "Constant"}
 
 
 def write_group(path: Path, *names: str) -> dict[str, str]:
-    """A plan of one group, as the original writes it: without types."""
+    """Write a plan of one group in NPUW's form: without types."""
     found = "".join(f'<layer name="{name}"/>' for name in names)
     path.write_text(
         f'<ensemble><partitioning><group id="0">{found}</group></partitioning></ensemble>'
@@ -189,7 +189,7 @@ def write_group(path: Path, *names: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_another_plan_at_the_same_path_is_another_entry_of_the_cache(tiny, tmp_path) -> None:
+def test_a_changed_plan_file_is_another_cache_key(tiny, tmp_path) -> None:
     cache, target = {"CACHE_DIR": str(tmp_path / "cache")}, tmp_path / "plan.xml"
     for name, cached in (("model.norm", False), ("model.norm", True), ("lm_head", False)):
         options = SMALL | cache | write_group(target, name)
@@ -201,15 +201,15 @@ def test_another_plan_at_the_same_path_is_another_entry_of_the_cache(tiny, tmp_p
     ("content", "why"),
     [
         (None, "No such file"),
-        (b"", "no plan: no element found"),
-        (b"<ensemble>", "no plan: no element found"),
+        (b"", "not a plan: no element found"),
+        (b"<ensemble>", "not a plan: no element found"),
         (b"<ensemble/>", "it has no <group>"),
         (b"<group><layer name='x'/></group>", "it has no <group>"),
         (b"<!DOCTYPE ensemble [<!ENTITY a 'b'>]><ensemble/>", "document type"),
         (b'<?xml version="1.0" encoding="nonsense"?><ensemble/>', "unknown encoding"),
     ],
 )
-def test_what_is_no_plan_is_refused_by_its_name(tiny, tmp_path, content, why) -> None:
+def test_a_file_that_is_not_a_plan_is_rejected_with_its_path(tiny, tmp_path, content, why) -> None:
     path = tmp_path / "plan.xml"
     if content is not None:
         path.write_bytes(content)
@@ -217,7 +217,7 @@ def test_what_is_no_plan_is_refused_by_its_name(tiny, tmp_path, content, why) ->
         Core().compile_model(tiny, "NPU", SMALL | {"NPUW_PLAN": str(path)})
 
 
-def test_a_pipe_is_no_plan_and_not_waited_for(tiny, tmp_path) -> None:
+def test_a_pipe_is_rejected_as_plan_without_waiting(tiny, tmp_path) -> None:
     path = tmp_path / "plan.xml"
     os.mkfifo(path)
     config = SMALL | {"NPUW_PLAN": str(path), "CACHE_DIR": str(tmp_path / "cache")}
@@ -225,19 +225,19 @@ def test_a_pipe_is_no_plan_and_not_waited_for(tiny, tmp_path) -> None:
         Core().compile_model(tiny, "NPU", config)
 
 
-def test_a_plan_for_another_model_is_told_of(tiny, tmp_path, caplog) -> None:
+def test_a_plan_for_another_model_is_logged(tiny, tmp_path, caplog) -> None:
     Core().compile_model(tiny, "NPU", SMALL | write_group(tmp_path / "plan.xml", "nobody"))
-    assert "NPUW_PLAN: a static model has none of its layers" in caplog.text
+    assert "NPUW_PLAN: a static model has none of the plan's layers" in caplog.text
 
 
-def test_a_model_that_a_plan_cuts_is_not_exported(tiny, tmp_path) -> None:
+def test_a_model_cut_by_a_plan_cannot_be_exported(tiny, tmp_path) -> None:
     options = SMALL | write_group(tmp_path / "plan.xml", "nobody") | {"EXPORT_BLOB": "YES"}
-    with pytest.raises(OptionError, match="a blob cannot take the plan's file along"):
+    with pytest.raises(OptionError, match="a blob cannot contain the plan's file"):
         Core().compile_model(tiny, "NPU", options)
 
 
 @pytest.mark.long
-def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
+def test_unfolded_tags_are_compiled_one_by_one(tall, tmp_path):
     options = {
         "NPUW_ONLINE_ISOLATE": "P:SDPA/attn,P:RMSNorm/norm",
         "NPUW_ONLINE_NO_FOLD": "norm",
@@ -258,7 +258,7 @@ def test_tags_that_are_not_folded_are_compiled_one_by_one(tall, tmp_path):
 @pytest.mark.parametrize(
     ("only", "once"), [("attn", ["attn"]), ("norm", ["norm"]), ("attn,norm", ["attn", "norm"])]
 )
-def test_of_submodels_those_of_fold_only_alone_are_compiled_once(tall, tmp_path, only, once):
+def test_only_submodels_of_fold_only_are_compiled_once(tall, tmp_path, only, once):
     options = {
         "NPUW_ONLINE_ISOLATE": "P:SDPA/attn,P:RMSNorm/norm",
         "NPUW_FOLD_ONLY": only,
@@ -275,7 +275,7 @@ def test_of_submodels_those_of_fold_only_alone_are_compiled_once(tall, tmp_path,
 
 @pytest.mark.long
 @pytest.mark.parametrize("pipeline", ["REP", "REG"])
-def test_where_ops_are_chosen_layers_are_cut_around_them(tall, tmp_path, pipeline):
+def test_selected_ops_cut_the_layers_around_them(tall, tmp_path, pipeline):
     options = {"NPUW_ONLINE_ISOLATE": "ATTN", "NPUW_ONLINE_PIPELINE": pipeline}
     dump = {"NPUW_ONLINE_DUMP_PLAN": str(tmp_path / "plan.xml")}
     Core().compile_model(tall, "NPU", SMALL | options | dump)
@@ -285,22 +285,22 @@ def test_where_ops_are_chosen_layers_are_cut_around_them(tall, tmp_path, pipelin
     assert "layer" not in tags
     between = [group.get("function") for group in groups if group.get("tag") != "attn"]
     assert len(between) == LAYERS + 1
-    assert len({*between}) == 3, "before the first, between two, and behind the last"
+    assert len({*between}) == 3, "before the first, between two, and after the last"
 
 
-def test_a_model_that_is_not_cut_is_one_group_of_the_plan(tiny, tmp_path):
+def test_an_uncut_model_is_one_group_of_the_plan(tiny, tmp_path):
     target = tmp_path / "plan.xml"
     Core().compile_model(tiny, "NPU", SMALL | {"NPUW_ONLINE_DUMP_PLAN": str(target)})
     assert len(plan(tmp_path / "plan.generate_192.xml")) == 1
     assert len(plan(tmp_path / "plan.lm_head.xml")) == 1
 
 
-def test_an_op_that_there_is_not_is_an_error_with_the_nearest_one(tiny):
-    with pytest.raises(OptionError, match="no op 'Tanhh'; did you mean Tanh"):
+def test_an_unknown_op_is_an_error_that_suggests_the_nearest(tiny):
+    with pytest.raises(OptionError, match="unknown op 'Tanhh'; did you mean Tanh"):
         Core().compile_model(tiny, "NPU", SMALL | {"NPUW_ONLINE_ISOLATE": "Op:Tanhh/mine"})
 
 
-def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
+def test_an_op_of_two_rules_is_an_error_that_names_both(tall):
     both = {"NPUW_ONLINE_ISOLATE": "P:SDPA/one,Op:ScaledDotProductAttention/two"}
     with pytest.raises(ModelError, match="ScaledDotProductAttention is in parts 'one' and 'two'"):
         Core().compile_model(tall, "NPU", SMALL | both)
@@ -309,19 +309,22 @@ def test_an_op_that_two_rules_claim_is_an_error_that_names_both(tall):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"NPUW_ONLINE_ISOLATE": "P:SDPA"}, "'P:SDPA' is no choice"),
-        ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "known are SDPA, RMSNorm, .*DQMatMulGQu4"),
-        ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is no choice"),
-        ({"NPUW_ONLINE_NO_FOLD": "x"}, "has no tag x"),
-        ({"NPUW_FOLD_ONLY": "attn"}, "NPUW_FOLD_ONLY: NPUW_ONLINE_ISOLATE has no tag attn"),
-        ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
-        ({"NPUW_PLAN": "plan.xml", "NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
-        ({"NPUW_ATTN": "PYRAMID"}, "because of language models NPUW_LLM_PREFILL_ATTENTION_HINT"),
-        ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "and so does"),
-        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "in its own way"),
+        ({"NPUW_ONLINE_ISOLATE": "P:SDPA"}, "'P:SDPA' is not a choice"),
+        ({"NPUW_ONLINE_ISOLATE": "P:Softmax/x"}, "use one of SDPA, RMSNorm, .*DQMatMulGQu4"),
+        ({"NPUW_ONLINE_AVOID": "ATTN"}, "'ATTN' is not a choice"),
+        ({"NPUW_ONLINE_NO_FOLD": "x"}, "no tag x in NPUW_ONLINE_ISOLATE"),
+        ({"NPUW_FOLD_ONLY": "attn"}, "NPUW_FOLD_ONLY: no tag attn in NPUW_ONLINE_ISOLATE"),
+        (
+            {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ONLINE_ISOLATE": "ATTN"},
+            "cuts static models like",
+        ),
+        ({"NPUW_PLAN": "plan.xml", "NPUW_ONLINE_ISOLATE": "ATTN"}, "cuts static models like"),
+        ({"NPUW_ATTN": "PYRAMID"}, "because NPUW_LLM_PREFILL_ATTENTION_HINT"),
+        ({"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_PLAN": "plan.xml"}, "cuts static models like"),
+        ({"NPUW_ONLINE_PIPELINE": "REP", "NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "cuts models itself"),
     ],
 )
-def test_options_that_say_nothing_sensible_are_refused(options, why):
+def test_contradictory_options_are_rejected(options, why):
     with pytest.raises(OptionError, match=why):
         parse_options(options)
 
@@ -329,12 +332,12 @@ def test_options_that_say_nothing_sensible_are_refused(options, why):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}, "nothing that takes over"),
+        ({"NPUW_ONLINE_AVOID": "P:SDPA/NPU"}, "no other device"),
         ({"NPUW_ONLINE_AVOID": "P:SDPA/GPU", "NPUW_DEVICES": "NPU,CPU"}, "has no GPU"),
         ({"NPUW_ONLINE_AVOID": "P:SDPA/NPU", "NPUW_DEVICES": "OPENVINO_CPU"}, "has no NPU"),
     ],
 )
-def test_what_no_device_can_do_is_refused(tiny, options, why):
+def test_groups_without_a_device_are_rejected(tiny, options, why):
     with pytest.raises(OptionError, match=why):
         Core().compile_model(tiny, "NPU", SMALL | options)
 

@@ -1,4 +1,4 @@
-"""Whoever listens hears of the programs that run meanwhile, and whose they are."""
+"""Listeners receive the programs that run meanwhile, with their labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def layer(name: str = "a", start: int = 0, duration: int = 5) -> LayerTime:
     return LayerTime(name, "MatMul", True, start, duration, duration, 0, 0)
 
 
-def test_nobody_hears_what_is_said_before_and_after() -> None:
+def test_runs_before_and_after_a_recording_are_not_received() -> None:
     note([layer("before")])
     assert not is_recording()
     with recording() as runs:
@@ -30,7 +30,7 @@ def test_nobody_hears_what_is_said_before_and_after() -> None:
     assert [each.name for run in runs for each in run.layers] == ["meanwhile"]
 
 
-def test_a_run_is_labelled_from_the_outside_in() -> None:
+def test_labels_begin_with_the_outermost() -> None:
     with recording() as runs, within("prefill"):
         with within("subgraph0"):
             note([layer()])
@@ -38,7 +38,7 @@ def test_a_run_is_labelled_from_the_outside_in() -> None:
     assert [run.labels for run in runs] == [("prefill", "subgraph0"), ("prefill",)]
 
 
-def test_who_listens_outside_hears_what_is_heard_inside_and_in_its_order() -> None:
+def test_an_outer_listener_receives_the_runs_of_inner_ones_in_order() -> None:
     with recording() as outer:
         note([layer("1")])
         with within("durations"), recording() as inner:
@@ -49,7 +49,7 @@ def test_who_listens_outside_hears_what_is_heard_inside_and_in_its_order() -> No
     assert outer[1].labels == ("durations",)
 
 
-def test_what_ran_before_a_failure_is_heard() -> None:
+def test_runs_before_a_failure_are_received() -> None:
     heard: list[list[ProgramRun]] = []
 
     def fail() -> None:
@@ -64,7 +64,7 @@ def test_what_ran_before_a_failure_is_heard() -> None:
     assert not is_recording()
 
 
-def test_threads_do_not_hear_one_another() -> None:
+def test_listeners_of_threads_are_independent() -> None:
     with recording() as runs:
         other = threading.Thread(target=lambda: note([layer()]))
         other.start()

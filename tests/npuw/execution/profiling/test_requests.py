@@ -1,4 +1,4 @@
-"""PERF_COUNT and NPU_PROFILING_TYPE: what requests tell of their inferences."""
+"""PERF_COUNT and NPU_PROFILING_TYPE: profiles of requests' inferences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ X = np.ones((ROWS, WIDTH), np.float32)
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small static model, with a product that is called so."""
+    """Return a small static model, with a matmul named "product"."""
     path = tmp_path_factory.mktemp("static") / "model.xml"
     write_ir(small_graph(), path)
     return path
@@ -46,12 +46,12 @@ def names(request: Any) -> list[str]:
 
 
 def owners(request: Any) -> list[str]:
-    """Whose the layers are, each once, in their order."""
+    """Return the owners of the layers, each once, in order."""
     return list(dict.fromkeys(name.split(": ")[0] for name in names(request)))
 
 
 class TestStaticModels:
-    def test_layers_are_told_by_name(self, static) -> None:
+    def test_layers_are_reported_by_name(self, static) -> None:
         request = request_of(static, **PERF_COUNT)
         request.infer({"x": X})
         (product,) = (info for info in request.profiling_info if info.node_name == "product")
@@ -60,7 +60,7 @@ class TestStaticModels:
         assert timedelta() < product.cpu_time
         assert request.get_profiling_info() == request.profiling_info
 
-    def test_what_goes_through_npuw_is_of_a_subgraph(self, static) -> None:
+    def test_layers_of_a_model_through_npuw_have_a_subgraph(self, static) -> None:
         request = request_of(static, **PERF_COUNT, **NPUW)
         request.infer({"x": X})
         assert "subgraph0: product" in names(request)
@@ -72,7 +72,7 @@ class TestStaticModels:
         assert "subgraph1: product" in names(request)
         assert owners(request)[:2] == ["subgraph0", "subgraph1"]
 
-    def test_several_devices_tell_of_the_npu_alone(self, static) -> None:
+    def test_with_several_devices_only_the_npu_is_profiled(self, static) -> None:
         on_npu = request_of(static, **PERF_COUNT, **NPUW, NPUW_DEVICES="NPU,CPU")
         on_cpu = request_of(static, **PERF_COUNT, **NPUW, NPUW_DEVICES="CPU")
         for request in (on_npu, on_cpu):
@@ -80,7 +80,7 @@ class TestStaticModels:
         assert "subgraph0: product" in names(on_npu)
         assert names(on_cpu) == []
 
-    def test_tensors_are_dumped_as_without(self, static, tmp_path) -> None:
+    def test_dumped_tensors_are_the_same_as_without_profiling(self, static, tmp_path) -> None:
         for options in ({}, PERF_COUNT):
             folder = tmp_path / str(len(options))
             dumps = {"NPUW_DUMP_IO": "YES", "NPUW_DUMP_SUBS_DIR": str(folder)}
@@ -91,20 +91,20 @@ class TestStaticModels:
         assert files[0] == files[1]
         assert any(name.endswith(".bin") for name in files[0])
 
-    def test_an_asynchronous_inference_is_told_of(self, static) -> None:
+    def test_an_asynchronous_inference_is_profiled(self, static) -> None:
         request = request_of(static, **PERF_COUNT)
         request.start_async({"x": X})
         request.wait()
         assert "product" in names(request)
 
-    def test_each_inference_is_told_of_alone_and_alike(self, static) -> None:
+    def test_each_inference_has_its_own_and_equal_profile(self, static) -> None:
         request = request_of(static, **PERF_COUNT)
         request.infer({"x": X})
         first = request.profiling_info
         request.infer({"x": -X})
         assert request.profiling_info == first
 
-    def test_requests_do_not_hear_one_another(self, static) -> None:
+    def test_profiles_of_requests_are_independent(self, static) -> None:
         compiled = Core().compile_model(static, "NPU", EXACT | PERF_COUNT)
         one, two = compiled.create_infer_request(), compiled.create_infer_request()
         one.infer({"x": X})
@@ -114,12 +114,12 @@ class TestStaticModels:
 
 
 class TestWhatIsTold:
-    """As in the NPU plugin of the original (its zero_infer_request and zero_pipeline)."""
+    """Rules of OpenVINO's NPU plugin (its zero_infer_request and zero_pipeline)."""
 
     @pytest.mark.parametrize("options", [{}, PERF_COUNT])
-    def test_before_an_inference_there_is_nothing_to_tell(self, static, options) -> None:
+    def test_before_an_inference_no_profile_exists(self, static, options) -> None:
         request = request_of(static, **options)
-        with pytest.raises(NpuwUsageError, match="none yet"):
+        with pytest.raises(NpuwUsageError, match="no inference has run yet"):
             _ = request.profiling_info
 
     @pytest.mark.parametrize("options", [{}, {"PERF_COUNT": "NO"}, {"NPU_PROFILING_TYPE": "INFER"}])
@@ -130,7 +130,7 @@ class TestWhatIsTold:
         assert request.profiling_info == []
         assert runs == []
 
-    def test_infer_tells_of_whole_inferences(self, static) -> None:
+    def test_infer_reports_statistics_of_inferences(self, static) -> None:
         request = request_of(static, **PERF_COUNT, NPU_PROFILING_TYPE="INFER")
         with recording() as runs:
             for _ in range(3):
@@ -143,7 +143,7 @@ class TestWhatIsTold:
         assert request.profiling_info == expected
         assert len(runs) == 3
 
-    def test_infer_tells_averages_of_inferences_of_several_lengths(self, tiny) -> None:
+    def test_infer_reports_averages_of_inferences_of_several_lengths(self, tiny) -> None:
         talk = Talk(request_of(tiny, **SMALL, **PERF_COUNT, NPU_PROFILING_TYPE="INFER"))
         with recording() as prompt:
             talk.tell(list(range(40)))
@@ -159,11 +159,11 @@ class TestWhatIsTold:
     @pytest.mark.parametrize(
         ("option", "value"), [("PERF_COUNT", "SOME"), ("NPU_PROFILING_TYPE", "LAYERS")]
     )
-    def test_other_values_are_refused(self, option, value) -> None:
+    def test_other_values_are_rejected(self, option, value) -> None:
         with pytest.raises(OptionError, match=option):
             parse_options({option: value})
 
-    def test_an_inference_that_fails_is_not_counted(self, tiny) -> None:
+    def test_a_failed_inference_is_not_counted(self, tiny) -> None:
         device = FaultyDevice(LevelZeroDevice(StaticCompiler(), "4000"), good_runs=0)
         options = SMALL | PERF_COUNT | {"NPU_PROFILING_TYPE": "INFER"}
         request = Core(device=device).compile_model(tiny, "NPU", options).create_infer_request()
@@ -173,7 +173,7 @@ class TestWhatIsTold:
 
 
 class TestTimes:
-    def test_they_are_those_that_the_cost_model_predicts(self) -> None:
+    def test_times_equal_the_prediction_of_the_cost_model(self) -> None:
         device = LevelZeroDevice(StaticCompiler(), "4000")
         device.profile_programs()
         blob = device.compile(small_graph(), CONFIG)
@@ -185,7 +185,7 @@ class TestTimes:
             program.run()
         assert runs[0].total_ns == round(device.predict(blob).ns)
 
-    def test_a_conversation_takes_what_its_static_models_do(self, tiny) -> None:
+    def test_a_conversation_takes_the_sum_of_its_static_models(self, tiny) -> None:
         compiled = Core().compile_model(tiny, "NPU", SMALL | PERF_COUNT)
         device = LevelZeroDevice(StaticCompiler(), "4000")
         costs = {
@@ -200,7 +200,7 @@ class TestTimes:
         for run in runs:
             assert run.total_ns == costs[run.labels[0]]
 
-    def test_layers_lie_within_their_inference(self, tiny) -> None:
+    def test_layers_are_within_their_inference(self, tiny) -> None:
         talk = Talk(request_of(tiny, **SMALL, **PERF_COUNT))
         with recording() as runs:
             talk.tell([1, 2, 3])
@@ -215,7 +215,7 @@ class TestSplitModels:
     def talk(self, talks: Talks) -> Talk:
         return talks(**PERF_COUNT)
 
-    def test_a_prompt_is_prefill_and_head_and_then_comes_generate(self, talk) -> None:
+    def test_a_prompt_runs_prefill_and_lm_head_and_a_token_runs_generate(self, talk) -> None:
         talk.tell([1, 2, 3, 4, 5])
         kinds = [name.split("_")[0] for name in owners(talk.request)]
         assert kinds == [Kind.PREFILL.value, "lm"]
@@ -224,7 +224,7 @@ class TestSplitModels:
         assert kinds == [Kind.GENERATE.value, "lm"]
         assert any(name.endswith("mlp.down_proj") for name in names(talk.request))
 
-    def test_a_long_prompt_is_told_of_chunk_by_chunk(self, tiny) -> None:
+    def test_a_long_prompt_is_profiled_chunk_by_chunk(self, tiny) -> None:
         chunked = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32}
         talk = Talk(request_of(tiny, **SMALL, **PERF_COUNT, **chunked))
         talk.tell(list(range(90)))
@@ -232,7 +232,7 @@ class TestSplitModels:
         assert sum(name.endswith("layers.0.mlp.down_proj") for name in found) == 3
         assert found[-1].endswith("lm_head")
 
-    def test_values_are_the_same_as_without(self, talks) -> None:
+    def test_logits_are_the_same_as_without_profiling(self, talks) -> None:
         ids = [3, 1, 4, 1, 5]
         expected = talks().tell(ids)
         np.testing.assert_array_equal(talks(**PERF_COUNT).tell(ids), expected)
@@ -246,7 +246,7 @@ class TestSplitModels:
 
 
 class TestPrograms:
-    def test_they_are_found_in_the_cache_of_those_without(self, tmp_path) -> None:
+    def test_programs_cached_without_profiling_are_reused(self, tmp_path) -> None:
         model = tmp_path / "model"
         model.mkdir()
         write_tiny(model)
@@ -259,7 +259,7 @@ class TestPrograms:
         assert "compiled" in blobs()
         assert "compiled" not in blobs(**PERF_COUNT, NPU_PROFILING_TYPE="INFER")
 
-    def test_a_blob_is_the_same_and_is_imported_with_the_option(
+    def test_a_blob_is_the_same_and_can_be_imported_with_profiling(
         self, static, export: Callable[..., bytes]
     ) -> None:
         plain = export(static)

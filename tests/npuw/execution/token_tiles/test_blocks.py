@@ -1,4 +1,4 @@
-"""Static models in tiles of rows: what is one block, and what is not."""
+"""Static models in token tiles: blocks, and models that are not blocks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def normed(g: GraphBuilder, x: SSAValue) -> SSAValue:
 
 
 def perceptron(rows: int = ROWS, width: int = WIDTH, inner: int = 24) -> Model:
-    """A norm, a gated product, and what there was added."""
+    """Build a norm, a gated MLP, and a residual sum."""
     draw = np.random.default_rng(3)
     model, (x,) = Model.build([("x", tensor("f32", (1, rows, width)))])
     g = GraphBuilder(model)
@@ -76,8 +76,8 @@ WHOLE = Interpreter(perceptron()).run({"x": X})["y"]
 
 @pytest.mark.parametrize("make", [npu, InterpreterDevice])
 @pytest.mark.parametrize("size", [1, 3, 4, 10])
-def test_rows_of_tokens_are_what_they_are_and_others_zeros_or_the_same(make, size: int) -> None:
-    """Wherever the tokens stand, and however often; the last tile begins within another."""
+def test_rows_equal_the_uncut_block_or_are_zero(make, size: int) -> None:
+    """Tokens have any position and number; the last tile begins within another."""
     device = make()
     block = loaded(device, size)
     program, arena = block.create_program(), Arena(device, [*block.inputs, *block.outputs])
@@ -86,7 +86,7 @@ def test_rows_of_tokens_are_what_they_are_and_others_zeros_or_the_same(make, siz
     for begin, end in ((0, 11), (0, 2), (9, 11), (3, 7), (0, 11), (10, 11), (5, 6)):
         arena["y"][...] = np.nan
         arena["attention_mask"][...] = 0
-        arena["attention_mask"][0, :5] = 1  # what is stored
+        arena["attention_mask"][0, :5] = 1  # stored tokens
         arena["attention_mask"][0, 30 - ROWS + begin : 30 - ROWS + end] = 1
         before = block.runs
         program.run()
@@ -97,8 +97,8 @@ def test_rows_of_tokens_are_what_they_are_and_others_zeros_or_the_same(make, siz
         assert np.all(other | (found == 0).all(1))
 
 
-def test_where_the_host_sees_nothing_all_tiles_run() -> None:
-    """Memory of zeMemAllocDevice: which rows hold tokens cannot be read, or not be cleared."""
+def test_without_host_access_all_tiles_run() -> None:
+    """Memory of zeMemAllocDevice: the host can neither read the mask nor clear rows."""
     device = npu()
     block = loaded(device, 4)
     program, arena = block.create_program(), Arena(device, [*block.inputs, *block.outputs])
@@ -116,40 +116,40 @@ def test_where_the_host_sees_nothing_all_tiles_run() -> None:
 
 
 @given(st.integers(1, ROWS - 1))
-def test_tiles_have_each_row_once_and_compute_no_others(size: int) -> None:
+def test_tiles_cover_each_row_once_and_compute_no_other_rows(size: int) -> None:
     block = loaded(InterpreterDevice(), size, leaves_out=False)
     tiles = list(block.tiles())
     assert [row for tile in tiles for row in tile.own] == [*range(ROWS)]
     for tile in tiles:
         assert 0 <= tile.begin <= tile.own.start
         assert tile.own.stop <= tile.begin + size <= ROWS
-    assert [info.name for info in block.inputs] == ["x"], "no mask is asked for"
+    assert [info.name for info in block.inputs] == ["x"], "no mask is needed"
 
 
-def test_what_is_not_bound_or_does_not_fit_is_an_error() -> None:
+def test_unbound_tensors_and_small_memory_are_errors() -> None:
     device = InterpreterDevice()
     program = loaded(device, 4).create_program()
     with pytest.raises(DeviceError, match="not bound: x, attention_mask, y"):
         program.prepare()
     for name in ("x", "attention_mask", "y"):
         program.bind(name, device.allocate(ROWS), 0)
-    with pytest.raises(DeviceError, match="ends behind its memory"):
+    with pytest.raises(DeviceError, match="from its offset on"):
         program.run()
     with pytest.raises(DeviceError, match="no input or output 'z'"):
         program.bind("z", device.allocate(ROWS), 0)
 
 
 @pytest.mark.parametrize("change", [{"size": 3}, {"ports": ("x", "z")}, {"ports": ("x",)}])
-def test_the_program_of_another_block_is_refused(change: dict) -> None:
+def test_the_program_of_another_block_is_rejected(change: dict) -> None:
     tiles = RowTilesDevice(InterpreterDevice(), 4, True)
     made = read_container(tiles.compile(perceptron(), CONFIG))
     other = TileProgram(made.tiling.model_copy(update=change), made.program)
-    with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another one; compile it anew"):
+    with pytest.raises(DeviceError, match=r"NPUW_SPATIAL.* of another; compile again"):
         tiles.load(write_container(other))
 
 
 def test_a_program_of_a_tile_is_smaller() -> None:
-    """Besides weights, which this one has in it, by more than half."""
+    """Less than half, apart from the weights, which this program contains."""
     device, weights = npu(), 3 * 256 * 512 * 4
     whole, tile = (
         len(RowTilesDevice(device, size, True).compile(perceptron(1024, 256, 512), CONFIG))
@@ -171,7 +171,7 @@ SPATIAL = {
 
 
 def readers(rows: int = 40) -> Model:
-    """Two perceptrons on embeddings, with a mean of all tokens between."""
+    """Build two MLPs on embeddings, with a mean of all tokens between them."""
     draw = np.random.default_rng(4)
     kinds = [("input_ids", "i64", (1, rows)), ("attention_mask", "i64", (1, rows))]
     model, (ids, mask) = Model.build([(name, tensor(kind, shape)) for name, kind, shape in kinds])
@@ -189,9 +189,7 @@ def readers(rows: int = 40) -> Model:
 
 @pytest.mark.parametrize("devices", ["NPU", "CPU"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_static_model_leaves_padding_out_on_either_side(
-    tmp_path: Path, devices: str, side: str
-) -> None:
+def test_padding_is_skipped_on_either_side(tmp_path: Path, devices: str, side: str) -> None:
     path = tmp_path / "model.xml"
     write_ir(readers(), path)
     compiled = Core().compile_model(path, "NPU", SPATIAL | {"NPUW_DEVICES": devices})
@@ -205,7 +203,7 @@ def test_a_static_model_leaves_padding_out_on_either_side(
     assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
 
 
-def test_a_model_that_is_one_block_runs_in_tiles(tmp_path: Path) -> None:
+def test_a_model_of_one_block_runs_in_tiles(tmp_path: Path) -> None:
     path, plan = tmp_path / "model.xml", tmp_path / "plan.xml"
     write_ir(perceptron(), path)
     options = SPATIAL | {"NPUW_ONLINE_DUMP_PLAN": str(plan)}

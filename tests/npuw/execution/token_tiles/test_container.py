@@ -1,4 +1,4 @@
-"""A tile's program as bytes: what is written comes back, and what is damaged is refused."""
+"""A tile's program as bytes: round trip, and rejection of damaged bytes."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ CONTENT = TileProgram(TILING, b"a program")
 WRITTEN = write_container(CONTENT)
 
 
-def test_what_is_written_comes_back() -> None:
+def test_a_written_container_is_read_back() -> None:
     assert read_container(WRITTEN) == CONTENT
 
 
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [
-        (b"", "does not begin as one"),
-        (WRITTEN[:-1], "within what is"),
+        (b"", "begins with other bytes"),
+        (WRITTEN[:-1], "end within the content at"),
         (WRITTEN + b" ", "are expected"),
-        (WRITTEN.replace(b'"i64"', b'"i99"'), "a mask of 9 i99"),
-        (WRITTEN.replace(b'"columns": 9', b'"columns": 7'), "8 rows with a mask of 7"),
-        (WRITTEN.replace(b'"size": 3', b'"size": 9'), "tiles of 9 rows in a block of 8"),
+        (WRITTEN.replace(b'"i64"', b'"i99"'), "mask 9 i99"),
+        (WRITTEN.replace(b'"columns": 9', b'"columns": 7'), "mask 7 i64 does not fit 8 rows"),
+        (WRITTEN.replace(b'"size": 3', b'"size": 9'), "tiles of 9 rows do not fit a block of 8"),
         (WRITTEN.replace(b'"size": 3', b'"size": 0'), "header cannot be read"),
         (WRITTEN.replace(b'["x", "y"]', b"[        ]"), "header cannot be read"),
     ],
 )
-def test_what_is_damaged_is_refused(damaged: bytes, why: str) -> None:
+def test_a_damaged_container_is_rejected(damaged: bytes, why: str) -> None:
     assert damaged != WRITTEN
     with pytest.raises(DeviceError, match=rf"(?s)NPUW_SPATIAL.*{why}"):
         read_container(damaged)
 
 
 @given(st.integers(0, len(WRITTEN) - 1), st.integers(1, 255))
-def test_no_damage_gives_anything_but_a_tiling_or_an_error(at: int, flip: int) -> None:
+def test_any_damage_results_in_a_tiling_or_an_error(at: int, flip: int) -> None:
     damaged = bytearray(WRITTEN)
     damaged[at] ^= flip
     try:

@@ -1,4 +1,4 @@
-"""Conversations whose compute blocks run in tiles of tokens say what they say otherwise."""
+"""Conversations whose compute blocks run in token tiles return the same logits as without tiles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROMPT = np.arange(128) * 7 % 97
 
 
 def blocks(request: Any, stage: str) -> list[LoadedRowTiles]:
-    """What runs in tiles of a static model, once for each call."""
+    """Return the tiled models of a static model, once for each call."""
     (parts,) = (m for s, m in request._compiled.models.items() if s.name == stage)
     assert isinstance(parts, LoadedParts)
     return [loaded for _, loaded in parts.calls() if isinstance(loaded, LoadedRowTiles)]
@@ -58,8 +58,8 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_conversation_is_what_it_is_without(talks, feature: str) -> None:
-    """Prompts of one token in a tile, of some, and of all; steps between; and a rewind."""
+def test_a_conversation_equals_that_without_tiles(talks, feature: str) -> None:
+    """Prompts that fill one row, some rows and all rows of tiles; steps between; and a rewind."""
     options = {**FEW, **SPATIAL, **FEATURES[feature]}
     ours = {name for name in options if "ONLINE" in name or "SPATIAL" in name}
     both = [talks(**{k: v for k, v in options.items() if k not in ours}), talks(**options)]
@@ -79,11 +79,11 @@ def test_a_conversation_is_what_it_is_without(talks, feature: str) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("leaves_out", ["YES", "NO"])
-def test_a_short_prompt_pays_for_its_tiles_alone(talks, leaves_out: str) -> None:
-    """Of a model of 128 tokens there are six tiles, of which the last begins within another."""
+def test_a_short_prompt_runs_only_its_own_tiles(talks, leaves_out: str) -> None:
+    """A model of 128 tokens has six tiles, of which the last begins within another."""
     talk = talks(**FEW, **SPATIAL, NPUW_SPATIAL_DYN=leaves_out)
     tiles = blocks(talk.request, "prefill_128")
-    assert len(tiles) == 3, "before the first attention, between the two, and behind the last"
+    assert len(tiles) == 3, "before the first attention, between the two, and after the last"
     for length, needed in ((2, 1), (24, 1), (25, 2), (120, 5), (121, 6), (128, 6)):
         before = [block.runs for block in tiles]
         talk.tell(PROMPT[:length])
@@ -99,8 +99,8 @@ def test_blocks_between_attentions_are_one_program(talks, tall) -> None:
     assert len({id(block) for block in tiles[1:-1]}) == 1
 
 
-def test_chunks_behind_others_run_the_tiles_of_their_own_tokens(talks) -> None:
-    """A mask is longer there than a chunk has tokens."""
+def test_later_chunks_run_the_tiles_of_their_own_tokens(talks) -> None:
+    """A later chunk's mask is longer than its tokens."""
     talk = talks(**FEW, **SPATIAL, NPUW_LLM_PREFILL_CHUNK_SIZE=64)
     first = blocks(talk.request, "prefill_64_after_64")[0]
     for length, runs in ((20, 1), (64, 3), (66, 4), (128, 6)):
@@ -110,8 +110,8 @@ def test_chunks_behind_others_run_the_tiles_of_their_own_tokens(talks) -> None:
         talk.reset()
 
 
-def test_tokens_that_the_caller_masks_change_nothing_for_others(talks) -> None:
-    """Before the first that counts they are padding, between others not."""
+def test_tokens_masked_by_the_caller_do_not_affect_others(talks) -> None:
+    """Masked tokens before the first visible one are padding; those between others are not."""
     asked = {
         "input_ids": PROMPT[None, :100],
         "attention_mask": np.ones((1, 100), np.int64),
@@ -125,7 +125,7 @@ def test_tokens_that_the_caller_masks_change_nothing_for_others(talks) -> None:
 
 @pytest.fixture(scope="module")
 def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
-    """Give a model that the real exporter wrote."""
+    """Return a model of the real exporter."""
     return lambda name: restored(GOLDENS / "exported", name)
 
 
@@ -141,7 +141,7 @@ def exported(restored: Callable[[Path, str], Path]) -> Callable[[str], Path]:
         ("gpt2_int4", "CPU"),
     ],
 )
-def test_exported_models_say_the_same(exported, talks, name: str, devices: str) -> None:
+def test_exported_models_return_the_same_results(exported, talks, name: str, devices: str) -> None:
     path = exported(name)
     options = {**FEW, "NPUW_DEVICES": devices}
     whole, tiled = talks(path, **options), talks(path, **options, **SPATIAL)
@@ -151,7 +151,7 @@ def test_exported_models_say_the_same(exported, talks, name: str, devices: str) 
         assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_it_is_found_in_the_cache_and_imported(tiny, talks, tmp_path: Path) -> None:
+def test_tiled_models_are_cached_and_imported(tiny, talks, tmp_path: Path) -> None:
     lengths = {"NPUW_LLM_MAX_PROMPT_LEN": 128, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
     kept = {"CACHE_DIR": str(tmp_path), "INFERENCE_PRECISION_HINT": "f32"}
     config = FEW | SPATIAL | lengths | kept
@@ -175,20 +175,23 @@ def test_it_is_found_in_the_cache_and_imported(tiny, talks, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"NPUW_SPATIAL": "YES"}, "NPUW_SPATIAL: runs what is isolated as compute"),
-        ({"NPUW_SPATIAL": "YES", "NPUW_ONLINE_PIPELINE": "REP"}, "nothing is; set NPUW_ONLINE_PIP"),
+        ({"NPUW_SPATIAL": "YES"}, "NPUW_SPATIAL: nothing is isolated with the tag compute"),
+        (
+            {"NPUW_SPATIAL": "YES", "NPUW_ONLINE_PIPELINE": "REP"},
+            "which runs in tiles; set NPUW_ONLINE_PIP",
+        ),
         ({"NPUW_SPATIAL": "YES", "NPUW_ONLINE_ISOLATE": "ATTN"}, "NPUW_ONLINE_ISOLATE to COMPUTE"),
         (SPATIAL | {"NPUW_SPATIAL_NWAY": 0}, "NPUW_SPATIAL_NWAY = 0: must be an integer from 1"),
-        (SPATIAL | {"NPUW_WHISPER": "YES"}, "NPUW_SPATIAL: not with NPUW_WHISPER"),
-        (SPATIAL | {"NPUW_ONLINE_ISOLATE": "ATTN"}, "and so does"),
+        (SPATIAL | {"NPUW_WHISPER": "YES"}, "NPUW_SPATIAL: contradicts NPUW_WHISPER"),
+        (SPATIAL | {"NPUW_ONLINE_ISOLATE": "ATTN"}, "cuts static models like"),
     ],
 )
-def test_what_says_nothing_sensible_is_refused(options: dict[str, Any], why: str) -> None:
+def test_contradictory_options_are_rejected(options: dict[str, Any], why: str) -> None:
     with pytest.raises(OptionError, match=why):
         parse_options(options)
 
 
-def test_experts_that_the_host_routes_are_no_blocks(tiny) -> None:
+def test_host_routed_experts_and_tiled_blocks_contradict(tiny) -> None:
     routed = {"NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED"}
-    with pytest.raises(OptionError, match="SPATIAL makes submodels with experts among"):
+    with pytest.raises(OptionError, match="SPATIAL makes submodels that contain experts"):
         Core().compile_model(tiny, "NPU", SPATIAL | routed)

@@ -1,4 +1,4 @@
-"""Which rows hold tokens: the last columns of the model's mask say it."""
+"""Rows that hold tokens, according to the last columns of the model's mask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGER = TensorInfo("attention_mask", "i64", (1, 24))
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9), st.integers(0, 9))
-def test_padding_is_on_either_side_of_tokens_behind_what_is_stored(
+def test_padding_is_on_either_side_of_the_tokens_after_stored_rows(
     stored: int, left: int, tokens: int, right: int
 ) -> None:
     sides = [np.ones(stored), np.zeros(left), np.ones(tokens), np.zeros(right)]
@@ -24,11 +24,11 @@ def test_padding_is_on_either_side_of_tokens_behind_what_is_stored(
     assert used_rows(mask, left + tokens + right) == range(left, left + tokens)
 
 
-def test_what_is_masked_between_tokens_is_no_padding() -> None:
+def test_masked_rows_between_tokens_are_not_padding() -> None:
     assert used_rows(np.array([[0, 1, 0, 0, 1, 0]]), 6) == range(1, 5)
 
 
-def test_a_mask_of_zeros_says_nothing() -> None:
+def test_a_mask_of_zeros_selects_all_rows() -> None:
     assert used_rows(np.zeros((1, 6)), 4) == range(4)
 
 
@@ -62,5 +62,5 @@ def test_rows_of_new_tokens_have_a_mask(inputs: list[TensorInfo]) -> None:
         [IDS, MASK, TensorInfo("encoder_hidden_states", "f32", (1, 8, 16))],
     ],
 )
-def test_rows_that_may_be_something_else_have_none(inputs: list[TensorInfo]) -> None:
+def test_rows_that_may_not_be_tokens_have_no_mask(inputs: list[TensorInfo]) -> None:
     assert find_mask(inputs, 8) is None

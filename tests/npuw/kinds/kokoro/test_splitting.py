@@ -129,12 +129,12 @@ def test_a_hugging_face_folder_is_rejected(tmp_path: Path) -> None:
         ({"NPUW_KOKORO_BLOCK_SIZE": 20}, "NPUW_KOKORO_OVERLAP_SIZE = 20: set it to less than"),
         ({"NPUW_KOKORO_OVERLAP_SIZE": 200}, "NPUW_KOKORO_OVERLAP_SIZE = 200: set it to less than"),
         ({"NPUW_KOKORO_BLOCK_SIZE": 0}, "NPUW_KOKORO_BLOCK_SIZE = 0: must be an integer from 1"),
-        ({"NPUW_KOKORO_OVERLAP": 20}, "it is called NPUW_KOKORO_OVERLAP_SIZE"),
+        ({"NPUW_KOKORO_OVERLAP": 20}, "use NPUW_KOKORO_OVERLAP_SIZE"),
         ({"NPU_USE_NPUW": "NO"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),
         ({"NPUW_LLM": "YES"}, "NPUW_KOKORO = YES needs NPU_USE_NPUW = YES, without NPUW_LLM"),
-        ({"NPUW_WHISPER": "YES"}, "NPUW_WHISPER: not with NPUW_KOKORO = YES"),
-        ({"NPUW_WEIGHTS_BANK": "shared"}, "NPUW_WEIGHTS_BANK: not with NPUW_KOKORO = YES"),
-        ({"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "NPUW_WEIGHTS_OFFLOAD is for language models"),
+        ({"NPUW_WHISPER": "YES"}, "NPUW_WHISPER: contradicts NPUW_KOKORO = YES"),
+        ({"NPUW_WEIGHTS_BANK": "shared"}, "NPUW_WEIGHTS_BANK: contradicts NPUW_KOKORO = YES"),
+        ({"NPUW_WEIGHTS_OFFLOAD": "SYNC"}, "NPUW_WEIGHTS_OFFLOAD applies only to language models"),
     ],
 )
 def test_options_that_contradict_each_other_are_rejected(

@@ -157,7 +157,7 @@ def test_the_error_for_a_tensor_that_does_not_fit_names_the_port(opened) -> None
         ({"ids": good["ids"][:, :2]}, r"input 'ids' is i64 \[\?, 3\], not i64 \[2, 2\]"),
         ({"ids": np.array(1)}, r"input 'ids' is i64 \[\?, 3\], not i64 \[\]"),
         ({"gain": good["gain"].astype(np.float64)}, "input 'gain' is f32 .*, not float64"),
-        ({"mask": good["ids"]}, "no input 'mask'; there are 0: 'ids', 1: 'gain'"),
+        ({"mask": good["ids"]}, "no input 'mask'; the model has 0: 'ids', 1: 'gain'"),
     ]
     with pytest.raises(TensorError, match="input 'ids' is not set"):
         request.infer()

@@ -51,7 +51,7 @@ def test_a_raw_blob_is_the_payload_and_is_imported(compile_static, graphs, mode,
     content = model.compiled.export_model()
     again = compile_static(graphs["classifier"](), CACHE_MODE=mode).compiled.export_model()
     assert content == payload(again)
-    with pytest.raises(BlobError, match="for that set NPU_IMPORT_RAW_BLOB to YES"):
+    with pytest.raises(BlobError, match="for a payload set NPU_IMPORT_RAW_BLOB to YES"):
         Core().import_model(content, "NPU")
     where = RAW if mode == "OPTIMIZE_SPEED" else RAW | {"MODEL_PTR": str(model.path)}
     path = tmp_path / "raw.blob"
@@ -122,7 +122,7 @@ def test_untrusted_native_blobs_are_imported_but_npuws_are_not(
 def test_models_through_npuw_use_npuws_container(compile_static, graphs) -> None:
     model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES")
     assert model.compiled.export_model()[:12] == b"\x13\x37npuwSTATIC"
-    with pytest.raises(OptionError, match="NPU_EXPORT_RAW_BLOB = YES: what goes through NPUW"):
+    with pytest.raises(OptionError, match="RAW_BLOB = YES: a model that runs through NPUW"):
         compile_static(graphs["classifier"](), NPU_USE_NPUW="YES", NPU_EXPORT_RAW_BLOB="YES")
 
 

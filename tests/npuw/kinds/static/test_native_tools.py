@@ -114,7 +114,7 @@ def test_the_tool_shows_a_blobs_fields_and_extracts_its_program(
     assert "\x1b" not in shown
     assert '"batch": 3' in show(foreign, "--json")
     assert "a payload alone" in show(payload(content))
-    assert "of a version that is not known" in show(renamed_version(content, 0, 3))
+    assert "of an unknown version" in show(renamed_version(content, 0, 3))
     assert npuw(["extract", str(tmp_path / "shown.blob"), str(tmp_path / "taken")]) == 2
     (tmp_path / "shown.blob").write_bytes(content)
     capsys.readouterr()

@@ -49,7 +49,9 @@ def test_metadata_of_unknown_versions_is_rejected_unless_version_checks_are_disa
     elf = payload(whole.compiled.export_model())
     for minor, major in ((8, 2), (0, 3)):
         content = renamed_version(described(elf), minor, major)
-        with pytest.raises(BlobVersionError, match=f"metadata {major}.{minor}, this is 2.0 to 2.7"):
+        with pytest.raises(
+            BlobVersionError, match=f"metadata {major}.{minor}, installed is 2.0 to 2.7"
+        ):
             Core().import_model(content, "NPU")
         assert_same(Core().import_model(content, "NPU", ANY), whole)
 
@@ -66,7 +68,7 @@ def test_blobs_of_our_other_versions_are_rejected_unless_version_checks_are_disa
         "npuw_layer.storage.model_blob.imported.current_versions", lambda *_: current
     )
     for content, model in zip(contents, (whole, stateful), strict=True):
-        with pytest.raises(BlobVersionError, match=r"9\.9; export it anew, or set NPU_DISABLE"):
+        with pytest.raises(BlobVersionError, match=r"9\.9; export it again, or set NPU_DISABLE"):
             Core().import_model(content, "NPU")
         assert_same(Core().import_model(content, "NPU", ANY), model)
         assert "other versions of npuw made the blob" in caplog.text

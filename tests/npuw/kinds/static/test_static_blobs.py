@@ -71,7 +71,7 @@ def test_weights_are_found_by_file_or_by_model(compile_static, graphs, tmp_path)
         assert_same(Core().import_model(content, "NPU", where), model)
     other = shutil.copy(weights, tmp_path)
     Path(other).write_bytes(bytes(weights.stat().st_size))
-    with pytest.raises(ModelError, match="is not the file that the blob was made of"):
+    with pytest.raises(ModelError, match="differs from the file at the blob's compilation"):
         Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(other)})
 
 
@@ -84,7 +84,7 @@ def test_options_export_and_import(classify, tmp_path) -> None:
     with pytest.raises(OptionError, match=r"INFERENCE_PRECISION_HINT = 'f16' .the blob has 'f32'"):
         Core().import_model(path, "NPU", {"INFERENCE_PRECISION_HINT": "f16"})
     nowhere = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / "no" / "one.blob")}
-    with pytest.raises(OptionError, match="there is no folder"):
+    with pytest.raises(OptionError, match=r"no folder \S+ exists"):
         Core().compile_model(classify.path, "NPU", nowhere)
 
 
@@ -99,7 +99,7 @@ def test_the_npus_share_of_several_devices_is_exported(classify, tmp_path) -> No
 
 def test_a_model_that_refers_to_local_files_is_not_exported(compile_static, graphs) -> None:
     model = compile_static(graphs["classifier"](), NPU_USE_NPUW="YES", NPUW_DEVICES="CPU")
-    with pytest.raises(OptionError, match="are neither exported nor imported"):
+    with pytest.raises(OptionError, match="can be neither exported nor imported"):
         model.compiled.export_model()
 
 

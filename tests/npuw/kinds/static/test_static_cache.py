@@ -165,5 +165,5 @@ def test_intact_but_unusable_entries_are_compiled_again(
             key = entry.manifest.key
             write_container(file, STAGE, EntryManifest(parts=(part,), key=key), [b"junk"])
     assert_same(answers(start(model.path)[1], model), model)
-    assert caplog.text.count("is whole, but cannot be used") == 2
+    assert caplog.text.count("is intact, but cannot be used") == 2
     assert start(model.path)[0] == 0

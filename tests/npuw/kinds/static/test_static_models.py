@@ -35,9 +35,9 @@ def test_ports_have_names_types_and_shapes(classify) -> None:
     ]
     assert classify.compiled.input("gain") is not classify.compiled.input(0)
     assert classify.compiled.output(1).get_any_name() == "codes"
-    with pytest.raises(TensorError, match="the model has 2 inputs; say which"):
+    with pytest.raises(TensorError, match="the model has 2 inputs; select one"):
         classify.compiled.input()
-    with pytest.raises(TensorError, match="no output 'logits'; there are 0: 'scores'"):
+    with pytest.raises(TensorError, match="no output 'logits'; the model has 0: 'scores'"):
         classify.compiled.output("logits")
 
 
@@ -117,14 +117,14 @@ def test_the_error_for_a_wrong_value_names_the_port(classify) -> None:
     wrong = [
         ({"gain": good["gain"].astype(np.float64)}, r"input 'gain' is f32 \[4, 16\], not float64"),
         ({"gain": good["gain"][:2]}, r"input 'gain' is f32 \[4, 16\], not f32 \[2, 16\]"),
-        ({"mask": good["gain"]}, "no input 'mask'; there are 0: 'ids', 1: 'gain'"),
+        ({"mask": good["gain"]}, "no input 'mask'; the model has 0: 'ids', 1: 'gain'"),
         ({7: good["gain"]}, "no input 7"),
-        ({"gain": [1, 2]}, "a tensor is a Tensor, a RemoteTensor or an array"),
+        ({"gain": [1, 2]}, "is not a tensor; pass a Tensor, a RemoteTensor or an array"),
     ]
     for inputs, message in wrong:
         with pytest.raises(TensorError, match=message):
             request.infer(inputs)
-    with pytest.raises(TensorError, match="the model has 2 inputs; say which"):
+    with pytest.raises(TensorError, match="the model has 2 inputs; select one"):
         request.set_input_tensor(good["gain"])
     request.infer(good)  # the request still works
 
@@ -158,12 +158,12 @@ def test_a_dynamic_model_is_rejected_by_the_npu_itself(
     ("config", "message"),
     [
         ({"NPU_USE_NPUW": "NO", "NPUW_LLM": "YES"}, "NPUW_LLM = YES needs NPU_USE_NPUW = YES"),
-        ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES is for NPUW, .* with NPU_USE_NPUW = YES"),
-        ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK is for NPUW"),
-        ({"NPUW_WEIGHTS_BANK": "a"}, "NPUW_WEIGHTS_BANK is for NPUW"),
-        ({"NPUW_ONLINE_PIPELINE": "REP"}, "NPUW_ONLINE_PIPELINE is for NPUW"),
-        ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "NPUW_ONLINE_ISOLATE is for NPUW"),
-        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "NPUW_WEIGHTS_OFFLOAD is for language models"),
+        ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES applies only to NPUW; .* set NPU_USE_NPUW = YES"),
+        ({"NPUW_ACC_CHECK": "YES"}, "NPUW_ACC_CHECK applies only to NPUW"),
+        ({"NPUW_WEIGHTS_BANK": "a"}, "NPUW_WEIGHTS_BANK applies only to NPUW"),
+        ({"NPUW_ONLINE_PIPELINE": "REP"}, "NPUW_ONLINE_PIPELINE applies only to NPUW"),
+        ({"NPUW_ONLINE_ISOLATE": "ATTN"}, "NPUW_ONLINE_ISOLATE applies only to NPUW"),
+        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "NPUW_WEIGHTS_OFFLOAD applies only to language models"),
     ],
 )
 def test_contradicting_options_are_rejected(classify, config: dict, message: str) -> None:

@@ -120,7 +120,7 @@ def test_a_model_is_pinned_by_its_name_or_number(compile_static, graphs) -> None
         compiled = compile_static(graphs["classifier"](), **options).compiled
         compiled.create_infer_request()
         assert compiled.get_property("EXECUTION_DEVICES") == ["CPU"]
-    with pytest.raises(OptionError, match="no submodel 'prefill'; there are 0 model"):
+    with pytest.raises(OptionError, match="no submodel 'prefill'; choose from 0 model"):
         compile_static(
             graphs["classifier"](),
             **{**THROUGH, "NPUW_DEVICES": "NPU,CPU", "NPUW_SUBMODEL_DEVICE": "prefill:CPU"},

@@ -39,8 +39,8 @@ def test_options_that_npuw_fixes_are_fixed(compiled) -> None:
     ("options", "message"),
     [
         ({"NPUW_LLM": "NO"}, "NPUW_WHISPER = YES needs NPUW_LLM = YES"),
-        ({"NPUW_LLM_BATCH_SLOTS": "1,2"}, "NPUW_LLM_BATCH_SLOTS: not with NPUW_WHISPER = YES"),
-        ({"NPUW_LLM_ON_FULL": "SLIDE"}, "NPUW_LLM_ON_FULL: not with NPUW_WHISPER = YES"),
+        ({"NPUW_LLM_BATCH_SLOTS": "1,2"}, "NPUW_LLM_BATCH_SLOTS: contradicts NPUW_WHISPER = YES"),
+        ({"NPUW_LLM_ON_FULL": "SLIDE"}, "NPUW_LLM_ON_FULL: contradicts NPUW_WHISPER = YES"),
         ({"NPUW_LLM_MAX_PROMPT_LEN": 448}, "448 positions; set the length to at most 447"),
         ({"NPUW_WHISPER_EOS_TOKEN": 300}, "NPUW_WHISPER_EOS_TOKEN = 300: the model has 300 tok"),
     ],

@@ -170,7 +170,7 @@ def test_the_error_for_wrong_axes_states_the_models_axes(
 
 
 def test_contradicting_axes_are_rejected() -> None:
-    with pytest.raises(OptionError, match="NPUW_LLM_BATCH_DIM: 2 is NPUW_LLM_SEQ_LEN_DIM, too"):
+    with pytest.raises(OptionError, match="NPUW_LLM_BATCH_DIM: 2 equals NPUW_LLM_SEQ_LEN_DIM"):
         parse_options({"NPUW_LLM_BATCH_DIM": 2})
     with pytest.raises(OptionError, match="NPUW_LLM_SEQ_LEN_DIM"):
         parse_options({"NPUW_LLM_SEQ_LEN_DIM": 4})

@@ -112,5 +112,5 @@ def test_values_out_of_range_are_clamped(demo: Path, tmp_path: Path) -> None:
 
 def test_paged_models_store_the_type_of_activations() -> None:
     options = {"NPUW_PA": "YES", "INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f16"}
-    with pytest.raises(OptionError, match="KV_CACHE_PRECISION = f16: not with NPUW_PA"):
+    with pytest.raises(OptionError, match="KV_CACHE_PRECISION = f16: contradicts NPUW_PA"):
         parse_options(options)

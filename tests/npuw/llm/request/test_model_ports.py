@@ -55,9 +55,9 @@ def test_an_imported_model_has_the_same_ports(tiny: Path) -> None:
 
 def test_the_error_for_an_unknown_port_lists_the_ports(tiny: Path) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL)
-    with pytest.raises(TensorError, match="no input 'ids'; there are 0: 'input_ids', 1: "):
+    with pytest.raises(TensorError, match="no input 'ids'; the model has 0: 'input_ids', 1: "):
         compiled.input("ids")
-    with pytest.raises(TensorError, match="has 4 inputs; say which"):
+    with pytest.raises(TensorError, match="has 4 inputs; select one"):
         compiled.input()
 
 

@@ -23,7 +23,7 @@ Speak = Callable[[CompiledModel], np.ndarray]
 
 @pytest.fixture(scope="module")
 def exporters(tiny) -> dict[str, CompiledModel]:
-    """Compiled models, without and with weights in their programs; they stay alive."""
+    """Return compiled models, without and with weights in their programs; they stay alive."""
     return {
         mode: Core().compile_model(tiny, "NPU", SMALL | {"CACHE_MODE": mode})
         for mode in ("OPTIMIZE_SIZE", "OPTIMIZE_SPEED")
@@ -32,7 +32,7 @@ def exporters(tiny) -> dict[str, CompiledModel]:
 
 @pytest.fixture(scope="module")
 def blobs(exporters, tmp_path_factory) -> dict[str, Path]:
-    """Their files."""
+    """Return the files of the exported models."""
     folder = tmp_path_factory.mktemp("blobs")
     for mode, compiled in exporters.items():
         compiled.export_model(folder / f"{mode}.blob")
@@ -41,7 +41,7 @@ def blobs(exporters, tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture
 def speak() -> Speak:
-    """Let a model read a prompt in two chunks and go on; give all logits."""
+    """Run a prompt of two chunks and some tokens; return all logits."""
 
     def say(compiled: CompiledModel) -> np.ndarray:
         request = compiled.create_infer_request()

@@ -1,4 +1,4 @@
-"""CACHE_ENCRYPTION_CALLBACKS, and what else says who may read a blob, and whose is read."""
+"""CACHE_ENCRYPTION_CALLBACKS, and other options on the readers and sources of blobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
 def flip(content: bytes) -> bytes:
-    """A cipher that is its own inverse."""
+    """Apply a cipher that is its own inverse."""
     return (np.frombuffer(content, np.uint8) ^ 0x5A).tobytes()[::-1]
 
 
@@ -35,7 +35,7 @@ def no_bytes(_: bytes) -> bytes:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_an_encrypted_blob_says_the_same_and_shows_nothing(
+def test_an_encrypted_blob_has_the_same_logits_and_no_plain_content(
     exporters, tiny, speak, tmp_path, mode: str
 ) -> None:
     path = tmp_path / "x.blob"
@@ -50,7 +50,7 @@ def test_an_encrypted_blob_says_the_same_and_shows_nothing(
     assert imported.export_model() == content
 
 
-def test_one_in_clear_is_imported_with_callbacks_too(blobs) -> None:
+def test_an_unencrypted_blob_can_be_imported_with_callbacks(blobs) -> None:
     Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", {OPTION: BOTH})
 
 
@@ -59,7 +59,7 @@ def secret(blobs) -> bytes:
     return encrypt(blobs["OPTIMIZE_SPEED"].read_bytes(), BOTH)
 
 
-def test_without_callbacks_an_encrypted_blob_has_a_message_of_its_own(secret) -> None:
+def test_without_callbacks_an_encrypted_blob_has_its_own_message(secret) -> None:
     with pytest.raises(BlobError, match=f"it is encrypted; set {OPTION} to the functions"):
         Core().import_model(secret)
 
@@ -68,18 +68,18 @@ def test_without_callbacks_an_encrypted_blob_has_a_message_of_its_own(secret) ->
     ("function", "problem"),
     [
         (fail, "decrypting failed: KeyError: 'no key'"),
-        (no_bytes, "decrypting failed: it gave str, not bytes"),
-        (lambda _: b"", "decrypting gave no bytes"),
+        (no_bytes, "decrypting failed: it returned str, not bytes"),
+        (lambda _: b"", "decrypting returned no bytes"),
         (lambda content: content, "it begins with"),
     ],
 )
-def test_who_cannot_decrypt_it_is_told_why(secret, function, problem: str) -> None:
+def test_the_error_of_a_failed_decryption_has_the_reason(secret, function, problem: str) -> None:
     with pytest.raises(BlobError, match=problem):
         Core().import_model(secret, "NPU", {OPTION: (flip, function)})
 
 
-def test_what_is_damaged_is_not_decrypted() -> None:
-    """Nor any of it believed: whatever is changed, cut off or added is seen."""
+def test_a_damaged_file_is_not_decrypted() -> None:
+    """Changed, missing and added bytes are detected before decryption."""
     whole = encrypt(b"content", BOTH)
     assert decrypt(memoryview(whole), BOTH) == b"content"
     for at in range(12, len(whole)):
@@ -93,7 +93,7 @@ def test_what_is_damaged_is_not_decrypted() -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("function", [fail, no_bytes])
-def test_what_cannot_be_encrypted_is_not_exported(tiny, tmp_path, function) -> None:
+def test_a_model_that_cannot_be_encrypted_is_not_exported(tiny, tmp_path, function) -> None:
     compiled = Core().compile_model(tiny, "NPU", SMALL | {OPTION: (function, flip)})
     with pytest.raises(OptionError, match=f"{OPTION}: encrypting failed"):
         compiled.export_model(tmp_path / "x.blob")
@@ -110,9 +110,7 @@ def entries(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.blob")}
 
 
-def test_entries_are_encrypted_and_those_in_clear_are_made_anew(
-    tiny, speak, tmp_path, caplog
-) -> None:
+def test_entries_are_encrypted_and_others_are_replaced(tiny, speak, tmp_path, caplog) -> None:
     clear = SMALL | {"CACHE_DIR": str(tmp_path), "CACHE_MODE": "OPTIMIZE_SPEED"}
     secret = clear | {OPTION: BOTH}
     expected = speak(Core().compile_model(tiny, "NPU", clear))
@@ -121,7 +119,7 @@ def test_entries_are_encrypted_and_those_in_clear_are_made_anew(
         caplog.clear()
         compiled = Core().compile_model(tiny, "NPU", secret)
         assert compiled.get_property("LOADED_FROM_CACHE") is cached
-        assert (f"it is not encrypted, as {OPTION} has it" in caplog.text) is not cached
+        assert (f"it is not encrypted, but {OPTION} is set" in caplog.text) is not cached
         assert np.array_equal(speak(compiled), expected)
     after = entries(tmp_path)
     assert after.keys() == before.keys()
@@ -131,14 +129,14 @@ def test_entries_are_encrypted_and_those_in_clear_are_made_anew(
     assert entries(tmp_path) == before
 
 
-def test_entries_that_cannot_be_encrypted_are_not_kept(tiny, tmp_path, caplog) -> None:
+def test_entries_that_cannot_be_encrypted_are_not_cached(tiny, tmp_path, caplog) -> None:
     config = SMALL | {"CACHE_DIR": str(tmp_path), OPTION: (fail, flip)}
     Core().compile_model(tiny, "NPU", config)
-    assert "encrypting failed: KeyError: 'no key'; nothing is kept" in caplog.text
+    assert "encrypting failed: KeyError: 'no key'; the program is not cached" in caplog.text
     assert not entries(tmp_path)
 
 
-def test_blobs_of_untrusted_sources_are_not_looked_at(blobs, tiny) -> None:
+def test_blobs_of_untrusted_sources_are_not_read(blobs, tiny) -> None:
     config = {"NPU_UNTRUSTED_SOURCE": "YES"}
     for blob in (blobs["OPTIMIZE_SPEED"], b"anything"):
         with pytest.raises(OptionError, match="NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW"):
@@ -151,23 +149,21 @@ def test_blobs_of_untrusted_sources_are_not_looked_at(blobs, tiny) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({OPTION: BOTH}, f"what {OPTION} encrypt is for their owner alone"),
+        ({OPTION: BOTH}, f"only the owner of {OPTION} can decrypt the blob"),
         ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES = 'CPU' have no versioned layout"),
         ({"NPUW_DEVICES": "NPU,CPU"}, "NPUW_DEVICES = 'NPU,CPU' have no versioned layout"),
         (
             {"NPUW_ONLINE_PIPELINE": "REP"},
-            r"models in parts \(NPUW_ONLINE_…, NPUW_PLAN\) have no versioned",
+            r"partitioned models \(NPUW_ONLINE_…, NPUW_PLAN\) have no versioned",
         ),
         (
             {"NPUW_ONLINE_PIPELINE": "SPATIAL"},
-            r"in tiles of rows \(NPUW_SPATIAL\) have no versioned",
+            r"tiled blocks \(NPUW_SPATIAL\) have no versioned",
         ),
-        ({"NPU_PLATFORM": "own.toml"}, r"own\.toml is of this machine alone"),
+        ({"NPU_PLATFORM": "own.toml"}, r"own\.toml exists only on this machine"),
     ],
 )
-def test_compatibility_is_ensured_before_compiling(
-    tiny, tmp_path, monkeypatch, options, problem: str
-) -> None:
+def test_compatibility_is_checked_first(tiny, tmp_path, monkeypatch, options, problem: str) -> None:
     if "NPU_PLATFORM" in options:
         options = {"NPU_PLATFORM": str(tmp_path / "own.toml")}
         text = files(platforms).joinpath("4000.toml").read_text()
@@ -178,7 +174,7 @@ def test_compatibility_is_ensured_before_compiling(
         Core().compile_model(tiny, "NPU", config | {"BLOB_PATH": str(tmp_path / "x.blob")})
 
 
-def test_compatibility_is_ensured_when_exporting(tiny, speak) -> None:
+def test_compatibility_is_checked_by_exports(tiny, speak) -> None:
     ensure = SMALL | {"NPUW_ENSURE_COMPATIBILITY": "YES"}
     content = Core().compile_model(tiny, "NPU", ensure).export_model()
     Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(tiny)})

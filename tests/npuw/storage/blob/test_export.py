@@ -1,4 +1,4 @@
-"""A compiled model in one file: what is imported says just the same, and fits, or is refused."""
+"""A compiled model in one file: an import returns the same logits, or is rejected."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ BLOBS = {
     "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
     "NPUW_LLM_GENERATE_PYRAMID_STEPS": "128,192",
 }
-"""What the blobs of ``conftest`` are compiled with."""
+"""Options of the blobs of ``conftest``."""
 
 MODES = ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"]
 
 
 class Named:
-    """A path that is no ``Path``."""
+    """A path that is not a ``Path``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,20 +53,18 @@ class Named:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_imported_beside_its_living_exporter_says_the_same_bits(
-    exporters, blobs, tiny, speak, mode: str
-) -> None:
-    """The original fails here if weights are in the blob."""
+def test_an_import_next_to_its_exporter_is_exact(exporters, blobs, tiny, speak, mode: str) -> None:
+    """NPUW fails here if weights are in the blob."""
     expected = speak(exporters[mode])
     imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": tiny})
     assert np.array_equal(speak(imported), expected)
-    assert np.array_equal(speak(exporters[mode]), expected), "and the exporter still does"
+    assert np.array_equal(speak(exporters[mode]), expected), "the exporter's logits do not change"
     assert not imported.get_property("LOADED_FROM_CACHE")
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", MODES)
-def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str) -> None:
+def test_a_blob_may_be_a_path_a_stream_or_bytes(exporters, blobs, tiny, speak, mode: str) -> None:
     expected, content = speak(exporters[mode]), blobs[mode].read_bytes()
     behind = io.BytesIO(b"something else" + content)
     behind.seek(14)
@@ -77,7 +75,7 @@ def test_a_blob_may_come_from_anywhere(exporters, blobs, tiny, speak, mode: str)
             assert np.array_equal(speak(imported), expected)
 
 
-def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny, tmp_path) -> None:
+def test_all_ways_of_exporting_write_the_same_bytes(exporters, blobs, tiny, tmp_path) -> None:
     for mode, compiled in exporters.items():
         stream = io.BytesIO()
         compiled.export_model(stream)
@@ -85,10 +83,10 @@ def test_all_ways_of_exporting_give_the_same_bytes(exporters, blobs, tiny, tmp_p
         assert stream.getvalue() == compiled.export_model() == blobs[mode].read_bytes()
         assert stream.getvalue() == (tmp_path / "named").read_bytes()
         imported = Core().import_model(blobs[mode], "NPU", {"WEIGHTS_PATH": str(tiny)})
-        assert imported.export_model() == stream.getvalue(), "also what was imported"
+        assert imported.export_model() == stream.getvalue(), "also from an imported model"
 
 
-def test_cache_mode_says_whether_the_weights_are_in_the_blob(blobs, tiny) -> None:
+def test_cache_mode_selects_whether_the_blob_contains_the_weights(blobs, tiny) -> None:
     weights = (tiny / "model.safetensors").stat().st_size
     size, speed = (blobs[mode].stat().st_size for mode in MODES)
     assert speed - size > weights / 2
@@ -98,7 +96,7 @@ def test_cache_mode_says_whether_the_weights_are_in_the_blob(blobs, tiny) -> Non
 
 
 def test_weights_are_in_the_blob_once_and_in_device_memory_once(blobs, tiny, speak) -> None:
-    """Of five programs; as they are read, which is in f16, where the checkpoint has f32."""
+    """Five programs read them in f16, the checkpoint has f32."""
     weights = (tiny / "model.safetensors").stat().st_size / 2
     size, speed = (blobs[mode].stat().st_size for mode in MODES)
     assert 0.9 * weights < speed - size < 1.1 * weights
@@ -111,12 +109,12 @@ def test_weights_are_in_the_blob_once_and_in_device_memory_once(blobs, tiny, spe
     assert used[1] < 1.1 * used[0]
 
 
-def test_weights_may_be_in_the_blob_for_one_stage_alone(tiny, speak) -> None:
+def test_weights_may_be_in_the_blob_for_a_single_stage(tiny, speak) -> None:
     head = {"NPUW_LLM_SHARED_HEAD_CONFIG": {"ENABLE_WEIGHTLESS": "NO"}}
     exported = Core().compile_model(tiny, "NPU", SMALL | head)
     content = exported.export_model()
     others = Core().compile_model(tiny, "NPU", SMALL).export_model()
-    assert 97 * 32 * 2 <= len(content) - len(others) < 97 * 32 * 2 + 8192, "the head's, in f16"
+    assert 97 * 32 * 2 <= len(content) - len(others) < 97 * 32 * 2 + 8192, "the LM head's, in f16"
     with pytest.raises(OptionError, match="WEIGHTS_PATH"):
         Core().import_model(content)
     imported = Core().import_model(content, "NPU", {"WEIGHTS_PATH": str(tiny)})
@@ -124,17 +122,17 @@ def test_weights_may_be_in_the_blob_for_one_stage_alone(tiny, speak) -> None:
     assert imported.export_model() == content
 
 
-def test_weights_that_changed_since_they_were_compiled_are_not_exported(tiny, tmp_path) -> None:
+def test_weights_changed_since_compilation_are_not_exported(tiny, tmp_path) -> None:
     copy = shutil.copytree(tiny, tmp_path / "copy")
     compiled = Core().compile_model(copy, "NPU", SMALL | {"CACHE_MODE": "OPTIMIZE_SPEED"})
     os.utime(copy / "model.safetensors", ns=(1, 1))
-    with pytest.raises(ModelError, match="has changed since it was compiled"):
+    with pytest.raises(ModelError, match="changed after compilation; compile again"):
         compiled.export_model()
 
 
 @pytest.fixture
 def another_blob(tiny, tmp_path) -> bytes:
-    """That of a model with the same shapes and other weights."""
+    """Return the blob of a model with the same shapes and other weights."""
     copy = shutil.copytree(tiny, tmp_path / "another")
     weights = bytearray((copy / "model.safetensors").read_bytes())
     weights[-4096:] = bytes(4096)
@@ -146,7 +144,7 @@ def another_blob(tiny, tmp_path) -> bytes:
 def test_blobs_of_other_weights_share_nothing_in_one_bank(
     blobs, another_blob, speak, tmp_path, monkeypatch
 ) -> None:
-    """Neither has files that would tell them apart."""
+    """The blobs have no files that would distinguish them."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     bank = {"NPUW_WEIGHTS_BANK": "b", "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}
     sources = (blobs["OPTIMIZE_SPEED"], another_blob)
@@ -157,7 +155,7 @@ def test_blobs_of_other_weights_share_nothing_in_one_bank(
         assert np.array_equal(speak(imported), expected)
 
 
-def test_a_conversation_saved_with_one_blob_is_not_anothers(
+def test_a_conversation_saved_with_one_blob_cannot_be_loaded_with_another(
     blobs, another_blob, speak, tmp_path
 ) -> None:
     ids = np.array([[5, 6, 7]])
@@ -184,7 +182,7 @@ def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
     weights = bytearray((copy / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
-    with pytest.raises(ModelError, match="is not the file that the blob was made of"):
+    with pytest.raises(ModelError, match="differs from the file at the blob's compilation"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
     (copy / "model.safetensors").rename(copy / "other.safetensors")
     with pytest.raises(ModelError, match="No such file"):
@@ -192,21 +190,21 @@ def test_weights_must_be_those_of_the_blob(blobs, tiny, tmp_path) -> None:
     with pytest.raises(ModelError, match="xx: File name too long"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", {"WEIGHTS_PATH": "x" * 300})
     config["WEIGHTS_PATH"] += "/other.safetensors"
-    with pytest.raises(ModelError, match=r"the blob was made of model\.safetensors"):
+    with pytest.raises(ModelError, match=r"the blob was compiled from model\.safetensors"):
         Core().import_model(blobs["OPTIMIZE_SIZE"], "NPU", config)
 
 
-def test_a_model_that_changed_since_it_was_compiled_is_not_exported(tiny, tmp_path) -> None:
+def test_a_model_changed_since_compilation_is_not_exported(tiny, tmp_path) -> None:
     copy = shutil.copytree(tiny, tmp_path / "copy")
     compiled = Core().compile_model(copy, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64})
     os.utime(copy / "model.safetensors", ns=(1, 1))
-    with pytest.raises(ModelError, match="has changed since it was compiled"):
+    with pytest.raises(ModelError, match="changed after compilation; compile again"):
         compiled.export_model(tmp_path / "x.blob")
     assert not list(tmp_path.glob("*.blob"))
     assert not list(tmp_path.glob(".*"))
 
 
-def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
+def test_options_of_the_blob_can_be_read_but_not_contradicted(blobs) -> None:
     blob = blobs["OPTIMIZE_SPEED"]
     same = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_GENERATE_PYRAMID_STEPS": [128, 192]}
     imported = Core().import_model(blob, "NPU", same)
@@ -223,8 +221,8 @@ def test_options_of_the_blob_can_be_read_and_not_contradicted(blobs) -> None:
         Core().import_model(blob, "NPU", {"NPUW_LLM_MAX_PROMT_LEN": 64})
 
 
-def test_what_is_given_for_a_run_is_judged_by_itself(tiny) -> None:
-    """What did not fit the blob was blamed on it; a map for the run was to repeat the blob's."""
+def test_run_time_options_are_checked_independently_of_the_blob(tiny) -> None:
+    """Errors once blamed the blob; a map with run-time options had to repeat the blob's."""
     generate = "++NPUW_LLM_GENERATE_CONFIG"
     fixed = {"NPUW_LLM_ON_FULL": "SLIDE", generate: {"NPUW_ONLINE_PIPELINE": "JUST"}}
     own = SMALL | fixed | {"CACHE_MODE": "OPTIMIZE_SPEED"}
@@ -234,7 +232,7 @@ def test_what_is_given_for_a_run_is_judged_by_itself(tiny) -> None:
     imported = Core().import_model(blob, "NPU", {generate: {"NPUW_ACC_THRESH": 0.5}})
     told = imported.get_property(generate)
     assert told == {"NPUW_ONLINE_PIPELINE": "JUST", "NPUW_ACC_THRESH": 0.5}
-    with pytest.raises(OptionError, match="contradicts"):
+    with pytest.raises(OptionError, match="contradict "):
         Core().import_model(blob, "NPU", {generate: {"NPUW_ONLINE_PIPELINE": "REP"}})
 
 
@@ -264,7 +262,7 @@ OF_A_RUN = {
     "NPUW_ACC_THRESH": 0.5,
     "NPUW_ACC_DEVICE": "CPU",
     "LOG_LEVEL": "",
-    # These change nothing about a language model's blob.
+    # These options do not change a language model's blob.
     "NPU_EXPORT_RAW_BLOB": True,
     "NPU_IMPORT_RAW_BLOB": True,
     "NPU_DISABLE_VERSION_CHECK": True,
@@ -282,10 +280,10 @@ ALL_ALIKE = {
     "NUM_STREAMS": 4,
     "PERFORMANCE_HINT_NUM_REQUESTS": 2,
 }
-"""Those that make no difference, other than their defaults."""
+"""Options without effect, with other values than their defaults."""
 
 
-def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
+def test_run_time_options_apply(exporters, blobs, tiny, speak, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     own = dict.fromkeys(("CACHE_DIR", "NPUW_CACHE_DIR"), str(tmp_path))
     folders = {**own, "NPUW_DUMP_SUBS_DIR": str(tmp_path / "dumps")}
@@ -299,8 +297,8 @@ def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeyp
     assert np.array_equal(speak(imported), speak(exporters["OPTIMIZE_SIZE"]))
     assert imported.sharing() is not None or sys.platform != "linux"
     again = io.BytesIO(imported.export_model())
-    again.seek(56)  # behind the header of what is encrypted, here to itself
-    assert again.read() == blobs["OPTIMIZE_SIZE"].read_bytes(), "they are not the blob's"
+    again.seek(56)  # after the header of the encrypted file; the cipher here is the identity
+    assert again.read() == blobs["OPTIMIZE_SIZE"].read_bytes(), "without run-time options"
 
 
 @pytest.mark.matrix
@@ -318,7 +316,7 @@ def test_options_of_a_run_apply(exporters, blobs, tiny, speak, tmp_path, monkeyp
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_whatever_the_stages_are_they_are_exported_and_imported(tiny, speak, options) -> None:
+def test_all_kinds_of_stages_are_exported_and_imported(tiny, speak, options) -> None:
     exported = Core().compile_model(tiny, "NPU", SMALL | options)
     imported = Core().import_model(exported.export_model(), "NPU", {"WEIGHTS_PATH": str(tiny)})
     for name in options:
@@ -331,12 +329,15 @@ def test_whatever_the_stages_are_they_are_exported_and_imported(tiny, speak, opt
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"NPUW_WEIGHTS_OFFLOAD": "ASYNC"}, "models in pieces are neither exported nor imported"),
-        ({"NPUW_ACC_CHECK": "YES"}, "exported blobs are without"),
+        (
+            {"NPUW_WEIGHTS_OFFLOAD": "ASYNC"},
+            "offloaded models can be neither exported nor imported",
+        ),
+        ({"NPUW_ACC_CHECK": "YES"}, "exported blobs do not contain"),
         ({"NPUW_DEVICES": "CPU"}, "NPUW_DEVICES = 'CPU'"),
     ],
 )
-def test_what_takes_more_than_programs_is_neither_exported_nor_imported(
+def test_models_that_need_more_than_programs_are_neither_exported_nor_imported(
     blobs, tall, tmp_path, monkeypatch, options, why
 ) -> None:
     compiled = Core().compile_model(tall, "NPU", {"NPUW_LLM_MAX_PROMPT_LEN": 64} | options)
@@ -349,7 +350,7 @@ def test_what_takes_more_than_programs_is_neither_exported_nor_imported(
         Core().compile_model(tall, "NPU", options | {"BLOB_PATH": "x.blob", "EXPORT_BLOB": "YES"})
 
 
-def test_other_versions_are_refused_with_both(blobs, monkeypatch) -> None:
+def test_other_versions_are_rejected_with_both_versions(blobs, monkeypatch) -> None:
     for what, name in (("npuw", "npuw_layer"), ("device", "compiler_layer")):
         with monkeypatch.context() as newer:
             real = versions.package_version
@@ -367,10 +368,10 @@ def test_other_versions_are_refused_with_both(blobs, monkeypatch) -> None:
             assert part in str(caught.value)
 
 
-def test_another_format_is_refused_with_both_versions(blobs) -> None:
+def test_another_format_is_rejected_with_both_versions(blobs) -> None:
     content = bytearray(blobs["OPTIMIZE_SPEED"].read_bytes())
     content[12] += 1
-    with pytest.raises(BlobVersionError, match=re.escape("by format 2.1, this is 1.1")):
+    with pytest.raises(BlobVersionError, match=re.escape("by format 2.1, installed is 1.1")):
         Core().import_model(bytes(content))
 
 
@@ -392,7 +393,7 @@ def test_compile_model_exports_and_imports(tiny, speak, tmp_path, caplog) -> Non
     exported = Core().compile_model(tiny, "NPU", config | {"EXPORT_BLOB": "YES"})
     caplog.set_level("INFO")
     imported = Core().compile_model(tiny, "NPU", config)
-    assert np.array_equal(speak(imported), speak(exported)), "the model's weights are at hand"
+    assert np.array_equal(speak(imported), speak(exported)), "the weights are read from the model"
     assert f"{path}: " in caplog.text
     assert "imported in" in caplog.text
     assert "compiling" not in caplog.text
@@ -408,15 +409,15 @@ def test_without_a_path_the_blob_is_in_the_current_folder(tiny, tmp_path, monkey
     ("path", "problem"),
     [
         ("x.bin", r"BLOB_PATH = .*must end in \.blob"),
-        ("nowhere/x.blob", "there is no folder"),
+        ("nowhere/x.blob", r"no folder \S+ exists"),
         (".blob", "cannot be written"),
         ("x" * 300 + ".blob", r"BLOB_PATH .*x\.blob: it cannot be written: File name too long"),
     ],
 )
-def test_a_path_that_cannot_be_written_is_refused_before_compiling(
+def test_a_path_that_cannot_be_written_is_rejected_before_compilation(
     tiny, tmp_path, monkeypatch, path: str, problem: str
 ) -> None:
-    """The original says so after minutes."""
+    """NPUW reports the error only after minutes of compilation."""
     (tmp_path / ".blob").mkdir()
     monkeypatch.setattr("npuw_layer.llm.compiled.compile_llm", None)
     config = {"EXPORT_BLOB": "YES", "BLOB_PATH": str(tmp_path / path)}
@@ -424,12 +425,12 @@ def test_a_path_that_cannot_be_written_is_refused_before_compiling(
         Core().compile_model(tiny, "NPU", config)
 
 
-def test_a_missing_blob_is_named(tiny, tmp_path) -> None:
+def test_the_error_of_a_missing_blob_has_its_path(tiny, tmp_path) -> None:
     with pytest.raises(BlobError, match=r"x\.blob: No such file"):
         Core().compile_model(tiny, "NPU", {"BLOB_PATH": str(tmp_path / "x.blob")})
 
 
-def test_what_cannot_be_a_path_is_refused(exporters, tmp_path) -> None:
+def test_an_invalid_path_is_rejected(exporters, tmp_path) -> None:
     for name, refused in (("a\0b", "null byte"), ("a\ud800b", "surrogates not allowed")):
         with pytest.raises(BlobError, match=refused):
             Core().import_model(tmp_path / name)
@@ -438,13 +439,13 @@ def test_what_cannot_be_a_path_is_refused(exporters, tmp_path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pipe_is_no_blob_and_not_waited_for(tmp_path) -> None:
+def test_a_pipe_is_rejected_as_blob_without_waiting(tmp_path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BlobError, match="pipe: not a regular file"):
         Core().import_model(tmp_path / "pipe")
 
 
-def test_a_pipe_is_no_place_to_export_to(exporters, tiny, tmp_path, monkeypatch) -> None:
+def test_a_pipe_is_rejected_as_target_of_an_export(exporters, tiny, tmp_path, monkeypatch) -> None:
     path = tmp_path / "pipe.blob"
     os.mkfifo(path)
     with pytest.raises(NpuwFault, match=r"pipe\.blob: not a regular file"):
@@ -455,7 +456,7 @@ def test_a_pipe_is_no_place_to_export_to(exporters, tiny, tmp_path, monkeypatch)
     assert path.is_fifo()
 
 
-def test_what_was_left_beside_a_links_target_is_deleted(exporters, tmp_path) -> None:
+def test_leftovers_next_to_the_target_of_a_link_are_deleted(exporters, tmp_path) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "far" / ".x.blob-12345678.tmp").write_bytes(b"half")
     (tmp_path / "link").symlink_to(tmp_path / "far" / "x.blob")
@@ -464,7 +465,7 @@ def test_what_was_left_beside_a_links_target_is_deleted(exporters, tmp_path) -> 
     assert (tmp_path / "link").is_symlink()
 
 
-def test_what_a_killed_export_left_is_deleted_by_the_next(exporters, tmp_path) -> None:
+def test_leftovers_of_a_killed_export_are_deleted_by_the_next(exporters, tmp_path) -> None:
     left, others = tmp_path / ".x.blob-12345678.tmp", tmp_path / ".y.blob-12345678.tmp"
     for path in (left, others):
         path.write_bytes(b"half")
@@ -479,22 +480,20 @@ def test_errors_name_the_file(blobs, tmp_path) -> None:
         Core().import_model(damaged)
 
 
-def test_a_program_that_the_device_refuses_is_named_with_its_file(
-    blobs, tmp_path, monkeypatch
-) -> None:
-    """There is no model to compile it from anew."""
+def test_the_error_of_a_rejected_program_has_its_file(blobs, tmp_path, monkeypatch) -> None:
+    """The blob has no model to compile the program from again."""
 
     def refuse(*_: object) -> None:
         raise DeviceError("no such machine")
 
     monkeypatch.setattr("npuw_layer.backends.level_zero.LevelZeroDevice.load", refuse)
-    problem = "the device refuses prefill_32: no such machine; export the model anew"
+    problem = "the device rejects prefill_32: no such machine; export the model again"
     with pytest.raises(DeviceError, match=re.escape(f"{blobs['OPTIMIZE_SPEED']}: {problem}")):
         Core().import_model(blobs["OPTIMIZE_SPEED"])
 
 
-def test_a_stream_that_unpacks_a_file_gives_what_it_unpacks(blobs, tmp_path) -> None:
-    """It has the descriptor of the packed file, which must not be mapped in its place."""
+def test_a_decompressing_stream_returns_decompressed_bytes(blobs, tmp_path) -> None:
+    """The stream has the descriptor of the compressed file, which must not be mapped instead."""
     packed = tmp_path / "x.blob.gz"
     packed.write_bytes(gzip.compress(blobs["OPTIMIZE_SPEED"].read_bytes(), 1))
     with gzip.open(packed) as source:

@@ -1,4 +1,4 @@
-"""An exported blob may come from anywhere: whatever is in it, there is a typed error or a model."""
+"""Exported blobs of untrusted sources: any content results in a typed error or a model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(content: bytes) -> None:
 
 
 def small(*sizes: int) -> bytes:
-    """A file of programs of these sizes, each with weights in its middle."""
+    """Return a file of programs of these sizes, each with weights in its middle."""
     draw = random.Random(1)
     programs = [draw.randbytes(size) for size in sizes]
     parts = [
@@ -51,7 +51,7 @@ def small(*sizes: int) -> bytes:
 
 @settings(max_examples=18, deadline=None)
 @given(sizes=st.lists(st.integers(1, 20_000), max_size=4))
-def test_whatever_is_written_is_read(sizes: list[int]) -> None:
+def test_every_written_file_can_be_read(sizes: list[int]) -> None:
     content = small(*sizes)
     found = read_container(memoryview(content), STAGE, EntryManifest)
     assert [len(program) for program in found.programs] == sizes
@@ -62,7 +62,7 @@ def test_whatever_is_written_is_read(sizes: list[int]) -> None:
 
 @settings(max_examples=70, deadline=None)
 @given(data=st.data())
-def test_every_byte_is_under_a_digest_or_zero(data) -> None:
+def test_every_byte_is_zero_or_covered_by_a_digest(data) -> None:
     content = small(3000, 5000)
     at = data.draw(st.integers(0, len(content) - 1))
     value = data.draw(st.integers(1, 255))
@@ -72,14 +72,14 @@ def test_every_byte_is_under_a_digest_or_zero(data) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(length=st.integers(0, len(small(3000, 5000)) - 1))
-def test_every_truncation_is_seen(length: int) -> None:
+def test_every_truncation_is_detected(length: int) -> None:
     with pytest.raises(BlobError):
         read(small(3000, 5000)[:length])
 
 
 @settings(max_examples=50, deadline=None)
 @given(content=st.binary(max_size=300))
-def test_junk_is_refused(content: bytes) -> None:
+def test_random_bytes_are_rejected(content: bytes) -> None:
     for whole in (content, MAGIC + content, MAGIC + STAGE + content):
         with pytest.raises(BlobError):
             read(whole)
@@ -87,7 +87,7 @@ def test_junk_is_refused(content: bytes) -> None:
 
 @dataclass
 class Forged:
-    """Writes whatever it likes, as a manifest would."""
+    """A manifest with arbitrary content."""
 
     manifest: Json
     parts: tuple[Part, ...]
@@ -98,7 +98,7 @@ class Forged:
 
 @pytest.fixture
 def forge(blobs) -> Forge:
-    """Change the manifest of a blob and its programs, with all digests right: an attacker can."""
+    """Change the manifest of a blob and its programs, with correct digests, as an attacker can."""
 
     def change(edit: Callable[[Json, list[bytes]], object], mode: str = "OPTIMIZE_SPEED") -> bytes:
         content = blobs[mode].read_bytes()
@@ -119,7 +119,7 @@ def forge(blobs) -> Forge:
 
 
 def swap(one: int, other: int) -> Callable[[Json, list[bytes]], None]:
-    """Of prefill_32, prefill_32_after_32, generate_128, generate_192, lm_head; and the weights."""
+    """Swap two of prefill_32, prefill_32_after_32, generate_128, generate_192, lm_head, weights."""
 
     def edit(manifest: Json, programs: list[bytes]) -> None:
         programs[one], programs[other] = programs[other], programs[one]
@@ -178,22 +178,22 @@ def option(name: str, value: object) -> Callable[[Json, list[bytes]], None]:
         (option("NPUW_LLM_SHARED_HEAD", "NO"), "its programs are .*, lm_head, weights, not "),
         (
             option("NPUW_LLM_SINK_TOKENS", "9"),
-            "it decides on NPUW_LLM_SINK_TOKENS, which it must not",
+            "it sets NPUW_LLM_SINK_TOKENS, which no blob may set",
         ),
-        (option("NPUW_WEIGHTS_OFFLOAD", "ASYNC"), "NPUW_WEIGHTS_OFFLOAD = ASYNC: models in pieces"),
-        (option("NPUW_ACC_CHECK", "YES"), "NPUW_ACC_CHECK = YES: to compare devices"),
+        (option("NPUW_WEIGHTS_OFFLOAD", "ASYNC"), "NPUW_WEIGHTS_OFFLOAD = ASYNC: offloaded models"),
+        (option("NPUW_ACC_CHECK", "YES"), "NPUW_ACC_CHECK = YES: comparing devices"),
         (option("NO_SUCH", "1"), "its options are wrong: unknown option"),
-        (option("CACHE_DIR", "elsewhere"), "it decides on CACHE_DIR, which it must not"),
+        (option("CACHE_DIR", "elsewhere"), "it sets CACHE_DIR, which no blob may set"),
         (
             option("++NPUW_LLM_PREFILL_CONFIG", '{"NPUW_DUMP_IO": "YES"}'),
-            r"it decides on NPUW_DUMP_IO of \+\+NPUW_LLM_PREFILL_CONFIG, which it must not",
+            r"it sets NPUW_DUMP_IO of \+\+NPUW_LLM_PREFILL_CONFIG, which no blob may set",
         ),
-        (option("NPU_PLATFORM", "../secret.toml"), "it decides on NPU_PLATFORM"),
+        (option("NPU_PLATFORM", "../secret.toml"), "it sets NPU_PLATFORM"),
         (option("NPUW_DEVICES", "CPU"), "NPUW_DEVICES = 'CPU'"),
-        (option("NPUW_DEVICES", "GPU"), "NPUW_DEVICES = 'GPU': installed are"),
+        (option("NPUW_DEVICES", "GPU"), "NPUW_DEVICES = 'GPU' is not installed; use"),
     ],
 )
-def test_a_forged_blob_is_refused(forge: Forge, edit, problem: str) -> None:
+def test_a_forged_blob_is_rejected(forge: Forge, edit, problem: str) -> None:
     with pytest.raises(NpuwError, match=problem):
         Core().import_model(forge(edit))
 
@@ -228,31 +228,31 @@ def constants(*spans: tuple[int, int]) -> Json:
         (constants((0, 5), (4, 2)), "constants of prefill_64 overlap"),
     ],
 )
-def test_a_forged_manifest_is_refused(forge: Forge, wrong: Json, problem: str) -> None:
+def test_a_forged_manifest_is_rejected(forge: Forge, wrong: Json, problem: str) -> None:
     with pytest.raises(BlobError, match=problem):
         Core().import_model(forge(lambda manifest, _: manifest.update(wrong)))
 
 
-def test_the_same_blob_with_its_digests_mended_is_a_model(forge: Forge) -> None:
-    """So the tests above fail for what they change, not for how."""
+def test_a_blob_with_recomputed_digests_is_a_model(forge: Forge) -> None:
+    """The tests above therefore fail because of their changes, not of the recomputed digests."""
     Core().import_model(forge(lambda manifest, programs: None)).create_infer_request()
 
 
 @pytest.mark.parametrize("name", ["../secret", "/secret", "..", "a\\b", "a/b", "", "a\0"])
-def test_files_outside_the_models_folder_are_not_looked_at(forge: Forge, name: str) -> None:
+def test_files_outside_the_folder_of_the_model_are_not_read(forge: Forge, name: str) -> None:
     with pytest.raises(BlobError, match="manifest is wrong"):
         Core().import_model(forge(lambda manifest, _: manifest.update(files={name: "0" * 64})))
 
 
-def test_programs_read_no_files_but_those_that_are_named_and_verified(forge: Forge, tiny) -> None:
+def test_programs_read_only_named_and_verified_files(forge: Forge, tiny) -> None:
     forged = forge(lambda manifest, _: manifest.update(files={}), "OPTIMIZE_SIZE")
     with pytest.raises(BlobError, match="needs files that the manifest does not name"):
         Core().import_model(forged, "NPU", {"WEIGHTS_PATH": str(tiny)})
 
 
 @pytest.mark.long
-def test_random_damage_under_mended_digests_gives_typed_errors(forge: Forge) -> None:
-    """What the container lets through, the driver and the checks after it must not fall over."""
+def test_random_damage_with_recomputed_digests_results_in_typed_errors(forge: Forge) -> None:
+    """The container accepts such files; the driver and later checks must not crash."""
     draw = random.Random(9)
     outcomes: set[str] = set()
     for _ in range(60):
@@ -273,7 +273,7 @@ def test_random_damage_under_mended_digests_gives_typed_errors(forge: Forge) -> 
     assert {"DeviceError", "model"} <= outcomes
 
 
-def test_options_of_another_version_are_not_looked_at(forge: Forge) -> None:
+def test_options_of_another_version_are_not_parsed(forge: Forge) -> None:
     def edit(manifest: Json, programs: list[bytes]) -> None:
         manifest["versions"]["npuw"] = "9.9"
         manifest["options"]["A_NEW_OPTION"] = "1"
@@ -282,6 +282,6 @@ def test_options_of_another_version_are_not_looked_at(forge: Forge) -> None:
         Core().import_model(forge(edit))
 
 
-def test_options_given_are_checked_before_the_blobs(blobs) -> None:
+def test_options_of_the_run_are_checked_before_those_of_the_blob(blobs) -> None:
     with pytest.raises(OptionError, match="unknown option 'FOO'"):
         Core().import_model(blobs["OPTIMIZE_SPEED"], "NPU", {"FOO": 1})

@@ -1,4 +1,4 @@
-"""Programs that are not what they are called, or do not fit together, are seen by their ports."""
+"""Programs that do not match their names or each other are detected by their ports."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Change = Callable[[TensorInfo], TensorInfo]
 
 @dataclass
 class Ports:
-    """A program by its ports, which is all that is looked at."""
+    """A program with ports only, which are all that is checked."""
 
     inputs: list[TensorInfo]
     outputs: list[TensorInfo]
 
     def create_program(self) -> Program:
-        raise AssertionError("nothing is run before it is checked")
+        raise AssertionError("no program runs before the check")
 
 
 @pytest.fixture(scope="module")
 def compiled(tiny) -> dict[str, CompiledLLM]:
-    """With a head of its own, and without."""
+    """Return models with a separate LM head, and without."""
     return {
         head: Core().compile_model(tiny, "NPU", SMALL | {"NPUW_LLM_SHARED_HEAD": head})._compiled
         for head in ("YES", "NO")
@@ -40,7 +40,7 @@ def compiled(tiny) -> dict[str, CompiledLLM]:
 
 
 def check(compiled: CompiledLLM, which: str = "", name: str = "", change: Change | None = None):
-    """Check a model one of whose ports is another."""
+    """Check a model with one changed port."""
     stages = compiled.plan.stages
     programs = [
         Ports(list(compiled.models[stage].inputs), list(compiled.models[stage].outputs))
@@ -54,7 +54,7 @@ def check(compiled: CompiledLLM, which: str = "", name: str = "", change: Change
 
 
 def axis(number: int, by: int) -> Change:
-    """Let an axis be longer."""
+    """Return a change that lengthens an axis."""
 
     def change(info: TensorInfo) -> TensorInfo:
         shape = list(info.shape)
@@ -99,26 +99,26 @@ WRONG = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("head", "which", "name", "change", "problem"), WRONG)
-def test_a_port_that_does_not_fit_is_seen(
+def test_a_port_that_does_not_fit_is_detected(
     compiled, head: str, which: str, name: str, change: Change, problem: str
 ) -> None:
     with pytest.raises(BlobError, match=problem):
         check(compiled[head], which, name, change)
 
 
-def test_what_was_compiled_fits(compiled) -> None:
+def test_compiled_models_pass_the_check(compiled) -> None:
     for model in compiled.values():
         check(model)
 
 
 @pytest.fixture(scope="module")
 def adapted(adapt) -> CompiledLLM:
-    """A model with adapters, also beside its head."""
+    """Return a model with adapters, also at its LM head."""
     model = adapt("llama_fp16", r"mlp|lm_head")
     return Core().compile_model(model.path, "NPU", SMALL)._compiled
 
 
-def test_adapters_fit(adapted) -> None:
+def test_models_with_adapters_pass_the_check(adapted) -> None:
     check(adapted)
 
 
@@ -132,12 +132,12 @@ def test_adapters_fit(adapted) -> None:
         ("lm_head", "MatMul.alpha", lambda info: dataclasses.replace(info, element="i8")),
     ],
 )
-def test_adapters_of_another_shape_are_seen(adapted, which, name, change) -> None:
+def test_adapters_of_another_shape_are_detected(adapted, which, name, change) -> None:
     with pytest.raises(BlobError, match=r"has vpux_ie_read_value_lora_state\S*MatMul\S* .*, which"):
         check(adapted, which, name, change)
 
 
-def test_other_adapters_than_the_rests_are_seen(adapted) -> None:
+def test_different_adapters_of_programs_are_detected(adapted) -> None:
     def rename(info: TensorInfo) -> TensorInfo:
         return dataclasses.replace(info, name=info.name.replace("up_proj", "left_proj"))
 

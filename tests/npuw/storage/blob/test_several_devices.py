@@ -1,4 +1,4 @@
-"""Blobs of models that several devices may run: the NPU's programs, which nobody takes over."""
+"""Blobs of models for several devices: the NPU's programs, which no other device takes over."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONFIG = parse_options({}).compiler_config() | {SUBMODEL: "a sum"}
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_they_say_the_same(tiny: Path, tmp_path: Path, speak: Any, mode: str) -> None:
+def test_an_import_has_the_same_logits(tiny: Path, tmp_path: Path, speak: Any, mode: str) -> None:
     compiled = Core().compile_model(tiny, "NPU", BOTH | {"CACHE_MODE": mode})
     compiled.export_model(tmp_path / "model.blob")
     assert str(tiny).encode() not in (tmp_path / "model.blob").read_bytes()
@@ -64,10 +64,10 @@ def sum_of_two() -> Model:
     return model
 
 
-def test_what_comes_from_elsewhere_names_no_files(several: SeveralDevices) -> None:
-    """A graph, and the programs of other devices, might name any file of whoever imports them."""
+def test_imported_programs_name_no_files(several: SeveralDevices) -> None:
+    """A graph, or a program of another device, might name any file of the importing user."""
     program = several.compile(sum_of_two(), CONFIG)
-    with pytest.raises(DeviceError, match="a sum has a graph, which exported programs do not"):
+    with pytest.raises(DeviceError, match="a sum has a graph, unlike exported programs"):
         several.load_exported(program)
     stored = StoredProgram.parse(program)
     head = stored.head.model_copy(update={"device": "CPU"})
@@ -79,8 +79,8 @@ def test_what_comes_from_elsewhere_names_no_files(several: SeveralDevices) -> No
     assert several.load_exported(several.exported(program)).placement.device == "NPU"
 
 
-def test_what_its_device_does_not_load_runs_nowhere(several: SeveralDevices) -> None:
+def test_an_imported_program_that_its_device_rejects_is_an_error(several: SeveralDevices) -> None:
     stored = StoredProgram.parse(several.exported(several.compile(sum_of_two(), CONFIG)))
     damaged = StoredProgram(stored.head, bytes(stored.program[:64]), b"").to_bytes()
-    with pytest.raises(DeviceError, match="is without the graph that others would compile"):
+    with pytest.raises(DeviceError, match="has no graph that another device could compile"):
         several.load_exported(damaged)

@@ -1,4 +1,4 @@
-"""What else than files models are exported to and imported from; and what is refused."""
+"""Targets of exports and sources of imports other than files, and rejected objects."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from npuw_layer import Core
 from npuw_layer.errors import BlobError, NpuwFault, NpuwUsageError
 
 NO_BLOBS = [
-    (None, "not None"),
-    (5, "a blob is a path, a stream of bytes, or bytes, also as an array or a tensor, not 5"),
-    ([b"blob"], r"not \[b'blob'\]"),
-    (io.StringIO("blob"), "not <_io.StringIO"),
-    (np.array([None]), "not array"),
-    (memoryview(b"blob")[::2], r"bytes in one piece: .*contiguous.*; give bytes\(…\) of it"),
+    (None, "None is not a blob"),
+    (5, "5 is not a blob; pass a path, a stream of bytes, or bytes, also as an array or a tensor"),
+    ([b"blob"], r"\[b'blob'\] is not a blob"),
+    (io.StringIO("blob"), "<_io.StringIO.*is not a blob"),
+    (np.array([None]), "array.*is not a blob"),
+    (memoryview(b"blob")[::2], r"must be contiguous bytes: .*; pass bytes\(…\) of it"),
 ]
 
 
 @pytest.mark.parametrize(("given", "why"), NO_BLOBS, ids=[why for _, why in NO_BLOBS])
-def test_what_is_no_blob_is_named_with_what_may_be(given, why: str) -> None:
+def test_the_error_of_an_invalid_source_lists_the_valid_ones(given, why: str) -> None:
     with pytest.raises(BlobError, match=why):
         Core().import_model(given)
 
 
-def test_files_that_give_no_bytes_are_no_blobs(blobs, tmp_path) -> None:
+def test_streams_that_return_no_bytes_are_rejected(blobs, tmp_path) -> None:
     blob = blobs["OPTIMIZE_SPEED"]
-    with blob.open(encoding="latin-1") as text, pytest.raises(BlobError, match=r"not <_io\.Text"):
+    with (
+        blob.open(encoding="latin-1") as text,
+        pytest.raises(BlobError, match=r"<_io\.Text.* is not a blob"),
+    ):
         Core().import_model(text)
     with (tmp_path / "new").open("wb", buffering=0) as new:
         new.write(b"blob")
@@ -41,14 +44,14 @@ def test_files_that_give_no_bytes_are_no_blobs(blobs, tmp_path) -> None:
             Core().import_model(closed)
 
 
-def test_there_is_no_exporting_to_what_takes_no_bytes(exporters, blobs, tmp_path) -> None:
+def test_targets_that_do_not_accept_bytes_are_rejected(exporters, blobs, tmp_path) -> None:
     compiled = exporters["OPTIMIZE_SIZE"]
     closed = io.BytesIO()
     closed.close()
     with blobs["OPTIMIZE_SIZE"].open("rb") as read_only:
         for target, why in (
-            (5, "to a path or a stream of bytes, not to 5; None gives its bytes"),
-            (io.StringIO(), "not to <_io.StringIO"),
+            (5, "exported to 5; pass a path or a stream of bytes, or None to get its bytes"),
+            (io.StringIO(), "exported to <_io.StringIO"),
             (read_only, "cannot be exported to <_io.BufferedReader.*: write"),
             (closed, "cannot be exported to <_io.BytesIO.*: I/O operation on closed file"),
         ):
@@ -57,6 +60,6 @@ def test_there_is_no_exporting_to_what_takes_no_bytes(exporters, blobs, tmp_path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
-def test_a_stream_to_a_full_disk_says_so(exporters) -> None:
+def test_a_full_disk_is_an_error_of_the_stream(exporters) -> None:
     with open("/dev/full", "wb", buffering=0) as full, pytest.raises(NpuwFault, match="No space"):
         exporters["OPTIMIZE_SIZE"].export_model(full)

@@ -1,4 +1,4 @@
-"""Starts of a tiny model with a cache folder, and programs that are only bytes."""
+"""Starts of a tiny model with a cache folder, and programs that are plain bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Start = Callable[..., tuple[int, np.ndarray]]
 
 
 class Counting(StaticCompiler):
-    """Counts what it compiles."""
+    """Compiler that counts compilations."""
 
     def __init__(self) -> None:
         self.compiled = 0
@@ -34,7 +34,7 @@ class Counting(StaticCompiler):
 
 @pytest.fixture
 def start() -> Start:
-    """Compile or load a model; give how many programs were compiled, and some logits."""
+    """Compile or load a model; return the number of compiled programs, and some logits."""
 
     def begin(folder: Path, cache: Path, **options: Any) -> tuple[int, np.ndarray]:
         compiler = Counting()
@@ -52,17 +52,17 @@ def start() -> Start:
 
 @pytest.fixture
 def without_compiling() -> Callable[[], bytes]:
-    """What to give a cache that must find the program."""
+    """Return a function for a cache that must find the program."""
 
     def refuse() -> bytes:
-        raise AssertionError("it was there")
+        raise AssertionError("the cache has the program")
 
     return refuse
 
 
 @pytest.fixture
 def halves() -> Callable[[Path], BlobCache]:
-    """Make caches of programs whose second half is weights."""
+    """Create caches of programs whose second half is weights."""
 
     def make(folder: Path) -> BlobCache:
         return BlobCache(folder, lambda program: [(len(program) // 2, len(program) // 2)])
@@ -77,7 +77,7 @@ def key() -> CacheKey:
 
 @pytest.fixture
 def entry_named() -> Callable[[Path, str], Path]:
-    """Find an entry by what is in it: "generate" is that of such a stage."""
+    """Find an entry by the kind of its stage, e.g. "generate"."""
 
     def find(folder: Path, name: str) -> Path:
         for path in folder.glob("*.blob"):

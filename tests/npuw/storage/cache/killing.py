@@ -1,10 +1,10 @@
-"""Starts that are killed with -9: run as a process of its own, because it forks.
+"""Starts that are killed with -9, in a separate process, because it forks.
 
-``killing.py lines FOLDER`` kills at every single line of what keeps an entry.
-``killing.py starts FOLDER MODEL ROUNDS SEED`` kills whole starts at random moments.
+``killing.py lines FOLDER`` kills at every single line of the code that writes an entry.
+``killing.py starts FOLDER MODEL ROUNDS SEED`` kills complete starts at random moments.
 
-Whatever is left is then used by a survivor, which must find everything in order. Prints what it saw
-as JSON; an assertion that fails ends it.
+A surviving process then uses the folder, which must be consistent. Prints its observations as JSON;
+a failed assertion ends the process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KEPT = {".blob", ".digest"}
 
 
 def in_child(work: Callable[[], None]) -> int:
-    """Fork; the child works and ends with 0, or 1 if that failed."""
+    """Fork; the child runs the work and exits with 0, or 1 if the work failed."""
     child = os.fork()
     if child:
         return child
@@ -49,15 +49,15 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 def keep(folder: Path) -> bool:
-    """Obtain a program as a start does; tell whether it had to be compiled."""
+    """Obtain a program as a start does; return whether it had to be compiled."""
     cache = BlobCache(folder, lambda program: [(1000, len(program) - 1000)])
     found = cache.obtain("one", KEY, lambda: PROGRAM)
-    assert found.program == PROGRAM, "never half a program"
+    assert found.program == PROGRAM, "never a part of a program"
     return found.compiled
 
 
 def killed_at_line(number: int, folder: Path) -> bool:
-    """Keep an entry in a child that is killed at its n-th line; False if it has fewer."""
+    """Store an entry in a child that is killed at its n-th line; False if it has fewer."""
 
     def work() -> None:
         left = [number]
@@ -80,15 +80,15 @@ def killed_at_line(number: int, folder: Path) -> bool:
 
 
 def kill_at_every_line(folder: Path) -> dict[str, int]:
-    """Kill at each line, once; see that a later start cleans up and finds or makes the program."""
+    """Kill at each line once; check that a later start cleans up and has the program."""
     seen: Counter[str] = Counter()
     number = 1
     while killed_at_line(number, folder):
         if any(path.suffix not in KEPT for path in folder.iterdir()):
             seen["leftovers"] += 1
         seen["compiled" if keep(folder) else "found"] += 1
-        assert {path.suffix for path in folder.iterdir()} <= KEPT, "cleaned up"
-        assert not keep(folder), "and there to stay"
+        assert {path.suffix for path in folder.iterdir()} <= KEPT, "leftovers are deleted"
+        assert not keep(folder), "the entry stays"
         shutil.rmtree(folder)
         folder.mkdir()
         number += 1
@@ -96,7 +96,7 @@ def kill_at_every_line(folder: Path) -> dict[str, int]:
 
 
 class Replaying(StaticCompiler):
-    """Gives programs that were compiled before, so that a start is mostly writing them."""
+    """Compiler that returns recorded programs, so that a start mostly writes them."""
 
     def __init__(self, programs: dict[str, bytes]) -> None:
         self.programs = programs
@@ -106,7 +106,7 @@ class Replaying(StaticCompiler):
 
 
 class Recording(StaticCompiler):
-    """Keeps what it compiles, by the stages' names."""
+    """Compiler that records its programs by stage name."""
 
     def __init__(self) -> None:
         self.programs: dict[str, bytes] = {}
@@ -117,7 +117,7 @@ class Recording(StaticCompiler):
 
 
 def answer(model: str, config: dict[str, Any], compiler: StaticCompiler) -> list[int]:
-    """Start, and generate a few tokens."""
+    """Start a model, and generate a few tokens."""
     request = Core(compiler=compiler).compile_model(model, "NPU", config).create_infer_request()
     said, new = 0, [5, 6, 7]
     tokens: list[int] = []
@@ -137,7 +137,7 @@ def answer(model: str, config: dict[str, Any], compiler: StaticCompiler) -> list
 
 
 def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, int]:
-    """Kill starts at random moments; see that the next one says the same."""
+    """Kill starts at random moments; check that the next one generates the same tokens."""
     config = {
         "NPUW_LLM_MAX_PROMPT_LEN": 64,
         "NPUW_LLM_MIN_RESPONSE_LEN": 64,
@@ -145,26 +145,26 @@ def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, i
         "CACHE_DIR": str(folder),
     }
     recording = Recording()
-    # Nothing runs in this process: the engine's threads would not survive a fork.
+    # This process runs nothing: the engine's threads would not survive a fork.
     Core(compiler=recording).compile_model(model, "NPU", config | {"CACHE_DIR": ""})
     programs = recording.programs
     told = folder.with_suffix(".json")
 
     def start(seconds: float = 0) -> None:
-        # Of processor time, as a busy machine moves that least; 0 is never. What SIGPROF does where
-        # nothing handles it is what SIGKILL does: nothing in the process runs any more.
+        # In processor time, which depends least on the machine's load; 0 is never. An unhandled
+        # SIGPROF has the effect of SIGKILL: the process executes nothing more.
         signal.setitimer(signal.ITIMER_PROF, seconds)
         told.write_text(json.dumps(answer(model, config, Replaying(programs))))
 
     def survive() -> tuple[list[int], float]:
-        """What a start says, and how long it computes."""
+        """Return the tokens of a start, and its processor time."""
         told.unlink(missing_ok=True)
         _, status, used = os.wait4(in_child(start), 0)
         assert status == 0
         return json.loads(told.read_text()), used.ru_utime + used.ru_stime
 
     expected, _ = survive()
-    _, took = survive()  # the first one also loaded what a process loads once
+    _, took = survive()  # the first start also loads modules
     draw, seen = random.Random(seed), Counter[str]()
     for _ in range(rounds):
         for path in folder.glob("*.blob"):
@@ -180,7 +180,7 @@ def kill_starts(folder: Path, model: str, rounds: int, seed: int) -> dict[str, i
         seen["written"] += bool({path.name for path in folder.iterdir()} - before)
         said, took = survive()
         assert said == expected
-        assert {path.suffix for path in folder.iterdir()} <= KEPT, "cleaned up"
+        assert {path.suffix for path in folder.iterdir()} <= KEPT, "leftovers are deleted"
         assert len(list(folder.glob("*.blob"))) == len(programs) + 1, "and the weights"
     return dict(seen)
 

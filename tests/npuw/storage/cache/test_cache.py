@@ -1,4 +1,4 @@
-"""The blob cache: the second start compiles nothing, and loads no compiler."""
+"""The blob cache: the second start compiles nothing, and loads no compiler modules."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from npuw_layer.storage.cache.model_digest import digest_model
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
-def test_the_second_start_compiles_nothing_and_says_the_same(start, tiny, tmp_path) -> None:
+def test_the_second_start_compiles_nothing_and_has_the_same_logits(start, tiny, tmp_path) -> None:
     first, logits = start(tiny, tmp_path)
     second, again = start(tiny, tmp_path)
-    assert (first, second) == (3, 0), "prefill, generate and the head"
+    assert (first, second) == (3, 0), "prefill, generate and the LM head"
     assert np.array_equal(logits, again)
     assert len(list(tmp_path.glob("*.blob"))) == 3
     others = {path.suffix for path in tmp_path.iterdir()} - {".blob", ".digest"}
-    assert not others, "no temporary file and no lock stays"
+    assert not others, "no temporary file and no lock remains"
 
 
 ANSWER = """
@@ -47,11 +47,11 @@ print(*sys.modules)
 """
 
 NEEDED_TO_RUN = {"elements", "errors", "files", "rewriting", "rewriting.garbage", "weights"}
-"""What there is of the compiler without graphs."""
+"""Modules of the compiler without graphs."""
 
 
 def modules_that_answer(model: Path, cache: Path) -> set[str]:
-    """Answer a question in a process of its own; give the modules that it loaded."""
+    """Answer a question in a separate process; return the loaded modules."""
     argv = [sys.executable, "-c", ANSWER, str(model), str(cache)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -60,7 +60,7 @@ def modules_that_answer(model: Path, cache: Path) -> set[str]:
 
 def test_a_warm_start_loads_no_compiler(demo, tmp_path) -> None:
     cold, warm = (modules_that_answer(demo, tmp_path) for _ in range(2))
-    assert {"xdsl", "compiler_layer.pipeline"} <= cold, "what is to be left out has these names"
+    assert {"xdsl", "compiler_layer.pipeline"} <= cold, "these names are the modules to leave out"
     assert not {name for name in warm if name.split(".")[0] == "xdsl"}
     loaded = {name.partition(".")[2] for name in warm if name.startswith("compiler_layer.")}
     assert loaded <= NEEDED_TO_RUN
@@ -87,13 +87,13 @@ def test_a_model_is_hashed_once_and_again_when_it_changes(tmp_path, monkeypatch)
     assert digest_model(model, tmp_path) == first
     assert len(hashed) == 2, "hashed once"
     (model / "a.safetensors").write_bytes(b"new")
-    os.utime(model / "a.safetensors", ns=(1, 1))  # as if nothing had happened
+    os.utime(model / "a.safetensors", ns=(1, 1))  # restore the time
     assert digest_model(model, tmp_path) != first
     assert hashed[2:] == ["a.safetensors"]
 
 
 def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
-    """Its next change might bear the same time."""
+    """The next change might have the same time."""
     (tmp_path / "openvino_model.xml").write_bytes(b"<net/>")
     digest_model(tmp_path / "openvino_model.xml", tmp_path)
     assert not list(tmp_path.glob("*.digest"))
@@ -101,7 +101,7 @@ def test_a_file_that_was_just_written_is_hashed_each_time(tmp_path) -> None:
 
 @pytest.fixture
 def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str, Path]:
-    """A model's file, its digest, and where that is kept."""
+    """Return a model's file, its digest, and the digest's file."""
     file = tmp_path / "openvino_model.xml"
     file.write_bytes(b"<net/>")
     settled = time.time_ns() + 10**10
@@ -111,14 +111,14 @@ def hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str, 
     return file, expected, kept
 
 
-def test_a_damaged_hash_is_not_used(tmp_path, hashed) -> None:
+def test_a_damaged_digest_file_is_not_used(tmp_path, hashed) -> None:
     file, expected, kept = hashed
     for damage in (b"", b"{}", kept.read_bytes()[:-9], b"[1]", b"\xff"):
         kept.write_bytes(damage)
         assert digest_model(file, tmp_path) == expected
 
 
-def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, hashed) -> None:
+def test_a_pipe_is_ignored_as_digest_file_without_waiting(tmp_path, hashed) -> None:
     file, expected, kept = hashed
     kept.unlink()
     os.mkfifo(kept)
@@ -126,7 +126,7 @@ def test_a_pipe_is_no_hash_and_not_waited_for(tmp_path, hashed) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".xml", ".bin"])
-def test_a_pipe_is_no_model_and_not_waited_for(start, tmp_path, suffix: str) -> None:
+def test_a_pipe_is_rejected_as_model_without_waiting(start, tmp_path, suffix: str) -> None:
     path = tmp_path / "openvino_model.xml"
     path.write_bytes(b"<net/>")
     path.with_suffix(suffix).unlink(missing_ok=True)
@@ -135,7 +135,7 @@ def test_a_pipe_is_no_model_and_not_waited_for(start, tmp_path, suffix: str) -> 
         start(path, tmp_path / "cache")
 
 
-def test_a_changed_model_is_compiled_anew(start, tiny, tmp_path) -> None:
+def test_a_changed_model_is_compiled_again(start, tiny, tmp_path) -> None:
     folder = shutil.copytree(tiny, tmp_path / "model")
     start(folder, tmp_path / "cache")
     weights = folder / "model.safetensors"
@@ -145,19 +145,19 @@ def test_a_changed_model_is_compiled_anew(start, tiny, tmp_path) -> None:
     assert start(folder, tmp_path / "cache")[0] == 3
 
 
-def test_without_a_folder_nothing_is_kept(start, tiny, tmp_path, monkeypatch) -> None:
+def test_without_a_folder_nothing_is_cached(start, tiny, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert start(tiny, tmp_path, CACHE_DIR="")[0] == 3
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_named(start, tiny, tmp_path) -> None:
+def test_the_error_of_a_folder_that_cannot_be_created_has_its_path(start, tiny, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NpuwFault, match="CACHE_DIR"):
         start(tiny, tmp_path / "file" / "cache")
 
 
-def test_a_full_disk_is_not_the_users_problem(halves, key, tmp_path, caplog, monkeypatch) -> None:
+def test_a_full_disk_is_only_a_warning(halves, key, tmp_path, caplog, monkeypatch) -> None:
     cache = halves(tmp_path)
 
     def refuse(_: object) -> None:
@@ -173,7 +173,7 @@ def test_a_full_disk_is_not_the_users_problem(halves, key, tmp_path, caplog, mon
 
 @pytest.fixture
 def as_nobody() -> Iterator[None]:
-    """Root may write everywhere; so tests of what one may not are somebody else's."""
+    """Run as another user, as root may write everywhere."""
     if sys.platform == "win32" or os.getuid() != 0:
         yield
         return
@@ -184,7 +184,7 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.fixture
 def readable() -> Iterator[Path]:
-    """A folder that everybody can read."""
+    """Return a folder that all users can read."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -192,7 +192,7 @@ def readable() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_a_read_only_folder_gives_what_it_has_and_keeps_nothing(
+def test_a_read_only_folder_returns_its_entries_and_stores_none(
     halves, key, readable, without_compiling, caplog, request
 ) -> None:
     cache = halves(readable)
@@ -205,7 +205,7 @@ def test_a_read_only_folder_gives_what_it_has_and_keeps_nothing(
     assert (found.program, found.how) == (b"program!", "from cache")
     other = CacheKey({**key.parts, "stage.tokens": "2"})
     assert again.obtain("two", other, lambda: b"other").program == b"other"
-    assert "Permission denied; nothing is kept" in caplog.text
+    assert "Permission denied; the program is not cached" in caplog.text
     assert sorted(readable.iterdir()) == before
 
 
@@ -215,17 +215,15 @@ def copied(tiny, tmp_path) -> Path:
 
 
 def change(folder: Path) -> None:
-    """Put other weights in the place of a model's."""
+    """Replace a model's weights by others."""
     other = folder / "other"
     other.write_bytes((folder / "model.safetensors").read_bytes()[:-400] + bytes(400))
     other.replace(folder / "model.safetensors")
 
 
 @pytest.mark.parametrize("mode", ["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"])
-def test_a_model_that_changes_while_it_is_compiled_leaves_no_entry(
-    start, copied, tmp_path, monkeypatch, mode
-) -> None:
-    """Its digest was that of the old weights; who brings them back would get the new ones."""
+def test_a_model_changed_meanwhile_has_no_entry(start, copied, tmp_path, monkeypatch, mode) -> None:
+    """The key has the digest of the old weights; a model with them would load the new ones."""
     real = StaticCompiler.compile
 
     def compile_and_change(self: StaticCompiler, model: Any, config: Any) -> bytes:
@@ -234,14 +232,16 @@ def test_a_model_that_changes_while_it_is_compiled_leaves_no_entry(
 
     with monkeypatch.context() as changing:
         changing.setattr(StaticCompiler, "compile", compile_and_change)
-        with pytest.raises(ModelError, match="has changed since"):
+        with pytest.raises(ModelError, match="changed after compilation"):
             start(copied, tmp_path / "cache", CACHE_MODE=mode)
     assert not list((tmp_path / "cache").glob("*.blob"))
 
 
 def test_programs_never_run_with_the_weights_of_another_model(tiny, copied) -> None:
-    """Weights are first needed when a conversation begins; the folder may be another one's then."""
+    """A conversation first reads weights at its start; the folder may have changed by then."""
     compiled = Core().compile_model(copied, "NPU", SMALL)
     change(copied)
-    with pytest.raises(ModelError, match=r"model\.safetensors has changed since it was compiled"):
+    with pytest.raises(
+        ModelError, match=r"model\.safetensors changed after compilation; compile again"
+    ):
         compiled.create_infer_request()

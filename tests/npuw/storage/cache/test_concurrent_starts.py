@@ -1,4 +1,4 @@
-"""Several processes start with one cold cache: each program is compiled once, the others wait."""
+"""Several processes start with one empty cache: each program is compiled once, the others wait."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ print(json.dumps({"compiled": compiled, "said": logits.tobytes().hex()}))
 
 @dataclass
 class Starting:
-    """A process that starts, and what it has said so far."""
+    """A process that starts, and its output so far."""
 
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
@@ -64,17 +64,17 @@ class Starting:
             self.lines.append(line.rstrip())
 
     def go(self) -> None:
-        """Begin, when all are ready."""
+        """Start when all processes are ready."""
         self.until("ready")
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def until(self, text: str) -> None:
-        """Wait until the log has a text."""
+        """Wait until the log contains a text."""
         deadline = time.monotonic() + 120
         while not any(text in line for line in list(self.lines)):
-            assert time.monotonic() < deadline, f"never said {text!r}: {self.lines[-9:]}"
+            assert time.monotonic() < deadline, f"never logged {text!r}: {self.lines[-9:]}"
             time.sleep(0.01)
 
     def result(self) -> dict[str, object]:
@@ -89,7 +89,7 @@ Begin = Callable[..., Starting]
 
 @pytest.fixture
 def begin(tiny, tmp_path) -> Iterator[Begin]:
-    """Make processes that wait to be started."""
+    """Create processes that wait for their start."""
     begun: list[subprocess.Popen[str]] = []
 
     def make(gate: Path | str = "") -> Starting:
@@ -105,7 +105,7 @@ def begin(tiny, tmp_path) -> Iterator[Begin]:
 
 
 @pytest.mark.long
-def test_who_comes_later_waits_for_who_compiles(begin: Begin, tmp_path) -> None:
+def test_later_processes_wait_for_the_compiling_one(begin: Begin, tmp_path) -> None:
     gate = tmp_path / "gate"
     first = begin(gate)
     first.go()
@@ -113,16 +113,16 @@ def test_who_comes_later_waits_for_who_compiles(begin: Begin, tmp_path) -> None:
     others = [begin() for _ in range(2)]
     for other in others:
         other.go()
-        other.until(f"waiting for process {first.process.pid}, which compiles it")
+        other.until(f"waiting for process {first.process.pid}, which is compiling it")
     gate.touch()
     results = [one.result() for one in (first, *others)]
-    assert sum(result["compiled"] for result in results) == 3, "prefill, generate and the head"
+    assert sum(result["compiled"] for result in results) == 3, "prefill, generate and the LM head"
     assert len({result["said"] for result in results}) == 1
     assert any("from cache, waited" in line for line in others[0].lines)
 
 
 @pytest.mark.long
-def test_one_that_is_killed_hands_over(begin: Begin, tmp_path) -> None:
+def test_a_waiting_process_takes_over_from_a_killed_one(begin: Begin, tmp_path) -> None:
     first = begin(tmp_path / "never")
     first.go()
     first.until("compiling")
@@ -137,7 +137,7 @@ def test_one_that_is_killed_hands_over(begin: Begin, tmp_path) -> None:
 
 
 @pytest.mark.long
-def test_all_at_once_compile_each_program_once(begin: Begin) -> None:
+def test_processes_that_start_together_compile_each_program_once(begin: Begin) -> None:
     starts = [begin() for _ in range(4)]
     for one in starts:
         one.until("ready")
@@ -148,7 +148,7 @@ def test_all_at_once_compile_each_program_once(begin: Begin) -> None:
     assert len({result["said"] for result in results}) == 1
 
 
-def test_a_compilation_that_fails_lets_the_next_try(halves, key, tmp_path, caplog) -> None:
+def test_after_a_failed_compilation_the_next_process_tries(halves, key, tmp_path, caplog) -> None:
     caplog.set_level(logging.INFO)
     cache = halves(tmp_path)
 
@@ -161,10 +161,10 @@ def test_a_compilation_that_fails_lets_the_next_try(halves, key, tmp_path, caplo
     assert cache.obtain("one", key, lambda: b"program!").compiled
 
 
-def test_the_log_says_how_each_program_was_come_by(start, tiny, tmp_path, caplog) -> None:
+def test_the_log_has_the_origin_of_each_program(start, tiny, tmp_path, caplog) -> None:
     caplog.set_level(logging.INFO)
     start(tiny, tmp_path)
-    assert "prefill_64 (1 of 3): compiling: there is no entry" in caplog.text
+    assert "prefill_64 (1 of 3): compiling: no entry exists" in caplog.text
     assert "generate_128 (2 of 3): compiled in " in caplog.text
     assert "lm_head (3 of 3): compiled in " in caplog.text
     caplog.clear()
@@ -176,6 +176,6 @@ def test_the_log_says_how_each_program_was_come_by(start, tiny, tmp_path, caplog
     caplog.clear()
     start(tiny, tmp_path)
     assert f"{entry} is not used: " in caplog.text
-    assert "it is compiled anew" in caplog.text
+    assert "it is compiled again" in caplog.text
     start(tiny, tmp_path, CACHE_DIR="")
     assert "compiling: CACHE_DIR is not set" in caplog.text

@@ -1,4 +1,4 @@
-"""An entry that is damaged, stale or not what its name says is made anew, with a warning."""
+"""An entry that is damaged, stale or of another name is replaced, with a warning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRAM = random.Random(5).randbytes(6000)
 
 @pytest.fixture
 def entry(halves, key, tmp_path) -> Path:
-    """The file of an entry, half of whose program is weights."""
+    """Return the file of an entry; half of its program is weights."""
     halves(tmp_path).obtain("one", key, lambda: PROGRAM)
     (path,) = tmp_path.glob("*.blob")
     return path
@@ -39,7 +39,7 @@ def entry(halves, key, tmp_path) -> Path:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_no_bit_can_be_flipped_unseen(data, halves, key, entry, caplog) -> None:
+def test_every_flipped_bit_is_detected(data, halves, key, entry, caplog) -> None:
     whole = entry.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1), "byte")
     bit = data.draw(st.integers(0, 7), "bit")
@@ -47,7 +47,7 @@ def test_no_bit_can_be_flipped_unseen(data, halves, key, entry, caplog) -> None:
     caplog.clear()
     assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
     assert "is not used" in caplog.text
-    assert entry.read_bytes() == whole, "and is whole again"
+    assert entry.read_bytes() == whole, "the entry is replaced"
 
 
 @settings(
@@ -75,7 +75,7 @@ def test_another_file_is_not_used(halves, key, entry, content: bytes) -> None:
     assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
 
 
-def test_a_pipe_is_no_entry_and_not_waited_for(halves, key, entry, caplog) -> None:
+def test_a_pipe_is_rejected_as_entry_without_waiting(halves, key, entry, caplog) -> None:
     entry.unlink()
     os.mkfifo(entry)
     assert halves(entry.parent).obtain("one", key, lambda: PROGRAM).compiled
@@ -83,7 +83,7 @@ def test_a_pipe_is_no_entry_and_not_waited_for(halves, key, entry, caplog) -> No
     assert entry.is_fifo()
 
 
-def test_nor_is_one_among_those_that_are_most_alike(halves, key, entry, caplog) -> None:
+def test_a_pipe_is_ignored_in_the_search_for_the_nearest_entry(halves, key, entry, caplog) -> None:
     os.mkfifo(entry.with_name(f"{key.model}-{'0' * 40}.blob"))
     other = CacheKey({**key.parts, "INFERENCE_PRECISION_HINT": "f32"})
     caplog.set_level("INFO")
@@ -95,21 +95,21 @@ def test_an_entry_under_anothers_name_is_not_used(halves, key, entry, caplog) ->
     other = CacheKey({**key.parts, "INFERENCE_PRECISION_HINT": "f32"})
     entry.rename(entry.with_name(f"{other.name}.blob"))
     assert halves(entry.parent).obtain("one", other, lambda: b"f32").program == b"f32"
-    assert "it was made for other INFERENCE_PRECISION_HINT (none, now f32)" in caplog.text
+    assert "it was compiled for other INFERENCE_PRECISION_HINT (none, now f32)" in caplog.text
 
 
 @pytest.mark.parametrize(("part", "version"), [("npuw", "2"), ("device", "NPU 2")])
-def test_an_entry_of_other_versions_is_not_used_and_the_log_says_so(
+def test_an_entry_of_other_versions_is_not_used_and_logged(
     halves, key, entry, caplog, part: str, version: str
 ) -> None:
     newer = CacheKey({**key.parts, part: version})
     assert halves(entry.parent).obtain("one", newer, lambda: b"new").program == b"new"
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert f"other {part} ({key.parts[part]}, now {version})" in warning.message
-    assert len(list(entry.parent.glob("*.blob"))) == 2, "whoever has the old version finds it"
+    assert len(list(entry.parent.glob("*.blob"))) == 2, "the old version's entry remains"
 
 
-def test_the_log_says_what_is_different_from_the_nearest_entry(halves, key, entry, caplog) -> None:
+def test_the_log_has_the_differences_from_the_nearest_entry(halves, key, entry, caplog) -> None:
     caplog.set_level("INFO")
     other = CacheKey({**key.parts, "NPU_TILES": "1"})
     halves(entry.parent).obtain("one", other, lambda: b"new")
@@ -118,7 +118,7 @@ def test_the_log_says_what_is_different_from_the_nearest_entry(halves, key, entr
 
 
 def reads(monkeypatch) -> list[str]:
-    """Take note of what is verified."""
+    """Record the verified parts."""
     seen: list[str] = []
     for name in ("check_programs", "check_constants"):
         real = getattr(Container, name)
@@ -141,20 +141,20 @@ def test_weights_are_read_only_where_they_may_have_changed(
         assert halves(entry.parent).obtain("one", key, without_compiling).program == PROGRAM
         return list(seen)
 
-    assert look() == ["check_programs"], "whoever wrote it knows that it is whole"
+    assert look() == ["check_programs"], "the writing process knows the digest"
     content = entry.read_bytes()
     entry.unlink()
     entry.write_bytes(content)
     settled = entry.stat().st_mtime_ns + 10**10
     monkeypatch.setattr("time.time_ns", lambda: settled)
-    assert look() == ["check_programs", "check_constants"], "another file, which may be another's"
-    assert look() == ["check_programs"], "and now known"
+    assert look() == ["check_programs", "check_constants"], "another file, with unknown constants"
+    assert look() == ["check_programs"], "the constants are known now"
     for known in entry.parent.glob("*.digest"):
         known.unlink()
-    assert look() == ["check_programs", "check_constants"], "nothing is known of it"
+    assert look() == ["check_programs", "check_constants"], "its constants are unknown"
 
 
-def test_a_damaged_digest_is_not_believed(halves, key, entry, monkeypatch) -> None:
+def test_a_damaged_digest_is_not_used(halves, key, entry, monkeypatch) -> None:
     whole = entry.read_bytes()
     entry.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     (known,) = entry.parent.glob("*.digest")
@@ -178,7 +178,7 @@ DAMAGE: list[Callable[[bytes], bytes]] = [
 @pytest.mark.parametrize(
     ("damage", "which"), beside_by_turns([*DAMAGE, DAMAGE[0]], ["generate", "weights"])
 )
-def test_a_model_with_a_damaged_entry_says_the_same(
+def test_a_model_with_a_damaged_entry_returns_the_same_logits(
     start, tiny, tmp_path, entry_named, caplog, damage, which: str
 ) -> None:
     _, logits = start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")
@@ -189,7 +189,7 @@ def test_a_model_with_a_damaged_entry_says_the_same(
     assert np.array_equal(logits, again)
     assert "is not used" in caplog.text
     caplog.clear()
-    assert start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")[0] == 0, "and is whole again"
+    assert start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")[0] == 0, "the entry is replaced"
     assert "is not used" not in caplog.text
 
 
@@ -207,7 +207,7 @@ def test_a_model_with_a_damaged_entry_says_the_same(
 def test_programs_that_name_files_are_not_used_for_a_copy_of_the_model(
     tall, tmp_path, options: dict[str, str], found: bool
 ) -> None:
-    """Graphs do, which others may have to run; the NPU's find weights wherever the model is."""
+    """Graphs for other devices name files; the NPU's programs find weights in any folder."""
     copy = shutil.copytree(tall, tmp_path / "copy")
     config = SMALL | {"CACHE_DIR": str(tmp_path / "cache")} | options
     Core().compile_model(tall, "NPU", config)
@@ -216,7 +216,7 @@ def test_programs_that_name_files_are_not_used_for_a_copy_of_the_model(
         assert compiled.get_property("LOADED_FROM_CACHE") == from_cache
 
 
-def test_a_cache_that_cannot_tell_weights_verifies_all(key, tmp_path) -> None:
+def test_a_cache_that_cannot_find_weights_verifies_all_bytes(key, tmp_path) -> None:
     cache = BlobCache(tmp_path, lambda program: ())
     cache.obtain("one", key, lambda: PROGRAM)
-    assert not list(tmp_path.glob("*.digest")), "there is nothing to know"
+    assert not list(tmp_path.glob("*.digest")), "no digest is stored"

@@ -1,4 +1,4 @@
-"""What an entry depends on: all that matters, and nothing else."""
+"""The dependencies of a cache entry: all inputs that change programs, and no others."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ MATTERING: dict[str, object] = {
     "NPUW_TEXT_EMBED": "YES",
     "NPUW_TEXT_RERANK": "YES",
 }
-"""Options with values that change what is compiled."""
+"""Options with values that change programs."""
 
 SAME: dict[str, object] = {
     "NPU_USE_NPUW": "YES",
@@ -112,7 +112,7 @@ SAME: dict[str, object] = {
     "NPUW_KOKORO_BLOCK_SIZE": 100,
     "NPUW_KOKORO_OVERLAP_SIZE": 10,
 }
-"""Values that change no program: they say the same otherwise, or nothing depends on them."""
+"""Values that change no program: other spellings, or options without effect."""
 
 OF_A_RUN: dict[str, object] = {
     "CACHE_DIR": "elsewhere",
@@ -185,11 +185,11 @@ OF_A_RUN: dict[str, object] = {
     "PERFORMANCE_HINT_NUM_REQUESTS": 4,
     "NPU_RUN_INFERENCES_SEQUENTIALLY": "YES",
 }
-"""Options that matter when programs run, and never before."""
+"""Options that have an effect only at run time."""
 
 
 def names(**given: object) -> set[str]:
-    """The entries that a start looks for."""
+    """Return the names of the entries that a start looks for."""
     options = parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 512} | given)
     stages = plan(options).stages
     device = CoreDevices(StaticCompiler()).of_stages(options, [stage.name for stage in stages])
@@ -201,13 +201,13 @@ def names(**given: object) -> set[str]:
     }
 
 
-def test_every_option_is_known_to_matter_or_not() -> None:
+def test_every_option_is_classified() -> None:
     assert MATTERING.keys() | SAME.keys() | OF_A_RUN.keys() == NAMES.keys()
     assert OF_A_RUN.keys() == RUN_TIME
     assert not RUN_TIME & (MATTERING.keys() | SAME.keys())
 
 
-def test_attention_by_itself_is_another_program() -> None:
+def test_isolated_attention_is_another_program() -> None:
     hint = "NPUW_LLM_GENERATE_ATTENTION_HINT"
     kinds = [
         {},
@@ -223,7 +223,7 @@ def test_attention_by_itself_is_another_program() -> None:
 
 
 @pytest.mark.parametrize("option", MATTERING)
-def test_an_option_that_matters_makes_other_entries(option: str) -> None:
+def test_an_option_that_changes_programs_has_other_entries(option: str) -> None:
     others = SEVERAL if option == "NPUW_ONLINE_AVOID" else {}
     assert names(**others, **{option: MATTERING[option]}) != names(**others)
 
@@ -243,24 +243,24 @@ EVERYWHERE = {
     "NPU_TILES",
     "NPUW_FOLD",
 }
-"""Of those that matter the ones that change programs, not which stages there are."""
+"""Options that change programs without changing the set of stages."""
 
 
 @pytest.mark.parametrize("option", sorted(EVERYWHERE))
-def test_an_option_that_changes_programs_finds_none_of_the_entries(option: str) -> None:
+def test_an_option_that_changes_programs_shares_no_entry(option: str) -> None:
     assert not names(**{option: MATTERING[option]}) & names()
 
 
-def test_transposed_rows_lie_as_far_apart_as_there_is_room() -> None:
+def test_the_stride_of_transposed_rows_depends_on_the_capacity() -> None:
     wide, narrow = (
         names(NPUW_LLM_OPTIMIZE_V_TENSORS="YES", NPUW_LLM_MIN_RESPONSE_LEN=length)
         for length in (128, 256)
     )
-    assert not wide & narrow, "even the programs of lengths that both have"
+    assert not wide & narrow, "also for programs of equal lengths"
 
 
 @pytest.mark.parametrize("option", SAME)
-def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
+def test_options_of_equal_meaning_share_the_entries(option: str) -> None:
     assert names(**{option: SAME[option]}) == names()
 
 
@@ -278,7 +278,7 @@ def test_what_says_the_same_finds_the_same_entries(option: str) -> None:
     ],
     ids=lambda others: next(iter(others), "alone"),
 )
-def test_options_of_a_run_find_the_same_entries(option: str, others: dict[str, object]) -> None:
+def test_run_time_options_share_the_entries(option: str, others: dict[str, object]) -> None:
     if "NPUW_WEIGHTS_OFFLOAD" in others and option.startswith("NPUW_WEIGHTS_BANK"):
         with pytest.raises(OptionError, match="leave NPUW_WEIGHTS_BANK"):
             names(**others, **{option: OF_A_RUN[option]})
@@ -286,12 +286,12 @@ def test_options_of_a_run_find_the_same_entries(option: str, others: dict[str, o
     assert names(**others, **{option: OF_A_RUN[option]}) == names(**others)
 
 
-def test_the_rows_of_experts_matter_where_the_host_routes() -> None:
+def test_the_rows_of_experts_change_host_routed_programs() -> None:
     routed = {"NPUW_LLM_PREFILL_MOE_HINT": "HOST_ROUTED"}
     assert names(**routed, NPUW_MOE_TOKEN_CHUNK_SIZE=16) != names(**routed)
 
 
-def test_what_a_pipeline_grows_matters_where_there_is_one() -> None:
+def test_options_of_a_pipeline_change_programs_of_that_pipeline() -> None:
     ways: list[dict[str, object]] = [
         {"NPUW_ONLINE_PIPELINE": "INIT"},
         {"NPUW_ONLINE_PIPELINE": "JUST"},
@@ -311,12 +311,12 @@ def test_what_a_pipeline_grows_matters_where_there_is_one() -> None:
     assert names(NPUW_ONLINE_PIPELINE="REG") == names(NPUW_ONLINE_PIPELINE="REP")
 
 
-def test_who_compiles_what_matters_where_there_are_several() -> None:
+def test_the_order_of_several_devices_changes_programs() -> None:
     assert names(**SEVERAL, NPUW_SUBMODEL_DEVICE="last:CPU") != names(**SEVERAL)
 
 
-def test_a_stages_own_option_changes_its_entries_alone() -> None:
-    """Of four prefill and four generate models and the head."""
+def test_an_option_of_a_stage_changes_only_its_entries() -> None:
+    """Four prefill models, four generate models and the LM head."""
     one, other = names(), names(**{"++NPUW_LLM_SHARED_HEAD_CONFIG": {"NPU_TILES": 1}})
     assert len(one) == len(other) == len(one & other) + 1
 
@@ -332,8 +332,8 @@ def test_a_stages_own_option_changes_its_entries_alone() -> None:
     ],
     ids=lambda own: next(iter(own)),
 )
-def test_who_runs_a_stage_and_how_it_is_cut_changes_its_entries_alone(own: object) -> None:
-    """Beside another stage that has such options, too: programs say of which stage they are."""
+def test_device_and_partitioning_of_a_stage_change_only_its_entries(own: object) -> None:
+    """Other stages may have such options, too: programs include their stage."""
     prefill = {"++NPUW_LLM_PREFILL_CONFIG": {"NPUW_DEVICES": "NPU,CPU,OPENVINO_CPU"}}
     one, other = names(**prefill), names(**prefill, **{"++NPUW_LLM_GENERATE_CONFIG": own})
     assert len(one) == len(other)
@@ -341,14 +341,14 @@ def test_who_runs_a_stage_and_how_it_is_cut_changes_its_entries_alone(own: objec
 
 
 @pytest.mark.parametrize("option", ["NPUW_FALLBACK_EXEC", "NPUW_ACC_THRESH", "NPUW_DUMP_SUBS_DIR"])
-def test_what_counts_in_a_run_of_a_stage_finds_the_same_entries(option: str) -> None:
-    """Even those of a model whose stages have all in common."""
+def test_run_time_options_of_a_stage_share_the_entries(option: str) -> None:
+    """Models without options of stages share them, too."""
     name = "++NPUW_LLM_GENERATE_CONFIG"
     for own in ({}, {"NPUW_DEVICES": "NPU,CPU"}, {"NPUW_ONLINE_PIPELINE": "REP"}):
         assert names(**{name: own | {option: OF_A_RUN[option]}}) == names(**{name: own})
 
 
-def test_a_platform_of_ones_own_is_known_by_what_its_file_says(tmp_path) -> None:
+def test_a_user_defined_platform_is_identified_by_its_content(tmp_path) -> None:
     text = files(platforms).joinpath("4000.toml").read_text()
     paths = [tmp_path / name for name in ("a.toml", "b.toml", "c.toml")]
     for path in paths:
@@ -358,7 +358,7 @@ def test_a_platform_of_ones_own_is_known_by_what_its_file_says(tmp_path) -> None
     assert one != other
 
 
-def test_any_group_size_quantises_alike() -> None:
+def test_all_group_sizes_are_one_choice() -> None:
     sizes = ({"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} for size in (32, 128))
     assert len({frozenset(names(**size)) for size in sizes}) == 1
 
@@ -368,7 +368,7 @@ def test_a_longer_answer_shares_the_prefill_and_the_small_variants() -> None:
     assert len(short & long) >= 3
 
 
-def test_each_field_of_a_stage_matters() -> None:
+def test_each_field_of_a_stage_changes_the_key() -> None:
     options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
     others = {"kind": Kind.PREFILL, "tokens": 3, "past": 3, "slots": 3}
     assert others.keys() == {field.name for field in dataclasses.fields(Stage)}
@@ -378,7 +378,7 @@ def test_each_field_of_a_stage_matters() -> None:
         assert one != two, name
 
 
-def test_versions_and_the_model_matter() -> None:
+def test_versions_and_the_model_change_the_key() -> None:
     options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
     versions = {"npuw": "1", "device": "NPU 1"}
     seen = {
@@ -389,7 +389,7 @@ def test_versions_and_the_model_matter() -> None:
     assert len(seen) == 6
 
 
-def test_stored_weights_depend_on_the_model_on_which_they_are_and_on_who_converts_them() -> None:
+def test_stored_weights_depend_on_the_model_their_selection_and_versions() -> None:
     versions = {"npuw": "1", "device": "NPU 1"}
     seen = {
         weights_key(model, weights, versions | other).name
@@ -402,7 +402,7 @@ def test_stored_weights_depend_on_the_model_on_which_they_are_and_on_who_convert
 
 @pytest.mark.parametrize("name", ["code.py", "platform.toml"])
 def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch, name) -> None:
-    """Those of a table, too: what tasks cost decides how a program is cut."""
+    """Data tables are sources, too: the costs of tasks affect tiling."""
     versions: list[str] = []
     for text in ("a = 1", "a = 2", "a = 1"):
         package = tmp_path / "some_package"
@@ -416,7 +416,7 @@ def test_the_version_of_a_package_changes_with_its_sources(tmp_path, monkeypatch
     assert versions[0] == versions[2] != versions[1]
 
 
-def test_the_compilers_version_is_in_the_devices() -> None:
+def test_the_version_of_the_device_includes_the_compiler() -> None:
     version = LevelZeroDevice(StaticCompiler(), "4000").version
     compiler, abi = (package_version(name) for name in ("compiler_layer", "driver_layer.abi"))
     for part in (compiler, abi, "NPU 4000", "ELF 1.2", "MI 11.13"):

@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a start: the next one finds everything in order, and says the same."""
+"""kill -9 at any moment of a start: the next start finds a consistent cache."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills children that it forks")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 Kill = Callable[..., dict[str, int]]
 
 
 @pytest.fixture
 def kill(tmp_path) -> Kill:
-    """Run killing.py; give how often it saw what."""
+    """Run killing.py; return the counts of its observations."""
 
     def run(mode: str, *argv: object) -> dict[str, int]:
         (tmp_path / "cache").mkdir()
@@ -32,15 +32,15 @@ def kill(tmp_path) -> Kill:
 
 
 @pytest.mark.long
-def test_killed_at_every_line_of_keeping_an_entry(kill: Kill) -> None:
+def test_kills_at_every_line_of_writing_an_entry(kill: Kill) -> None:
     seen = kill("lines")
-    assert seen["compiled"] > 50, "killed before there was an entry"
-    assert seen["found"] > 20, "and after"
+    assert seen["compiled"] > 50, "killed before the entry existed"
+    assert seen["found"] > 20, "killed afterwards"
     assert seen["leftovers"] > 50
 
 
 @pytest.mark.long
-def test_killed_at_random_moments_of_a_start(kill: Kill, tiny: Path) -> None:
+def test_kills_at_random_moments_of_a_start(kill: Kill, tiny: Path) -> None:
     seen = kill("starts", tiny, 16, 1)
     assert seen["killed"] >= 8
-    assert seen["written"] >= 4, "some were killed while they kept entries"
+    assert seen["written"] >= 4, "some were killed while they wrote entries"

@@ -1,4 +1,4 @@
-"""Locks die with their owner; files that a killed process was writing are deleted."""
+"""Locks are released when their owner dies; leftovers of killed processes are deleted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ with locked(folder / "one.blob.lock", print), replacing(folder / "one.blob") as 
 
 @pytest.fixture
 def holder(tmp_path):
-    """A process that has a lock and writes a file."""
+    """Start a process that holds a lock and writes a file."""
     pytest.importorskip("fcntl")
     argv = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
@@ -45,7 +45,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.suffix for path in folder.iterdir())
 
 
-def test_a_lock_is_waited_for_and_its_owner_is_named(holder, tmp_path) -> None:
+def test_waiting_for_a_lock_names_its_owner(holder, tmp_path) -> None:
     owners: list[str] = []
 
     def end_it(owner: str) -> None:
@@ -55,25 +55,25 @@ def test_a_lock_is_waited_for_and_its_owner_is_named(holder, tmp_path) -> None:
     with locked(tmp_path / "one.blob.lock", end_it) as exclusive:
         assert exclusive
     assert owners == [f"process {holder.pid}"]
-    assert names(tmp_path) == [".blob"], "the lock's file goes with the lock"
+    assert names(tmp_path) == [".blob"], "the lock's file is deleted with the lock"
 
 
-def test_a_killed_owner_hands_over(holder, tmp_path) -> None:
+def test_a_killed_owner_releases_its_lock(holder, tmp_path) -> None:
     with locked(tmp_path / "one.blob.lock", lambda _: holder.kill()) as exclusive:
         assert exclusive
 
 
-def test_what_is_in_use_stays_and_what_was_left_is_deleted(holder, tmp_path) -> None:
+def test_files_in_use_stay_and_leftovers_are_deleted(holder, tmp_path) -> None:
     assert names(tmp_path) == [".lock", ".tmp"]
     assert not remove_leftovers(tmp_path, OURS)
     holder.kill()
     holder.wait()
-    assert names(tmp_path) == [".lock", ".tmp"], "kill -9 leaves everything"
+    assert names(tmp_path) == [".lock", ".tmp"], "kill -9 leaves all files"
     assert len(remove_leftovers(tmp_path, OURS)) == 2
     assert not names(tmp_path)
 
 
-def test_only_leftovers_of_a_files_own_are_deleted_beside_it(holder, tmp_path) -> None:
+def test_only_the_leftovers_of_the_same_file_are_deleted(holder, tmp_path) -> None:
     holder.kill()
     holder.wait()
     assert not remove_leftovers(tmp_path, {"other.blob"}.__contains__)
@@ -82,7 +82,7 @@ def test_only_leftovers_of_a_files_own_are_deleted_beside_it(holder, tmp_path) -
 
 
 def test_files_of_others_are_never_deleted(halves, key, tmp_path) -> None:
-    """CACHE_DIR may be any folder: that of a project, say, with the locks of its packages."""
+    """CACHE_DIR may be any folder, e.g. that of a project with the locks of its packages."""
     theirs = ["Cargo.lock", ".notes.tmp", ".draft-12345678.tmp", "x.blob.lock", f"{'0' * 53}.lock"]
     ours = [f".{key.name}.blob-12345678.tmp", f"{key.name}.blob.lock"]
     for name in (*theirs, *ours):
@@ -91,7 +91,7 @@ def test_files_of_others_are_never_deleted(halves, key, tmp_path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(theirs)
 
 
-def test_threads_exclude_one_another(tmp_path) -> None:
+def test_threads_exclude_each_other(tmp_path) -> None:
     pytest.importorskip("fcntl")
     inside, most = [0], [0]
 
@@ -113,7 +113,7 @@ def test_threads_exclude_one_another(tmp_path) -> None:
 
 
 def no_locks(monkeypatch) -> None:
-    """A file system like some network's."""
+    """Simulate a file system without locks, like some network file systems."""
 
     def refuse(*_: object) -> None:
         raise OSError(95, "Operation not supported")
@@ -121,16 +121,14 @@ def no_locks(monkeypatch) -> None:
     monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
 
 
-def test_where_nothing_can_be_locked_work_goes_on(
-    halves, key, tmp_path, monkeypatch, without_compiling
-) -> None:
+def test_caches_work_without_locks(halves, key, tmp_path, monkeypatch, without_compiling) -> None:
     no_locks(monkeypatch)
     assert halves(tmp_path).obtain("one", key, lambda: b"program!").compiled
     assert not halves(tmp_path).obtain("one", key, without_compiling).compiled
     assert names(tmp_path) == [".blob", ".digest"]
 
 
-def test_where_nothing_can_be_locked_only_what_is_old_is_a_leftover(tmp_path, monkeypatch) -> None:
+def test_without_locks_only_old_files_are_leftovers(tmp_path, monkeypatch) -> None:
     no_locks(monkeypatch)
     for name, age in (("00000001", 60), ("00000002", 2 * 24 * 3600)):
         path = tmp_path / f".one.blob-{name}.tmp"
@@ -140,7 +138,7 @@ def test_where_nothing_can_be_locked_only_what_is_old_is_a_leftover(tmp_path, mo
     assert [path.name for path in remove_leftovers(tmp_path, OURS)] == [".one.blob-00000002.tmp"]
 
 
-def test_a_lock_file_that_holds_junk_names_nobody(holder, tmp_path) -> None:
+def test_a_lock_file_of_random_bytes_names_no_owner(holder, tmp_path) -> None:
     (tmp_path / "one.blob.lock").write_bytes(b"\x1b[2J\xff rm -rf\n" * 100)
     owners: list[str] = []
 
@@ -152,7 +150,7 @@ def test_a_lock_file_that_holds_junk_names_nobody(holder, tmp_path) -> None:
         assert owners == ["another process"]
 
 
-def test_a_file_that_fails_leaves_the_old_one(tmp_path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path) -> None:
     path = tmp_path / "one.blob"
     path.write_bytes(b"old")
 

@@ -1,4 +1,4 @@
-"""An entry that is whole, and that the device refuses all the same, is made anew, never fatal."""
+"""An intact entry that the device rejects is replaced, and is never fatal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 
 def forge(path: Path, edit: Callable[[bytes], bytes]) -> None:
-    """Change an entry's program, with all digests right."""
+    """Change an entry's program, with correct digests."""
     entry = read_container(memoryview(path.read_bytes()), STAGE, EntryManifest)
     program = edit(bytes(entry.programs[0]))
     part = describe(entry.manifest.parts[0].name, program, ())
@@ -30,14 +30,14 @@ def forge(path: Path, edit: Callable[[bytes], bytes]) -> None:
 
 REFUSED: list[Callable[[bytes], bytes]] = [
     lambda program: b"\x7fELF",
-    lambda program: program[:-64] + bytes(64),  # the table of its sections
-    lambda program: program[:4] + b"\x01" + program[5:],  # of 32 bits
+    lambda program: program[:-64] + bytes(64),  # the section table
+    lambda program: program[:4] + b"\x01" + program[5:],  # a 32-bit ELF
 ]
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("edit", REFUSED)
-def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
+def test_a_program_that_the_device_rejects_is_compiled_again_with_a_warning(
     start, tiny, tmp_path, entry_named, caplog, edit
 ) -> None:
     _, logits = start(tiny, tmp_path)
@@ -46,18 +46,18 @@ def test_what_the_device_refuses_is_compiled_anew_with_a_warning(
     compiled, again = start(tiny, tmp_path)
     assert compiled == 1
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
-    assert "is whole, but cannot be used: loading a blob" in warning.message
-    assert warning.message.endswith("it is compiled anew")
+    assert "is intact, but cannot be used: loading a blob" in warning.message
+    assert warning.message.endswith("it is compiled again")
     assert np.array_equal(again, logits)
     assert start(tiny, tmp_path)[0] == 0, "the entry is replaced"
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("name", "other"), [("generate", "prefill"), ("lm_head", "generate")])
-def test_a_program_that_is_another_stages_is_compiled_anew(
+def test_a_program_of_another_stage_is_compiled_again(
     start, tiny, tmp_path, entry_named, caplog, name: str, other: str
 ) -> None:
-    """It would be loaded, and fail when it is first run, or write where it must not."""
+    """Such a program can be loaded; its first run would fail, or write to wrong memory."""
     _, logits = start(tiny, tmp_path)
     entry = entry_named(tmp_path, other).read_bytes()
     program = bytes(read_container(memoryview(entry), STAGE, EntryManifest).programs[0])
@@ -71,7 +71,7 @@ def test_a_program_that_is_another_stages_is_compiled_anew(
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("devices", ["NPU,CPU", "CPU"])
-def test_so_it_is_where_other_devices_could_take_over(
+def test_a_rejected_program_is_compiled_again_for_several_devices(
     tiny, tmp_path, entry_named, caplog, devices: str
 ) -> None:
     config = SMALL | {"NPUW_DEVICES": devices, "CACHE_DIR": str(tmp_path)}
@@ -85,7 +85,7 @@ def test_so_it_is_where_other_devices_could_take_over(
         assert compiled.get_property("EXECUTION_DEVICES") == [devices.split(",")[0]]
 
 
-def test_stored_weights_that_are_not_what_programs_read_are_made_anew(
+def test_stored_weights_that_do_not_fit_the_programs_are_replaced(
     start, tiny, tmp_path, entry_named, caplog
 ) -> None:
     _, logits = start(tiny, tmp_path, CACHE_MODE="OPTIMIZE_SPEED")
@@ -97,10 +97,8 @@ def test_stored_weights_that_are_not_what_programs_read_are_made_anew(
         assert np.array_equal(again, logits)
 
 
-def test_of_two_that_are_refused_an_entry_one_makes_another(
-    halves, key, tmp_path, without_compiling
-) -> None:
-    """The same bytes may come out again; what tells the entries apart are their files."""
+def test_one_of_two_processes_replaces_an_entry(halves, key, tmp_path, without_compiling) -> None:
+    """The bytes of the new entry may be equal; the file distinguishes the entries."""
     first, second = (halves(tmp_path).obtain("one", key, lambda: b"program!") for _ in range(2))
     assert first.entry is None
     assert second.entry is not None
@@ -111,8 +109,8 @@ def test_of_two_that_are_refused_an_entry_one_makes_another(
     assert found.program == b"program!"
 
 
-def test_what_is_refused_when_it_is_new_is_an_error(tiny, tmp_path, monkeypatch) -> None:
-    """No loop: the device does not take what the compiler makes."""
+def test_a_rejected_new_program_is_an_error(tiny, tmp_path, monkeypatch) -> None:
+    """Compiling again would not help: the device rejects all programs of the compiler."""
     made: list[object] = []
 
     def junk(*_: object) -> bytes:
@@ -126,7 +124,7 @@ def test_what_is_refused_when_it_is_new_is_an_error(tiny, tmp_path, monkeypatch)
         assert len(made) == count
 
 
-def test_the_entry_that_is_replaced_stays_with_those_who_have_it(halves, key, tmp_path) -> None:
+def test_a_replaced_entry_stays_valid_for_its_users(halves, key, tmp_path) -> None:
     halves(tmp_path).obtain("one", key, lambda: b"program!")
     old = halves(tmp_path).obtain("one", key, lambda: b"")
     halves(tmp_path).obtain("one", key, lambda: b"another!", Refused(old.entry, "why"))

@@ -1,4 +1,4 @@
-"""A file that is replaced is as if it had been written in place: its links, mode and owner stay."""
+"""A replaced file keeps its links, mode and owner, as if it had been written in place."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_a_device_stays_a_device(tmp_path) -> None:
     try:
         os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(1, 3))
     except PermissionError:
-        pytest.skip("only root makes devices")
+        pytest.skip("only root creates devices")
     with pytest.raises(OSError, match=r"not a regular file: .*null"):
         write(node)
     assert node.is_char_device()
 
 
-def test_a_folder_is_refused_before_anything_is_written(tmp_path) -> None:
+def test_a_folder_is_rejected_before_writing(tmp_path) -> None:
     (tmp_path / "folder").mkdir()
 
     def fail() -> None:
@@ -62,13 +62,13 @@ def test_a_folder_is_refused_before_anything_is_written(tmp_path) -> None:
         fail()
 
 
-def test_a_name_that_the_system_never_sees_is_an_error_of_the_file(tmp_path) -> None:
+def test_an_invalid_name_is_an_error_of_the_file(tmp_path) -> None:
     with pytest.raises(OSError, match="not a file name: embedded null"):
         write(tmp_path / "a\0b")
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a file", "nothing yet"])
-def test_what_a_link_leads_to_is_replaced(tmp_path, there: bool) -> None:
+def test_the_target_of_a_link_is_replaced(tmp_path, there: bool) -> None:
     (tmp_path / "far").mkdir()
     target, link = tmp_path / "far" / "target", tmp_path / "link"
     if there:
@@ -80,10 +80,10 @@ def test_what_a_link_leads_to_is_replaced(tmp_path, there: bool) -> None:
     assert not target.is_symlink()
     assert link.is_symlink()
     assert (tmp_path / "second").is_symlink()
-    assert os.listdir(tmp_path / "far") == ["target"], "nor is anything left beside it"
+    assert os.listdir(tmp_path / "far") == ["target"], "no other file remains there"
 
 
-def test_links_in_a_circle_are_an_error(tmp_path) -> None:
+def test_circular_links_are_an_error(tmp_path) -> None:
     (tmp_path / "one").symlink_to(tmp_path / "two")
     (tmp_path / "two").symlink_to(tmp_path / "one")
     with pytest.raises(OSError, match="symbolic links"):
@@ -91,7 +91,7 @@ def test_links_in_a_circle_are_an_error(tmp_path) -> None:
 
 
 @needs_modes
-def test_a_private_file_stays_private_even_while_it_is_written(private) -> None:
+def test_a_private_file_stays_private_during_the_write(private) -> None:
     with replacing(private) as file:
         file.write(b"new")
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
@@ -100,14 +100,14 @@ def test_a_private_file_stays_private_even_while_it_is_written(private) -> None:
 
 @needs_modes
 @pytest.mark.parametrize("before", [0o400, 0o644, 0o666, 0o755])
-def test_the_mode_stays_whatever_the_umask(private, before: int) -> None:
+def test_the_mode_is_kept_with_any_umask(private, before: int) -> None:
     private.chmod(before)
     write(private)
     assert mode(private) == before
 
 
 @needs_modes
-def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path) -> None:
+def test_a_new_file_has_the_mode_of_the_umask(tmp_path) -> None:
     umask = os.umask(0o027)
     try:
         write(tmp_path / "new")
@@ -117,9 +117,9 @@ def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path) -> None:
 
 
 @needs_modes
-def test_the_owner_stays_where_that_is_allowed(private) -> None:
+def test_the_owner_is_kept_if_permitted(private) -> None:
     if os.geteuid():
-        pytest.skip("only root gives files away")
+        pytest.skip("only root may change owners")
     os.chown(private, 1234, 5678)
     write(private)
     found = private.stat()
@@ -127,7 +127,7 @@ def test_the_owner_stays_where_that_is_allowed(private) -> None:
 
 
 @needs_modes
-def test_a_group_that_cannot_be_kept_leaves_its_rights_to_no_other(private, monkeypatch) -> None:
+def test_another_group_gets_only_the_rights_of_other_users(private, monkeypatch) -> None:
     def refuse(*_: int) -> None:
         raise PermissionError
 

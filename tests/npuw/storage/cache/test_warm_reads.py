@@ -1,6 +1,6 @@
-"""A warm start reads nothing but what it runs: counted in pages that it brings into memory.
+"""A warm start reads only the bytes that it runs, counted in resident pages.
 
-The system is told to forget the files first. Afterwards it says which of their pages it has.
+The tests first drop the files from the system's cache; afterwards they ask for resident pages.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from npuw_layer.backends.mapped import drop_pages, map_file, read_ahead
 from npuw_layer.storage.container import MODEL, STAGE, Container, read_container
 from npuw_layer.storage.manifest import EntryManifest, ModelManifest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux what is in memory")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's mincore")
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
 SLACK = 1 << 20
-"""Bytes of pages that hold only a few bytes of what is read; and what the system adds."""
+"""Slack for pages that contain only a few read bytes, and for the system's additions."""
 
 START = """
 import json, sys
@@ -40,7 +40,7 @@ print(Core().compile_model(model, "NPU", config).get_property("LOADED_FROM_CACHE
 
 
 def resident(path: Path) -> int:
-    """Bytes of a file that the system has in memory."""
+    """Return the resident bytes of a file."""
     size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as whole:
         pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
@@ -61,9 +61,9 @@ def forget(path: Path) -> None:
 
 @pytest.fixture
 def model(llama_8m, tmp_path) -> Path:
-    """A copy that no other test has mapped: what is mapped stays in memory."""
+    """Return a copy that no other test has mapped: mapped pages stay in memory."""
     copy = shutil.copytree(llama_8m, tmp_path / "model")
-    time.sleep(2.1)  # its digest is kept when it has not changed for two seconds
+    time.sleep(2.1)  # a digest is stored if the file has not changed for two seconds
     return copy
 
 
@@ -72,7 +72,7 @@ Begin = Callable[..., str]
 
 @pytest.fixture
 def begin(model) -> Begin:
-    """Start in a process of its own; tell whether all was from the cache."""
+    """Start in a separate process; return whether all programs were cached."""
 
     def start(**config: object) -> str:
         argv = [sys.executable, "-c", START, str(model), json.dumps(SMALL | config)]
@@ -84,7 +84,7 @@ def begin(model) -> Begin:
 
 
 def loaded_bytes(container: Container[EntryManifest] | Container[ModelManifest]) -> int:
-    """What of a file is no weights."""
+    """Return the bytes of a file without weights."""
     weights = [constant.size for part in container.manifest.parts for constant in part.constants]
     return len(container.places[0].content) - sum(weights)
 
@@ -102,7 +102,7 @@ def test_a_start_from_the_cache_reads_programs_and_no_weights(
     weights = model / "model.safetensors"
     assert begin(**config) == "False"
     entries = sorted(tmp_path.glob("*.blob"))
-    assert len(entries) == 3 + (mode == "OPTIMIZE_SPEED"), "prefill, generate, the head; weights"
+    assert len(entries) == 3 + (mode == "OPTIMIZE_SPEED"), "prefill, generate, the LM head; weights"
     for path in (weights, *entries):
         forget(path)
     assert begin(**config) == "True"
@@ -115,7 +115,7 @@ def test_a_start_from_the_cache_reads_programs_and_no_weights(
 
 
 @pytest.mark.long
-def test_an_import_that_is_known_to_be_whole_reads_no_weights(begin: Begin, tmp_path) -> None:
+def test_an_import_of_a_verified_blob_reads_no_weights(begin: Begin, tmp_path) -> None:
     path = tmp_path / "x.blob"
     config = {"BLOB_PATH": str(path), "CACHE_DIR": str(tmp_path), "CACHE_MODE": "OPTIMIZE_SPEED"}
     begin(**config, EXPORT_BLOB="YES")
@@ -123,15 +123,15 @@ def test_an_import_that_is_known_to_be_whole_reads_no_weights(begin: Begin, tmp_
     time.sleep(2.1)
     forget(path)
     begin(**config)
-    # The system may have taken some of it back already.
-    assert resident(path) > path.stat().st_size / 2, "nobody knows yet that it is whole"
+    # The system may already have dropped some pages.
+    assert resident(path) > path.stat().st_size / 2, "the blob is not verified yet"
     forget(path)
     begin(**config)
     assert resident(path) < needed + SLACK < path.stat().st_size / 2
 
 
 def memory_of(path: Path) -> dict[str, int]:
-    """What this process has of a mapped file, in bytes, by smaps' names."""
+    """Return this process's bytes of a mapped file, by smaps' names."""
     sizes: dict[str, int] = {}
     inside = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -143,12 +143,12 @@ def memory_of(path: Path) -> dict[str, int]:
     return sizes
 
 
-def test_imported_weights_are_used_in_the_file_and_never_copied(llama_8m, tmp_path) -> None:
+def test_imported_weights_are_used_in_the_mapped_file(llama_8m, tmp_path) -> None:
     path = tmp_path / "x.blob"
     config = SMALL | {"CACHE_MODE": "OPTIMIZE_SPEED"}
     Core().compile_model(llama_8m, "NPU", config).export_model(path)
     imported = Core().import_model(path)
-    assert memory_of(path)["Rss"] == 0, "what was loaded is not kept twice"
+    assert memory_of(path)["Rss"] == 0, "loaded programs are not resident twice"
     ids = np.array([[5, 6, 7]])
     request = imported.create_infer_request()
     request.infer({"input_ids": ids, "attention_mask": ids * 0 + 1, "position_ids": ids - 5})
@@ -157,7 +157,7 @@ def test_imported_weights_are_used_in_the_file_and_never_copied(llama_8m, tmp_pa
     assert used["Private_Dirty"] == used["Anonymous"] == 0, "pages that all processes share"
 
 
-def test_the_system_reads_what_is_looked_at_and_no_further(tmp_path) -> None:
+def test_the_system_reads_only_accessed_pages(tmp_path) -> None:
     path = tmp_path / "one"
     path.write_bytes(os.urandom(8 << 20))
     forget(path)
@@ -171,7 +171,7 @@ def test_the_system_reads_what_is_looked_at_and_no_further(tmp_path) -> None:
     assert byte == path.read_bytes()[4 << 20]
 
 
-def test_a_program_whose_pages_are_dropped_is_still_there(tmp_path) -> None:
+def test_a_program_with_dropped_pages_can_be_read_again(tmp_path) -> None:
     path = tmp_path / "one"
     path.write_bytes(os.urandom(1 << 20))
     with path.open("rb") as file:
@@ -183,7 +183,7 @@ def test_a_program_whose_pages_are_dropped_is_still_there(tmp_path) -> None:
     assert program == path.read_bytes()
 
 
-def test_what_is_not_mapped_keeps_its_memory() -> None:
+def test_unmapped_bytes_stay_in_memory() -> None:
     for program in (b"whole", memoryview(b"whole")):
         drop_pages(program)
         assert program == b"whole"

@@ -1,8 +1,8 @@
-"""Fuzzes the reader of native blobs for as long as you like; what breaks it is kept in corpus/.
+"""Fuzzer of the reader of native blobs; inputs that break the reader are saved in corpus/.
 
     python tests/npuw/storage/native_blob/fuzz_native.py --minutes 10 --seed 1
 
-Put the fix and the kept file into one commit: test_hostile_files.py replays the corpus.
+Commit the fix together with the saved file: test_hostile_files.py replays the corpus.
 """
 
 from __future__ import annotations

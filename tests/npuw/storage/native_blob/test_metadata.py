@@ -1,6 +1,6 @@
-"""The original's metadata, byte by byte: versions 2.0 to 2.7 are read and written; others are not.
+"""Metadata of OpenVINO's NPU plugin, byte by byte: versions 2.0 to 2.7 are supported, no others.
 
-The bytes are put together by hand, from the layouts in the original's metadata.cpp.
+The bytes are written by hand, from the layouts in the plugin's metadata.cpp.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS = [
     (struct.pack("<Q", 6) + b"tiles\0", {"compatibility": b"tiles\0"}),
     (b"\1", {"blob_type": BlobType.LLVM}),
 ]
-"""What each minor version added."""
+"""Fields that each minor version added."""
 
 VERSIONS = range(len(ROWS))
 
@@ -42,7 +42,7 @@ def read(content: bytes, any_minor: bool = False) -> Metadata | None:
 
 
 @pytest.mark.parametrize("minor", VERSIONS)
-def test_each_version_is_read_and_written_as_the_original_has_it(minor: int) -> None:
+def test_each_version_is_read_and_written_as_in_the_plugin(minor: int) -> None:
     fields = {name: value for _, row in ROWS[: minor + 1] for name, value in row.items()}
     assert read(golden(minor)) == Metadata(minor, **fields)
     assert Metadata(minor, **fields).write() == golden(minor)
@@ -50,7 +50,7 @@ def test_each_version_is_read_and_written_as_the_original_has_it(minor: int) -> 
 
 
 @pytest.mark.parametrize("minor", VERSIONS)
-def test_what_is_absent_is_written_as_zeros(minor: int) -> None:
+def test_absent_values_are_written_as_zeros(minor: int) -> None:
     """After OpenVINO's version: a count, a number, two counts, a number, a flag, a length, ELF."""
     sizes = [0, 8, 8, 16, 4, 1, 8, 1]
     written = Metadata(minor).write()
@@ -63,7 +63,7 @@ LAYOUTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=9), max_size=3
 
 @st.composite
 def metadata(draw: st.DrawFn) -> Metadata:
-    """Any that a version can say."""
+    """Draw any metadata of a version."""
     u16, u64 = st.integers(0, 2**16 - 1), st.integers(0, 2**64 - 1)
     fields = [
         {"openvino": st.tuples(u16, u16, u16)},
@@ -82,7 +82,7 @@ def metadata(draw: st.DrawFn) -> Metadata:
 
 @settings(max_examples=50, deadline=None)
 @given(metadata(), st.binary(max_size=20))
-def test_whatever_is_written_is_read_and_what_follows_is_left(said: Metadata, more: bytes) -> None:
+def test_written_metadata_is_read_and_following_bytes_remain(said: Metadata, more: bytes) -> None:
     cursor = Cursor(memoryview(said.write() + more))
     assert read_metadata(cursor) == said
     assert cursor.remaining == len(more)
@@ -90,7 +90,7 @@ def test_whatever_is_written_is_read_and_what_follows_is_left(said: Metadata, mo
 
 @settings(max_examples=50, deadline=None)
 @given(metadata(), st.data())
-def test_metadata_that_is_cut_off_is_refused(said: Metadata, data: st.DataObject) -> None:
+def test_truncated_metadata_is_rejected(said: Metadata, data: st.DataObject) -> None:
     content = said.write()
     with pytest.raises(BlobError):
         read(content[: data.draw(st.integers(0, len(content) - 1))])
@@ -98,7 +98,7 @@ def test_metadata_that_is_cut_off_is_refused(said: Metadata, data: st.DataObject
 
 @settings(max_examples=70, deadline=None)
 @given(metadata(), st.data())
-def test_metadata_that_is_changed_is_other_metadata_or_refused(said: Metadata, data) -> None:
+def test_changed_metadata_is_other_metadata_or_rejected(said: Metadata, data) -> None:
     content = bytearray(said.write())
     at = data.draw(st.integers(4, len(content) - 1))
     content[at : at + 8] = data.draw(st.binary(min_size=1, max_size=8))
@@ -117,14 +117,12 @@ def test_metadata_that_is_changed_is_other_metadata_or_refused(said: Metadata, d
         (42, struct.pack("<2Q", 2**64 - 1, 1), "input layouts do not fit"),
         (42, struct.pack("<2Q", 1, 2**64 - 1), "output layouts do not fit"),
         (42, struct.pack("<2Q", 17, 17), "34 layouts do not fit"),
-        (58, b"\xff\xff", "a layout takes 65535 bytes, [0-9]+ are left"),
-        (78, struct.pack("<Q", 2**63), "bytes of what the payload needs do not fit"),
-        (92, b"\3", "the blob's type is 3, which is none"),
+        (58, b"\xff\xff", "a layout takes 65535 bytes, [0-9]+ remain"),
+        (78, struct.pack("<Q", 2**63), "bytes of the payload's requirements do not fit"),
+        (92, b"\3", "the blob's type 3 is unknown"),
     ],
 )
-def test_sizes_that_cannot_be_are_refused_before_anything_is_made_for_them(
-    where: int, what: bytes, problem: str
-) -> None:
+def test_impossible_sizes_are_rejected_first(where: int, what: bytes, problem: str) -> None:
     content = bytearray(golden(7))
     content[where : where + len(what)] = what
     with pytest.raises(BlobError, match=problem):
@@ -132,9 +130,11 @@ def test_sizes_that_cannot_be_are_refused_before_anything_is_made_for_them(
 
 
 @pytest.mark.parametrize(("major", "minor"), [(2, 8), (3, 0), (1, 0), (0, 7), (2, 65535)])
-def test_versions_that_are_not_known_are_refused_with_what_can_be_done(major, minor) -> None:
+def test_unknown_versions_are_rejected_with_the_remedy(major, minor) -> None:
     content = struct.pack("<HH", minor, major) + golden(7)[4:] + b"what they added"
-    with pytest.raises(BlobVersionError, match=rf"metadata {major}\.{minor}, this is 2\.0 to 2\.7"):
+    with pytest.raises(
+        BlobVersionError, match=rf"metadata {major}\.{minor}, installed is 2\.0 to 2\.7"
+    ):
         read(content)
     with pytest.raises(BlobVersionError, match="or set NPU_DISABLE_VERSION_CHECK to YES"):
         read(content)

@@ -142,9 +142,9 @@ def test_the_digest_of_fixed_adapters_includes_names_types_and_values() -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ({"NPUW_LLM": "NO", "NPU_USE_NPUW": "YES"}, "static ones .NPUW_LLM = NO"),
-        ({"NPUW_TEXT_EMBED": "YES", "NPUW_LLM": "YES"}, "not into those that read texts"),
-        ({"BLOB_PATH": "x.blob", "NPUW_LLM": "YES"}, "or blobs .BLOB_PATH., which have them"),
+        ({"NPUW_LLM": "NO", "NPU_USE_NPUW": "YES"}, "static models .NPUW_LLM = NO"),
+        ({"NPUW_TEXT_EMBED": "YES", "NPUW_LLM": "YES"}, "not models that read texts"),
+        ({"BLOB_PATH": "x.blob", "NPUW_LLM": "YES"}, "or blobs .BLOB_PATH., which contain theirs"),
         ({"NPUW_LLM_MAX_LORA_RANK": 4, "NPUW_LLM": "YES"}, "RANK = 4: .* rank 5 together; raise"),
     ],
 )

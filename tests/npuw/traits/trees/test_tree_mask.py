@@ -158,7 +158,7 @@ def test_states_in_place_of_rows_are_ruled_out() -> None:
 
 
 def test_batched_conversations_have_no_trees(compiled) -> None:
-    with pytest.raises(ModelError, match="are given no last_hidden_state"):
+    with pytest.raises(ModelError, match="do not support the outputs last_hidden_state"):
         compiled().create_batching()
 
 

@@ -1,4 +1,4 @@
-"""Where processes that share meet in tests, and what they do there."""
+"""Meeting folder and operations of processes that share weights in tests."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ IDENTITY = "0123456789abcdef" * 2
 
 @pytest.fixture(scope="session")
 def here(load_module: Callable[[Path], Any]) -> Any:
-    """What the processes do, for this process to do as well."""
+    """Return the operations of the processes, for this process."""
     return load_module(Path(__file__).with_name("sharing_process.py"))
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The arena's, which is not where those of the user are."""
+    """Return the arena's folder, separate from the user's."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     return tmp_path / "npuw" / IDENTITY
 
 
 @pytest.fixture
 def arena(here: Any) -> Iterator[SharedArena]:
-    """An arena that is served."""
+    """Yield an arena that is served."""
     arena = here.join(IDENTITY)
     yield arena
     arena.close()
@@ -38,7 +38,7 @@ def arena(here: Any) -> Iterator[SharedArena]:
 
 @pytest.fixture
 def open_files() -> Callable[[], list[str]]:
-    """Tell what this process has open, by what it is."""
+    """List the open files of this process by target."""
 
     def tell() -> list[str]:
         links: list[str] = []

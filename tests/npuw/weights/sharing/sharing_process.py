@@ -1,7 +1,7 @@
 """A process that shares an arena, for tests to start, question and kill.
 
-Run with the arena's name and the seconds that each of its weights takes to be copied. It says in a
-line of JSON what it does, and answers "check", "report", "fork" and "leave".
+Run with the arena's name and the seconds that copying each of its weights takes. It reports its
+progress in lines of JSON, and answers "check", "report", "fork" and "leave".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LAYOUT = plan_layout({f"weight {number}": 100_000 + number for number in range(2
 
 
 def expected() -> dict[str, np.ndarray]:
-    """What the weights are, u8."""
+    """Return the weights, u8."""
     draw = np.random.default_rng(5)
     return {
         name: draw.integers(1, 256, slot.nbytes, np.uint8) for name, slot in LAYOUT.slots.items()
@@ -31,7 +31,7 @@ def expected() -> dict[str, np.ndarray]:
 
 
 def is_right(arena: np.ndarray) -> bool:
-    """Whether all weights are there."""
+    """Return whether the arena has all weights."""
     return all(
         np.array_equal(arena[slot.offset : slot.offset + slot.nbytes], weight)
         for slot, weight in zip(LAYOUT.slots.values(), expected().values(), strict=True)
@@ -48,23 +48,23 @@ def copy_slowly(arena: np.ndarray, seconds: float) -> None:
 
 
 def new_device() -> LevelZeroDevice:
-    """A device of one's own."""
+    """Create a separate device."""
     return LevelZeroDevice(StaticCompiler(), "4000")
 
 
 def join(identity: str, seconds: float = 0) -> SharedArena:
-    """Attach to the arena, or make it."""
+    """Attach to the arena, or create it."""
     return join_arena(new_device(), identity, LAYOUT, lambda arena: copy_slowly(arena, seconds))
 
 
 def say(what: Any) -> None:
-    """Tell the test."""
+    """Report to the test."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Do as the arguments and the lines of the input say."""
+    """Follow the arguments and the lines of the input."""
     arena = join(sys.argv[1], float(sys.argv[2]))
     say({"joined": is_right(arena.memory.data)})
     for line in sys.stdin:

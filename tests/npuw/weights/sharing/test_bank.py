@@ -38,11 +38,11 @@ def logits(compiled: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("check", SHARING_CHECKS, ids=lambda check: check.__name__)
-def test_the_npu_shares_memory_as_npuw_relies_on(check) -> None:
+def test_the_npu_satisfies_the_protocol_of_shared_memory(check) -> None:
     check(new_device)
 
 
-def test_memory_that_was_not_allocated_for_it_is_not_exported() -> None:
+def test_only_memory_allocated_for_export_is_exported() -> None:
     device = new_device()
     with pytest.raises(DeviceError, match="not allocated for export"):
         device.export(device.allocate(100))
@@ -57,8 +57,8 @@ def test_memory_that_was_not_allocated_for_it_is_not_exported() -> None:
         ({"NPUW_WEIGHTS_BANK_ALLOC": "SHARED", "INFERENCE_PRECISION_HINT": "f32"}, "all"),
     ],
 )
-def test_what_is_copied_and_what_stays_in_the_file(tiny, options, copied) -> None:
-    """The checkpoint holds f32."""
+def test_copied_weights_and_weights_used_in_the_file(tiny, options, copied) -> None:
+    """The checkpoint has f32."""
     private = {name: value for name, value in options.items() if "BANK" not in name}
     expected = logits(Core().compile_model(tiny, "NPU", SMALL | private))
     compiled = Core().compile_model(tiny, "NPU", SMALL | options)
@@ -69,7 +69,7 @@ def test_what_is_copied_and_what_stays_in_the_file(tiny, options, copied) -> Non
     assert (report.file_bytes > 0) == (copied == "nothing")
 
 
-def test_weights_that_must_be_converted_are_not_in_two_models_twice(tiny) -> None:
+def test_two_models_share_one_copy_of_converted_weights(tiny) -> None:
     options = SMALL | {"NPUW_WEIGHTS_BANK": "b"}
     one, two = (Core().compile_model(tiny, "NPU", options) for _ in range(2))
     assert np.array_equal(logits(one), logits(two))
@@ -81,19 +81,19 @@ def test_weights_that_must_be_converted_are_not_in_two_models_twice(tiny) -> Non
 
 
 def inputs_of(tiny: Path) -> list[TensorInfo]:
-    """The inputs of all static models, the head's among them."""
+    """Return the inputs of all static models, including the LM head's."""
     models = Core().compile_model(tiny, "NPU", SMALL)._compiled.models
     return [info for model in models.values() for info in model.inputs]
 
 
 def weights_of(tiny: Path) -> tuple[LevelZeroDevice, WeightsBank, dict[str, Any]]:
-    """A bank, and what it would copy."""
+    """Return a bank, and the weights that it would copy."""
     device = new_device()
     bank = WeightsBank(device, tiny)
     return device, bank, bank.to_allocate(inputs_of(tiny), in_place=False)
 
 
-def test_weights_have_one_order_whatever_the_order_of_inputs(tiny) -> None:
+def test_the_order_of_weights_is_independent_of_the_order_of_inputs(tiny) -> None:
     inputs, bank = inputs_of(tiny), WeightsBank(new_device(), tiny)
     one = bank.to_allocate(inputs, in_place=False)
     other = bank.to_allocate(inputs[::-1] * 2, in_place=False)
@@ -101,8 +101,8 @@ def test_weights_have_one_order_whatever_the_order_of_inputs(tiny) -> None:
     assert list(one) == list(other)
 
 
-def test_a_model_that_changes_while_it_is_copied_is_refused_and_not_shared(tiny, folder) -> None:
-    """Else others would find its new weights under the old ones' name."""
+def test_a_model_that_changes_during_the_copy_is_rejected_and_not_shared(tiny, folder) -> None:
+    """Other processes would find its new weights under the old name."""
     device, bank, weights = weights_of(tiny)
     digests = iter(["before", "after"])
     with pytest.raises(ModelError, match="changed"):

@@ -1,4 +1,4 @@
-"""The folder where processes meet: private, locked by one, removed by the last."""
+"""The meeting folder of processes: private, locked by one, removed by the last."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from npuw_layer.weights.sharing.meeting import locked_meeting, private_folder
 IDENTITY = "0123456789abcdef" * 2
 
 
-def test_who_waits_for_a_folder_that_is_removed_makes_it_anew(folder, open_files) -> None:
-    """Else two could each hold the lock of a folder that they take for the same."""
+def test_a_folder_removed_during_a_wait_is_created_again(folder, open_files) -> None:
+    """Otherwise two processes could hold locks of different folders at one path."""
     found: list[bool] = []
 
     def wait() -> None:
@@ -42,7 +42,7 @@ def test_who_waits_for_a_folder_that_is_removed_makes_it_anew(folder, open_files
 
 
 @pytest.mark.parametrize("what", ["open to others", "a link", "a file"])
-def test_a_folder_that_others_could_reach_is_not_used(tmp_path, what) -> None:
+def test_a_folder_that_other_users_can_access_is_not_used(tmp_path, what) -> None:
     place = tmp_path / "npuw"
     if what == "open to others":
         place.mkdir(mode=0o755)
@@ -55,18 +55,16 @@ def test_a_folder_that_others_could_reach_is_not_used(tmp_path, what) -> None:
         private_folder()
 
 
-def test_folder_and_socket_are_the_users_alone(here, folder) -> None:
+def test_folder_and_socket_are_private_to_the_user(here, folder) -> None:
     arena = here.join(IDENTITY)
     (socket,) = folder.iterdir()
     assert (folder.stat().st_mode & 0o777, socket.stat().st_mode & 0o777) == (0o700, 0o600)
     arena.close()
 
 
-@pytest.mark.parametrize("when", ["before it is looked at", "before it is opened"])
-def test_a_folder_that_is_removed_while_it_is_opened_is_made_anew(
-    folder, monkeypatch, when
-) -> None:
-    """Who leaves last removes it, whoever comes just then."""
+@pytest.mark.parametrize("when", ["before it is checked", "before it is opened"])
+def test_a_folder_removed_while_it_is_opened_is_created_again(folder, monkeypatch, when) -> None:
+    """The last process to leave removes the folder, even if another one arrives."""
     left = [folder]
     look, open_ = Path.lstat, os.open
 
@@ -75,7 +73,7 @@ def test_a_folder_that_is_removed_while_it_is_opened_is_made_anew(
             left.pop().rmdir()
 
     def lstat(path: Path) -> os.stat_result:
-        if path == folder and when == "before it is looked at":
+        if path == folder and when == "before it is checked":
             removed()
         return look(path)
 
@@ -91,7 +89,7 @@ def test_a_folder_that_is_removed_while_it_is_opened_is_made_anew(
     assert not left
 
 
-def test_a_folder_that_is_handed_to_nobody_is_closed(folder, open_files) -> None:
+def test_a_folder_without_a_receiver_is_closed(folder, open_files) -> None:
     with locked_meeting(IDENTITY):
         assert str(folder) in open_files()
     gc.collect()
@@ -100,7 +98,7 @@ def test_a_folder_that_is_handed_to_nobody_is_closed(folder, open_files) -> None
 
 @pytest.fixture
 def nowhere(monkeypatch) -> None:
-    """A container without any folder that can be written to."""
+    """Simulate a container without a writable folder."""
 
     def refuse() -> str:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
@@ -110,7 +108,7 @@ def nowhere(monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_without_any_place_for_a_folder_weights_are_not_shared(tiny, caplog) -> None:
+def test_without_a_writable_folder_weights_are_not_shared(tiny, caplog) -> None:
     with pytest.raises(SharingError, match=r"No usable .*; set XDG_RUNTIME_DIR"):
         private_folder()
     config = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"}
@@ -118,16 +116,14 @@ def test_without_any_place_for_a_folder_weights_are_not_shared(tiny, caplog) -> 
     assert "No usable temporary directory" in caplog.text
 
 
-def test_a_folder_that_cannot_be_made_says_so(tmp_path, monkeypatch) -> None:
+def test_a_folder_that_cannot_be_created_is_an_error(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "npuw").mkdir(mode=0o700)
     with pytest.raises(SharingError, match="No such file"), locked_meeting("a/folder"):
         pass
 
 
-def test_a_runtime_folder_that_the_system_does_not_even_look_for_is_not_used(
-    tmp_path, monkeypatch
-) -> None:
+def test_an_invalid_path_of_the_runtime_folder_is_not_used(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "x" * 300)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert private_folder().parent == tmp_path

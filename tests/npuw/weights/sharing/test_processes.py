@@ -40,16 +40,16 @@ class Process:
             text=True,
         )
         self.copied: list[str] = []
-        """The weights that it copied itself."""
+        """Names of the weights that the process copied itself."""
 
     def hear(self) -> Any:
-        """What it says next; None if it has ended."""
+        """Return the process's next message; None if it has ended."""
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline()
         return json.loads(line) if line else None
 
     def has_joined(self) -> bool:
-        """Wait until it has the arena; tell whether all weights are right."""
+        """Wait until it has the arena; return whether all weights are right."""
         while "joined" not in (said := self.hear()):
             self.copied.append(said["copied"])
         return said["joined"]
@@ -76,7 +76,7 @@ Start = Callable[..., Process]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start processes, which do not outlive the test."""
+    """Start processes, which end with the test."""
     started: list[Process] = []
 
     def one(seconds_per_weight: float = 0) -> Process:
@@ -88,7 +88,7 @@ def start() -> Iterator[Start]:
         process.end()
 
 
-def test_weights_lie_side_by_side_aligned_and_in_order() -> None:
+def test_weights_are_placed_in_order_and_aligned() -> None:
     layout = plan_layout({"a": 100, "b": 1, "c": 64})
     places = [(slot.offset, slot.nbytes) for slot in layout.slots.values()]
     assert places == [(0, 100), (128, 1), (192, 64)]
@@ -96,7 +96,7 @@ def test_weights_lie_side_by_side_aligned_and_in_order() -> None:
     assert plan_layout({}).nbytes == ALIGNMENT
 
 
-def test_arenas_of_other_banks_models_and_weights_have_other_names() -> None:
+def test_arenas_of_different_banks_models_or_weights_have_different_names() -> None:
     one = plan_layout({"a": 100, "b": 1})
     names = [
         identify("bank", "model", one),
@@ -118,11 +118,11 @@ def test_one_process_copies_and_all_have_the_weights_once(start, here) -> None:
     numbers, resident, unshared = processes[0].asked("report")
     assert numbers == sorted(process.popen.pid for process in processes)
     once = here.LAYOUT.nbytes
-    assert unshared >= 3 * once, "each has read all weights"
-    assert 0.99 * once < resident < 1.01 * once, "and they are there once"  # kB are rounded
+    assert unshared >= 3 * once, "each process has read all weights"
+    assert 0.99 * once < resident < 1.01 * once, "memory holds them once"  # kB are rounded
 
 
-def test_nobody_can_write_to_weights_that_are_shared(here) -> None:
+def test_shared_weights_cannot_be_written(here) -> None:
     arena = here.join(IDENTITY)
     with pytest.raises(ValueError, match="read-only"):
         arena.memory.data[0] = 1
@@ -131,7 +131,7 @@ def test_nobody_can_write_to_weights_that_are_shared(here) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("how", ["leave", "kill"])
-def test_when_the_one_who_made_it_goes_the_others_go_on_and_serve(start, how) -> None:
+def test_the_others_continue_and_serve_after_the_creator_leaves(start, how) -> None:
     maker = start()
     assert maker.has_joined()
     follower = start()
@@ -147,8 +147,8 @@ def test_when_the_one_who_made_it_goes_the_others_go_on_and_serve(start, how) ->
     assert late.asked("report")[0] == sorted(p.popen.pid for p in (follower, late))
 
 
-def test_who_dies_in_the_middle_of_the_copy_is_followed_by_another(start, here) -> None:
-    """The second one waits, and copies all weights: of a half-copied arena nobody knows."""
+def test_another_process_copies_after_the_creator_dies_during_the_copy(start, here) -> None:
+    """The second one waits, and copies all weights: no process sees a half-copied arena."""
     maker = start(0.05)
     while maker.hear() != {"copied": "weight 7"}:
         pass
@@ -158,7 +158,7 @@ def test_who_dies_in_the_middle_of_the_copy_is_followed_by_another(start, here) 
     assert len(waiting.copied) == len(here.LAYOUT.slots)
 
 
-def test_who_fails_to_copy_leaves_nothing_behind(here, folder) -> None:
+def test_a_failed_copy_leaves_nothing_behind(here, folder) -> None:
     def fail(arena: np.ndarray) -> None:
         arena[:] = 1
         raise KeyError("no such weight")
@@ -171,7 +171,7 @@ def test_who_fails_to_copy_leaves_nothing_behind(here, folder) -> None:
     arena.close()
 
 
-def test_the_last_one_removes_the_folder(start, folder) -> None:
+def test_the_last_process_removes_the_folder(start, folder) -> None:
     one, two = start(), start()
     assert one.has_joined()
     assert two.has_joined()
@@ -182,7 +182,7 @@ def test_the_last_one_removes_the_folder(start, folder) -> None:
     assert not folder.exists()
 
 
-def test_sockets_of_killed_processes_are_removed_by_who_comes_next(start, here, folder) -> None:
+def test_the_next_process_removes_sockets_of_killed_ones(start, here, folder) -> None:
     for _ in range(3):
         process = start()
         assert process.has_joined()
@@ -195,7 +195,7 @@ def test_sockets_of_killed_processes_are_removed_by_who_comes_next(start, here, 
     assert not folder.exists()
 
 
-def test_an_arena_that_nobody_refers_to_is_left(here, folder) -> None:
+def test_an_unreferenced_arena_is_left(here, folder) -> None:
     arena = here.join(IDENTITY)
     assert folder.exists()
     del arena
@@ -204,8 +204,8 @@ def test_an_arena_that_nobody_refers_to_is_left(here, folder) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
-def test_processes_that_are_killed_at_any_moment_harm_no_other(start, here, folder, seed) -> None:
-    """Every round one of three is killed, while it starts, waits, copies, attaches or serves."""
+def test_processes_killed_at_any_moment_do_not_affect_others(start, here, folder, seed) -> None:
+    """One of three processes is killed per round, while it starts, waits, copies or serves."""
     draw = random.Random(seed)
     living = [start(draw.choice([0, 0.02])) for _ in range(3)]
     joined: list[Process] = []
@@ -228,9 +228,9 @@ def test_processes_that_are_killed_at_any_moment_harm_no_other(start, here, fold
     assert not folder.exists()
 
 
-def test_a_process_that_hangs_is_waited_for_and_then_left(start, here) -> None:
+def test_a_hanging_process_is_skipped_after_a_timeout(start, here) -> None:
     maker = start(0.01)
-    maker.hear()  # it copies, and has the lock
+    maker.hear()  # it copies, and holds the lock
     maker.popen.send_signal(signal.SIGSTOP)
     with pytest.raises(SharingError, match="lock"):
         join_arena(here.new_device(), IDENTITY, here.LAYOUT, lambda _: None, seconds=0.1)
@@ -242,7 +242,7 @@ FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning
 
 
 @FORKS
-def test_a_forked_child_has_the_weights_and_is_no_part_of_the_meeting(here, folder) -> None:
+def test_a_forked_child_has_the_weights_and_is_not_part_of_the_meeting(here, folder) -> None:
     arena = here.join(IDENTITY)
     ready, go_on = os.pipe(), os.pipe()
     with contextlib.suppress(KeyError), locked_meeting("f" * 32):
@@ -251,12 +251,12 @@ def test_a_forked_child_has_the_weights_and_is_no_part_of_the_meeting(here, fold
         child = os.fork()
         if child == 0:
             right = here.is_right(arena.memory.data)
-            arena.close()  # what is its parent's stays
+            arena.close()  # the parent's socket and memory stay
             os.write(ready[1], b"y" if right else b"n")
             os.read(go_on[0], 1)
             os._exit(0)
         assert os.read(ready[0], 1) == b"y"
-        raise KeyError("the parent lets go of the lock, as if it had died")
+        raise KeyError("the parent releases the lock, as if it had died")
     try:
         with locked_meeting("f" * 32, seconds=0.1):
             served.unlink()
@@ -271,7 +271,7 @@ def test_a_forked_child_has_the_weights_and_is_no_part_of_the_meeting(here, fold
 
 
 def test_a_forked_child_does_not_keep_its_killed_parents_socket(start, folder) -> None:
-    """Else the parent would seem to live on, and who asks it would wait in vain."""
+    """Otherwise the parent would seem alive, and requests to it would wait in vain."""
     parent = start()
     assert parent.has_joined()
     child = parent.asked("fork")

@@ -1,4 +1,4 @@
-"""The thread that hands weights on: nothing ends it, and it keeps nobody and nothing."""
+"""The thread that passes weights on: it survives errors, and keeps no process or memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USAGE = Request(want="usage", identity=IDENTITY)
 
 @pytest.fixture
 def connect(folder: Path) -> Iterator[Callable[[socket.socket, str], None]]:
-    """Connect to a socket by its name; the folder's path is too long for a socket's."""
+    """Connect to a socket by name; the folder's path is too long for a socket's."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.parent.chmod(0o700)
     opened = os.open(folder, os.O_RDONLY)
@@ -46,7 +46,7 @@ def connect(folder: Path) -> Iterator[Callable[[socket.socket, str], None]]:
 
 
 def arenas() -> set[int]:
-    """The shared memory that this process holds, by inode."""
+    """Return the shared memory that this process holds, by inode."""
     gc.collect()
     found: set[int] = set()
     for number in os.listdir("/proc/self/fd"):
@@ -56,19 +56,17 @@ def arenas() -> set[int]:
     return found
 
 
-def test_a_process_that_has_no_descriptors_left_answers_when_it_has(
-    connect, arena, here, caplog
-) -> None:
+def test_a_process_without_descriptors_answers_later(connect, arena, here, caplog) -> None:
     assert here.is_right(arena.memory.data)
     before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as link:
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
         try:
-            connect(first, arena._server.name)  # by the descriptor that it waits with
+            connect(first, arena._server.name)  # with the descriptor that the server reserves
             first.close()
             connect(link, arena._server.name)
             until = time.monotonic() + 30
-            while "has to wait" not in caplog.text and time.monotonic() < until:
+            while "are delayed" not in caplog.text and time.monotonic() < until:
                 time.sleep(0.01)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
@@ -77,7 +75,7 @@ def test_a_process_that_has_no_descriptors_left_answers_when_it_has(
         assert connection.receive(Usage, REPLY_BYTES).resident > 0
 
 
-def test_an_answer_that_cannot_be_given_is_not_the_last(arena, here, monkeypatch, caplog) -> None:
+def test_the_server_survives_a_failed_answer(arena, here, monkeypatch, caplog) -> None:
     def fail(*_: object) -> Usage:
         raise PermissionError("/proc/self/smaps")
 
@@ -91,8 +89,8 @@ def test_an_answer_that_cannot_be_given_is_not_the_last(arena, here, monkeypatch
     again.close()
 
 
-def test_who_is_collected_does_not_wait_for_an_answer(here, folder, connect, monkeypatch) -> None:
-    """The collection may have come in the middle of what the answer waits for."""
+def test_garbage_collection_does_not_wait_for_an_answer(here, folder, connect, monkeypatch) -> None:
+    """The collection may interrupt code that the answer waits for."""
     asked, go_on, answered = threading.Event(), threading.Event(), threading.Event()
 
     def slow(*_: object) -> Usage:
@@ -114,9 +112,7 @@ def test_who_is_collected_does_not_wait_for_an_answer(here, folder, connect, mon
         assert answered.wait(10)
 
 
-def test_what_has_no_thread_is_shared_by_nobody_and_kept_by_nobody(
-    here, folder, monkeypatch
-) -> None:
+def test_without_a_thread_an_arena_is_neither_shared_nor_kept(here, folder, monkeypatch) -> None:
     def fail(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -133,8 +129,8 @@ def test_what_has_no_thread_is_shared_by_nobody_and_kept_by_nobody(
 
 @pytest.mark.parametrize("attaching", [True, False])
 @pytest.mark.parametrize("left", range(9))
-def test_with_few_descriptors_left_it_works_or_says_why(here, open_files, left, attaching) -> None:
-    """Whatever is made or opened: nothing of it stays when the next thing cannot be."""
+def test_few_descriptors_suffice_or_are_an_error(here, open_files, left, attaching) -> None:
+    """Whatever step fails, no file or memory of earlier steps remains."""
     device = here.new_device()
     others = [here.join(IDENTITY)] if attaching else []
     gc.collect()
@@ -156,7 +152,7 @@ def test_with_few_descriptors_left_it_works_or_says_why(here, open_files, left, 
     while made:
         made.pop().close()
     gc.collect()
-    # The other's thread, which is in this process too, may be about to close its end.
+    # The other process's thread, which is in this process, too, may be about to close its end.
     deadline = time.monotonic() + 10
     while len(open_files()) != opened and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -184,14 +180,14 @@ def test_a_closed_arena_leaves_no_memory(here) -> None:
     arena = here.join(IDENTITY)
     assert arenas() - before
     arena.close()
-    with pytest.raises(SharingError, match="serves no weights there any more"):
+    with pytest.raises(SharingError, match="no longer serves weights there"):
         arena.report()
     del arena
     assert not arenas() - before
 
 
-def test_memory_is_sealed_though_a_collection_goes_on(here, monkeypatch) -> None:
-    """What dies then waits for its turn; the writer's view of an arena must not."""
+def test_memory_can_be_sealed_during_a_garbage_collection(here, monkeypatch) -> None:
+    """Releases are postponed during a collection; the writer's view of an arena is not."""
     monkeypatch.setattr(release, "_collecting", True)
     arena = here.join(IDENTITY)
     assert here.is_right(arena.memory.data)
@@ -199,7 +195,7 @@ def test_memory_is_sealed_though_a_collection_goes_on(here, monkeypatch) -> None
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_keeps_what_has_the_number_of_a_closed_arena(here) -> None:
+def test_a_forked_child_keeps_the_file_with_the_descriptor_of_a_closed_arena(here) -> None:
     arena = here.join(IDENTITY)
     server = arena._server
     number = server._descriptor
@@ -217,7 +213,7 @@ def test_a_forked_child_keeps_what_has_the_number_of_a_closed_arena(here) -> Non
     os.close(number)
 
 
-def test_what_is_in_the_folder_and_no_socket_is_left_alone(arena, here, folder) -> None:
+def test_other_files_in_the_folder_are_ignored(arena, here, folder) -> None:
     (folder / "0.sock").mkdir()
     again = here.join(IDENTITY)
     assert here.is_right(again.memory.data)

@@ -1,4 +1,4 @@
-"""What arrives at a socket is refused unless it is a message, and nobody hangs."""
+"""Messages from a socket: other bytes are rejected, and no process hangs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def connected(folder: Path) -> socket.socket:
-    """A connection to the one process that serves."""
+    """Return a connection to the only process that serves."""
     (path,) = folder.iterdir()
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(10)
@@ -86,24 +86,22 @@ HOSTILE = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
-def test_what_is_no_request_gets_no_answer_and_the_next_one_is_served(
-    arena, folder, here, content
-) -> None:
+def test_an_invalid_request_gets_no_answer(arena, folder, here, content) -> None:
     with connected(folder) as link:
         try:
             link.sendall(content)
-            assert link.recv(1) == b"", "the server hangs up and says nothing"
+            assert link.recv(1) == b"", "the server closes the connection without an answer"
         except (ConnectionResetError, BrokenPipeError):
-            pass  # it did so before all was sent
+            pass  # the server closed the connection before all bytes were sent
     again = here.join(IDENTITY)
     assert here.is_right(again.memory.data)
     again.close()
 
 
-def test_who_sends_byte_by_byte_is_left(arena, folder, here) -> None:
-    """The deadline is for the whole request: a byte now and then does not keep the server."""
+def test_a_slow_sender_is_dropped(arena, folder, here) -> None:
+    """The deadline applies to the complete request, whose bytes arrive one by one."""
     gone = threading.Event()
-    link = connected(folder)  # before there is somebody else to connect to
+    link = connected(folder)  # while only one process serves
 
     def trickle() -> None:
         with link:
@@ -123,7 +121,7 @@ def test_who_sends_byte_by_byte_is_left(arena, folder, here) -> None:
     assert gone.is_set()
 
 
-def test_descriptors_that_a_client_sends_are_not_kept(arena, folder) -> None:
+def test_descriptors_sent_by_a_client_are_closed(arena, folder) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(10):
         with connected(folder) as link, open("/dev/null") as null:
@@ -133,13 +131,13 @@ def test_descriptors_that_a_client_sends_are_not_kept(arena, folder) -> None:
 
 
 class Impostor:
-    """Answers at a socket of the folder as it likes."""
+    """A process that answers at a socket of the folder with arbitrary bytes."""
 
     def __init__(self, answer: Callable[[socket.socket], None]) -> None:
         with locked_meeting(IDENTITY) as meeting:
             self._meeting = meeting
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._socket.bind(meeting.path("0.sock"))  # the first that is asked
+            self._socket.bind(meeting.path("0.sock"))  # the first in the order of requests
             self._socket.listen()
         self._answer = answer
         threading.Thread(target=self._serve, daemon=True).start()
@@ -163,7 +161,7 @@ class Impostor:
 
 
 def memory(nbytes: int, seals: int) -> int:
-    """A descriptor of zeros."""
+    """Return a descriptor of zeros."""
     import fcntl
 
     descriptor = os.memfd_create("x", os.MFD_ALLOW_SEALING)
@@ -218,18 +216,16 @@ ANSWERS: dict[str, Callable[[socket.socket, Any], None]] = {
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_an_offer_that_is_wrong_is_not_taken_and_another_process_is_asked(
-    arena, here, answer, caplog
-) -> None:
+def test_after_a_wrong_offer_another_process_is_asked(arena, here, answer, caplog) -> None:
     impostor = Impostor(lambda link: answer(link, here))
     again = here.join(IDENTITY)
     impostor.close()
-    assert "another process is asked" in caplog.text
+    assert "asking another process" in caplog.text
     assert here.is_right(again.memory.data)
     again.close()
 
 
-def test_if_nobody_offers_the_right_thing_one_makes_it(here) -> None:
+def test_without_a_right_offer_a_process_creates_the_arena(here) -> None:
     impostor = Impostor(lambda link: ANSWERS["memory that somebody may write"](link, here))
     alone = here.join(IDENTITY)
     impostor.close()
@@ -237,14 +233,14 @@ def test_if_nobody_offers_the_right_thing_one_makes_it(here) -> None:
     alone.close()
 
 
-def test_another_user_is_refused(monkeypatch) -> None:
+def test_another_user_is_rejected(monkeypatch) -> None:
     mine, other = socket.socketpair()
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     with mine, other, pytest.raises(SharingError, match="another user"):
         Connection(mine, 1)
 
 
-def test_messages_arrive_as_they_were_sent() -> None:
+def test_messages_arrive_unchanged() -> None:
     mine, other = socket.socketpair()
     one, two = Connection(mine, 5), Connection(other, 5)
     one.send(ASK)

@@ -9,5 +9,5 @@
 ``told``       options passed to devices before programs are loaded
 ``accuracy``   NPUW_ACC_CHECK: the same inputs on a reference device
 ``report``     placements and accuracy of static models
-``staged``     devices of their own for the stages of a language model
+``staged``     separate devices for the stages of a language model
 """

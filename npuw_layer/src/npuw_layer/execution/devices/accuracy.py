@@ -22,7 +22,7 @@ def nrmse(found: Array, expected: Array) -> float:
     """Return the root mean square error, relative to the range of expected values and 0.
 
     The error is infinite where only one value is finite, or both are different non-finite values.
-    The original also includes the found values in the range, so that one huge wrong value hides
+    NPUW also includes the found values in the range, so that one huge wrong value hides
     itself, and accepts NaN, which exceeds no threshold.
 
     Args:
@@ -71,7 +71,7 @@ class Findings:
 
 
 class Reference:
-    """A submodel on the reference device, in memory of its own.
+    """A submodel on the reference device, in its own memory.
 
     Args:
         device: the reference device.
@@ -79,7 +79,7 @@ class Reference:
         program: a program of the submodel, its weights bound.
 
     Raises:
-        DeviceError: there is no memory left.
+        DeviceError: no memory is left.
     """
 
     def __init__(self, device: Device, loaded: LoadedModel, program: Program) -> None:
@@ -116,9 +116,9 @@ class Reference:
         return errors
 
     def _real_tokens(self) -> Array | None:
-        """Return a mask of the new tokens that are no padding, [sequences, tokens], or None.
+        """Return a mask of the new tokens that are not padding, [sequences, tokens], or None.
 
-        None: the submodel takes no tokens, or no attention mask.
+        None: the submodel has no token input, or no attention mask.
         """
         width = new_tokens_of({name: info.shape for name, info in self._inputs.items()})
         if width is None or MASK not in self._inputs:

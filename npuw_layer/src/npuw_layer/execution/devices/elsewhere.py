@@ -71,10 +71,10 @@ class Elsewhere:
 
         Args:
             name: the device.
-            like: loaded model to replace, with the same tensors; None if there is none.
+            like: loaded model to replace, with the same tensors; None without one.
 
         Raises:
-            RuntimeError: the device rejects the submodel; the message says why.
+            RuntimeError: the device rejects the submodel; the message has the reason.
         """
         from compiler_layer.errors import CompilerError
         from compiler_layer.model import Model
@@ -117,7 +117,7 @@ def _folder(graph: Model) -> Path | None:
             view.check()
             folders.add(Path(view.path).parent)
     if len(folders) > 1:
-        raise DeviceError(f"weights lie in several folders: {', '.join(map(str, folders))}")
+        raise DeviceError(f"weights are stored in several folders: {', '.join(map(str, folders))}")
     return folders.pop() if folders else None
 
 

@@ -36,11 +36,11 @@ def make_device(
         submodels: names of the submodels, in order.
         compiler: used instead of the compiler that NPUW_COMPILER names.
         contexts: shared by the devices of one Core; None makes new ones.
-        kind: kind of the device's submodels, if other kinds have devices of their own; then even a
+        kind: kind of the device's submodels, if other kinds have separate devices; then even a
             single device reports placements.
 
     Raises:
-        OptionError: an option names something unknown.
+        OptionError: an option has an unknown name.
         DeviceError: no device is available.
     """
     names = device_names(options.devices)
@@ -86,4 +86,4 @@ def plugin(group: str, option: str, name: str) -> Any:
         return found[name].load()
     near = difflib.get_close_matches(name.upper(), found, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise OptionError(f"{option} = {name!r}: installed are {', '.join(sorted(found))}{hint}")
+    raise OptionError(f"{option} = {name!r} is not installed; use {', '.join(sorted(found))}{hint}")

@@ -1,7 +1,7 @@
 """NPUW_SUBMODEL_DEVICE: the first device of a submodel.
 
 Submodels are numbered in compilation order: prefill first, then the generate variants by capacity,
-then the head. So ``0`` is prefill, and ``last`` the head, or, if each model has its own head, the
+then the LM head. So ``0`` is prefill, and ``last`` the LM head; without a separate one, the
 largest variant. Ours: an entry may also have a submodel's name (``generate_256``) or kind
 (``prefill``, ``generate``, ``head``).
 """
@@ -25,7 +25,7 @@ def parse_pins(
         text: the option, which is well formed.
         submodels: their names, in order.
         devices: names in NPUW_DEVICES.
-        kind: kind of the submodels to pin; "" pins all. Other kinds may have devices of their own.
+        kind: kind of the submodels to pin; "" pins all. Other kinds may have separate devices.
 
     Returns:
         Device name of each pinned submodel, by name.
@@ -55,7 +55,7 @@ def _named(which: str, submodels: Sequence[str]) -> Sequence[str]:
     if not found:
         known = ", ".join(f"{index} {name}" for index, name in enumerate(submodels))
         kinds = ", ".join(dict.fromkeys(map(kind_of, submodels)))
-        raise OptionError(f"{OPTION}: no submodel {which!r}; there are {known}; or {kinds}")
+        raise OptionError(f"{OPTION}: no submodel {which!r}; choose from {known}, or {kinds}")
     return found
 
 

@@ -29,7 +29,7 @@ class Rules:
 
     Attributes:
         after: devices after its first one, in order.
-        fallback: whether it moves on when a device fails at run time.
+        fallback: whether it moves to the next device when a device fails at run time.
         reference: name of the reference device; "" disables the comparison.
         threshold: the largest accepted NRMSE of an output.
     """
@@ -64,11 +64,11 @@ class PlacedModel:
         self._notes = list(head.notes)
         self.findings = Findings()
         self.refusal = "" if isinstance(first, Place) else str(first)
-        """Error of its first device in loading it, "" if none; see ``protocols.MovesOn``."""
+        """Error of its first device in loading it, or ""; see ``protocols.MovesOn``."""
         if isinstance(first, Place):
             self._place = first
         else:
-            self._note(head.device, "does not load it", first)
+            self._note(head.device, "cannot load it", first)
             self._place = self._next_place(None)
         self.reference = self._find_reference()
         """The submodel on the reference device; None without a comparison."""
@@ -100,7 +100,7 @@ class PlacedModel:
         return PlacedProgram(self)
 
     def leave(self, place: Place, error: RuntimeError) -> Place:
-        """Move on from a device that failed; return the current place.
+        """Move away from a device that failed; return the current place.
 
         Raises:
             RuntimeError: the device's error, if moves are disabled.
@@ -129,7 +129,7 @@ class PlacedModel:
                 return True
             if self._place is place:
                 why = f"NRMSE of {name} is {errors[name]:.2e}, above {self.rules.threshold:g}"
-                self._note(place.device, "is not accurate", why)
+                self._note(place.device, "is inaccurate", why)
                 self._place = self.reference
                 _log.warning("%s: %s takes it over", self.name, self.reference.device)
             return False
@@ -151,7 +151,7 @@ class PlacedModel:
             try:
                 found = self.elsewhere.place(name, place.loaded if place else None)
             except RuntimeError as error:
-                self._note(name, "does not take it over", error)
+                self._note(name, "cannot take it over", error)
                 found = None
             self._left.remove(name)
             if found is not None:
@@ -180,7 +180,7 @@ class PlacedProgram:
         """Bind an input or output to memory of ``SeveralDevices.allocate``.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         if name in _names(self._place):
             self._program.bind(name, memory, offset)
@@ -257,7 +257,7 @@ class PlacedProgram:
 
     def _check_bound(self) -> None:
         place = self._place
-        # A submodel compiled for another device finds its weights itself.
+        # A submodel compiled for another device reads its weights itself.
         needed = (*self._inputs, *self._outputs) if place.bank else _names(place)
         unbound = [name for name in needed if name not in self._bound]
         if unbound:

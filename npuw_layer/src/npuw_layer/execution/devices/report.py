@@ -68,9 +68,8 @@ def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
 
     Returns:
         For each model with a choice of devices, as ``device of prefill_64``: its device, the
-            reasons
-        why it is on no earlier one, and the findings of NPUW_ACC_CHECK. For a partitioned model the
-        same for each kind of part: ``part ×8: NPU | attn ×7: NPU ×6, CPU ×1; NPU does not …``.
+        reasons why it left earlier devices, and the findings of NPUW_ACC_CHECK. For a partitioned
+        model the same for each kind of part: ``part ×8: NPU | attn ×7: NPU ×6, CPU ×1; NPU …``.
     """
     found = {f"device of {name}": _described(model) for name, model in models.items()}
     return {name: text for name, text in found.items() if text}
@@ -109,7 +108,7 @@ def _together(models: Sequence[LoadedModel]) -> str:
     devices = Counter(_devices(placements(each)) for each in models)
     counted = [f"{name} ×{count}" for name, count in devices.items()]
     where = ", ".join(counted) if len(counted) > 1 else next(iter(devices))
-    # Equal models are one object, whose runs count once.
+    # Equal models are one object; count its runs once.
     once = {id(each): each for each in models}.values()
     every = [placement for each in once for placement in placements(each)]
     return "; ".join(filter(None, [where, _notes(every), _accuracy(every)]))
@@ -125,7 +124,7 @@ def _notes(found: Iterable[Placement]) -> str:
 
 
 def _accuracy(found: Iterable[Placement]) -> str:
-    """Describe the runs of all, and the worst of their outputs."""
+    """Describe the runs of all models, and their least accurate output."""
     checked = [(each.submodel, each.checked) for each in found if each.checked is not None]
     errors = [
         (error, f"{output} of {submodel}")

@@ -1,6 +1,6 @@
 """Devices in order, as one: each submodel goes to the first that accepts it.
 
-The original reports "Failed to compile for all devices in [NPU]". Here the log, the error and
+NPUW reports "Failed to compile for all devices in [NPU]". Here the log, the error and
 ``placements`` have the reason of every device that was tried.
 """
 
@@ -63,11 +63,11 @@ class SeveralDevices(DeviceDecorator):
 
     Args:
         makers: make the devices, in order, by name.
-        policy: rules of placement; its reference may be none of these devices.
-        reference: makes the reference device, if it is none of these.
+        policy: rules of placement; its reference may be a device of ``reference``.
+        reference: makes the reference device, if it is not one of these.
 
     Raises:
-        DeviceError: no device is available, or two need memory of their own.
+        DeviceError: no device is available, or two need their own memory.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class SeveralDevices(DeviceDecorator):
             try:
                 made[name] = make()
             except RuntimeError as error:
-                self._missing[name] = f"{name} is not there: {error}"
+                self._missing[name] = f"{name} is not available: {error}"
                 _log.warning("%s", self._missing[name])
         if not made:
             raise DeviceError(f"no device: {'; '.join(self._missing.values())}")
@@ -102,9 +102,7 @@ class SeveralDevices(DeviceDecorator):
     def _device_with_memory(self) -> Device:
         own = [name for name, it in self._devices.items() if ability(it, TakesAnyMemory) is None]
         if len(own) > 1:
-            raise DeviceError(
-                f"{' and '.join(own)} each need memory of their own; use one of them at a time"
-            )
+            raise DeviceError(f"{' and '.join(own)} each need their own memory; use one of them")
         return self._devices[own[0] if own else self._order[0]]
 
     @property
@@ -137,23 +135,23 @@ class SeveralDevices(DeviceDecorator):
             try:
                 program = self._devices[name].compile(model.clone(), config)
             except RuntimeError as error:
-                notes.append(f"{name} does not compile it: {error}")
+                notes.append(f"{name} cannot compile it: {error}")
                 _log.warning("%s: %s", submodel, notes[-1])
                 continue
             head = Head(submodel=submodel, device=name, config=dict(config), notes=tuple(notes))
             return StoredProgram.of(head, program, text).to_bytes()
-        raise ModelError(f"no device compiles {submodel}: {'; '.join(notes)}")
+        raise ModelError(f"no device of NPUW_DEVICES can compile {submodel}: {'; '.join(notes)}")
 
     def load(self, program: bytes | memoryview) -> PlacedModel:
         """Load a program of ``compile``, on its device or on a later one.
 
         Raises:
-            DeviceError: the bytes are something else, or no device loads them.
+            DeviceError: the bytes are not such a program, or no device loads them.
         """
         stored = StoredProgram.parse(program)
         head = stored.head
         if head.device not in self._order:
-            raise DeviceError(f"{head.submodel} was compiled for {head.device}, which is not there")
+            raise DeviceError(f"{head.submodel} was compiled for {head.device}, which is missing")
         after = self._order[self._order.index(head.device) + 1 :]
         policy = self._policy
         rules = Rules(after, policy.fallback, policy.reference, policy.threshold)
@@ -182,14 +180,15 @@ class SeveralDevices(DeviceDecorator):
         stored = StoredProgram.parse(program)
         self._check_alone(stored.head)
         if stored.graph:
-            raise DeviceError(f"{stored.head.submodel} has a graph, which exported programs do not")
+            raise DeviceError(f"{stored.head.submodel} has a graph, unlike exported programs")
         return self.load(program)
 
     def _check_alone(self, head: Head) -> None:
         """Check that a program of this device names no file by its path."""
         if ability(self._devices.get(head.device), FindsConstants) is None:
             raise DeviceError(
-                f"{head.submodel} runs on {head.device}, whose programs name files of this machine"
+                f"{head.submodel} runs on {head.device}, whose programs name files of this "
+                "machine; export with another device"
             )
 
     def profile_programs(self) -> None:

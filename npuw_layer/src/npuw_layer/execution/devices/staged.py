@@ -1,4 +1,4 @@
-"""Devices of their own for the kinds of a language model's static models."""
+"""Separate devices for the kinds of a language model's static models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StagedDevice(DeviceDecorator):
-    """The device of prefill models, together with those of other stages.
+    """The device of prefill models, and the devices of other stages.
 
     Memory and weights are those of the one device that needs its own memory; the others use its
     host view. ``of_stage`` returns the device that compiles and loads a stage.
@@ -32,7 +32,7 @@ class StagedDevice(DeviceDecorator):
         devices: device of each kind ("prefill", "generate", "head").
 
     Raises:
-        DeviceError: two of them need memory of their own.
+        DeviceError: two of them need their own memory.
     """
 
     LIKE_INNER = (FindsConstants,)
@@ -70,9 +70,7 @@ def _one_memory(devices: Sequence[Device]) -> Device:
     bases = {_space(base): base for base in map(memory_of, devices)}.values()
     own = [base for base in bases if ability(base, TakesAnyMemory) is None]
     if len(own) > 1:
-        raise DeviceError(
-            "devices of several stages each need memory of their own; let one of them be the CPU"
-        )
+        raise DeviceError("several stages' devices each need their own memory; use the CPU for one")
     return own[0] if own else next(iter(bases))
 
 

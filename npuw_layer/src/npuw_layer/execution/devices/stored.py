@@ -61,31 +61,31 @@ class StoredProgram:
         """Read the bytes of ``to_bytes``, without copying the program.
 
         Raises:
-            DeviceError: the bytes are something else.
+            DeviceError: the bytes are not a stored program.
         """
         whole = memoryview(data)
         try:
             graph_size, head_size, mark = _TAIL.unpack_from(whole, len(whole) - _TAIL.size)
         except struct.error:
-            raise DeviceError("not a program of NPUW_DEVICES: too short") from None
+            raise DeviceError("not a program of NPUW_DEVICES (too short); compile again") from None
         end = len(whole) - _TAIL.size
         if mark != _MAGIC or graph_size + head_size > end:
-            raise DeviceError("not a program of NPUW_DEVICES; compile it anew")
+            raise DeviceError("not a program of NPUW_DEVICES; compile it again")
         middle, begin = end - head_size, end - head_size - graph_size
         try:
             head = Head.model_validate_json(bytes(whole[middle:end]))
         except ValidationError:
-            raise DeviceError("a program of NPUW_DEVICES is damaged; compile it anew") from None
+            raise DeviceError("a program of NPUW_DEVICES is damaged; compile it again") from None
         return StoredProgram(head, whole[:begin], whole[begin:middle])
 
     def graph_text(self) -> str:
         """Return the graph's text, for another device to compile.
 
         Raises:
-            DeviceError: there is no graph, or it is damaged.
+            DeviceError: the graph is missing or damaged.
         """
         if not self.graph:
-            raise DeviceError("an exported program is without the graph that others would compile")
+            raise DeviceError("an exported program has no graph that another device could compile")
         inflate = zlib.decompressobj()
         try:
             text = inflate.decompress(bytes(self.graph), _MOST_TEXT)

@@ -38,6 +38,6 @@ def tell(devices: Iterable[Device], options: Options) -> None:
     able = any([device.set_urgency(urgency) for device in abilities(every, TakesTurns)])
     if urgency != Urgency() and not able:
         raise OptionError(
-            f"MODEL_PRIORITY and WORKLOAD_TYPE: NPUW_DEVICES = {options.devices} runs programs as "
-            "they come; leave them out, or use the NPU"
+            f"MODEL_PRIORITY, WORKLOAD_TYPE: NPUW_DEVICES = {options.devices} runs programs in "
+            "order of submission; leave them out, or use the NPU"
         )

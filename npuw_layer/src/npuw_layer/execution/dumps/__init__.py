@@ -4,8 +4,8 @@
 ``programs``  programs that dump their inputs and outputs
 ``tensors``   the files of one tensor, and lists of them
 
-Source: fact sheet npuw §b.2 and §f 8; names and contents of the files are the original's, which has
-these options only in its developers' builds.
+Source: fact sheet npuw §b.2 and §f 8; names and contents of the files are NPUW's, which has these
+options only in developer builds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def dumped(model: LoadedModel, name: str, options: DumpOptions) -> LoadedModel:
     """Wrap a static model so that it dumps tensors, if NPUW_DUMP_IO requests it.
 
     Args:
-        model: a static model, whole or partitioned.
+        model: a static model, partitioned or not.
         name: the static model's name.
         options: the submodels to dump, and the folder.
 
     Raises:
-        NpuwFault: the folder cannot be made.
+        NpuwFault: the folder cannot be created.
     """
     if not selects(options.dump_io):
         return model

@@ -30,12 +30,12 @@ class GraphDumps(Listener):
     def whole(self, submodel: str, model: Model) -> None:
         """Write a static model (NPUW_DUMP_FULL), its states as inputs and outputs.
 
-        Ports replace states because OpenVINO compiles no model that assigns less than it reads of a
-        variable, as models with new rows do.
+        Ports replace states because OpenVINO cannot compile a model that assigns a smaller tensor
+        to a variable than it reads, as models with new rows do.
 
         Raises:
             NpuwFault: a file cannot be written.
-            ModelError: an op of the model is not one of OpenVINO's.
+            ModelError: OpenVINO lacks an op of the model.
         """
         if self._options.dump_full:
             self._write("NPUW_DUMP_FULL", submodel, model)
@@ -66,5 +66,5 @@ class GraphDumps(Listener):
         path: Path = folder_of(option, self._options) / f"{name}.xml"
         with reported(option, path):
             written = in_opset(model)
-            lift_state(written)  # submodels have no states any more
+            lift_state(written)  # submodels have no states at this point
             write_ir(written, path)

@@ -105,7 +105,7 @@ class DumpedProgram:
             NpuwFault: a file cannot be written.
         """
         base = self._files.next_run()
-        # Before the run: a state may be written in place.
+        # Before the run: the run may overwrite a state in place.
         write_tensors(base, "input", self._seen(self._inputs))
         self._program.run()
         write_tensors(base, "output", self._seen(self._outputs))

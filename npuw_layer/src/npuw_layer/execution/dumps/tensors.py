@@ -13,10 +13,10 @@ from npuw_layer.storage.cache.replace import replacing
 
 
 def folder_of(option: str, options: DumpOptions) -> Path:
-    """Return NPUW_DUMP_SUBS_DIR; it is made if missing.
+    """Return NPUW_DUMP_SUBS_DIR; create it if missing.
 
     Raises:
-        NpuwFault: it cannot be made.
+        NpuwFault: it cannot be created.
     """
     folder = Path(options.dump_subs_dir or ".").expanduser().absolute()
     with reported(option, folder):

@@ -21,7 +21,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed
 
 FEWEST = 16
-"""Minimum rows of a program, if there are as many tokens."""
+"""Minimum rows of a program, if the model has as many tokens."""
 
 
 @dataclass(slots=True)
@@ -31,8 +31,8 @@ class CompiledExperts:
     Attributes:
         routed: description of the mixture, with the names of its first call.
         programs: the experts' programs.
-        weights: for a name of the first call the names in each call, if they differ.
-        literals: for a weight that is in no file its bytes in each call.
+        weights: the names in each call by the name in the first call, if they differ.
+        literals: the bytes in each call of a weight that is in no file, by name.
     """
 
     routed: Routed
@@ -60,7 +60,7 @@ def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
 def compile_experts(
     model: Model, device: Device, config: Mapping[str, str], asked: int
 ) -> CompiledExperts:
-    """Compile a model that is one mixture of experts.
+    """Compile a model that consists of one mixture of experts.
 
     Args:
         model: static and lowered, with the hidden rows, the router's ids and weights as inputs, and
@@ -70,7 +70,7 @@ def compile_experts(
         asked: see ``rows_at_once``.
 
     Raises:
-        ModelError: the model is no single mixture, or is not supported.
+        ModelError: the model is not a single mixture, or is not supported.
     """
     mixture = _the_mixture(model)
     numbers = list(mixture.terms)
@@ -97,9 +97,9 @@ def _the_mixture(model: Model) -> Mixture:
     found = find_mixtures(model)
     inputs = {port.value for port in model.inputs}
     if len(found) != 1 or [port.value for port in model.outputs] != [found[0].output]:
-        raise ModelError(f"HOST_ROUTED runs models that are one mixture, not {len(found)}")
+        raise ModelError(f"HOST_ROUTED: the model has {len(found)} mixtures of experts, not one")
     if not {found[0].rows, found[0].ids, found[0].weights} <= inputs:
-        raise ModelError("HOST_ROUTED: hidden rows, ids and weights of experts must be inputs")
+        raise ModelError("HOST_ROUTED: hidden rows, expert ids and weights must be inputs")
     return found[0]
 
 
@@ -123,7 +123,7 @@ class _Programs:
         """Compile experts that are equal but for their weights.
 
         Raises:
-            RuntimeError: they are not supported, or do not fit.
+            RuntimeError: the experts are not supported, or do not fit.
         """
         merged = _merged(models, self._calls)
         differ = any(op.is_repeated for op in _constants(merged))

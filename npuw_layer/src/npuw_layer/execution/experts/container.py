@@ -1,4 +1,4 @@
-"""A partitioned mixture as a package: the programs of its experts."""
+"""A partitioned mixture as a container of its experts' programs."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Routed(Entry):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(self.ids.shape) != 2 or min(self.ids.shape) < 1:
-            raise ValueError("ids are not [tokens, slots]")
+            raise ValueError("ids must be [tokens, slots]")
         tokens, slots = self.ids.shape
         rows = (math.prod(port.shape[:-1]) for port in (self.rows, self.output))
         if {*rows} != {tokens} or math.prod(self.weights.shape) != tokens * slots:
-            raise ValueError(f"rows or weights are not those of {tokens} tokens")
+            raise ValueError(f"rows or weights are of another count than {tokens} tokens")
         ports = (self.rows, self.ids, self.weights, self.output)
         if not {port.element for port in ports} <= ELEMENT_TYPES.keys():
-            raise ValueError("its ports have elements that there are not")
+            raise ValueError("its ports have unknown element types")
         return self
 
 
@@ -92,7 +92,7 @@ class RoutedPrograms:
     literals: Mapping[str, Bytes]
 
 
-_KIND = PackageKind(b"NPUWMOE1", _Header, "a mixture in parts (HOST_ROUTED)")
+_KIND = PackageKind(b"NPUWMOE1", _Header, "a partitioned mixture (HOST_ROUTED)")
 
 
 def write_container(content: RoutedPrograms) -> bytes:
@@ -110,7 +110,7 @@ def read_container(content: Bytes) -> RoutedPrograms:
     """Read a mixture's programs; they stay in place.
 
     Raises:
-        DeviceError: the bytes are no such container, or damaged.
+        DeviceError: the bytes are another format, or damaged.
     """
     package = _KIND.open(content)
     header = package.header

@@ -28,7 +28,7 @@ TAG = "MOE"
 
 
 class HostRoutedDevice(DeviceDecorator):
-    """A device for models that are one mixture each: it runs the chosen experts on another one.
+    """A device for models of one mixture each; it runs the chosen experts on an inner device.
 
     Args:
         device: device that compiles and runs the experts.
@@ -52,7 +52,7 @@ class HostRoutedDevice(DeviceDecorator):
         """Compile the experts of a mixture.
 
         Raises:
-            ModelError: the model is no single mixture, or is not supported.
+            ModelError: the model is not a single mixture, or is not supported.
         """
         made = self._compiled(model, config)
         literals = {name: values[0] for name, values in made.literals.items()}
@@ -62,7 +62,7 @@ class HostRoutedDevice(DeviceDecorator):
         """Compile the experts of equal mixtures: one expert represents those of all layers.
 
         Raises:
-            ModelError: the models are no single mixtures, or are not supported.
+            ModelError: a model is not a single mixture, or is not supported.
         """
         from compiler_layer.partition.compiled import CompiledFunction
 
@@ -74,7 +74,7 @@ class HostRoutedDevice(DeviceDecorator):
         """Load the experts of a mixture.
 
         Raises:
-            DeviceError: the bytes are no partitioned mixture, or for another device.
+            DeviceError: the bytes are not a partitioned mixture, or for another device.
         """
         found = read_container(program)
         loaded = [self._device.load(each) for each in found.programs]
@@ -120,5 +120,5 @@ class RoutedExperts:
 
         found = find_mixtures(model)
         if not found:
-            _log.info("HOST_ROUTED: no mixture of experts is found, all ops run as they stand")
+            _log.info("HOST_ROUTED: the model has no mixture of experts; no op is isolated")
         return [PartOps(TAG, mixture.ops) for mixture in found]

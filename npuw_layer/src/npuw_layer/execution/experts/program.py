@@ -69,8 +69,8 @@ class LoadedExperts:
         ports = (*loaded.inputs, *loaded.outputs)
         if {info for info in ports if not info.name.startswith(WEIGHTS)} != own:
             raise DeviceError(
-                "a mixture in parts (HOST_ROUTED) has the program of another expert; compile it "
-                "anew"
+                "a partitioned mixture (HOST_ROUTED) has the program of another expert; compile it "
+                "again"
             )
 
     def _find_inputs(self) -> Sequence[TensorInfo]:
@@ -117,10 +117,10 @@ class ExpertsProgram:
         self._sum = np.zeros((tokens, loaded.routed.output.shape[-1]), np.float32)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind an input or output to a memory of the same device, at an offset.
+        """Bind an input or output to memory of the same device, at an offset.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         if name not in self._weights:
             self._tensors.bind(name, memory, offset)
@@ -139,7 +139,7 @@ class ExpertsProgram:
         self._tensors.check_bound()
         unbound = [name for name in self._weights if name not in self._places]
         if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}; bind all tensors before a run")
 
     def run(self) -> None:
         """Run the chosen experts, each on the rows of its tokens.

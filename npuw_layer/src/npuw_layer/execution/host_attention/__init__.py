@@ -1,11 +1,11 @@
-"""Attention as submodels, as NPUW_LLM_PREFILL_ATTENTION_HINT and its sister request.
+"""Attention as submodels (NPUW_LLM_PREFILL_ATTENTION_HINT, NPUW_LLM_GENERATE_ATTENTION_HINT).
 
-A static model attends over all positions that its cache may ever hold. Here each of its attentions
-is a submodel of its own (a group of ops that ``execution.partition`` cuts out). The host runs it
+A static model attends to all positions that its cache can ever hold. Here each of its attentions
+is a separate submodel (a group of ops that ``execution.partition`` cuts out), which the host runs
 only over the conversation's positions.
 
-HFA, host flash attention: a program reads the stored rows in tiles, of which the host runs only
-visible ones; a last program reads the new rows. The tiles carry the intermediate values of online
+HFA, host flash attention: a program reads the stored rows in tiles; the host runs only tiles with
+visible rows; a last program reads the new rows. The tiles carry the intermediate values of online
 softmax: a weighted sum of values, the largest score, and the sum of weights.
 
 DYNAMIC: the graph runs on the host, with the current number of stored rows.

@@ -1,4 +1,4 @@
-"""The programs of an attention as a package: one for a tile, one for the new rows."""
+"""The programs of an attention as a container: one for a tile, one for the new rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
 
 
 class _Header(Entry):
-    """Header of the package."""
+    """Header of the container."""
 
     attention: CachedAttention
     rows: int = Field(ge=1)
@@ -36,7 +36,7 @@ class TilePrograms:
     last: Bytes
 
 
-KIND = PackageKind(b"NPUWHFA2", _Header, "an attention in tiles (HFA)")
+KIND = PackageKind(b"NPUWHFA2", _Header, "a tiled attention (HFA)")
 
 
 def write_container(programs: TilePrograms) -> bytes:
@@ -50,12 +50,12 @@ def read_container(content: Bytes) -> TilePrograms:
     """Read programs; blobs stay in place.
 
     Raises:
-        DeviceError: the bytes are no such container, or damaged.
+        DeviceError: the bytes are another format, or damaged.
     """
     package = KIND.open(content)
     header = package.header
     tile, last = package.blobs(header.blobs)
     package.finish()
     if header.rows > max(header.attention.pieces):
-        raise KIND.damaged("a tile is longer than what is stored")
+        raise KIND.damaged("a tile has more rows than the cache")
     return TilePrograms(header.attention, header.rows, tile, last)

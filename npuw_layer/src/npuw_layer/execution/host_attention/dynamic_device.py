@@ -31,10 +31,10 @@ _OPEN = -1
 
 
 class DynamicAttentionDevice(DeviceDecorator):
-    """A device for models that are a single attention.
+    """A device for models that consist of a single attention.
 
-    They are interpreted, because programs have no dynamic shapes. A model that is no attention over
-    a cache, token by token, is interpreted unchanged.
+    They are interpreted, because programs have no dynamic shapes. Models without an attention over
+    a token-major cache are interpreted unchanged.
 
     Args:
         device: device that owns the memory.
@@ -56,30 +56,33 @@ class DynamicAttentionDevice(DeviceDecorator):
             ModelError: the graph is not valid.
         """
         if find_attention(model) is None:
-            _log.warning("%s: attention to all of a cache", config.get(SUBMODEL, "a model"))
+            _log.warning(
+                "%s: attention to all rows of a cache, as its ops have no known pattern",
+                config.get(SUBMODEL, "a model"),
+            )
         return self._host.compile(model, config)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
         """Read a graph.
 
         Raises:
-            DeviceError: the bytes are no graph.
+            DeviceError: the bytes are not a graph.
         """
         whole = self._host.load(program)
         attention = find_attention(whole.model)
         return LoadedWhole(whole.model) if attention is None else LoadedDynamic(whole, attention)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Return none: an attention has no weights; see ``protocols.FindsConstants``."""
+        """Return none: attentions have no weights; see ``protocols.FindsConstants``."""
         return ()
 
 
 _PLACEMENT = Placement(submodel="attention", device="CPU", notes=())
-"""Placement, with NPUW_DEVICES' name of the interpreter; see ``execution.devices.placed``."""
+"""Placement, with the interpreter's name in NPUW_DEVICES; see ``execution.devices.placed``."""
 
 
 class LoadedWhole(LoadedGraph):
-    """A model that is no attention over a cache."""
+    """A model without attention over a cache."""
 
     placement = _PLACEMENT
 
@@ -132,7 +135,7 @@ class DynamicProgram:
         """Bind an input or output to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         self._tensors.bind(name, memory, offset)
 
@@ -167,12 +170,12 @@ class DynamicProgram:
 
 
 def _placed(pieces: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and the number of rows of each piece of a cache."""
+    """Yield the beginning and the number of rows of each part of a cache."""
     return zip(accumulate((0, *pieces)), pieces, strict=False)
 
 
 def _opened(model: Model, attention: CachedAttention) -> Model:
-    """Return a graph that takes any number of stored rows."""
+    """Return a graph that accepts any number of stored rows."""
     opened = model.clone()
     infos = {info.name: info.shape for info in attention.inputs}
     shapes = {name: (1, _OPEN, *infos[name][2:]) for name in attention.stored}

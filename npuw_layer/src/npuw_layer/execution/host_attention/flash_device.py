@@ -24,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 
 class FlashAttentionDevice(DeviceDecorator):
-    """A device for models that are a single attention.
+    """A device for models that consist of a single attention.
 
-    A model that is no attention over a cache, token by token, is compiled unchanged.
+    Models without an attention over a token-major cache are compiled unchanged.
 
     Args:
         device: inner device, which runs the tiles.
-        longest: maximum rows of a tile: a chunk. So a prompt's chunk runs a tile for each earlier
-            chunk. A token's attention runs few tiles, whose cost is mostly the call.
+        longest: maximum rows of a tile: a chunk. A prompt's chunk then runs one tile for each
+            earlier chunk. A token's attention runs few tiles, whose cost is mostly the call.
     """
 
     def __init__(self, device: Device, longest: int) -> None:
@@ -55,7 +55,10 @@ class FlashAttentionDevice(DeviceDecorator):
 
         attention = find_attention(model)
         if attention is None:
-            _log.warning("%s: an attention is not cut into tiles", config.get(SUBMODEL, "a model"))
+            _log.warning(
+                "%s: an attention is not tiled, as its ops have no known pattern",
+                config.get(SUBMODEL, "a model"),
+            )
             return self._device.compile(model, config)
         rows = tile_length(attention.pieces, self._longest)
         own = {**config, **_AS_WRITTEN}
@@ -71,14 +74,14 @@ class FlashAttentionDevice(DeviceDecorator):
         """Load a program of ``compile``.
 
         Raises:
-            DeviceError: the bytes are something else, or the device rejects them.
+            DeviceError: the bytes are not such a program, or the device rejects them.
         """
         if not KIND.begins(program):
             return self._device.load(program)
         return LoadedFlash(self._device, read_container(program))
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
-        """Return none: an attention has no weights; see ``protocols.FindsConstants``."""
+        """Return none: attentions have no weights; see ``protocols.FindsConstants``."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""An attention in tiles, loaded as one model, and its programs."""
+"""A tiled attention, loaded as one model, and its programs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoadedFlash:
         programs: the program of a tile, and that of the new rows.
 
     Raises:
-        DeviceError: the device rejects the programs, or has no memory left; or they are those of
+        DeviceError: the device rejects the programs, or has no memory left; or it gets those of
             another attention.
     """
 
@@ -80,7 +80,7 @@ class LoadedFlash:
 
         Args:
             number: the tile's number.
-            places: locations of the cache's pieces, by ``CachedAttention.stored``.
+            places: locations of the cache's parts, by ``CachedAttention.stored``.
             known: bound tiles of this cache, by number; new ones are added.
         """
         tile = self.tiles[number]
@@ -126,9 +126,7 @@ def _check(
 ) -> None:
     """Check a program's inputs and outputs: a container may hold any program."""
     if {*loaded.inputs} != {*inputs} or {*loaded.outputs} != {*outputs}:
-        raise DeviceError(
-            "an attention in tiles (HFA) has the program of another one; compile it anew"
-        )
+        raise DeviceError("a tiled attention (HFA) has the program of another one; compile again")
 
 
 def _copies(shape: AttentionShape) -> bool:
@@ -154,10 +152,10 @@ KnownTiles = dict[int, BoundTile]
 
 
 class FlashProgram:
-    """One user of an attention in tiles; satisfies ``protocols.Program``.
+    """One user of a tiled attention; satisfies ``protocols.Program``.
 
-    Only visible tiles run. A program bound to rows in the cache is made when they first become
-    visible, as its making costs a part of a run.
+    Only visible tiles run. A program bound to rows in the cache is created when its rows first
+    become visible, as creating it takes a part of a run's time.
 
     Args:
         loaded: the attention.
@@ -172,7 +170,7 @@ class FlashProgram:
         """Bind an input or the output to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or it does not fit.
+            DeviceError: no such tensor exists, or it does not fit.
         """
         piece = self._loaded.attention.stored.get(name)
         if piece is not None:  # first: no tile must keep the old binding

@@ -16,7 +16,7 @@ def attention_groups(model: Model, tag: str) -> list[PartOps]:
     """Find the ops of each attention over a cache.
 
     A group has the ScaledDotProductAttention and all ops that convert stored rows for it. So its
-    inputs are q, K and V as they lie in the cache, the new rows, and the mask; its output is the
+    inputs are q, K and V as stored in the cache, the new rows, and the mask; its output is the
     attention alone.
 
     Args:
@@ -25,7 +25,7 @@ def attention_groups(model: Model, tag: str) -> list[PartOps]:
 
     Returns:
         A group for each attention over stored rows. An attention whose converted rows have other
-        users has none, as it cannot run apart.
+        users has none, as it cannot run separately.
     """
     stored = _made_of_variables(model)
     groups = (_group(op, stored) for op in _attentions(model))

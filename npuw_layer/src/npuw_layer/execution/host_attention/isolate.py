@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LONGEST = 1024
-"""Maximum rows of a tile if prompts are read whole: the default chunk."""
+"""Maximum rows of a tile if prompts are not chunked: the default chunk."""
 
 
 class IsolatedAttention:
@@ -27,7 +27,7 @@ class IsolatedAttention:
 
     Args:
         hint: the attention hint, used as the groups' tag.
-        device: runs models that are an attention.
+        device: runs models that consist of an attention.
     """
 
     def __init__(self, hint: str, device: Device) -> None:
@@ -61,7 +61,7 @@ def attention_isolations(
     found: dict[StageKind, str] = {kind: every[kind] for kind in every if kind in kinds}
     if options.prefill_attention_hint in ISOLATED and "prefill" in kinds and "prefill" not in found:
         _log.info(
-            "NPUW_LLM_PREFILL_ATTENTION_HINT: prompts are read whole; %s is for chunks",
+            "NPUW_LLM_PREFILL_ATTENTION_HINT: without chunks, %s has no effect",
             options.prefill_attention_hint,
         )
     by_hint = {

@@ -36,7 +36,7 @@ Names = Mapping[SSAValue, str]
 
 
 def find_attention(model: Model) -> CachedAttention | None:
-    """Return the attention that is all a model computes; None for any other model.
+    """Return the only attention that a model consists of; None for any other model.
 
     Args:
         model: the ops of an attention group, and constants; it is not changed.
@@ -68,7 +68,7 @@ def find_attention(model: Model) -> CachedAttention | None:
 
 
 def _pieces(rows: Rows, inputs: Mapping[str, SSAValue]) -> tuple[int, ...]:
-    """Return the maximum number of stored rows in each piece of a cache."""
+    """Return the maximum number of stored rows in each part of a cache."""
     return tuple(shape_of(inputs[name])[1] for name in rows.stored)
 
 
@@ -99,7 +99,7 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> Attent
 
 
 def _rows(value: SSAValue, names: Names) -> Rows | None:
-    """Return the inputs that K or V is concatenated from; None if it is not."""
+    """Return the inputs that K or V is concatenated from; None for any other value."""
     join = producer(value, Concat)
     if join is None or join.known_axis() != _ROWS or len(join.parts) < 2:
         return None
@@ -120,7 +120,7 @@ def _rows(value: SSAValue, names: Names) -> Rows | None:
 
 
 def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | None:
-    """Return the stored rows of a part of K or V, and their scales, if any; None if unknown."""
+    """Return the stored rows of a part of K or V, and their scales, if any; else None."""
     lying = _token_major(part)
     if lying is None:
         return None
@@ -135,7 +135,7 @@ def _stored(part: SSAValue, element: str) -> tuple[SSAValue, SSAValue | None] | 
 
 
 def _token_major(value: SSAValue) -> SSAValue | None:
-    """Return the rows [1, rows, heads, width] of a value [1, heads, rows, width]; None if none."""
+    """Return the rows [1, rows, heads, width] of a value [1, heads, rows, width]; else None."""
     turned = producer(value, Transpose)
     if turned is not None:
         return turned.x if turned.permutation() == _TOKEN_MAJOR else None

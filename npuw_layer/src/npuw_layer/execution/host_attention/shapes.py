@@ -63,12 +63,12 @@ class AttentionShape(BaseModel):
     def _check_mask(self) -> Self:
         *outer, tokens = (1, 1, 1, *self.mask)[-3:]
         if outer not in ([1, 1], [1, self.query_heads]) or tokens not in (1, self.tokens):
-            raise ValueError(f"a mask of {list(self.mask)} for {self.query_heads} query heads")
+            raise ValueError(f"mask {list(self.mask)} does not fit {self.query_heads} query heads")
         return self
 
     @property
     def mask_dims(self) -> tuple[int, int, int]:
-        """Dimensions of a mask: key heads, their query heads, tokens; 1 where it is equal."""
+        """Dimensions of a mask: key heads, their query heads, tokens; 1 if shared."""
         _, heads, tokens = (1, 1, *self.mask)[-3:]
         whole = heads == self.query_heads
         return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
@@ -78,8 +78,8 @@ class Rows(BaseModel):
     """K or V: the inputs of stored rows, and of new ones.
 
     Attributes:
-        stored: [1, rows, heads, width] of each piece of the cache, rows token by token.
-        scales: [1, rows, heads, 1] of each piece, if rows have 8 bits; else empty.
+        stored: [1, rows, heads, width] of each part of the cache, token-major.
+        scales: [1, rows, heads, 1] of each part, if rows have 8 bits; else empty.
         new: [1, heads, tokens, width].
     """
 
@@ -99,8 +99,8 @@ class CachedAttention(BaseModel):
         v: values.
         mask: [..., past + tokens].
         output: [1, query heads, tokens, width of V].
-        pieces: maximum number of stored rows in each piece of the cache, in order; only a cache in
-            blocks has several pieces.
+        pieces: maximum number of stored rows in each part of the cache, in order; only a cache in
+            blocks has several parts.
         shape: the sizes.
     """
 
@@ -117,20 +117,20 @@ class CachedAttention(BaseModel):
     @model_validator(mode="after")
     def _check_pieces(self) -> Self:
         if sum(self.pieces) != self.shape.past:
-            raise ValueError(f"pieces {list(self.pieces)} of {self.shape.past} rows")
+            raise ValueError(f"parts of {list(self.pieces)} rows for a cache of {self.shape.past}")
         if {*map(len, self.by_kind)} != {len(self.pieces)}:
-            raise ValueError("K and V are in other pieces")
+            raise ValueError("K and V have different numbers of parts")
         return self
 
     @property
     def by_kind(self) -> Sequence[tuple[str, ...]]:
-        """Inputs of the pieces of K and of V, each followed by its scales, if any."""
+        """Inputs of the parts of K and of V, each followed by its scales, if any."""
         kinds = [self.k.stored, self.k.scales, self.v.stored, self.v.scales]
         return kinds if self.shape.scaled else kinds[::2]
 
     @property
     def stored(self) -> Mapping[str, int]:
-        """Inputs with a row for each stored token, as dimension 1, and their pieces' numbers."""
+        """Inputs with a row for each stored token, as dimension 1, and their parts' numbers."""
         return {name: piece for names in self.by_kind for piece, name in enumerate(names)}
 
     @property

@@ -10,12 +10,12 @@ the same for its own positions, and both are scaled to the larger of the two sco
     l' = l c + lt d    a' = a c + at d
 
 After the last tile the result is a / l. All values are f32; only matmuls read q, K, V and p in the
-type of the graph, as the attention of a whole program does. All ops on scores, by far the largest
-tensor, are a single kernel.
+graph's element type, as in the attention of a complete program. All ops on scores, by far the
+largest tensor, are fused into one kernel.
 
 If a row attends to nothing in a tile, its scores are about LOWEST, and its p is meaningless. If an
-earlier tile had a real score, d is exactly 0; if a later one has, that tile's c is 0. As all
-numbers are finite, so are the results, even of rows that attend to nothing at all, such as padding.
+earlier tile had a real score, d is exactly 0; if a later tile has one, this tile's c is 0. As all
+numbers are finite, so are the results, even of rows that attend to nothing, such as padding.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def tile_graph(shape: AttentionShape, rows: int) -> Model:
 
 
 def last_graph(shape: AttentionShape) -> Model:
-    """Build the program of the new rows, [1, heads, tokens, width], which finishes.
+    """Build the program of the new rows, [1, heads, tokens, width], which completes the attention.
 
     Args:
         shape: sizes of the attention.

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the programs of an attention in tiles; this module loads no graphs."""
+"""Inputs and outputs of the programs of a tiled attention; this module loads no graphs."""
 
 from __future__ import annotations
 

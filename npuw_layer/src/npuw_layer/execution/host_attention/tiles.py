@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ROW_STEP = 16
-"""Divisor of a tile's rows, if so many are stored: the hardware computes wide vectors."""
+"""Divisor of a tile's rows, if at least as many are stored: the hardware computes wide vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Some stored rows, all of one piece of the cache.
+    """Some stored rows, all in one part of the cache.
 
     Attributes:
-        piece: number of the piece.
-        begin: the first row, in the piece.
-        first: the first row, in the whole cache.
-        own: the first row that no earlier tile has: the last tile of a piece ends with the piece,
+        piece: number of the cache part.
+        begin: the first row, in the part.
+        first: the first row, in the complete cache.
+        own: the first row that no earlier tile has: the last tile of a part ends with the part,
             and may begin inside the previous tile.
-        end: behind the last row. In a piece shorter than a tile, the tile ends with the piece.
+        end: end of the rows. In a part shorter than a tile, the tile ends with the part.
     """
 
     piece: int
@@ -33,7 +33,7 @@ def tile_length(pieces: Sequence[int], longest: int) -> int:
     """Return the rows of a tile, for as few tiles as possible, each as short as possible.
 
     Args:
-        pieces: maximum number of stored rows in each piece of the cache.
+        pieces: maximum number of stored rows in each part of the cache.
         longest: length that no tile exceeds by more than ``ROW_STEP``.
     """
     rows = max(pieces)
@@ -42,7 +42,7 @@ def tile_length(pieces: Sequence[int], longest: int) -> int:
 
 
 def cut_tiles(pieces: Sequence[int], length: int) -> Sequence[Tile]:
-    """Cut stored rows into tiles of one length; every row is in one tile's own range."""
+    """Cut stored rows into tiles of one length; every row belongs to one tile's own range."""
     tiles: list[Tile] = []
     before = 0
     for piece, rows in enumerate(pieces):

@@ -1,4 +1,4 @@
-"""Shared bindings of the programs of an attention in tiles, except stored rows."""
+"""Shared bindings of the programs of a tiled attention, except stored rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Workspace:
         device: device that owns the memory.
         tile: the program of a tile.
         last: the program of the new rows.
-        copies: whether stored rows are copied here as well, a tile's at a time.
+        copies: whether stored rows are copied here too, one tile's rows at a time.
     """
 
     def __init__(self, device: Device, tile: LoadedModel, last: LoadedModel, copies: bool) -> None:
@@ -79,9 +79,9 @@ class Workspace:
             program.bind(result, place.memory, place.offset)
 
     def take_rows(self, rows: Mapping[str, Array], number: int) -> Program:
-        """Copy a tile's rows, and return the program that reads them here.
+        """Copy a tile's rows, and return the program that reads the copies.
 
-        In a tile with fewer rows, old rows remain behind them, which the mask makes invisible.
+        In a tile with fewer rows, old rows remain behind the new ones; the mask hides them.
         """
         for name, values in rows.items():
             self._rows[name][:, : values.shape[1]] = values

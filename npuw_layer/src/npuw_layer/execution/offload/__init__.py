@@ -5,12 +5,12 @@ copied into slots of device memory. All layers are instances of one block, which
 runs once for each layer, bound to a slot. Weights are read-only, so nothing is copied back: a slot
 is simply overwritten.
 
-    container  the pieces of a model as bytes, which a cache stores like a blob
+    container  the parts of a model as bytes, which a cache stores like a blob
     plan       number of slots in a budget, and the slot of each layer
     sources    weights on the host, and those that stay on the device
     ring       the slots: present and next weights
-    stage      the pieces of one static model, loaded
-    model      the pieces as one model
+    stage      the parts of one static model, loaded
+    model      the parts as one model
     device     a device that runs such models
     timeline   predicted times of layers and copies on the simulated device
     report     counts and costs of copies

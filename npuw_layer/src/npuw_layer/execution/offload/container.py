@@ -1,4 +1,4 @@
-"""The pieces of a model as a package: prologue, block and epilogue."""
+"""The parts of a model as a container: prologue, block and epilogue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size, literal_
 
 
 class _Header(Entry):
-    """Header of the package."""
+    """Header of the container."""
 
     count: int = Field(ge=1, le=1 << 16)
     blobs: tuple[Size, Size, Size]
@@ -20,11 +20,11 @@ class _Header(Entry):
     """Bytes of each literal, in one repetition."""
 
 
-_KIND = PackageKind(b"NPUWOFF1", _Header, "a model in pieces (NPUW_WEIGHTS_OFFLOAD)")
+_KIND = PackageKind(b"NPUWOFF1", _Header, "an offloaded model (NPUW_WEIGHTS_OFFLOAD)")
 
 
 def write_container(pieces: CompiledParts) -> bytes:
-    """Return pieces as bytes."""
+    """Return the parts as bytes."""
     blobs = (pieces.prologue, pieces.block, pieces.epilogue)
     header = _Header(
         count=pieces.count,
@@ -37,16 +37,16 @@ def write_container(pieces: CompiledParts) -> bytes:
 
 
 def read_container(content: Bytes) -> CompiledParts:
-    """Read pieces; blobs stay in place.
+    """Read the parts; blobs stay in place.
 
     Raises:
-        DeviceError: the bytes are no such container, or damaged.
+        DeviceError: the bytes are another format, or damaged.
     """
     package = _KIND.open(content)
     header = package.header
     names = (*header.states.values(), *header.weights.values())
     if any(len(each) != header.count for each in names):
-        raise _KIND.damaged(f"it does not name what each of its {header.count} layers has")
+        raise _KIND.damaged(f"it lacks names of weights or variables for its {header.count} layers")
     prologue, block, epilogue = package.blobs(header.blobs)
     found = package.literals(header.literals, header.count)
     literals = {name: tuple(map(bytes, values)) for name, values in found.items()}

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class OffloadDevice(DeviceDecorator):
-    """A device that runs models in pieces on another one.
+    """A device that runs offloaded models on an inner device.
 
     The static models of one LLM share its slots, and conversations take turns.
 
     Args:
         device: inner device, which compiles, computes and copies.
         folder: folder of the model's files.
-        options: NPUW_WEIGHTS_OFFLOAD, NPUW_WEIGHTS_BUDGET and NPUW_WEIGHTS_RESERVED count.
+        options: NPUW_WEIGHTS_OFFLOAD, NPUW_WEIGHTS_BUDGET and NPUW_WEIGHTS_RESERVED are used.
     """
 
     def __init__(self, device: OffloadingDevice, folder: Path, options: Options) -> None:
@@ -49,7 +49,7 @@ class OffloadDevice(DeviceDecorator):
 
     @property
     def version(self) -> str:
-        """Version of the inner device, marked: pieces are other programs than whole models."""
+        """Version of the inner device, marked, because parts differ from uncut models."""
         return f"{self._device.version} in pieces"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
@@ -65,7 +65,7 @@ class OffloadDevice(DeviceDecorator):
             raise ModelError(f"{option}: {error}; set it to NO") from error
 
     def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model with its first two and its last layer, enough to cut it; then whole."""
+        """Yield the model with its first two and its last layer, to be cut; then all layers."""
         from compiler_layer.partition.repeated.fold import folded
 
         smaller = folded(model, both_first=True)
@@ -74,11 +74,11 @@ class OffloadDevice(DeviceDecorator):
         yield model
 
     def load(self, program: bytes | memoryview) -> LoadedPieces:
-        """Load the pieces of a model.
+        """Load the parts of a model.
 
         Raises:
-            DeviceError: the bytes are no model in pieces, or for another device; or a conversation
-                has begun, so that the slots' sizes are fixed.
+            DeviceError: the bytes are not an offloaded model for this device; or a conversation has
+                begun, so that the slots' sizes are fixed.
             ModelError: the model's files lack a weight.
             OptionError: the budget is too small for the model.
         """
@@ -86,7 +86,7 @@ class OffloadDevice(DeviceDecorator):
         stage = load_stage(self._copying, pieces, self._host, self._weights)
         with self._lock:
             if self._ring is not None:
-                raise DeviceError("static models are loaded before the first conversation begins")
+                raise DeviceError("load all static models before the first conversation")
             self._stages.append(stage)
             self._plan()
         return LoadedPieces(self._device, stage, self._resident, self._slots)
@@ -120,7 +120,7 @@ class OffloadDevice(DeviceDecorator):
         )
 
     def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
-        with self._lock:  # blobs are priced once, on request
+        with self._lock:  # predict costs once, on request
             stages = self._stages
             self._costs += [stage.costs(self._copying) for stage in stages[len(self._costs) :]]
             costs = list(self._costs)
@@ -150,7 +150,7 @@ class OffloadDevice(DeviceDecorator):
         )
 
     def _slots(self) -> WeightsRing:
-        """Return the slots, which the first conversation makes."""
+        """Return the slots, which the first conversation creates."""
         with self._lock:
             if self._ring is None:
                 ahead = self._options.weights_offload == "ASYNC"
@@ -171,12 +171,12 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
     """
     asked = f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}"
     if any(own.acc_check for own in options.of_stages):
-        raise OptionError(f"{asked} runs on the NPU alone; leave NPUW_ACC_CHECK at NO")
+        raise OptionError(f"{asked} runs on the NPU only; leave NPUW_ACC_CHECK at NO")
     copying = ability(device, OffloadingDevice)
     if copying is None:
         names = dict.fromkeys(own.devices for own in options.of_stages)
         raise OptionError(
-            f"{asked}: NPUW_DEVICES = {' and '.join(names)} does not copy while it computes; use "
+            f"{asked}: NPUW_DEVICES = {' and '.join(names)} cannot copy during computation; use "
             "NPU for all stages"
         )
     if not options.weightless:
@@ -186,7 +186,7 @@ def offloading(device: Device, folder: Path, options: Options) -> OffloadDevice:
         )
     if options.shares_weights:
         raise OptionError(
-            f"{asked} leaves weights in the host's memory, where processes share the file that is "
-            "mapped; leave NPUW_WEIGHTS_BANK and NPUW_WEIGHTS_BANK_ALLOC empty"
+            f"{asked} keeps weights in host memory, where processes already share the mapped file; "
+            "leave NPUW_WEIGHTS_BANK and NPUW_WEIGHTS_BANK_ALLOC empty"
         )
     return OffloadDevice(copying, folder, options)

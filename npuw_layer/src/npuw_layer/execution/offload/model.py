@@ -1,4 +1,4 @@
-"""The pieces of a model as one loaded model, and its programs."""
+"""The parts of an offloaded model as one loaded model, and its programs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class LoadedPieces:
     """Prologue, block and epilogue on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
-        device: the pieces' device.
-        stage: the pieces.
+        device: the parts' device.
+        stage: the parts.
         resident: weights outside the layers.
         ring: returns the slots of the layers' weights.
     """
@@ -40,7 +40,7 @@ class LoadedPieces:
         self.resident = resident
         self._ring = ring
         self.names = [stage.in_model(layer) for layer in range(stage.layers)]
-        """For each layer the model's names of the block's variables."""
+        """For each layer, the model's names of the block's variables."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -80,13 +80,13 @@ class LoadedPieces:
 
 
 class PiecesProgram:
-    """One user of a model in pieces; satisfies ``protocols.Program``.
+    """One user of an offloaded model; satisfies ``protocols.Program``.
 
-    Each layer has its own program of the block, always bound to the same slot, K and V: so a run
+    Each layer has its own program of the block, always bound to the same slot, K and V: a run
     changes no binding. Layers read and write hidden values alternately in two places.
 
     Args:
-        loaded: the pieces.
+        loaded: the parts.
         ring: the layers' weights.
     """
 
@@ -108,15 +108,15 @@ class PiecesProgram:
         self._route(loaded.names)
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind one of the model's inputs or outputs to memory, for all pieces that have it.
+        """Bind one of the model's inputs or outputs to memory, for all parts that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or the memory is of another device.
+            DeviceError: no such tensor exists, or the memory is of another device.
         """
         self._ports.bind(name, memory, offset)
 
     def prepare(self) -> None:
-        """Prepare all pieces.
+        """Prepare all parts.
 
         Raises:
             DeviceError: a tensor is not bound.
@@ -141,7 +141,7 @@ class PiecesProgram:
             self._epilogue.run()
 
     def _join(self, device: Device) -> Memory:
-        """Bind the links between pieces; return their memory."""
+        """Bind the links between parts; return their memory."""
         outputs = self._users[0][0].outputs
         hidden = [info for info in outputs if info.name.startswith(HIDDEN_OUT)]
         shared = [info for info in outputs if info.name.startswith(SHARED)]
@@ -178,7 +178,7 @@ class PiecesProgram:
                     _bind_all(programs, info.name, place.memory, place.offset)
 
     def _route(self, names_of_layers: Sequence[Mapping[str, str]]) -> None:
-        """Map the model's ports to the pieces' programs."""
+        """Map the model's ports to the parts' programs."""
         for piece, programs in self._users:
             ports = {info.name for info in (*piece.inputs, *piece.outputs)}
             names = names_of_layers if programs is self._layers else [dict[str, str]()]

@@ -1,14 +1,14 @@
-"""Use of a budget of device memory: integers only, no memory.
+"""Use of a budget of device memory: integer arithmetic only.
 
-Some layers keep a slot of their own; their weights are copied once. The others share a ring of
-``reserved + 1`` slots: while one computes, the weights of the next ``reserved`` of them are there
-or on their way. A ring of two moves least, as every other slot of the budget saves a copy; a larger
-ring lets copies run further ahead. Moving layers are spread evenly, so that each copy has the
+Some layers keep their own slot; their weights are copied once. The others share a ring of
+``reserved + 1`` slots: while one computes, the weights of the next ``reserved`` of them are present
+or being copied. A ring of two copies least, as every other slot of the budget saves a copy; larger
+rings copy further ahead. Layers with copied weights are spread evenly, so that each copy has the
 longest time.
 
-A layer always has the same slot, so its bindings never change. If the number of moving layers is no
-multiple of the ring's slots, fewer are ahead between the last layer and the first. There, copies
-overlap with the head, the embeddings and the host's choice of a token.
+A layer always has the same slot, so its bindings never change. If the number of these layers is not
+a multiple of the ring's slots, fewer are ahead between the last layer and the first. There, copies
+overlap with the LM head, the embeddings and the host's choice of a token.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OffloadPlan:
 
     Attributes:
         slot_of: the slot of each layer.
-        next_in_slot: for each layer the next one in its slot, maybe in the next pass; its own
+        next_in_slot: for each layer the next one in its slot, possibly in the next pass; its own
             number if it keeps the slot.
     """
 
@@ -50,8 +50,8 @@ def plan_offload(
     Args:
         layers: number of layers.
         layer_bytes: weights of one layer.
-        resident_bytes: weights that are always there: embeddings, head.
-        budget: bytes of device memory for weights; 0: as little as possible.
+        resident_bytes: weights that are always present: embeddings, LM head.
+        budget: bytes of device memory for weights; 0 uses as few as possible.
         reserved: number of layers whose weights are ahead.
 
     Raises:
@@ -62,7 +62,7 @@ def plan_offload(
     if 0 < budget < least:
         raise OptionError(
             f"NPUW_WEIGHTS_BUDGET = {budget} is too small: {least} bytes are needed, "
-            f"{resident_bytes} for what is not in layers and {layer_bytes} for each of {ring} "
+            f"{resident_bytes} for weights outside the layers and {layer_bytes} for each of {ring} "
             "layers (NPUW_WEIGHTS_RESERVED and the one that computes)"
         )
     slots = min((budget - resident_bytes) // layer_bytes, layers) if budget else ring

@@ -14,7 +14,7 @@ class StageTimes:
     """Predicted times of one static model on the simulated device.
 
     Attributes:
-        name: its tokens, e.g. "1 token after 255".
+        name: numbers of its tokens, e.g. "1 token after 255".
         resident: with all weights in device memory.
         synchronous: with a wait for each copy.
         asynchronous: with copies during the layers.
@@ -28,8 +28,8 @@ class StageTimes:
     def __str__(self) -> str:
         return (
             f"{self.name}: {self.asynchronous.ns / 1e6:.2f} ms with copies ahead, "
-            f"{self.synchronous.ns / 1e6:.2f} waiting for each, "
-            f"{self.resident.ns / 1e6:.2f} with all weights there"
+            f"{self.synchronous.ns / 1e6:.2f} with a wait for each copy, "
+            f"{self.resident.ns / 1e6:.2f} with all weights on the device"
         )
 
 
@@ -64,7 +64,7 @@ class OffloadReport:
     stages: tuple[StageTimes, ...]
 
     def described(self) -> dict[str, str]:
-        """Return the report in lines, for people."""
+        """Return the report as readable lines."""
         simulated = "; ".join(map(str, self.stages))
         return {"weights offload": str(self), "weights offload, simulated": simulated}
 
@@ -73,14 +73,14 @@ class OffloadReport:
         return (
             f"{self.mode}: {self.device_bytes / mib:.1f} of {self.weight_bytes / mib:.1f} MiB in "
             f"device memory, {self.moving} of {self.layers} layers through {self.slots} slots; "
-            f"{self.copied_bytes / mib:.1f} MiB copied, {self.wait_seconds:.3f} s waited for"
+            f"{self.copied_bytes / mib:.1f} MiB copied, {self.wait_seconds:.3f} s of waiting"
         )
 
 
 @runtime_checkable
 class ReportsOffload(Protocol):
-    """Ability of a device: weight offload, and a report of it."""
+    """Ability of a device: weight offload with a report."""
 
     def offload_report(self) -> OffloadReport:
-        """Report where weights are, what was copied, and predicted times."""
+        """Report the memory of weights, the copies so far, and predicted times."""
         ...

@@ -40,7 +40,7 @@ class Traffic:
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A piece of device memory, and the weights that are in it or on their way."""
+    """A slot of device memory, and the weights that are in it or being copied."""
 
     memory: Memory
     holds: tuple[LayerWeights, int] | None = None
@@ -87,11 +87,11 @@ class WeightsRing:
             for slot in self._slots:
                 slot.holds = slot.arriving = None
             self._turn = threading.Lock()
-            self._process = os.getpid()  # last: after an interruption, all this runs again
+            self._process = os.getpid()  # last: after an interruption, the reset runs again
         return self._turn
 
     def begin(self, weights: LayerWeights) -> None:
-        """Begin a pass over all layers: request missing weights, in the layers' order."""
+        """Begin a pass over all layers: copy missing weights, in the layers' order."""
         if self._ahead:
             for layer, slot in enumerate(self._plan.slot_of):
                 holds = self._slots[slot].holds
@@ -124,7 +124,7 @@ class WeightsRing:
             self._fetch(weights, following)
 
     def _fetch(self, weights: LayerWeights, layer: int) -> None:
-        """Begin to copy a layer's weights into its slot, over the present ones."""
+        """Begin to copy a layer's weights into its slot, over the current ones."""
         slot = self._slots[self._plan.slot_of[layer]]
         slot.holds = None
         if slot.arriving is not None:

@@ -1,4 +1,4 @@
-"""Locations of the weights of a model in pieces: on the host, or permanently on the device."""
+"""Locations of the weights of an offloaded model: on the host, or permanently on the device."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Layout:
 class HostWeights:
     """A model's files, in memory that the device can copy from.
 
-    A weight that a program reads as another type than the file's is converted once and kept.
+    A weight whose type in a program differs from the file's is converted once and kept.
 
     Args:
         device: the device that copies.
@@ -97,7 +97,7 @@ class HostWeights:
         places = [found[info.name] for info in infos]
         for info, place in zip(infos, places, strict=True):
             if place.nbytes != weight_bytes(info):
-                raise ModelError(f"{info.name}: {place.nbytes} bytes; compile the model anew")
+                raise ModelError(f"{info.name}: {place.nbytes} bytes do not fit; compile again")
         return places
 
     def content(self, info: TensorInfo) -> bytes | memoryview:
@@ -142,7 +142,7 @@ class HostWeights:
 
 def _reached(memory: Memory | None) -> Memory:
     if memory is None:
-        raise DeviceError("the device cannot copy from the host's memory: it is not at a page")
+        raise DeviceError("the device cannot copy host memory that does not begin at a page")
     return memory
 
 

@@ -1,4 +1,4 @@
-"""One static model in pieces, loaded: its weights, and its predicted times."""
+"""One offloaded static model, loaded: its weights, and its predicted times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from npuw_layer.tensors.token_inputs import new_tokens_of
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The pieces of one static model.
+    """The parts of one static model.
 
     Attributes:
         pieces: the blobs.
@@ -53,7 +53,7 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Number of new and of past tokens, as text for people."""
+        """Number of new and of past tokens, as readable text."""
         shapes = {info.name: info.shape for info in self.prologue.inputs}
         tokens = new_tokens_of(shapes)
         if tokens is None or MASK not in shapes:
@@ -65,7 +65,7 @@ class Stage:
         return {own: names[layer] for own, names in self.pieces.states.items()}
 
     def costs(self, device: OffloadingDevice) -> PieceCosts:
-        """Return the predicted costs of the pieces and of copying a layer's weights."""
+        """Return the predicted costs of the parts and of copying a layer's weights."""
         return PieceCosts(
             prologue=device.predict(self.pieces.prologue),
             layer=device.predict(self.pieces.block),
@@ -89,10 +89,10 @@ def load_stage(
     host: HostWeights,
     known: dict[object, LayerWeights],
 ) -> Stage:
-    """Load the pieces of one static model.
+    """Load the parts of one static model.
 
     Args:
-        device: the pieces' device.
+        device: the parts' device.
         pieces: the blobs.
         host: source of the weights.
         known: weights of layers by layout and names, shared by the static models of one LLM.
@@ -111,7 +111,7 @@ def load_stage(
     ]
     unknown = [one.name for one in moved if one.name not in {**pieces.weights, **pieces.literals}]
     if unknown or not moved:
-        raise DeviceError(f"a model in pieces does not say what {unknown or 'its layers'} hold")
+        raise DeviceError(f"an offloaded model lacks names of weights of {unknown or 'its layers'}")
     layout = Layout.of(moved)
     key = (layout, tuple(_contents(pieces, info.name) for info in layout.infos))
     if key not in known:

@@ -9,7 +9,7 @@ gap, and the measured one is in the middle: a stall is
     max(0, time of a copy - time of the layers since it could begin)
 
 which is zero if copies are shorter than layers. The model leaves out the host's work between
-programs, and the queues of a program that runs during a copy.
+programs, and the queueing of a program that runs during a copy.
 
 Source: the law of the stall is that of MindIE-SD's offload, fact sheet simulators_npu §d.
 """
@@ -26,13 +26,13 @@ from npuw_layer.execution.offload.plan import OffloadPlan
 
 _PASSES = 4
 """Number of passes, of which the last is measured. The first begins without any weights, like a
-model that was just loaded: so copies that are slower than layers never get ahead of them. With full
-slots at the beginning, many passes would profit from these."""
+model that was just loaded: slow copies then never get ahead of the layers. With full slots at the
+beginning, many passes would profit from these weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class PieceCosts:
-    """Costs of each piece, and of copying a layer's weights, without overlap."""
+    """Costs of each part, and of copying a layer's weights, without overlap."""
 
     prologue: Cost
     layer: Cost
@@ -63,7 +63,7 @@ def asynchronous_pass(costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: fl
     """Return the time of a pass that overlaps with copies of later layers' weights.
 
     Args:
-        costs: costs of pieces and copies.
+        costs: costs of parts and copies.
         plan: the moving layers, and their slots.
         ddr_bytes_per_ns: memory bandwidth that layers and copies share.
     """
@@ -96,13 +96,13 @@ class _Engines:
         """Remaining time of the first one's copy, ns at full speed."""
 
     def run(self, work: Cost) -> None:
-        """Compute a piece, while copies go on."""
+        """Compute a part, while copies continue."""
         left = work.ns
         while left > 0:
             left -= self._step(work, left)
 
     def await_weights(self, layer: int) -> None:
-        """Continue copies until a layer's weights are there."""
+        """Continue copies until a layer's weights are present."""
         began = self.now
         while layer in self._queue:
             self._step(None, math.inf)

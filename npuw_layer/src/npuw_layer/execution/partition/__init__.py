@@ -1,13 +1,13 @@
-"""Partitioned models: groups of ops as parts of their own, each run in its own way.
+"""Partitioned models: groups of ops as separate parts, each with its own way of running.
 
 A static graph is cut around such groups (attention, say). The parts between them are compiled as
-usual, parts that are equal but for weights once. A group's parts go to a device of their own. It
-may drive several programs from the host, where a single program would have to do all the work.
+usual; parts that differ only in weights are compiled once. A group's parts go to a separate device,
+which may drive several programs from the host where one program would have to do all the work.
 
     rules      isolations that options request
     patterns   search for their ops in a graph
     planned    groups that a file names
-    plan_file  partitions as a file, for people and for NPUW_PLAN
+    plan_file  partitions as a readable file, also for NPUW_PLAN
     ports      interfaces of isolations and listeners
     row_blocks isolation of row-wise blocks that run in token tiles
     container  the programs of a model's parts as bytes, which a cache stores like a blob
@@ -16,5 +16,5 @@ may drive several programs from the host, where a single program would have to d
     model      the parts as one model
     device     a device that runs partitioned models
 
-Source: the original's partitioning and its function calls, fact sheet npuw §d.
+Source: NPUW's partitioning and its function calls, fact sheet npuw §d.
 """

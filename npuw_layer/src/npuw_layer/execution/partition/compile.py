@@ -36,8 +36,8 @@ def compile_parts(
     Args:
         parts: in execution order.
         device_of: device of each tag's parts.
-        config: compiler configuration; with NPUW_FOLD = NO each part is compiled by itself.
-        no_fold: tags whose parts are compiled by themselves anyway.
+        config: compiler configuration; with NPUW_FOLD = NO, each part is compiled separately.
+        no_fold: tags whose parts are always compiled separately.
         inputs: inputs of the model, in its order.
         outputs: names of the model's outputs, in its order.
 
@@ -73,7 +73,7 @@ def compile_parts(
 def _functions(
     parts: Sequence[Part], device_of: Mapping[str, Device], one_by_one: Collection[str]
 ) -> Iterator[Function]:
-    """Yield the functions; without CompilesFunctions, parts with own weights come one by one."""
+    """Yield the functions; without CompilesFunctions, parts with their own weights are separate."""
     for function in find_functions(parts):
         functions = ability(device_of[function.tag], CompilesFunctions)
         separate = function.has_weights_of_calls and functions is None

@@ -1,4 +1,4 @@
-"""The programs of a model's parts as a package: programs of functions, shared by calls."""
+"""The programs of a model's parts as a container: programs of functions, shared by calls."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Parts:
     """Inputs of the model that no part reads."""
 
 
-KIND = PackageKind(b"NPUWPRT1", _Header, "a model in parts")
+KIND = PackageKind(b"NPUWPRT1", _Header, "a partitioned model")
 
 
 def write_container(parts: Parts) -> bytes:
@@ -95,17 +95,17 @@ def read_container(content: Bytes) -> Parts:
     """Read parts; programs stay in place.
 
     Raises:
-        DeviceError: the bytes are no such container, or damaged.
+        DeviceError: the bytes are another format, or damaged.
     """
     package = KIND.open(content)
     header = package.header
     if {call.function for call in header.calls} != set(range(len(header.functions))):
-        raise KIND.damaged("it calls other functions than it has")
+        raise KIND.damaged("it calls a function that it does not contain")
     unknown = {
         one.element for one in (*header.links.values(), *header.unread.values())
     } - ELEMENT_TYPES.keys()
     if unknown:
-        raise KIND.damaged(f"tensors of {', '.join(sorted(unknown))}")
+        raise KIND.damaged(f"it has tensors of unknown types {', '.join(sorted(unknown))}")
     programs = package.blobs(one.size for one in header.functions)
     counts = Counter(call.function for call in header.calls)
     functions = [

@@ -38,7 +38,7 @@ Isolations = Mapping[str, Mapping[str, Isolation]]
 class PartitioningDevice(DeviceDecorator):
     """A device that cuts models around groups of ops, and runs the parts.
 
-    Models without such groups run whole.
+    Models without such groups are not cut.
 
     Args:
         device: runs the parts between groups; all parts share its memory.
@@ -111,7 +111,7 @@ class PartitioningDevice(DeviceDecorator):
         inputs = _infos(model)
         groups = {tag: _within(each.device, inputs) for tag, each in isolations.items()}
         devices = {"": self._device} | groups
-        # Lowering has chosen element types: a second choice would widen links to f32.
+        # Lowering has chosen element types: choosing again would widen links to f32.
         as_lowered = {**config, "INFERENCE_PRECISION_HINT": "f32"}
         outputs = [port.name for port in model.outputs]
         compiled = compile_parts(parts, devices, as_lowered, self._no_fold, inputs, outputs)
@@ -121,7 +121,7 @@ class PartitioningDevice(DeviceDecorator):
         """Load a program of ``compile``.
 
         Raises:
-            DeviceError: the bytes are something else, or for another device.
+            DeviceError: the bytes are not such a program, or for another device.
         """
         if not KIND.begins(program):
             return self._device.load(program)
@@ -140,7 +140,7 @@ class PartitioningDevice(DeviceDecorator):
         for by_tag in self._isolations.values():
             if tag in by_tag:
                 return by_tag[tag].device
-        raise DeviceError(f"a model in parts has groups {tag!r}, which nobody runs")
+        raise DeviceError(f"a partitioned model has groups {tag!r}, which no option isolates")
 
 
 def partitioning(
@@ -149,7 +149,7 @@ def partitioning(
     no_fold: Collection[str] = (),
     listeners: Sequence[Listener] = (),
 ) -> Device:
-    """Return a device that runs partitioned models; the device itself if there is nothing to do."""
+    """Return a device that runs partitioned models; itself without isolations and listeners."""
     if not any(isolations.values()) and not listeners:
         return device
     return PartitioningDevice(device, isolations, no_fold, listeners)
@@ -173,10 +173,10 @@ def _infos(model: Model) -> list[TensorInfo]:
 def _cut(
     model: Model, isolations: Mapping[str, Isolation], config: Mapping[str, str]
 ) -> Sequence[Part]:
-    """Cut a model; without groups, the whole model is one part.
+    """Cut a model; without groups, the complete model is one part.
 
     Raises:
-        ModelError: groups overlap, or cannot run apart.
+        ModelError: groups overlap, or cannot run separately.
     """
     from compiler_layer.errors import CompilerError
     from compiler_layer.partition.parts import cut_parts

@@ -17,7 +17,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Offsets of links in one piece of memory, and its size."""
+    """Offsets of links in one allocation of memory, and its size."""
 
     offsets: Mapping[str, int]
     nbytes: int

@@ -31,7 +31,7 @@ class LoadedParts:
         loaded: the loaded functions.
 
     Raises:
-        DeviceError: a call names ports that its function does not have, or links that do not fit.
+        DeviceError: a call names unknown ports of its function, or links that do not fit.
     """
 
     def __init__(self, device: Device, parts: Parts, loaded: Sequence[LoadedModel]) -> None:
@@ -121,8 +121,8 @@ class LoadedParts:
                         at[name] = number
         missing = [name for name in read if made.get(name, len(read)) >= read[name]]
         if missing:
-            raise DeviceError(f"a model in parts reads {missing[0]} before it is made")
-        # Links never touch: so calls of a function differ only in their links' locations.
+            raise DeviceError(f"a partitioned model reads {missing[0]} before a part writes it")
+        # Links are never adjacent, so calls of a function differ only in their links' locations.
         sizes = {name: padded(nbytes(self._parts.links[name]) + 1) for name in made}
         return place_links(
             {name: Lifetime(sizes[name], at, read.get(name, at)) for name, at in made.items()}
@@ -132,8 +132,8 @@ class LoadedParts:
         link = self._parts.links.get(name)
         if link is None or (link.element, link.shape) != (info.element, info.shape):
             raise DeviceError(
-                f"a model in parts: {name} is {link}, but a part has {info.element} "
-                f"{list(info.shape)}; compile it anew"
+                f"a partitioned model: {name} is {link}, but a part has {info.element} "
+                f"{list(info.shape)}; compile it again"
             )
 
     def _fill_literals(self) -> tuple[Memory, Sequence[tuple[int, str, int]]]:
@@ -181,7 +181,7 @@ class PartsProgram:
         """Bind one of the model's inputs or outputs to memory, for all parts that have it.
 
         Raises:
-            DeviceError: there is no such tensor, or the memory is of another device.
+            DeviceError: no such tensor exists, or the memory is of another device.
         """
         self._ports.bind(name, memory, offset)
 

@@ -82,7 +82,7 @@ def single_ops(model: Model, tag: str, choices: Sequence[tuple[str, str]]) -> li
     found = [op for kind, name in choices for op in chosen(model, kind, name)]
     if not found:
         names = ", ".join(f"{kind}:{name}" for kind, name in choices)
-        _log.info("%s: a static model has no %s", tag, names)  # e.g. a head has no attention
+        _log.info("%s: a static model has no %s", tag, names)  # e.g. an LM head has no attention
     return [PartOps(tag, frozenset([op])) for op in dict.fromkeys(found)]
 
 
@@ -93,7 +93,7 @@ def layers(model: Model, tag: str, least_times: int, least_ops: int) -> list[Par
         model: lowered.
         tag: tag of the groups.
         least_times: minimum repetitions of the block.
-        least_ops: minimum ops of the block; below either minimum there are no groups.
+        least_ops: minimum ops of the block; below either minimum, no groups.
     """
     order = visiting_order(model)
     found = find_repetitions(order)

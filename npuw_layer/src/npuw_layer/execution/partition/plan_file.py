@@ -5,10 +5,10 @@
       <partitioning>
         <group id="1" tag="attn" function="1"> <layer name="…" type="…"/> … </group>
 
-The comment has the digest of the rest, so that damage is detected. Plans of other tools have no
-digest; remove the comment after an edit.
+The comment has the digest of the rest, which detects damage. Plans of other tools have no digest;
+remove the comment after an edit.
 
-Source: the names of elements are the original's.
+Source: the names of elements are NPUW's.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PlanFile(Listener):
 
 
 def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> Path:
-    """Write the parts of a static model beside those of others; return the file.
+    """Write the parts of a static model to its own file; return the file.
 
     Args:
         target: the option's file; the submodel's name comes before its suffix.
@@ -101,8 +101,8 @@ def check_digest(content: bytes) -> None:
         whole = content_digest(rest).hex() == found[1].decode()
     if not whole:
         raise ValueError(
-            "it is not as it was written; write it anew with NPUW_ONLINE_DUMP_PLAN, or take out "
-            "the comment <!--sha256 …--> if it was edited on purpose"
+            "its content does not match its digest; write it again with NPUW_ONLINE_DUMP_PLAN, or "
+            "remove the comment <!--sha256 …--> if it was edited on purpose"
         )
 
 

@@ -1,11 +1,11 @@
-"""Groups that a file names (NPUW_PLAN), of this project's plans or the original's.
+"""Groups that a file names (NPUW_PLAN), in a plan of this project or of NPUW.
 
     <ensemble>
       <partitioning>
         <group id="0" avoid="NPU"> <layer name="…" type="…"/> … </group>
 
-Only groups and their layers count; inputs and outputs follow from them. Layers that are missing in
-the lowered graph (constants, fused ops) are ignored: a plan may be of another version.
+Only groups and their layers are used; inputs and outputs follow from them. Layers that are missing
+in the lowered graph (constants, fused ops) are ignored, as a plan may be of another version.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PlannedOps:
         moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
         number_of = _numbers(self._plan, moving)
         if not number_of:
-            _log.warning("%s: a static model has none of its layers, and runs whole", _OPTION)
+            _log.warning("%s: a static model has none of the plan's layers; it is not cut", _OPTION)
         members: list[set[Operation]] = [set() for _ in self._plan]
         for op, number in number_of.items():
             members[number].add(op)
@@ -147,7 +147,7 @@ def read_plan(path: Path) -> list[PlannedGroup]:
     """Read the groups of a plan that have layers.
 
     Raises:
-        OptionError: the file cannot be read, or is no plan.
+        OptionError: the file cannot be read, or is not a plan.
     """
     try:
         with open_regular(path) as file:
@@ -155,7 +155,7 @@ def read_plan(path: Path) -> list[PlannedGroup]:
     except OSError as error:
         raise OptionError(f"{_OPTION} {path}: {error.strerror}") from None
     if len(content) > _MOST_BYTES:
-        raise OptionError(f"{_OPTION} {path}: it has more than {_MOST_BYTES} bytes")
+        raise OptionError(f"{_OPTION} {path}: the file has more than {_MOST_BYTES} bytes")
     try:
         check_digest(content)
     except ValueError as error:
@@ -165,11 +165,11 @@ def read_plan(path: Path) -> list[PlannedGroup]:
         reader.parser.Parse(content, True)
     except (expat.ExpatError, LookupError, ValueError) as error:
         raise OptionError(
-            f"{_OPTION} {path}: no plan: {error}; NPUW_ONLINE_DUMP_PLAN writes one"
+            f"{_OPTION} {path}: not a plan: {error}; NPUW_ONLINE_DUMP_PLAN writes one"
         ) from None
     groups = [group for group in reader.groups if group.layers]
     if not groups:
-        raise OptionError(f"{_OPTION} {path}: no plan: it has no <group> with a <layer name=…>")
+        raise OptionError(f"{_OPTION} {path}: not a plan: it has no <group> with a <layer name=…>")
     return groups
 
 
@@ -196,4 +196,4 @@ class _Reader:
         self._path.pop()
 
     def _refuse(self, *_: object) -> None:
-        raise ValueError("it has a document type, which plans have not")
+        raise ValueError("it has a document type, which plans do not have")

@@ -18,11 +18,11 @@ AVOIDS = "not "
 
 
 class Isolation(Protocol):
-    """Way of finding groups of ops in models, and of running them."""
+    """Search for groups of ops in models, and the device that runs them."""
 
     @property
     def device(self) -> Device:
-        """Device of models that are one of the groups, with memory of the device of the rest."""
+        """Device for models that consist of one group; it uses the memory of the rest's device."""
         ...
 
     def groups(self, model: Model) -> Sequence[PartOps]:

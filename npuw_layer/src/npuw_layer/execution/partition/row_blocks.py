@@ -19,7 +19,7 @@ class RowBlocks:
         device: runs the blocks.
         tag: tag of the blocks.
         wanted: kind and name of each choice of ops that blocks grow around.
-        others: kind and name of ops that other isolations have.
+        others: kind and name of ops that other isolations select.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class RowBlocks:
         self._others = others
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the blocks; a chosen op that mixes rows is a group of its own."""
+        """Find the blocks; a chosen op that mixes rows is a separate group."""
         # Imported here: a warm start loads no graphs.
         from compiler_layer.partition.row_parts import row_parts
         from npuw_layer.execution.partition.patterns import chosen, single_ops

@@ -1,4 +1,4 @@
-"""Isolations that options request: ops of a type or pattern, layers, stretches, a plan's groups."""
+"""Isolations that options request: ops of a type or pattern, layers, ranges, a plan's groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from compiler_layer.partition.parts import PartOps
 
 LAYER, STRETCH = "layer", "stretch"
-"""Tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of stretches (INIT, JUST)."""
+"""Tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of ranges (INIT, JUST)."""
 
 
 class SingleOps:
@@ -64,11 +64,11 @@ class Layers:
 
 
 class Stretches:
-    """Isolation of stretches of ops; satisfies ``execution.partition.ports.Isolation``.
+    """Isolation of ranges of ops; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
-        device: runs the stretches.
-        most: maximum number of stretches; None makes one of each op.
+        device: runs the ranges.
+        most: maximum number of ranges; None makes one of each op.
     """
 
     def __init__(self, device: Device, most: int | None) -> None:
@@ -76,7 +76,7 @@ class Stretches:
         self._most = most
 
     def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the stretches."""
+        """Find the ranges."""
         from compiler_layer.partition.even import even_parts
 
         return even_parts(model, STRETCH, self._most)

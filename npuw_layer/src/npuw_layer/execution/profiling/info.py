@@ -29,7 +29,7 @@ class ProfilingInfo:
 
     status: Status
     real_time: timedelta
-    """Time from its begin to its end."""
+    """Time from its start to its end."""
     cpu_time: timedelta
     """Busy time of all engines together."""
     node_name: str

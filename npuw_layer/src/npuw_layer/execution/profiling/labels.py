@@ -12,10 +12,10 @@ from npuw_layer.options import Options
 def labelled(model: LoadedModel, name: str, options: Options) -> LoadedModel:
     """Label the programs of a static model, if PERF_COUNT requests their times.
 
-    Submodels of models that use NPUW are named subgraph0, subgraph1 … as there.
+    Submodels of models that use NPUW are named subgraph0, subgraph1 … as in NPUW.
 
     Args:
-        model: a static model, whole or partitioned.
+        model: a static model, partitioned or not.
         name: the static model's name, if it is one of several; else "".
         options: PERF_COUNT, and whether the model uses NPUW.
     """

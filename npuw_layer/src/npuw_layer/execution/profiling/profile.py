@@ -34,10 +34,10 @@ class Profile:
         """Return the recorded nodes.
 
         Raises:
-            NpuwUsageError: there was no inference yet.
+            NpuwUsageError: no inference has run yet.
         """
         if not self._begun:
-            raise NpuwUsageError("profiling_info tells of inferences, and there was none yet")
+            raise NpuwUsageError("profiling_info: no inference has run yet; run one first")
         return self._info()
 
     def _info(self) -> list[ProfilingInfo]:

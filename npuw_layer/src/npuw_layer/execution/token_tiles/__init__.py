@@ -1,17 +1,17 @@
 """Row-wise ops in token tiles (NPUW_SPATIAL).
 
 Much of a prompt's static model computes each token by itself: matmuls, norms, the MLP. Such a block
-is compiled for NPUW_SPATIAL_NWAY tokens instead of a whole prompt's, and runs tile by tile. So its
+is compiled for NPUW_SPATIAL_NWAY tokens instead of a complete prompt, and runs tile by tile. Its
 program is small, and tiles without tokens are skipped (NPUW_SPATIAL_DYN): a prompt of 20 tokens
-pays for one tile of a model that takes 1,024.
+costs one tile of a model for 1,024 tokens.
 
     device     compilation and loading of blocks
     tokens     rows that hold tokens, according to the model's own mask
     container  a tile's program as bytes, which a cache stores like a blob
-    program    a block in tiles, as if it were whole
+    program    a tiled block with the ports of the complete block
 
 ``execution.partition.row_blocks`` isolates the blocks. ``compiler_layer.partition`` defines a
 block's ops and its tiles (``row_wise``, ``row_parts``, ``row_tiles``).
 
-Source: the original's spatial execution; fact sheet npuw §b.2.
+Source: NPUW's spatial execution; fact sheet npuw §b.2.
 """

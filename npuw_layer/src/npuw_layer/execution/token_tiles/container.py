@@ -1,4 +1,4 @@
-"""A block in tiles as a package: the program of one tile."""
+"""A tiled block as a container of one tile's program."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Tiling(Entry):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.size > self.rows:
-            raise ValueError(f"tiles of {self.size} rows in a block of {self.rows}")
+            raise ValueError(f"tiles of {self.size} rows do not fit a block of {self.rows}")
         mask = self.mask
         if mask and (mask.element not in ELEMENT_TYPES or mask.columns < self.rows):
-            raise ValueError(f"{self.rows} rows with a mask of {mask.columns} {mask.element}")
+            raise ValueError(f"mask {mask.columns} {mask.element} does not fit {self.rows} rows")
         return self
 
 
@@ -64,7 +64,7 @@ class TileProgram:
     program: Bytes
 
 
-KIND = PackageKind(b"NPUWROW1", _Header, "a block in tiles of rows (NPUW_SPATIAL)")
+KIND = PackageKind(b"NPUWROW1", _Header, "a tiled block (NPUW_SPATIAL)")
 
 
 def write_container(content: TileProgram) -> bytes:
@@ -77,7 +77,7 @@ def read_container(content: Bytes) -> TileProgram:
     """Read a tile's program; it stays in place.
 
     Raises:
-        DeviceError: the bytes are no such container, or damaged.
+        DeviceError: the bytes are another format, or damaged.
     """
     package = KIND.open(content)
     (program,) = package.blobs([package.header.size])

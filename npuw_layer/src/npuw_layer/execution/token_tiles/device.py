@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class RowTilesDevice(DeviceDecorator):
-    """A device for models that are one block each.
+    """A device for models that consist of one block each.
 
     A model that mixes rows, or has no more rows than a tile, is compiled unchanged.
 
@@ -42,7 +42,7 @@ class RowTilesDevice(DeviceDecorator):
         device: inner device, which runs the tiles.
         size: rows of a tile (NPUW_SPATIAL_NWAY).
         leaves_out: whether to skip tiles without tokens (NPUW_SPATIAL_DYN).
-        inputs: inputs of the blocks' whole model, among them its mask.
+        inputs: inputs of the model that contains the blocks, among them its mask.
     """
 
     LIKE_INNER = (CompilesFunctions,)
@@ -80,7 +80,7 @@ class RowTilesDevice(DeviceDecorator):
         """Load a program of ``compile``.
 
         Raises:
-            DeviceError: the bytes are something else, or the device rejects them.
+            DeviceError: the bytes are not such a program, or the device rejects them.
         """
         if not KIND.begins(program):
             return self._device.load(program)
@@ -106,14 +106,14 @@ class RowTilesDevice(DeviceDecorator):
         return CompiledFunction(program, made.weights, made.literals)
 
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
-        """Cut a block; None if this is not possible, or not needed."""
+        """Cut a block; None if cutting is impossible or unnecessary."""
         # Imported here: a warm start compiles nothing, and loads no graphs.
         from compiler_layer.partition.row_tiles import tile_model
         from compiler_layer.partition.row_wise import find_rows
 
         rows = find_rows(model)
         if rows is None:
-            _log.info("%s: mixes rows, and runs whole", config.get(SUBMODEL, "a block"))
+            _log.info("%s: mixes rows, and is not tiled", config.get(SUBMODEL, "a block"))
             return None
         if rows.count <= self._size:
             return None

@@ -1,4 +1,4 @@
-"""A block in tiles as one loaded model, and its programs."""
+"""A tiled block as one loaded model, and its programs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from npuw_layer.tensors.names import MASK
 class Tile:
     """A tile: its own rows, and the first row of its program.
 
-    Only the last tile's program may begin before the own rows: all programs have the same row
-    count.
+    Only the last tile's program may begin before the tile's own rows, as all programs have the same
+    row count.
     """
 
     own: range
@@ -34,7 +34,7 @@ class LoadedRowTiles:
         tiling: tiling of the block.
 
     Raises:
-        DeviceError: it is the program of another block.
+        DeviceError: the program is that of another block.
     """
 
     def __init__(self, tile: LoadedModel, tiling: Tiling) -> None:
@@ -53,7 +53,7 @@ class LoadedRowTiles:
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the block, and the mask of its whole model."""
+        """Inputs of the block, and the mask of the model that contains the block."""
         return self._inputs
 
     @property
@@ -68,7 +68,7 @@ class LoadedRowTiles:
 
     @property
     def placed(self) -> Sequence[TensorInfo]:
-        """Inputs and outputs whose location the host must know: rows, and the mask."""
+        """Inputs and outputs that the host locates: rows, and the mask."""
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self._inputs, *self._outputs) if info.name in names]
 
@@ -93,13 +93,11 @@ class LoadedRowTiles:
 
 
 def _another() -> DeviceError:
-    return DeviceError(
-        "a block in tiles of rows (NPUW_SPATIAL) has the program of another one; compile it anew"
-    )
+    return DeviceError("a tiled block (NPUW_SPATIAL) has the program of another; compile again")
 
 
 class RowTilesProgram:
-    """One user of a block in tiles; satisfies ``protocols.Program``.
+    """One user of a tiled block; satisfies ``protocols.Program``.
 
     The tile's program is bound to the rows of each tile in turn. For few tokens, a single tile runs
     and stays bound.
@@ -120,7 +118,7 @@ class RowTilesProgram:
         """Bind an input or output of the block to memory.
 
         Raises:
-            DeviceError: there is no such tensor, or the memory is of another device.
+            DeviceError: no such tensor exists, or the memory is of another device.
         """
         if name in self._infos:
             self._bound = None  # first: an old binding must not count as the new one
@@ -139,7 +137,7 @@ class RowTilesProgram:
         self._program.prepare()
 
     def run(self) -> None:
-        """Run the tiles with tokens; rows of the others become zeros, as padding may be.
+        """Run the tiles with tokens; set the rows of other tiles to zero, as for padding.
 
         Raises:
             DeviceError: a tensor is not bound or does not fit, or the device failed.
@@ -157,7 +155,7 @@ class RowTilesProgram:
     def _check_bound(self) -> None:
         unbound = [name for name in self._infos if name not in self._places]
         if unbound:
-            raise DeviceError(f"not bound: {', '.join(unbound[:4])}")
+            raise DeviceError(f"not bound: {', '.join(unbound[:4])}; bind all tensors before a run")
 
     def _used(self) -> range:
         """Return the rows to compute: all, if the host cannot read the mask or clear outputs."""
@@ -168,7 +166,7 @@ class RowTilesProgram:
         return used_rows(self._values(MASK), tiling.rows)
 
     def _move(self, begin: int) -> None:
-        """Bind the program to rows from ``begin`` on."""
+        """Bind the program to the rows that start at ``begin``."""
         if begin == self._bound:
             return
         self._bound = None  # until all ports are bound

@@ -1,8 +1,8 @@
 """Rows of a static model that hold tokens, not padding.
 
-The attention mask marks them, as in the original, so no other input is needed. Its last columns are
-those of the model's new tokens, with padding on either side. The original compares rows with
-columns from the first one on; so in chunks, whose masks are longer, it skips tiles with tokens.
+The attention mask marks these rows, as in NPUW, so no other input is needed. Its last columns are
+those of the model's new tokens, with padding on either side. NPUW compares rows with columns from
+the first one on; in chunks, whose masks are longer, it therefore skips tiles with tokens.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:
     """Find the mask of a model's rows that hold tokens.
 
     Args:
-        inputs: inputs of a whole static model.
-        rows: rows of a part of it.
+        inputs: inputs of a static model.
+        rows: rows of a part of the model.
 
     Returns:
-        The mask [1, columns], or None: there is none, or the rows may be other than those of the
-        new tokens.
+        The mask [1, columns]; None without one, or if the rows may differ from those of the new
+        tokens.
     """
     by_name = {info.name: info for info in inputs}
     mask = by_name.get(MASK)
@@ -44,7 +44,10 @@ def find_mask(inputs: Sequence[TensorInfo], rows: int) -> TensorInfo | None:
     others = [i for i in inputs if i.name not in of_tokens() and not i.name.startswith(_NO_ROWS)]
     alike = next((info.name for info in others if rows in info.shape), None)
     if alike is not None:
-        _log.info("NPUW_SPATIAL_DYN: %s has as many rows as there are tokens: all run", alike)
+        _log.info(
+            "NPUW_SPATIAL_DYN: %s has as many rows as the model has tokens: no tile is skipped",
+            alike,
+        )
         return None
     return mask
 

@@ -1,8 +1,9 @@
 """Compiled programs on disk: the second start compiles nothing.
 
 An entry is a container of one program that also lists all the program's dependencies. A process
-that finds no entry holds a lock while it makes one, so that one of several processes compiles and
-the others wait. A damaged entry, or one that does not match its name, is never used but made anew.
+that finds no entry holds a lock while it compiles one, so that one of several processes compiles
+and the others wait. A damaged entry, or one that does not match its name, is never used: it is
+compiled again.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ T = TypeVar("T")
 SUFFIX = ".blob"
 
 _OURS = re.compile(r"[0-9a-f]{12}-[0-9a-f]{40}\.blob|[0-9a-f]{32}\.digest")
-"""Names of entries and digests; the folder may contain other files, which are not ours."""
+"""Names of entries and digests; the folder may contain other files, which are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """A program and its origin, as text for people."""
+    """A program and its origin, as readable text."""
 
     program: bytes | memoryview
     compiled: bool
@@ -57,7 +58,7 @@ class Obtained:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An intact entry that still cannot be used."""
+    """An intact entry whose program cannot be used."""
 
     entry: Seen | None
     """File of the entry."""
@@ -66,7 +67,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Reason to compile a program, and whether it deserves a warning."""
+    """Reason to compile a program, and whether to log a warning."""
 
     text: str
     warn: bool = False
@@ -76,12 +77,12 @@ class BlobCache:
     """Programs in a folder.
 
     Args:
-        folder: made if missing.
+        folder: created if missing.
         constants: returns a program's spans that are used in place, and so need not be read.
         callbacks: encrypt and decrypt entries; with callbacks, unencrypted entries are not used.
 
     Raises:
-        NpuwFault: the folder cannot be made.
+        NpuwFault: the folder cannot be created.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class BlobCache:
         make: Callable[[], bytes | memoryview],
         refused: Refused | None = None,
     ) -> Obtained:
-        """Return a program from its entry, or make both; one process compiles while others wait.
+        """Return a program from its entry, or compile it; one process compiles while others wait.
 
         Args:
             label: the program's name in the log.
@@ -125,7 +126,7 @@ class BlobCache:
 
         def wait_for(owner: str) -> None:
             owners.append(owner)
-            _log.info("%s: waiting for %s, which compiles it", label, owner)
+            _log.info("%s: waiting for %s, which is compiling it", label, owner)
 
         with locked(lock_of(self._path(key)), wait_for):
             waited = ""
@@ -135,7 +136,7 @@ class BlobCache:
             if found is not None:
                 return replace(found, how=f"{found.how}{waited}")
             if reason.warn:
-                _log.warning("%s: %s; it is compiled anew", label, reason.text)
+                _log.warning("%s: %s; it is compiled again", label, reason.text)
             _log.info("%s: compiling: %s%s", label, reason.text, waited)
             made = make()
             self._write(label, key, made)
@@ -148,7 +149,7 @@ class BlobCache:
         make: Callable[[], bytes | memoryview],
         use: Callable[[bytes | memoryview], T],
     ) -> tuple[Obtained, T]:
-        """Obtain a program and use it; if an entry fails in use, it is replaced.
+        """Obtain a program and use it; replace the entry if its program fails.
 
         Args:
             label: the program's name in the log.
@@ -157,8 +158,8 @@ class BlobCache:
             use: uses the program, e.g. loads it.
 
         Raises:
-            NpuwUsageError: as ``use``; another program would fail as well.
-            RuntimeError: as ``use`` with a program that was just made, or as ``make``.
+            NpuwUsageError: as ``use``; a program compiled again would fail, too.
+            RuntimeError: as ``use`` with a program that was just compiled, or as ``make``.
         """
         obtained = self.obtain(label, key, make)
         try:
@@ -184,7 +185,7 @@ class BlobCache:
         except (OSError, ValueError) as error:
             return None, _Reason(f"{path} cannot be read: {error}", True)
         if refused is not None and refused.entry == seen(status):
-            return None, _Reason(f"{path} is whole, but cannot be used: {refused.why}", True)
+            return None, _Reason(f"{path} is intact, but cannot be used: {refused.why}", True)
         try:
             program = self._check(path, status, content, key)
             return Obtained(program, False, "from cache", seen(status)), _Reason("")
@@ -200,13 +201,13 @@ class BlobCache:
             BlobError: the entry is damaged or of another key, or its encryption is not as required.
         """
         if self._callbacks and not is_encrypted(content):
-            raise BlobError(f"it is not encrypted, as {OPTION} has it")
+            raise BlobError(f"it is not encrypted, but {OPTION} is set")
         entry = read_container(decrypt(content, self._callbacks), STAGE, EntryManifest)
         different = key.differences(entry.manifest.key)
         if different:
-            raise BlobError(f"it was made for other {_listed(different)}")
+            raise BlobError(f"it was compiled for other {_listed(different)}")
         if len(entry.programs) != 1:
-            raise BlobError(f"it has {len(entry.programs)} programs")
+            raise BlobError(f"it has {len(entry.programs)} programs instead of one")
         entry.check_programs()
         self._check_constants(path, status, entry)
         return entry.programs[0]
@@ -234,7 +235,7 @@ class BlobCache:
                 digest = write_programs(file, STAGE, manifest, [program], self._callbacks)
         except (OSError, OptionError) as error:
             what = error.strerror if isinstance(error, OSError) else error
-            _log.warning("CACHE_DIR %s: %s; nothing is kept", self._folder, what)
+            _log.warning("CACHE_DIR %s: %s; the program is not cached", self._folder, what)
 
     def _why_missing(self, key: CacheKey) -> _Reason:
         """Find this model's most similar entry, to report the differences."""
@@ -250,9 +251,9 @@ class BlobCache:
             if not another_stage and (nearest is None or len(different) < len(nearest)):
                 nearest = different
         if not nearest:
-            return _Reason("there is no entry")
+            return _Reason("no entry exists")
         if nearest.keys() <= VERSIONS:
-            return _Reason(f"the entry there is was made for other {_listed(nearest)}", True)
+            return _Reason(f"the existing entry was compiled for other {_listed(nearest)}", True)
         return _Reason(f"the nearest entry has other {_listed(nearest)}")
 
     def _path(self, key: CacheKey) -> Path:

@@ -1,6 +1,6 @@
 """Dependencies of a program: they name its cache entry, and explain a missing one.
 
-A key has all inputs that may change a program's bytes, and nothing else. An option that only
+A key has exactly the inputs that may change a program's bytes. An option that only
 matters at run time, or that is spelled differently, leads to the same entry.
 """
 
@@ -22,7 +22,7 @@ from npuw_layer.options.partition import choices
 
 MODEL = "model"
 STAGE = "stage."
-"""Prefix of the parts that tell the static models of one LLM apart."""
+"""Prefix of the parts that distinguish the static models of one LLM."""
 
 VERSIONS = frozenset({"device", "npuw"})
 """Parts that change with the installation, not with the request."""
@@ -92,7 +92,7 @@ def partition_choices(options: Options) -> dict[str, str]:
 
 
 def _pipeline(options: Options) -> str:
-    """Return the options that grow submodels; ops isolated one by one are in the other choices."""
+    """Return the options that grow submodels; singly isolated ops are among the other choices."""
     match options.online_pipeline:
         case "REP" | "REG" if options.cuts_layers:
             return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
@@ -105,7 +105,7 @@ def _pipeline(options: Options) -> str:
 
 
 def _spatial(options: Options) -> str:
-    """Return the options that cut blocks into token tiles; empty if they do not."""
+    """Return the options that cut blocks into token tiles; empty without token tiles."""
     return f"{options.spatial_nway} {options.spatial_dyn}" if options.runs_spatial else ""
 
 

@@ -1,9 +1,9 @@
-"""Digests of known files, kept beside the programs.
+"""Digests of known files, stored with the cached programs.
 
-Reading a gigabyte takes most of a second, so a file's digest is kept together with the file
+Reading a gigabyte takes most of a second, so a file's digest is stored together with the file
 system's record of the file: change time, size and identity. If the record is unchanged, so is the
-content. A file changed just now is read each time, because its time might not show a further
-change. Undetectable: a disk that returns other bytes than were written, while nobody writes.
+content. A file changed just now is always read, because its time might not show a further change.
+Not detected: a disk that returns other bytes than were written, without a write.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class KnownFiles:
     """Digests of known files.
 
     Args:
-        folder: folder of the digests; None keeps nothing.
+        folder: folder of the digests; None stores none.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -70,13 +70,13 @@ class KnownFiles:
             self._write(file, status, digest)
 
     def learn_own(self, file: Path, status: os.stat_result, digest: str) -> None:
-        """Keep the digest of a file that only we have just written."""
+        """Keep the digest of a file that this process alone has just written."""
         # With times in whole seconds, a further change might look the same.
         if status.st_ctime_ns % _SECOND_NS:
             self._write(file, status, digest)
 
     def _write(self, known: Path, status: os.stat_result, digest: str) -> None:
-        """Write a digest file; a full or read-only disk is no error."""
+        """Write a digest file; a full or read-only disk is not an error."""
         place = self._place(known)
         if place is not None:
             kept = _Kept(file=seen(status), sha256=digest, check="")

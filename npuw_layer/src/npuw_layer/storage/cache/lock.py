@@ -1,8 +1,8 @@
-"""File locks, which the system releases when their owner dies, however it dies.
+"""File locks, which the system releases when their owner ends for any reason.
 
 A lock file exists only during use: its owner deletes it before releasing the lock. So a process
-that gets a lock checks that the path still names this file; the lock of a deleted file excludes
-nobody.
+that gets a lock checks that the path still names this file: the lock of a deleted file protects
+nothing.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def locked(path: Path, on_wait: Callable[[str], None]) -> Generator[bool, None, 
     """Hold a lock while the block runs; threads of one process exclude one another, too.
 
     Args:
-        path: the lock's file, made if missing.
+        path: the lock's file, created if missing.
         on_wait: called with the owner's name before waiting for it.
 
     Yields:
-        Whether the lock is held: False where locking is impossible. Then nobody is excluded.
+        Whether the lock is held: False where locking is impossible. Then no process is excluded.
     """
     try:
         handle = _take(path, on_wait)
     except NoLocks as error:
-        _log.debug("%s: %s; processes may do the same work at once", path, error)
+        _log.debug("%s: %s; several processes may do the same work", path, error)
         yield False
         return
     try:
@@ -67,7 +67,7 @@ def remove_abandoned(path: Path) -> bool:
     """
     handle = os.open(path, os.O_RDWR)
     try:
-        # Delete under the lock: so nobody can lock the file meanwhile and rely on it.
+        # Delete under the lock: no process can lock the file meanwhile and rely on it.
         gone = _lock(handle, wait=False) and is_at(handle, path)
         if gone:
             path.unlink()
@@ -119,10 +119,10 @@ def _take(path: Path, on_wait: Callable[[str], None]) -> int:
 
 
 def _lock(handle: int, wait: bool) -> bool:
-    """Lock an open file; return False if another owner has it.
+    """Lock an open file; return False if another owner holds it.
 
     Raises:
-        NoLocks: the file system, or the operating system, has no such locks.
+        NoLocks: the file system, or the operating system, does not support locks.
     """
     if sys.platform == "win32":
         raise NoLocks("not on this operating system")
@@ -136,7 +136,7 @@ def _lock(handle: int, wait: bool) -> bool:
 
 
 def _owner(handle: int) -> str:
-    """Return the lock's owner, as text for people; the file may hold anything."""
+    """Return the lock's owner, as readable text; the file's content is not trusted."""
     with suppress(OSError, UnicodeDecodeError):
         found = _OWNER.fullmatch(os.pread(handle, 128, 0).decode())
         if found is not None:

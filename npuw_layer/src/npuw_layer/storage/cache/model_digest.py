@@ -20,7 +20,7 @@ def digest_model(path: Path, folder: Path | None) -> str:
         folder: folder where hashes are kept; None keeps none.
 
     Raises:
-        ModelError: there is no model, or a file cannot be read.
+        ModelError: the path is not a model, or a file cannot be read.
     """
     return join_digests(digest_files(model_files(path), KnownFiles(folder)))
 
@@ -61,7 +61,7 @@ def model_files(path: Path) -> list[Path]:
     if (path / "config.json").is_file():
         return [path / "config.json", *sorted(path.glob("*.safetensors*"))]
     raise ModelError(
-        f"{path}: no model; give an openvino_model.xml, or a folder with config.json and "
+        f"{path}: not a model; pass an openvino_model.xml, or a folder with config.json and "
         "*.safetensors"
     )
 

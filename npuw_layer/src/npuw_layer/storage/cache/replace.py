@@ -1,10 +1,10 @@
-"""Files that appear whole, or not at all.
+"""Files that appear completely, or not at all.
 
-A file is written beside its final name, then renamed. It is locked during the write: an unlocked
+A file is written under a temporary name, then renamed. It is locked during the write: an unlocked
 temporary file was left by a killed process, and the next start deletes it.
 
 As with writing in place, a link stays and its target is replaced, and a replaced file keeps its
-mode and its owner. A path that is no regular file (a pipe, a device) is rejected.
+mode and its owner. A path that is not a regular file (a pipe, a device) is rejected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LOCK_NAME = re.compile(r"(?P<of>.+)\.lock", re.DOTALL)
 _NEW_FILE = 0o666
 """Mode before the user's umask."""
 _OWNERS_ALONE = 0o600
-"""Mode until the file is whole: the replaced file may have been private."""
+"""Mode until the file is complete: the replaced file may have been private."""
 
 _FORGOTTEN = 24 * 60 * 60
 """Age in seconds at which a temporary file counts as abandoned, where locking is impossible."""
@@ -44,15 +44,15 @@ def replacing(
 ) -> Generator[BinaryIO, None, None]:
     """Write a file that replaces the one at a path when the block ends without an error.
 
-    The bytes reach the disk before the name: after a power cut there is the old file or the new
-    one, never a name without bytes. The rename itself may be lost, which does no harm.
+    The bytes reach the disk before the name: after a power cut the path names the old file or the
+    new one, never a name without bytes. The rename itself may be lost, which is harmless.
 
     Args:
         path: the final name, in a folder that exists.
         on_replaced: called with the new file's status.
 
     Raises:
-        OSError: the disk is full, the folder is read-only, or the path is no regular file.
+        OSError: the disk is full, the folder is read-only, or the path is not a regular file.
     """
     path, replaced = place_of(path)
     handle, temporary = _make(path, _NEW_FILE if replaced is None else _OWNERS_ALONE)
@@ -78,7 +78,7 @@ def replacing(
 
 
 def lock_of(path: Path) -> Path:
-    """Return the lock file of a path, held by the process that makes the file."""
+    """Return the lock file of a path, held by the process that writes the file."""
     return path.with_name(path.name + LOCK)
 
 
@@ -87,7 +87,7 @@ def remove_leftovers(folder: Path, ours: Callable[[str], object], locks: bool = 
 
     Args:
         folder: the folder to clean.
-        ours: returns whether we write files of a name.
+        ours: returns whether this package writes files of a name.
         locks: whether lock files are among them.
     """
     removed: list[Path] = []
@@ -96,19 +96,19 @@ def remove_leftovers(folder: Path, ours: Callable[[str], object], locks: bool = 
         if found is None and locks:
             found = _LOCK_NAME.fullmatch(path.name)
         if found is not None and ours(found["of"]):
-            with suppress(OSError):  # others may clean up at the same time
+            with suppress(OSError):  # another process may clean up at the same time
                 if _remove_if_left(path):
                     removed.append(path)
     return removed
 
 
 def _make(path: Path, mode: int) -> tuple[int, Path]:
-    """Make a locked temporary file for a path's new content."""
+    """Create a locked temporary file for a path's new content."""
     while True:
         temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}{TEMPORARY}")
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         hold(handle)
-        if is_at(handle, temporary):  # no cleanup took it for abandoned before it was locked
+        if is_at(handle, temporary):  # no cleanup deleted it before it was locked
             return handle, temporary
         os.close(handle)
 
@@ -118,11 +118,11 @@ def _take_over(handle: int, replaced: os.stat_result) -> None:
     if sys.platform == "win32":
         return
     mode = replaced.st_mode & 0o777
-    with suppress(OSError):  # only root gives files away
+    with suppress(OSError):  # only root may change owners
         os.fchown(handle, replaced.st_uid, -1)
     try:
         os.fchown(handle, -1, replaced.st_gid)
-    except OSError:  # the group differs now: it gets only the rights of all users
+    except OSError:  # the group differs now: it gets only the rights of other users
         mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
     with suppress(OSError):  # a file system without modes
         os.fchmod(handle, mode)

@@ -26,7 +26,7 @@ def check_target(path: Path) -> None:
     """Check before a long compilation that its result can be written.
 
     Raises:
-        OptionError: it cannot.
+        OptionError: the result cannot be written.
     """
     try:
         folder = place_of(path)[0].parent
@@ -34,7 +34,7 @@ def check_target(path: Path) -> None:
         raise OptionError(f"BLOB_PATH {path}: it cannot be written: {error.strerror}") from None
     with looking_at(path, lambda told: OptionError(f"BLOB_PATH {told}")):
         if not folder.is_dir():
-            raise OptionError(f"BLOB_PATH {path}: there is no folder {folder}")
+            raise OptionError(f"BLOB_PATH {path}: no folder {folder} exists")
         if not os.access(folder, os.W_OK):
             raise OptionError(f"BLOB_PATH {path}: it cannot be written")
 
@@ -43,14 +43,14 @@ def check_device(device: Device, options: Options) -> None:
     """Check that a device's programs can be used on other machines.
 
     Raises:
-        OptionError: they cannot.
+        OptionError: the programs cannot be used elsewhere.
     """
     check_options(options)
     if not (ability(device, FindsConstants) or ability(device, ExportsPrograms)):
         names = dict.fromkeys(repr(own.devices) for own in options.of_stages)
         raise OptionError(
-            f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, so "
-            "they are neither exported nor imported; use CACHE_DIR"
+            f"NPUW_DEVICES = {' and '.join(names)}: its programs name files of this machine, and "
+            "can be neither exported nor imported; use CACHE_DIR"
         )
 
 
@@ -67,7 +67,7 @@ def exported(device: Device, options: Options, program: bytes | memoryview) -> b
         return exporting.exported(program)
     except DeviceError as error:
         raise OptionError(
-            f"NPUW_DEVICES = {options.devices!r}: {error}, so the model is not exported; use "
+            f"NPUW_DEVICES = {options.devices!r}: {error}, so the model cannot be exported; use "
             "CACHE_DIR"
         ) from None
 
@@ -76,22 +76,22 @@ def check_options(options: Options) -> None:
     """Check that no option requires more than programs.
 
     Raises:
-        OptionError: an option does.
+        OptionError: an option requires more.
     """
     if options.weights_offload != "NO":
         raise OptionError(
-            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: models in pieces are neither "
+            f"NPUW_WEIGHTS_OFFLOAD = {options.weights_offload}: offloaded models can be neither "
             "exported nor imported; leave it out, or use CACHE_DIR"
         )
     if any(own.plan for own in options.of_stages):
         raise OptionError(
-            "NPUW_PLAN: a blob cannot take the plan's file along; say the same by "
-            "NPUW_ONLINE_ISOLATE, or use CACHE_DIR"
+            "NPUW_PLAN: a blob cannot contain the plan's file; use NPUW_ONLINE_ISOLATE instead, "
+            "or CACHE_DIR"
         )
     if any(own.acc_check for own in options.of_stages):
         raise OptionError(
-            "NPUW_ACC_CHECK = YES: to compare devices takes the model's graphs, which exported "
-            "blobs are without; leave it out, or use CACHE_DIR"
+            "NPUW_ACC_CHECK = YES: comparing devices needs the model's graphs, which exported "
+            "blobs do not contain; leave it out, or use CACHE_DIR"
         )
 
 
@@ -99,23 +99,23 @@ def check_compatibility(options: Options) -> None:
     """Check that every machine with this version can import the export, if this is requested.
 
     Raises:
-        OptionError: it cannot.
+        OptionError: another machine could not import it.
     """
     if not options.ensure_compatibility:
         return
     problem = ""
     if options.encryption:
-        problem = "what CACHE_ENCRYPTION_CALLBACKS encrypt is for their owner alone"
+        problem = "only the owner of CACHE_ENCRYPTION_CALLBACKS can decrypt the blob"
     elif is_own_platform({"NPU_PLATFORM": options.platform}):
-        problem = f"NPU_PLATFORM {options.platform} is of this machine alone"
+        problem = f"NPU_PLATFORM {options.platform} exists only on this machine"
     elif others := [own.devices for own in options.of_stages if own.devices != "NPU"]:
         problem = f"programs of NPUW_DEVICES = {others[0]!r} have no versioned layout"
     elif options.routes_experts:
-        problem = "mixtures of experts in parts (HOST_ROUTED) have no versioned layout"
+        problem = "partitioned mixtures of experts (HOST_ROUTED) have no versioned layout"
     elif any(own.runs_spatial for own in options.of_stages):
-        problem = "blocks in tiles of rows (NPUW_SPATIAL) have no versioned layout"
+        problem = "tiled blocks (NPUW_SPATIAL) have no versioned layout"
     elif any(own.cuts_models for own in options.of_stages):
-        problem = "models in parts (NPUW_ONLINE_…, NPUW_PLAN) have no versioned layout"
+        problem = "partitioned models (NPUW_ONLINE_…, NPUW_PLAN) have no versioned layout"
     elif isolated := options.isolated_attention:
         problem = (
             f"models whose attention is {' or '.join(isolated.values())} have no versioned layout"

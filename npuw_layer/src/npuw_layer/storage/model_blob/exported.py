@@ -36,7 +36,7 @@ class Exported:
         options: options of the compilation.
         programs: by name, in the order that the import expects.
         loaded: the programs among them that read weights.
-        weights: weights to store in the file; None if there are none.
+        weights: weights to store in the file; None without such weights.
         bank: the bank of these weights.
         sources: the weights' files, as they were when the model was compiled.
     """
@@ -53,15 +53,15 @@ class Exported:
 def export_to(
     target: str | os.PathLike[str] | BinaryIO | None, write: Callable[[BinaryIO], None]
 ) -> bytes | None:
-    """Write a model to a file or a stream; return its bytes if there is neither.
+    """Write a model to a file or a stream; return its bytes without a target.
 
     Args:
-        target: a path, whose file is replaced once everything is written; or a stream.
+        target: a path, whose file is replaced when writing is complete; or a stream.
         write: writes the model.
 
     Raises:
-        NpuwUsageError: the target is neither, or a stream that takes no bytes.
-        NpuwFault: the disk is full, the folder is read-only, or the path is no regular file.
+        NpuwUsageError: the target is neither, or a stream that does not accept bytes.
+        NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
     """
     if isinstance(target, str | os.PathLike):
         _write_file(Path(os.fsdecode(target)), write)
@@ -75,10 +75,10 @@ def export_to(
 
 
 def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write a file that replaces another only when it is whole.
+    """Write a file that replaces another only when it is complete.
 
     Raises:
-        NpuwFault: the disk is full, the folder is read-only, or the path is no regular file.
+        NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
     """
     with looking_at(path, NpuwFault):
         place, _ = place_of(path)

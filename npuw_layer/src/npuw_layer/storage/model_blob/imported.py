@@ -36,11 +36,11 @@ from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 @dataclass(frozen=True, slots=True)
 class BlobBytes:
-    """A blob, whatever kind of model it has.
+    """A blob with a model of any kind.
 
     Attributes:
         content: all of its bytes.
-        path: the file with just these bytes; None if there is none.
+        path: the file with exactly these bytes; None without one.
         config: the options of this run.
         model: the blob's source model; None if it is not available.
     """
@@ -79,9 +79,7 @@ class BlobBytes:
         """
         given = parse_options(self.config)
         if given.untrusted_source:
-            raise OptionError(
-                "NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW are imported from trusted sources alone"
-            )
+            raise OptionError("NPU_UNTRUSTED_SOURCE = YES: blobs of NPUW need a trusted source")
         with self.named():
             return replace(self, content=decrypt(self.content, given.encryption))
 
@@ -117,12 +115,12 @@ class ImportedBlob:
     def load(
         self, name: str, program: bytes | memoryview, device: Device | None = None
     ) -> LoadedModel:
-        """Load a program; there is no source to compile it anew from.
+        """Load a program; the blob has no source to compile it from again.
 
         Args:
             name: the program's name in errors.
             program: its bytes.
-            device: the program's device, if it is not that of all programs.
+            device: the program's device, if it differs from the blob's.
 
         Raises:
             DeviceError: the device rejects the program.
@@ -132,7 +130,7 @@ class ImportedBlob:
             exporting = ability(taking, ExportsPrograms)
             return load(taking, program) if exporting is None else exporting.load_exported(program)
         except RuntimeError as error:
-            what = f"the device refuses {name}: {error}; export the model anew"
+            what = f"the device rejects {name}: {error}; export the model again"
             raise DeviceError(what) from error
 
     def stored(self, wanted: WantedWeights | None) -> StoredWeights | None:
@@ -231,7 +229,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
         run_time["NPU_PLATFORM"] = config["NPU_PLATFORM"]
     foreign = sorted(fixed.keys() & RUN_TIME)
     if foreign or is_own_platform(fixed):
-        raise BlobError(f"it decides on {', '.join(foreign) or 'NPU_PLATFORM'}, which it must not")
+        raise BlobError(f"it sets {', '.join(foreign) or 'NPU_PLATFORM'}, which no blob may set")
     try:
         options = parse_options(fixed)
     except OptionError as error:
@@ -239,7 +237,7 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     maps = {name: getattr(options, NAMES[name]) for name in MAPS}
     foreign = [f"{inner} of {name}" for name in MAPS for inner in run_time_part(maps[name])]
     if foreign:
-        raise BlobError(f"it decides on {', '.join(foreign)}, which it must not")
+        raise BlobError(f"it sets {', '.join(foreign)}, which no blob may set")
     wrong = [
         f"{name} = {getattr(given, NAMES[name])!r} (the blob has {getattr(options, NAMES[name])!r})"
         for name in config
@@ -247,8 +245,8 @@ def _join_options(fixed: Mapping[str, str], config: Mapping[str, Any]) -> Option
     ]
     if wrong:
         raise OptionError(
-            f"what was fixed when the blob was compiled contradicts {', '.join(wrong)}; leave "
-            "it out, or export the blob anew"
+            f"options fixed when the blob was compiled contradict {', '.join(wrong)}; leave it "
+            "out, or export the blob again"
         )
     for name in MAPS:
         if of_run := run_time_part(getattr(given, NAMES[name])):
@@ -277,7 +275,7 @@ def check_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
 
 
 def _verify(blob: Container[ModelManifest], path: Path | None, known: KnownFiles) -> None:
-    """Verify all bytes that loading reads; constants, too, unless they are known to be intact."""
+    """Verify all bytes that loading reads; also constants that are not known to be intact."""
     blob.check_programs()
     if not blob.has_constants:
         return
@@ -309,10 +307,10 @@ def _names(
 
 
 def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> None:
-    """Check that a blob has just the expected programs, optionally followed by weights.
+    """Check that a blob has exactly the expected programs, optionally followed by weights.
 
     Raises:
-        BlobError: it has others.
+        BlobError: it has other programs.
     """
     found = [part.name for part in blob.manifest.parts]
     if found not in ([*expected], [*expected, PART]):

@@ -31,7 +31,9 @@ def verified_weights(
     paths = [files.folder / name for name in digests]
     for name, digest in digest_files(paths, known_files(options)).items():
         if digest != digests[name]:
-            raise ModelError(f"{files.folder / name} is not the file that the blob was made of")
+            raise ModelError(
+                f"{files.folder / name} differs from the file at the blob's compilation"
+            )
     return files
 
 
@@ -48,7 +50,7 @@ def named_weights(names: Iterable[str], options: Options, model: Path | None) ->
     place = options.weights_path or options.model_ptr or model
     if not place:
         raise OptionError(
-            f"the blob is without weights ({', '.join(wanted)}); set WEIGHTS_PATH to the model's "
+            f"the blob contains no weights ({', '.join(wanted)}); set WEIGHTS_PATH to the model's "
             "weights, or MODEL_PTR to the model"
         )
     path = Path(place).expanduser()
@@ -56,10 +58,13 @@ def named_weights(names: Iterable[str], options: Options, model: Path | None) ->
         folder = path if path.is_dir() else path.parent
         is_file = path.is_file()
     if options.weights_path and is_file and path.name not in wanted:
-        raise ModelError(f"WEIGHTS_PATH {path}: the blob was made of {', '.join(wanted)}")
+        raise ModelError(
+            f"WEIGHTS_PATH {path}: the blob was compiled from {', '.join(wanted)}; pass that file "
+            "or its folder"
+        )
     return ModelFiles.look([folder / name for name in wanted], folder)
 
 
 def known_files(options: Options) -> KnownFiles:
-    """Return the known digests in the cache's folder; without a folder none are kept."""
+    """Return the known digests in the cache's folder; without a folder, none are stored."""
     return KnownFiles(options.cache_folder)

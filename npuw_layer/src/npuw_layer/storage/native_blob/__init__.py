@@ -1,14 +1,14 @@
-"""A model for the NPU itself as one file, as the original's plugin exports it: without NPUW.
+"""A model for the NPU itself as one file, as OpenVINO's NPU plugin exports it: without NPUW.
 
     payload      the compiler's output: one ELF, and zeros up to a page
     metadata     u32 version, and fields that versions added one after the other (``metadata``)
-    section      ours: data without a field in the original's metadata (``section``)
+    section      ours: data without a field in the plugin's metadata (``section``)
     footer       u64 size of the payload, and "OVNPU" (``container``)
 
-All numbers are little-endian. The original's reader skips all bytes between the metadata and the
+All numbers are little-endian. The plugin's reader skips all bytes between the metadata and the
 footer, where its older versions wrote zeros up to a page. So our section is there, alone. A blob
-without a section, with or without zeros there, is read as well. A raw blob is the payload alone:
-ELF readers take both, as they ignore trailing bytes.
+without a section, with or without zeros there, can be read, too. A raw blob is the payload alone:
+ELF readers accept both, as they ignore trailing bytes.
 
     cursor     reading of bytes that may be damaged
     metadata   the fields, by the version that added them: a table
@@ -18,11 +18,11 @@ ELF readers take both, as they ignore trailing bytes.
 
 Static models write and read such files (``kinds.static.native_blob``).
 
-Weights: with CACHE_MODE = OPTIMIZE_SPEED they are sections of the ELF, as in the original. With
-OPTIMIZE_SIZE they are its inputs, named by file and offset. There the original adds init schedules,
-programs that convert weights for the main one. Our programs read the model's files as they are and
-need no init schedules; a blob with init schedules is rejected.
+Weights: with CACHE_MODE = OPTIMIZE_SPEED they are sections of the ELF, as in the plugin. With
+OPTIMIZE_SIZE they are its inputs, named by file and offset. For these the plugin adds init
+schedules, programs that convert weights for the main one. Our programs read the model's files
+directly, so no init schedules are needed; a blob with init schedules is rejected.
 
 Source: fact sheet npuw §e.6; metadata.cpp, metadata.hpp and blob_format_importers.cpp of the
-original's plugin, as of OpenVINO 2026.4.
+plugin, as of OpenVINO 2026.4.
 """

@@ -18,7 +18,7 @@ ELF = b"\x7fELF"
 
 _FOOTER = struct.Struct("<Q5s")
 _LEAST = 4 + _FOOTER.size
-"""Bytes of a version and a footer: the least of a native blob."""
+"""Bytes of a version and a footer: the minimum of a native blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class NativeBlob:
 
     Attributes:
         payload: the compiler's output.
-        metadata: the original's fields; None if their version is unknown.
+        metadata: the plugin's fields; None if their version is unknown.
         described: the bytes that the metadata was read from.
         behind: the bytes between the metadata and the footer.
     """
@@ -49,7 +49,7 @@ def ends_natively(content: memoryview) -> bool:
 
 
 def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
-    """Find the pieces of a native blob.
+    """Find the parts of a native blob.
 
     Args:
         content: all of its bytes.
@@ -57,24 +57,24 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
 
     Raises:
         BlobVersionError: the metadata's version is unknown.
-        BlobError: the bytes are no native blob, truncated or damaged.
+        BlobError: the bytes are not a native blob, truncated or damaged.
     """
     if len(content) < _LEAST:
-        raise DamagedBlob(f"{len(content)} bytes are too few for a native blob's {_LEAST}")
+        raise DamagedBlob(f"{len(content)} bytes are too few; a native blob has at least {_LEAST}")
     if not ends_natively(content):
         raise BlobError(
-            f"it does not end with {MAGIC!r}: it is cut off, bytes were appended to it, or it is a "
-            "payload alone; for that set NPU_IMPORT_RAW_BLOB to YES, else export the model anew"
+            f"it does not end with {MAGIC!r}: it is truncated, has appended bytes, or is only a "
+            "payload; for a payload set NPU_IMPORT_RAW_BLOB to YES, else export the model again"
         )
     end = len(content) - _FOOTER.size
     size, _ = _FOOTER.unpack(content[end:])
     if not 0 < size <= len(content) - _LEAST:
-        raise DamagedBlob(f"a payload of {size} bytes, in a file of {len(content)}, cannot be")
+        raise DamagedBlob(f"a payload of {size} bytes does not fit a file of {len(content)}")
     cursor = Cursor(content[size:end])
     metadata = read_metadata(cursor, any_version)
     if metadata is not None and sum(metadata.init_sizes) > size:
         raise DamagedBlob(
-            f"init schedules of {sum(metadata.init_sizes)} bytes in a payload of {size}"
+            f"payload of {size} bytes: init schedules take {sum(metadata.init_sizes)}"
         )
     at = size + cursor.position
     behind = content[end:end] if metadata is None else content[at:end]
@@ -82,7 +82,7 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
 
 
 def pad(payload: bytes | memoryview) -> bytes:
-    """Return the zeros that fill a payload's last page, so that the original can map it, too."""
+    """Return the zeros that fill a payload's last page, so that the plugin can map it, too."""
     return bytes(-len(payload) % PAGE)
 
 

@@ -20,7 +20,7 @@ class Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes that are not read yet."""
+        """Bytes that remain to be read."""
         return len(self._data) - self.position
 
     def number(self, code: str, what: str) -> int:
@@ -31,7 +31,7 @@ class Cursor:
             what: the number's name in errors.
 
         Raises:
-            DamagedBlob: there are too few bytes.
+            DamagedBlob: too few bytes remain.
         """
         size = struct.calcsize(f"<{code}")
         (found,) = struct.unpack(f"<{code}", self.bytes(size, what))
@@ -45,11 +45,11 @@ class Cursor:
             size: minimum bytes of an item.
 
         Raises:
-            DamagedBlob: the remaining bytes cannot hold so many.
+            DamagedBlob: the remaining bytes cannot hold this number of items.
         """
         found = self.number("Q", f"the number of {what}")
         if found > self.remaining // size:
-            raise DamagedBlob(f"{found} {what} do not fit the {self.remaining} bytes that are left")
+            raise DamagedBlob(f"{found} {what} do not fit {self.remaining} remaining bytes")
         return found
 
     def bytes(self, size: int, what: str) -> bytes:
@@ -59,8 +59,6 @@ class Cursor:
             DamagedBlob: too few bytes remain.
         """
         if size > self.remaining:
-            raise DamagedBlob(
-                f"{what} takes {size} bytes, {self.remaining} are left: it is cut off"
-            )
+            raise DamagedBlob(f"{what} takes {size} bytes, {self.remaining} remain: truncated")
         self.position += size
         return bytes(self._data[self.position - size : self.position])

@@ -1,10 +1,10 @@
-"""Metadata of a native blob's payload, in the original's versions 2.0 to 2.7.
+"""Metadata of a native blob's payload, in versions 2.0 to 2.7 of OpenVINO's NPU plugin.
 
-Each minor version appends fields to those of the previous one, so the number alone determines the
-fields; another major version would be another order. So fields are a table here, a row for each
-version. Reading or writing a version goes through the table's first rows.
+Each minor version appends fields to those of the previous one, so the number determines the fields;
+another major version has another order. So fields are a table here, with a row for each version.
+Reading or writing a version iterates over the table's first rows.
 
-Source: metadata.cpp and metadata.hpp of the original's plugin (layouts, and the encoding of absent
+Source: metadata.cpp and metadata.hpp of OpenVINO's NPU plugin (layouts, and the encoding of absent
 values); the release 2026.4.1 has the same eight versions.
 """
 
@@ -23,12 +23,12 @@ MAJOR = 2
 """Major version of all metadata read and written here."""
 
 ANY_BATCH = -1
-"""Batch chosen by each inference, in the original's field."""
+"""Value of the plugin's batch field if each inference chooses its batch."""
 
 OPENVINO = (2026, 4, 1)
-"""OpenVINO release of this format, written in place of the original's own version."""
+"""OpenVINO release of this format, written in place of OpenVINO's own version."""
 
-IGNORE_VERSION = "export it anew, or set NPU_DISABLE_VERSION_CHECK to YES to try what is in it"
+IGNORE_VERSION = "export it again, or set NPU_DISABLE_VERSION_CHECK to YES to try its payload"
 """Advice in errors about another version."""
 
 
@@ -52,7 +52,7 @@ class Metadata:
         openvino: 2.0: major, minor and patch of the release that wrote the blob.
         init_sizes: 2.1: bytes of each init schedule at the payload's end, which prepares the main
             program's weights; empty if the main program has its weights.
-        batch: 2.2: batch that the plugin runs one by one; None if the payload has the batch itself.
+        batch: 2.2: batch that the plugin runs one by one; None if the payload itself has the batch.
         input_layouts, output_layouts: 2.3: as ``ov::Layout`` writes them; bytes that are not UTF-8
             become surrogates.
         compiler: 2.4: major version in the upper 16 bits, minor in the lower; None if unknown.
@@ -96,7 +96,7 @@ def read_metadata(cursor: Cursor, any_minor: bool = False) -> Metadata | None:
 
     Args:
         cursor: at the number; its bytes end at the footer.
-        any_minor: whether to accept unknown versions: a later minor version yields its known first
+        any_minor: whether to accept unknown versions: a later minor version returns its known first
             fields, another major version None.
 
     Raises:
@@ -148,7 +148,7 @@ def _write_batch(metadata: Metadata) -> bytes:
 def _read_layouts(cursor: Cursor) -> dict[str, Any]:
     counts = [cursor.count(f"{side} layouts", 2) for side in ("input", "output")]
     if sum(counts) > cursor.remaining // 2:
-        raise DamagedBlob(f"{sum(counts)} layouts do not fit the {cursor.remaining} bytes left")
+        raise DamagedBlob(f"{sum(counts)} layouts do not fit {cursor.remaining} remaining bytes")
     inputs, outputs = (tuple(_read_layout(cursor) for _ in range(count)) for count in counts)
     return {"input_layouts": inputs, "output_layouts": outputs}
 
@@ -174,7 +174,7 @@ def _write_compiler(metadata: Metadata) -> bytes:
 
 
 def _read_encrypted(cursor: Cursor) -> dict[str, Any]:
-    return {"encrypted": bool(cursor.number("B", "whether it is encrypted"))}
+    return {"encrypted": bool(cursor.number("B", "the encryption flag"))}
 
 
 def _write_encrypted(metadata: Metadata) -> bytes:
@@ -182,8 +182,8 @@ def _write_encrypted(metadata: Metadata) -> bytes:
 
 
 def _read_compatibility(cursor: Cursor) -> dict[str, Any]:
-    size = cursor.count("bytes of what the payload needs", 1)
-    return {"compatibility": cursor.bytes(size, "what the payload needs")}
+    size = cursor.count("bytes of the payload's requirements", 1)
+    return {"compatibility": cursor.bytes(size, "the payload's requirements")}
 
 
 def _write_compatibility(metadata: Metadata) -> bytes:
@@ -193,7 +193,7 @@ def _write_compatibility(metadata: Metadata) -> bytes:
 def _read_blob_type(cursor: Cursor) -> dict[str, Any]:
     number = cursor.number("B", "the blob's type")
     if number not in set(BlobType):
-        raise DamagedBlob(f"the blob's type is {number}, which is none")
+        raise DamagedBlob(f"the blob's type {number} is unknown")
     return {"blob_type": BlobType(number)}
 
 

@@ -17,11 +17,11 @@ from npuw_layer.storage.native_blob.section import Section, read_section
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Content of a native blob, or all bytes of a raw one.
+    """Content of a native blob, or all bytes of a raw blob.
 
     Attributes:
         place: the ELF and its padding.
-        metadata: the original's fields; None if they are missing or of an unknown version.
+        metadata: the plugin's fields; None if they are missing or of an unknown version.
         section: our section; None if it is missing.
     """
 
@@ -35,18 +35,18 @@ def open_payload(content: memoryview, options: Options) -> Payload:
 
     Args:
         content: all bytes of the blob.
-        options: whether the blob is raw, whether any version is accepted, and the callbacks.
+        options: raw blob or not, version check or not, and the callbacks.
 
     Raises:
         BlobVersionError: the metadata's version is unknown.
-        BlobError: the blob is damaged, cannot be decrypted, or its payload does not run here.
+        BlobError: the blob is damaged, cannot be decrypted, or its payload cannot run here.
     """
     if not content:
         raise BlobError("it is empty")
     callbacks = options.encryption
-    # Without version checks, the original treats a file without a footer as a payload.
+    # Without version checks, OpenVINO's plugin treats a file without a footer as a payload.
     if options.import_raw_blob or (options.disable_version_check and not ends_natively(content)):
-        # As in the original: only the presence of a key indicates encryption.
+        # As in the plugin, only the presence of a key indicates encryption.
         content = decrypted(content, callbacks) if callbacks else content
         return Payload(Place(content, 0, len(content)))
     blob = read_blob(content, options.disable_version_check)
@@ -65,21 +65,21 @@ def _check_runs(metadata: Metadata) -> None:
     """Check that the payload is one program for the NPU.
 
     Raises:
-        BlobError: the payload is of another kind, which only the original supports.
+        BlobError: the payload is of a kind that only OpenVINO's plugin supports.
     """
     problem = ""
     if metadata.blob_type is not BlobType.ELF:
         problem = (
-            f"its payload is {metadata.blob_type.name}, code for the host, which no blob may bring "
+            f"its payload is {metadata.blob_type.name}, code for the host, which is never loaded "
             "here; compile it for the NPU"
         )
     elif metadata.init_sizes:
         problem = (
-            f"it has {len(metadata.init_sizes)} init schedules, programs that prepare weights; "
-            "here programs take weights as they are: export it with CACHE_MODE = OPTIMIZE_SPEED"
+            f"it has {len(metadata.init_sizes)} init schedules, programs that convert weights, "
+            "which are not supported; export it with CACHE_MODE = OPTIMIZE_SPEED"
         )
     elif metadata.batch is not None and metadata.batch < ANY_BATCH:
-        problem = f"it is to be run for each of a batch of {metadata.batch}, which is none"
+        problem = f"its batch of {metadata.batch} is not a number of items"
     if problem:
         raise BlobError(problem)
 
@@ -94,7 +94,7 @@ def check_payload(payload: memoryview) -> None:
         end = check_content(payload)
     except LoaderError as error:
         raise DamagedBlob(f"its payload cannot be used: {error}") from error
-    if end is None or ends_natively(payload):  # a whole native blob may be passed as a payload
+    if end is None or ends_natively(payload):  # a complete native blob may be passed as a payload
         return
     behind = payload[end:]
     if len(behind) not in (0, -end % PAGE) or any(behind):

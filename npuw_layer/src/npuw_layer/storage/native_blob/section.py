@@ -1,4 +1,4 @@
-"""Our own section of a native blob: data without a field in the original's metadata.
+"""Our own section of a native blob: data without a field in the plugin's metadata.
 
     8 bytes    "NPUWMORE"
     u16, u16   its version, 1.0
@@ -10,7 +10,7 @@
     values     initial values of variables (``kinds.static.initial_values``)
 
 The digests reveal any damage, in the payload and in the metadata. If the payload is encrypted, the
-whole section is encrypted, too, in the form of ``storage.encryption``.
+complete section is encrypted, too, in the form of ``storage.encryption``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def write_section(
 def read_section(
     behind: memoryview, described: memoryview, encrypted: bool, callbacks: Callbacks
 ) -> Section | None:
-    """Read the section between metadata and footer; None if nothing or only zeros are there.
+    """Read the section between metadata and footer; None for no bytes or only zeros.
 
     Args:
         behind: the bytes.
@@ -82,10 +82,10 @@ def read_section(
     if not np.frombuffer(behind, np.uint8).any():
         return None
     if is_encrypted(behind) != encrypted:
-        raise DamagedBlob("its payload is encrypted, or what is behind its metadata is: not both")
+        raise DamagedBlob("either its payload or its section is encrypted, not both")
     content = decrypt(behind, callbacks)
     if len(content) < _HEADER.size or not _HEADER.begins(content):
-        raise DamagedBlob("what lies between metadata and footer is neither zeros nor known")
+        raise DamagedBlob("the bytes behind its metadata are neither zeros nor a section")
     size, digest, metadata_digest = _HEADER.unpack(content)
     if content_digest([described]) != metadata_digest:
         raise DamagedBlob("its metadata is damaged")

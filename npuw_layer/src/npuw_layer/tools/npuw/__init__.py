@@ -24,14 +24,14 @@ _COMMANDS = (
 )
 
 _EPILOG = """\
-  npuw options                             every option there is, by groups
-  npuw options NPUW_LLM_MAX_PROMPT_LEN     one of them
-  npuw plan llama-70b --weights int4       memory and speed of a model that is not even here:
-                                           its config.json is enough
-  npuw show model.blob                     what a blob says of itself: versions, metadata, parts
-  npuw extract model.blob blobs            the programs of an exported model, to look into
-  npuw passes                              how a stateful language model becomes static ones
-  npuw graph models/demo --stage lm_head   the graph of one of them, after any pass
+  npuw options                             all options, by group
+  npuw options NPUW_LLM_MAX_PROMPT_LEN     one option
+  npuw plan llama-70b --weights int4       memory and speed of a model whose weights are not
+                                           here: its config.json suffices
+  npuw show model.blob                     contents of a blob: versions, metadata, parts
+  npuw extract model.blob blobs            the programs of an exported model, as files
+  npuw passes                              the passes that make a stateful language model static
+  npuw graph models/demo --stage lm_head   the graph of one static model, after any pass
 
 npuw COMMAND --help has more examples.
 """
@@ -40,12 +40,12 @@ npuw COMMAND --help has more examples.
 _NPUW = Group(
     "npuw",
     {command.name or "": command for command in _COMMANDS},
-    help="Explains options, predicts what a model takes, and shows its graphs and compiled parts.",
+    help="Explains options, predicts memory and speed, and shows graphs and compiled parts.",
     epilog=_EPILOG,
     no_args_is_help=False,
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; return the exit code: 2 for wrong usage and bad models."""
+    """Run the tool; return the exit code: 2 for wrong usage and invalid models."""
     return run(_NPUW, argv, NpuwError)

@@ -51,7 +51,7 @@ def _native(content: memoryview) -> Facts:
     blob = read_blob(content, any_version=True)
     facts: Facts = {"kind": "a native blob", "payload": blob.payload.size}
     if blob.metadata is None:
-        return {**facts, "metadata": "of a version that is not known"}
+        return {**facts, "metadata": "of an unknown version"}
     facts |= _metadata(blob.metadata)
     if is_encrypted(blob.behind):
         return {**facts, "section": "encrypted"}

@@ -30,7 +30,7 @@ def extract_programs(source: Path, folder: Path) -> int:
         folder: target folder, created if needed.
 
     Raises:
-        BlobError: the source is neither.
+        BlobError: the source is another file.
         NpuwFault: a file already exists, or cannot be written.
     """
     content, _ = open_blob(source)

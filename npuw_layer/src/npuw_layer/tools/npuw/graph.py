@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   npuw graph models/demo                                     its static models, and their passes
-  npuw graph models/demo --stage prefill_1024 | less         a graph as it is compiled
+  npuw graph models/demo --stage prefill_1024 | less         a graph as compiled
   npuw graph models/demo --stage generate_1152 --print-after store-caches
   npuw graph models/demo -c KV_CACHE_PRECISION=u8 -c NPUW_LLM_BATCH_SLOTS=1,4
   npuw graph models/demo --stage lm_head > head.mlir         npuc print head.mlir reads it
 
-MODEL is the .xml of a stateful language model, or a Hugging Face folder. `npuw options` lists what
--c takes, `npuw passes` the passes that all models go through. Shapes are not carried through the
-graph here: `npuc run-pass specialize-shapes` does that.
+MODEL is the .xml of a stateful language model, or a Hugging Face folder. `npuw options` lists the
+options for -c, `npuw passes` the passes of all models. Shapes are not propagated through the graph
+here; `npuc run-pass specialize-shapes` does that.
 """
 
 
@@ -48,8 +48,8 @@ def passes_command() -> int:
 
 @click.command("graph", cls=Command, epilog=_EXAMPLES)
 @click.argument("path", type=Path, metavar="MODEL")
-@click.option("--stage", help="a static model; all are listed if none is given")
-@click.option("--print-after", metavar="PASS", help="stop behind a pass of the stage")
+@click.option("--stage", help="a static model; without it, all are listed")
+@click.option("--print-after", metavar="PASS", help="stop after a pass of the stage")
 @click.option(
     "-c",
     "config",
@@ -60,8 +60,8 @@ def passes_command() -> int:
 def graph_command(
     path: Path, stage: str | None, print_after: str | None, config: tuple[str, ...]
 ) -> int:
-    """Print a language model's graph as a stage has it, after any pass."""
-    # Imported here: help loads no compiler.
+    """Print a language model's graph of one stage, after any pass."""
+    # Imported here: --help loads no compiler.
     from npuw_layer.storage.read_model import read_model
 
     return show_graph(read_model(path), config, stage, print_after)
@@ -80,7 +80,7 @@ def show_graph(
     from npuw_layer.llm.plan.stages import plan
 
     if bare := [text for text in config if "=" not in text]:
-        raise OptionError(f"-c {bare[0]}: an option is given as NAME=VALUE")
+        raise OptionError(f"-c {bare[0]}: write options as NAME=VALUE")
     options = parse_options(dict(text.split("=", 1) for text in config))
     stages = {stage.name: stage for stage in plan(options).stages}
     if name is None:
@@ -89,11 +89,13 @@ def show_graph(
             print(f"{stage.name:<22} {names}")
         return 0
     if name not in stages:
-        raise OptionError(f"--stage {name}: there is none; there are {', '.join(stages)}")
+        raise OptionError(f"--stage {name}: no such stage; the model has {', '.join(stages)}")
     passes = stage_passes(model, stages[name], options, check=True)
     names = [each.name for each in passes]
     if print_after is not None and print_after not in names:
-        raise OptionError(f"--print-after {print_after}: the stage has {', '.join(names)}")
+        raise OptionError(
+            f"--print-after {print_after}: not a pass of the stage: {', '.join(names)}"
+        )
     graph = model.clone()
     run_passes(graph, passes[: names.index(print_after) + 1] if print_after else passes)
     sys.stdout.write(graph.text())

@@ -17,16 +17,16 @@ from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, Described, describe, nearest
 
 _EXAMPLES = """\
-  npuw options                             all of them, by groups
-  npuw options NPUW_LLM_PREFILL_HINT       one; several may be named
-  npuw options --json | jq '.[].name'      for programs
+  npuw options                             all options, by group
+  npuw options NPUW_LLM_PREFILL_HINT       one option; several names are allowed
+  npuw options --json | jq '.[].name'      as JSON
 
-Options are given to Core().compile_model(model, "NPU", {...}), and to npu-chat with -c NAME=VALUE;
-CompiledModel.get_property(NAME) gives each back as it was set.
+Pass options to Core().compile_model(model, "NPU", {...}), and to npu-chat with -c NAME=VALUE;
+CompiledModel.get_property(NAME) returns each as set.
 """
 
 _WIDEST = 100
-"""Most characters of a readable line of prose."""
+"""Maximum characters of a readable line of prose."""
 
 _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
@@ -57,10 +57,10 @@ def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]
     by_name = {one.name: one for one in known}
     for name in names:
         if name in ABSENT:
-            raise OptionError(f"{name} is not here: {ABSENT[name]}")
+            raise OptionError(f"{name} is not supported: {ABSENT[name]}")
         if name not in by_name:
             near = nearest(name, by_name)
-            hint = f"did you mean {near}?" if near else "`npuw options` lists all there are"
+            hint = f"did you mean {near}?" if near else "`npuw options` lists all options"
             raise OptionError(f"unknown option {name!r}; {hint}")
     return [by_name[name] for name in names] if names else list(known)
 
@@ -82,9 +82,9 @@ def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[st
 
 
 def _not_here(width: int, bold: bool) -> Iterator[str]:
-    """Yield the original's options that are missing here, grouped by reason."""
+    """Yield OpenVINO's options that are not supported, grouped by reason."""
     begin, end = (_BOLD, _PLAIN) if bold else ("", "")
-    yield f"\n{begin}Options of the original that are not here{end}"
+    yield f"\n{begin}Options of OpenVINO that are not supported{end}"
     for reason in dict.fromkeys(ABSENT.values()):
         names = ", ".join(name for name, why in ABSENT.items() if why == reason)
         yield from textwrap.wrap(

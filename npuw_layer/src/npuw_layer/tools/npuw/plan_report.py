@@ -40,12 +40,12 @@ def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterato
     for warning in plan.warnings:
         yield f"DOES NOT FIT: {warning}"
     yield (
-        "Method: the compiler's own passes up to tiling, on a layer of each kind; the closed-form "
-        "cost of each tiled"
+        "Method: the compiler's own passes up to tiling, for one layer of each kind; the sum of "
+        "the closed-form"
     )
     yield (
-        "operation, added up. Nothing was compiled. Against compiled blobs it is off by less than "
-        f"{EXPECTED_ERROR:.0%} (tests/npuw/plan/test_plan.py)."
+        "costs of all tiled operations. Nothing was compiled. The error against compiled blobs is "
+        f"below {EXPECTED_ERROR:.0%} (tests/npuw/plan/test_plan.py)."
     )
 
 
@@ -91,7 +91,7 @@ def _head(plan: Plan, options: Options, weights: str) -> Iterator[str]:
     yield (
         f"{plan.family}, {_count(plan.parameters)} parameters: {len(decoder.layers)} layers of "
         f"{decoder.hidden_size:,} channels, {attention.heads} heads ({attention.key_heads} of K "
-        f"and V), {decoder.vocab_size:,} tokens known"
+        f"and V), a vocabulary of {decoder.vocab_size:,}"
     )
     caches = options.kv_element or options.precision
     chunks = f", read in chunks of {lengths.chunk:,}" if lengths.chunk else ""

@@ -9,21 +9,21 @@ import click
 from driver_layer.support.command import Command
 
 _SHOW_EXAMPLES = """\
-  npuw show model.blob                     what a blob says of itself, whoever wrote it
+  npuw show model.blob                     contents of a blob, also of OpenVINO's plugin
   npuw show model.blob --json | jq .openvino
 
-FILE is an exported model, or a file of CACHE_DIR. Nothing is verified but what is shown. A native
+FILE is an exported model, or a file of CACHE_DIR. Only the shown contents are verified. A native
 blob (a static model for the NPU itself) begins with an ELF, which readelf, npu-objdump and npuc
-explain read where it is.
+explain read in place.
 """
 
 _EXTRACT_EXAMPLES = """\
-  npuw extract model.blob blobs            what EXPORT_BLOB wrote, a file for each static model
+  npuw extract model.blob blobs            an exported model: a file for each static model
   npuw extract cache/1f0c….blob blobs      an entry of CACHE_DIR
-  npuc explain blobs/generate_256.blob     ... and what such a program does
+  npuc explain blobs/generate_256.blob     the tasks of such a program
 
-FOLDER is made if it is not there. A program is an ELF file: readelf, npu-objdump and npuc explain
-read it.
+FOLDER is created if missing. A program is an ELF file, which readelf, npu-objdump and npuc explain
+read.
 """
 
 
@@ -31,7 +31,7 @@ read it.
 @click.argument("file", type=Path)
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object")
 def show_command(file: Path, as_json: bool) -> int:
-    """Show what a blob says of itself."""
+    """Show the contents of a blob."""
     # Imported here: other commands do not need the readers of blobs.
     from npuw_layer.tools.npuw.blob_facts import show_blob
 
@@ -42,7 +42,7 @@ def show_command(file: Path, as_json: bool) -> int:
 @click.argument("file", type=Path)
 @click.argument("folder", type=Path)
 def extract_command(file: Path, folder: Path) -> int:
-    """Take programs out of a compiled model."""
+    """Extract the programs of a compiled model."""
     from npuw_layer.tools.npuw.extract_programs import extract_programs
 
     return extract_programs(file, folder)

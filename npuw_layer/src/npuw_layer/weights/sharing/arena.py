@@ -1,8 +1,8 @@
-"""An arena that processes share: made by the first process, attached to by all others.
+"""An arena that processes share: created by the first process, attached to by all others.
 
-The kernel, not a flag of ours, states that the arena is complete: it is sealed against writing.
-Sealing succeeds only when nobody can write to the memory any more, and cannot be undone. Memory
-without the seal is never handed out, and never accepted.
+The kernel, not a flag of ours, guarantees that the arena is complete: it is sealed against writing.
+Sealing succeeds only when no process can write to the memory any more, and cannot be undone. Memory
+without the seal is never passed on, and never accepted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SharedArena:
     Args:
         memory: memory of this process's device.
         layout: locations of the weights.
-        server: server that hands the arena on.
+        server: server that passes the arena on.
         meeting: folder of the arena's other holders.
         identity: the arena's name.
         file_bytes: bytes of files with further weights.
@@ -78,7 +78,7 @@ class SharedArena:
         return SharingReport(self._arena_bytes, self._file_bytes, dict(asked))
 
     def close(self) -> None:
-        """Stop handing out the arena, and free the memory."""
+        """Stop passing on the arena, and free the memory."""
         self._leave()
         self._server.join()
         self.memory.free()
@@ -92,16 +92,16 @@ def join_arena(
     files: Collection[str] = (),
     seconds: float = LOCK_SECONDS,
 ) -> SharedArena:
-    """Attach to an arena, or make it if no process has it.
+    """Attach to an arena, or create it if no process has it.
 
     Args:
         device: this process's device.
         identity: the arena's name; see ``layout.identify``.
         layout: locations of the weights.
         fill: writes all weights into u8 [layout.nbytes]; called if no other process has done so.
-            Its errors are passed on, and then there is no arena.
-        files: real paths of files with further weights, to be counted too.
-        seconds: how long to wait for another process that makes the arena.
+            Its errors are passed on, and no arena exists then.
+        files: real paths of files with further weights, which are counted, too.
+        seconds: maximum wait for another process that creates the arena.
 
     Raises:
         SharingError: the folder, its lock or a socket is not available.
@@ -134,7 +134,7 @@ def _offer(identity: str, layout: Layout) -> Offer:
 
 
 def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, int]:
-    """Make an arena; return it as all others will have it: sealed and read-only."""
+    """Create an arena; return it in the form for all processes: sealed and read-only."""
     descriptor = _filled(device, layout, fill)
     try:
         _seal(descriptor)
@@ -145,7 +145,7 @@ def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, in
 
 
 def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
-    """Write all weights; return a descriptor of memory that nobody here can write to any more."""
+    """Write all weights; return a descriptor of memory that this process can no longer write to."""
     memory = device.allocate_shared(layout.nbytes)
     try:
         descriptor = device.export(memory)
@@ -162,14 +162,14 @@ def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
 def _attach(
     device: SharingDevice, meeting: Meeting, identity: str, layout: Layout
 ) -> tuple[Memory, int] | None:
-    """Take the arena from any process that serves it; None if no process does."""
+    """Attach to the arena of any process that serves it; None if no process does."""
     for name in meeting.sockets():
         try:
             return _take(device, meeting, name, identity, layout)
         except (ConnectionRefusedError, FileNotFoundError):
             meeting.remove(name)  # its process was killed, or has just left
         except SharingError as error:
-            _log.warning("%s; another process is asked", error)
+            _log.warning("%s; asking another process", error)
     return None
 
 
@@ -182,7 +182,7 @@ def _take(
         if not _is_wanted(offer, identity, layout):
             raise SharingError(f"process {connection.pid} offers an arena of other weights")
         if not _is_sealed(descriptor):
-            raise SharingError(f"process {connection.pid} offers an arena that is not complete")
+            raise SharingError(f"process {connection.pid} offers an incomplete arena")
         return device.attach(descriptor, layout.nbytes), descriptor
     except BaseException as error:
         os.close(descriptor)
@@ -192,7 +192,7 @@ def _take(
 
 
 def _is_wanted(offer: Offer, identity: str, layout: Layout) -> bool:
-    """Return whether an offer has the identity and the layout of the wanted arena."""
+    """Return whether an offer has the identity and the layout of the requested arena."""
     offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
     wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
     return (offer.identity, offer.nbytes, offered) == (identity, layout.nbytes, wanted)
@@ -212,9 +212,9 @@ def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connectio
     """Connect to a process, and send it a request.
 
     Raises:
-        ConnectionRefusedError: nobody listens there.
-        FileNotFoundError: the socket is gone.
-        SharingError: the process does not take the request.
+        ConnectionRefusedError: no process listens there.
+        FileNotFoundError: the socket no longer exists.
+        SharingError: the process does not accept the request.
     """
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
@@ -233,7 +233,7 @@ def _seal(descriptor: int) -> None:
     """Seal memory against all further writing.
 
     Raises:
-        SharingError: somebody can still write, or the memory cannot be sealed.
+        SharingError: a process can still write, or the memory cannot be sealed.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)

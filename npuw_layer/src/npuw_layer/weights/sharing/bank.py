@@ -35,7 +35,7 @@ def share_bank(
     if not options.shares_weights:
         return None
     from npuw_layer.weights.sharing.weights import (
-        share_weights,  # without sharing, no sockets are loaded
+        share_weights,  # imported here: without sharing, no sockets are loaded
     )
 
     inputs = [info for model in loaded for info in model.inputs]

@@ -1,8 +1,8 @@
 """The folder where processes that share an arena meet.
 
 It is private to the user. Each arena has a folder in it, with a socket for each process that serves
-the arena. A process that looks for the arena, makes it or leaves it holds the folder's lock, which
-the kernel releases when the process dies.
+the arena. A process that looks for the arena, creates it or leaves it holds the folder's lock; the
+kernel releases the lock when the process dies.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _POLL_SECONDS = 0.02
 
 
 def private_folder() -> Path:
-    """Return the folder of this user's sockets; it is made if missing.
+    """Return the folder of this user's sockets; create it if missing.
 
     Raises:
-        SharingError: the folder cannot be made, was just removed, or is open to others; or no place
-            for it exists.
+        SharingError: the folder cannot be created, was just removed, or is open to others; or no
+            place for it exists.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and os.path.isdir(runtime):  # isdir raises nothing, even without access
@@ -52,11 +52,11 @@ class Meeting:
     """The open folder of one arena; ``path`` names files in it.
 
     Args:
-        folder: the folder's path; it is made if missing.
+        folder: the folder's path; created if missing.
 
     Raises:
-        FileNotFoundError: the last process to leave has just removed it; make it anew.
-        SharingError: the folder cannot be made or opened.
+        FileNotFoundError: the last process to leave has just removed it; create it again.
+        SharingError: the folder cannot be created or opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,14 +86,14 @@ class Meeting:
             SharingError: the folder is closed: this process left the arena, or its parent holds it.
         """
         if self._descriptor < 0:
-            raise SharingError(f"{self._folder}: this process serves no weights there any more")
+            raise SharingError(f"{self._folder}: this process no longer serves weights there")
         try:
             return sorted(name for name in os.listdir(self._descriptor) if name.endswith(".sock"))
         except OSError as error:
             raise SharingError(f"{self._folder}: {error.strerror}") from None
 
     def remove(self, name: str) -> None:
-        """Remove a socket; a missing one is no error, and neither is one that cannot be removed."""
+        """Remove a socket; neither a missing one nor one that cannot be removed is an error."""
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=self._descriptor)
 
@@ -111,10 +111,10 @@ class Meeting:
         return False
 
     def try_lock(self) -> bool:
-        """Take the lock if nobody has it; return whether this succeeded.
+        """Take the lock if no process holds it; return whether this succeeded.
 
         Raises:
-            SharingError: the file system has no locks.
+            SharingError: the file system does not support locks.
         """
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,10 +150,10 @@ os.register_at_fork(after_in_child=_close_in_child)
 def locked_meeting(identity: str, seconds: float = LOCK_SECONDS) -> Generator[Meeting, None, None]:
     """Hold the lock of an arena's folder.
 
-    The receiver of the folder closes it; otherwise it closes when nobody refers to it.
+    The receiver of the folder closes it; otherwise it closes with the last reference to it.
 
     Raises:
-        SharingError: others hold the lock for longer than ``seconds``.
+        SharingError: another process holds the lock for longer than ``seconds``.
     """
     deadline = time.monotonic() + seconds
     folder = private_folder() / identity
@@ -161,7 +161,7 @@ def locked_meeting(identity: str, seconds: float = LOCK_SECONDS) -> Generator[Me
         try:
             meeting = Meeting(folder)
         except FileNotFoundError:
-            continue  # another process removed it between two lines of ours: others make progress
+            continue  # another process removed the folder in between, so others make progress
         _wait(meeting, folder, deadline)
         if meeting.is_there():
             break
@@ -184,11 +184,11 @@ def _wait(meeting: Meeting, folder: Path, deadline: float) -> None:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that only this user can access.
+    """Create a folder that only this user can access.
 
     Raises:
         FileNotFoundError: the folder was just removed.
-        SharingError: it cannot be made, belongs to another user, or is open to others.
+        SharingError: the folder cannot be created, belongs to another user, or is open to others.
     """
     try:
         with contextlib.suppress(FileExistsError):
@@ -198,4 +198,4 @@ def _make_private(folder: Path) -> None:
     status = folder.lstat()
     private = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
     if not private or status.st_uid != os.geteuid():
-        raise SharingError(f"{folder} is not a private folder of this user (mode 0700)")
+        raise SharingError(f"{folder} is not private to this user; set its mode to 0700")

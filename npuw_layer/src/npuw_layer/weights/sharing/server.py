@@ -1,6 +1,6 @@
-"""Server that hands an arena to later processes.
+"""Server that passes an arena to later processes.
 
-Every process that has the arena serves it, from a thread that sleeps until a request comes.
+Every process that has the arena serves it, from a thread that sleeps until a request arrives.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from npuw_layer.weights.sharing.wire import REQUEST_BYTES, Connection, Offer, Re
 _log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 1.0
-"""Seconds until a client that has not sent its request, or not taken the answer, is dropped."""
+"""Seconds until a client that has not sent its request, or not read the answer, is dropped."""
 _PAUSE_SECONDS = 0.1
 """Seconds to wait for descriptors when the process has none left to accept a connection."""
 _BACKLOG = 64
@@ -38,7 +38,7 @@ class Server:
         files: paths of further files whose weights this process uses.
 
     Raises:
-        SharingError: the socket cannot be made.
+        SharingError: the socket cannot be created.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class Server:
             raise SharingError(f"no socket to share weights: {error}") from None
 
     def stop(self) -> None:
-        """Stop answering; memory that others hold stays theirs.
+        """Stop answering; other processes keep the memory that they hold.
 
         It neither waits nor takes a lock: the garbage collector may call it in any thread, which
         may hold locks. The answering thread releases the memory when it wakes.
         """
         if self._process != os.getpid() or self._socket is None:
-            return  # a forked child: all this belongs to its parent
+            return  # a forked child: socket and memory belong to its parent
         self._meeting.remove(self.name)
         self._stopping = True
         with contextlib.suppress(OSError):
@@ -108,7 +108,7 @@ class Server:
             link, _ = listening.accept()
         except OSError as error:
             if not self._stopping:
-                _log.warning("who asks for weights has to wait: %s", error)
+                _log.warning("requests for weights are delayed: %s", error)
                 time.sleep(_PAUSE_SECONDS)
             return
         with link:
@@ -119,19 +119,19 @@ class Server:
         try:
             self._answer(Connection(link, _REQUEST_SECONDS))
         except SharingError as error:
-            _log.warning("%s; refused", error)
+            _log.warning("%s; rejected", error)
         except Exception:
             _log.exception("a request for weights cannot be answered")
 
     def _answer(self, connection: Connection) -> None:
         request = connection.receive(Request, REQUEST_BYTES)
         if request.identity != self._offer.identity:
-            raise SharingError(f"process {connection.pid} wants other weights")
+            raise SharingError(f"process {connection.pid} requests other weights")
         if request.want == "usage":
             connection.send(measure(self._descriptor, self._files))
         else:
             connection.send(self._offer, self._descriptor)
-            _log.info("weights were handed to process %d", connection.pid)
+            _log.info("weights were passed to process %d", connection.pid)
 
 
 _running: weakref.WeakSet[Server] = weakref.WeakSet()

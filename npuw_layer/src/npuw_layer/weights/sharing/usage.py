@@ -28,7 +28,7 @@ class SharingReport:
 
     @property
     def unshared_bytes(self) -> int:
-        """Bytes that they would hold with pages of their own: the sum of resident sizes (RSS)."""
+        """Bytes that they would hold with their own pages: the sum of resident sizes (RSS)."""
         return sum(one.resident for one in self.processes.values())
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class SharingReport:
         arena, files, resident, unshared = (f"{count / 1e6:.1f} MB" for count in counts)
         return (
             f"weights ({arena} in an arena, {files} in files) are shared by "
-            f"{len(self.processes)} processes: {resident} resident in place of {unshared}"
+            f"{len(self.processes)} processes: {resident} resident instead of {unshared}"
         )
 
 
@@ -50,7 +50,7 @@ def measure(descriptor: int, files: Collection[str]) -> Usage:
     inode = str(os.fstat(descriptor).st_ino)
     resident = proportional = 0
     counts = False
-    # A path may contain any bytes, and any blanks but a newline.
+    # A path may contain any bytes, and any blank except a newline.
     smaps = Path("/proc/self/smaps").read_bytes().decode(errors="surrogateescape")
     for line in smaps.rstrip("\n").split("\n"):
         name, *values = line.split(maxsplit=5)

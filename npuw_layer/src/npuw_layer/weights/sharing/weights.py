@@ -58,7 +58,7 @@ def share_weights(
     """Move a bank's weights to an arena that all processes of the user share.
 
     Other weights are used in their mapped files, which the system keeps once for all processes. If
-    sharing is not possible here, the bank keeps its own copies, and a warning says why.
+    sharing is not possible here, the bank keeps its own copies, and a warning has the reason.
 
     Args:
         device: the bank's device.
@@ -68,7 +68,7 @@ def share_weights(
         digest: hashes the model's files.
 
     Returns:
-        The arena, which serves others as long as it is referenced; None if sharing is not possible.
+        The arena, which serves other processes while it is referenced; None if it cannot be shared.
 
     Raises:
         ModelError: a weight cannot be read from the model's files.
@@ -76,7 +76,7 @@ def share_weights(
     """
     sharing = ability(device, SharingDevice)
     if sharing is None:
-        _log.warning("bank %r: this device's memory cannot be shared", name)
+        _log.warning("bank %r: memory of this device cannot be shared", name)
         return None
     layout = plan_layout({weight: _nbytes(info) for weight, info in weights.items()})
     model = digest()
@@ -86,7 +86,7 @@ def share_weights(
             sharing, identify(name, model, layout), layout, source.fill, bank.mapped_files
         )
     except SharingError as error:
-        _log.warning("bank %r: %s; weights are copied for this process alone", name, error)
+        _log.warning("bank %r: %s; weights are copied for this process only", name, error)
         return None
     bank.place_in(arena.memory, {weight: slot.offset for weight, slot in layout.slots.items()})
     return arena

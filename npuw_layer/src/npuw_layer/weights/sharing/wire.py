@@ -1,8 +1,8 @@
 """Messages between processes that share weights, without trust in the sender.
 
-A message is the mark, four bytes of length (little-endian), and as many bytes of JSON. A message
-may carry memory as a descriptor. Both sides check that the other is the same user, that a length is
-reasonable before reading on, and that everything arrives before a deadline.
+A message is the mark, four bytes of length n (little-endian), and n bytes of JSON. A message may
+carry memory as a descriptor. Both sides check that the other is the same user, that a length is
+plausible before reading on, and that everything arrives before a deadline.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Connection:
         seconds: until the deadline.
 
     Raises:
-        SharingError: the other side is another user.
+        SharingError: the other side is a process of another user.
     """
 
     def __init__(self, link: socket.socket, seconds: float) -> None:
@@ -95,7 +95,7 @@ class Connection:
         """Send a message, optionally with a descriptor.
 
         Raises:
-            SharingError: the other side is gone or too slow.
+            SharingError: the other process has ended, or is too slow.
         """
         content = message.model_dump_json().encode()
         head = _HEAD.pack(MARK, len(content))
@@ -108,7 +108,7 @@ class Connection:
             self._set_timeout()
             self._link.sendall(content)
         except OSError as error:
-            raise SharingError(f"process {self.pid} does not take the message: {error}") from None
+            raise SharingError(f"process {self.pid} does not accept the message: {error}") from None
 
     def receive(self, kind: type[M], limit: int) -> M:
         """Receive a message of at most ``limit`` bytes.
@@ -122,7 +122,7 @@ class Connection:
         """Receive a message and its descriptor, which the caller closes.
 
         Raises:
-            SharingError: as ``receive``, or there is no descriptor, or more than one.
+            SharingError: as ``receive``, or it has no descriptor, or more than one.
         """
         descriptors: list[int] = []
         try:
@@ -135,7 +135,7 @@ class Connection:
                     whole = len(data) - len(data) % _INT.size
                     descriptors += (one for (one,) in _INT.iter_unpack(data[:whole]))
             if len(descriptors) != 1:
-                raise SharingError(f"process {self.pid} sent {len(descriptors)} descriptors")
+                raise SharingError(f"process {self.pid} sent {len(descriptors)} descriptors, not 1")
             head += self._read(_HEAD.size - len(head))
             return self._content(kind, head, limit), descriptors.pop()
         except OSError as error:
@@ -147,7 +147,7 @@ class Connection:
     def _content(self, kind: type[M], head: bytes, limit: int) -> M:
         mark, length = _HEAD.unpack(head)
         if mark != MARK or length > limit:
-            raise SharingError(f"process {self.pid} sent no message of ours")
+            raise SharingError(f"process {self.pid} sent no npuw message")
         try:
             return kind.model_validate_json(self._read(length))
         except ValidationError as error:

@@ -60,6 +60,6 @@ def test_blocks_are_a_stack(steps: list[tuple[bool, int]]) -> None:
 
 def test_the_error_for_an_exhausted_pool_states_its_size() -> None:
     pool, every = made()
-    with pytest.raises(PoolExhausted, match="7 blocks of the KV cache are needed, there are 6"):
+    with pytest.raises(PoolExhausted, match="needs 7 blocks of the KV cache, the pool has 6"):
         pool.grow(CAPACITY + 1)
     assert not every, "an impossible request allocates nothing"

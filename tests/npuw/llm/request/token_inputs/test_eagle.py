@@ -129,9 +129,9 @@ def test_options_that_skip_tokens_are_rejected(option: str, value: str) -> None:
 
 
 def test_batched_conversations_have_no_hidden_states(pair) -> None:
-    with pytest.raises(ModelError, match=f"are given no {STATES}"):
+    with pytest.raises(ModelError, match=f"do not support the outputs {STATES}"):
         split(read_model(pair["target"].path), 1, 63, slots=2)
-    with pytest.raises(ModelError, match="the model takes hidden_states"):
+    with pytest.raises(ModelError, match="the model has hidden_states"):
         pair["draft"].compiled().create_batching()
 
 

@@ -65,7 +65,7 @@ def test_the_input_of_tokens_comes_first() -> None:
     ],
 )
 def test_inputs_of_other_types_and_shapes_are_rejected(name: str, element: str, shape) -> None:
-    with pytest.raises(ModelError, match=f"{name} of {element} .* follows no tokens"):
+    with pytest.raises(ModelError, match=f"{name} of {element} .* has no row for each token"):
         TokenInput.of(TensorInfo(name, element, shape))
 
 
