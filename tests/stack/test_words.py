@@ -69,7 +69,7 @@ def test_other_openings_pass(find: Any, docstring: str) -> None:
     assert find(f'class C:\n    """{docstring}"""\n') == []
 
 
-@pytest.mark.parametrize("source", ["x = 1  # the angles\n", '"""Rotary angles."""\n'])
+@pytest.mark.parametrize("source", ["x = 1  # matrix products\n", '"""Matrix products."""\n'])
 def test_a_replaced_word_is_found_with_the_terms_of_the_field(find: Any, source: str) -> None:
     (message,) = find(source)
     assert "rotary factors" in message

@@ -14,7 +14,7 @@ from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Generated
 from npuw_layer.errors import RequestError
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 
 PLACES = 2
 
@@ -23,12 +23,12 @@ class Talk:
     """A place that records its tokens."""
 
     def __init__(self, *_: Any) -> None:
-        self.parts = Parts()
+        self.parts = ConversationParts()
         self.history = SimpleNamespace(said=0)
         self.ids: list[int] = []
 
     def reset(self) -> None:
-        self.ids, self.history.said = [], 0
+        self.ids, self.history.caller_count = [], 0
 
 
 class Answers:
@@ -44,7 +44,7 @@ class Answers:
         for place, said in everyone:
             del place.ids[said.position :]
             place.ids.append(int(said.ids[said.read]))
-            place.history.said = len(place.ids)
+            place.history.caller_count = len(place.ids)
             outcomes.append(np.array(place.ids))
         return Generated(outcomes, len(everyone), 0)
 

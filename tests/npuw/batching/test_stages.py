@@ -10,7 +10,7 @@ import pytest
 from npuw_layer import Core
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.plan.stages import Kind, Stage, plan
+from npuw_layer.llm.plan.stages import Stage, StageKind, plan
 from npuw_layer.options import parse_options
 from npuw_layer.plan import plan_model
 
@@ -48,9 +48,9 @@ def test_a_program_of_other_slots_or_rows_is_rejected(talks, crowd, other) -> No
     slots, past = other
     compiled = talks(**crowd.LADDER).request._compiled
     models, options = compiled.models, compiled.options
-    head, stage = Stage(Kind.HEAD, 4, 0), Stage(Kind.GENERATE, 1, 191, 4)
+    head, stage = Stage(StageKind.HEAD, 4, 0), Stage(StageKind.GENERATE, 1, 191, 4)
     check_ports([stage, head], [models[stage], models[head]], options)
-    other_model = models[Stage(Kind.GENERATE, 1, past, slots)]
+    other_model = models[Stage(StageKind.GENERATE, 1, past, slots)]
     with pytest.raises(BlobError, match="generate_192_slots_4 has"):
         check_ports([stage, head], [other_model, models[head]], options)
 

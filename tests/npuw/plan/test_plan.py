@@ -32,7 +32,7 @@ from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options, parse_options
-from npuw_layer.plan import EXPECTED_ERROR, Plan, plan_model
+from npuw_layer.plan import EXPECTED_ERROR, Prediction, plan_model
 from npuw_layer.storage.container import STAGE, read_container
 from npuw_layer.storage.manifest import EntryManifest
 
@@ -299,13 +299,13 @@ def test_weights_are_planned_once_with_any_blobs(demo: Path, tmp_path: Path, hea
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Prediction:
     """Return a plan of a model of 70 B, of which only the config is available."""
     folder = write_config(tmp_path_factory.mktemp("70b"), LLAMA_70B)
     return plan_model(folder, parse_options({"NPUW_LLM_PREFILL_CHUNK_SIZE": 256}), Format("int4"))
 
 
-def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
+def test_a_model_of_70_b_is_planned_without_its_weights(large: Prediction) -> None:
     assert large.parameters == 70_553_706_496  # as in Meta's checkpoint
     weights = {item.name: item.nbytes for item in large.weights}
     assert weights["feed-forward"] == 80 * 3 * 8192 * 28672 // 2
@@ -319,7 +319,9 @@ def test_a_model_of_70_b_is_planned_without_its_weights(large: Plan) -> None:
     assert [one.capacity for one in large.generate] == [256, 512, 1024, 1152]
 
 
-def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_matmuls(large: Plan) -> None:
+def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_matmuls(
+    large: Prediction,
+) -> None:
     assert {one.bound for one in large.generate} == {"DDR"}
     assert {one.bound for one in large.prefill} == {"DPU"}
     # Each token reads all weights of the layers and of the LM head, at 136 GB/s.
@@ -341,7 +343,7 @@ def test_a_model_that_does_not_fit_the_device_has_a_warning(tmp_path: Path) -> N
     assert not plan_model(folder, followed, Format("int4")).warnings
 
 
-def test_a_longer_prompt_takes_more_chunks(large: Plan) -> None:
+def test_a_longer_prompt_takes_more_chunks(large: Prediction) -> None:
     seconds = {one.stage.name: one.seconds for one in large.stages}
     assert large.ttft(256) == seconds["lm_head"] + seconds["prefill_256"]
     assert large.ttft(512) == large.ttft(256) + seconds["prefill_256_after_256"]
@@ -349,7 +351,7 @@ def test_a_longer_prompt_takes_more_chunks(large: Plan) -> None:
         large.ttft(1025)
 
 
-def test_a_few_more_tokens_take_a_small_chunk(large: Plan) -> None:
+def test_a_few_more_tokens_take_a_small_chunk(large: Prediction) -> None:
     seconds = {one.stage.name: one.seconds for one in large.stages}
     assert large.ttft(64) == seconds["lm_head"] + seconds["prefill_64"]
     assert large.ttft(257) == large.ttft(256) + seconds["prefill_64_after_768"]

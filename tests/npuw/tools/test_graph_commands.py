@@ -28,7 +28,7 @@ def test_stages_are_listed_with_their_passes(
     assert main(["graph", str(tiny), *SMALL]) == 0
     found = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
     assert [*found] == ["prefill_64", "generate_128", "lm_head"]
-    assert found["lm_head"] == ["usual-axes", "head-alone", "tell-vocabulary"]
+    assert found["lm_head"] == ["usual-axes", "head-alone", "record-vocabulary"]
 
 
 def test_a_graph_is_printed_after_any_pass(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:

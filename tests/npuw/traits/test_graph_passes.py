@@ -11,7 +11,7 @@ from tests.filechecked import check_file, untested
 from xdsl.passes import ModulePass
 
 from npuw_layer.llm.graph.pipeline import core_passes, stage_passes
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.alibi.graph import LookUpBiases
@@ -19,8 +19,8 @@ from npuw_layer.traits.grouped_query.graph import TakeApartGQA
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
 from npuw_layer.traits.images.graph import SettleLayers
 from npuw_layer.traits.linear_states.short_convolution import ContinueConvolutions
-from npuw_layer.traits.long_rope.graph import CacheBothRopes, ShapeReach
-from npuw_layer.traits.long_rope.tell_reach import TellReach
+from npuw_layer.traits.long_rope.graph import CacheBothRopes, ShapeLongMark
+from npuw_layer.traits.long_rope.mark_long_inferences import MarkLongInferences
 from npuw_layer.traits.lora.fix_rank import FixRank
 from npuw_layer.traits.lora.graph import CheckHeadAdapters
 from npuw_layer.traits.trees.graph import DropTrees, SettleStates, ShapeTrees
@@ -31,12 +31,23 @@ KNOWN: dict[str, type[ModulePass]] = {
     each.name: each
     for each in (
         *(LookUpBiases, TakeApartGQA, SpreadVisualRows, ContinueConvolutions, FixRank),
-        *(TellReach, CacheBothRopes, ShapeReach, CheckHeadAdapters, DropTrees, ShapeTrees),
+        *(
+            MarkLongInferences,
+            CacheBothRopes,
+            ShapeLongMark,
+            CheckHeadAdapters,
+            DropTrees,
+            ShapeTrees,
+        ),
         *(SettleLayers, SettleStates),
     )
 }
 
-PROMPT, STEP, HEAD = Stage(Kind.PREFILL, 16, 0), Stage(Kind.GENERATE, 1, 63), Stage(Kind.HEAD, 1, 0)
+PROMPT, STEP, HEAD = (
+    Stage(StageKind.PREFILL, 16, 0),
+    Stage(StageKind.GENERATE, 1, 63),
+    Stage(StageKind.HEAD, 1, 0),
+)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -55,7 +66,7 @@ def test_every_pass_has_a_text_test() -> None:
         ("exported/vlm", "qwen3_vl", PROMPT, [SpreadVisualRows]),
         ("exported/vlm", "qwen3_vl", HEAD, []),
         ("linear", "lfm2_fp16", STEP, [ContinueConvolutions]),
-        ("longrope", "phi3_fp16", STEP, [TellReach, CacheBothRopes, ShapeReach]),
+        ("longrope", "phi3_fp16", STEP, [MarkLongInferences, CacheBothRopes, ShapeLongMark]),
         ("exported/eagle", "draft", STEP, [SettleStates]),
         ("exported/eagle", "tree_target", PROMPT, [DropTrees]),
         ("exported/eagle", "tree_target", STEP, [ShapeTrees]),

@@ -29,12 +29,12 @@ from compiler_layer.rewriting.match import stored_constant
 Advance = Callable[[int], object]
 
 
-def measure_weights(model: Model, wanted: Format, advance: Advance) -> list[LayerReport]:
+def measure_weights(model: Model, requested: Format, advance: Advance) -> list[LayerReport]:
     """Measure the errors of quantizing a model's weights; the model is not changed.
 
     Args:
         model: read only.
-        wanted: the requested format; some weights need another, with the reason in their reports.
+        requested: the requested format; some weights need another, with the reason in their reports.
         advance: called repeatedly with the number of parameters done.
 
     Returns:
@@ -46,19 +46,19 @@ def measure_weights(model: Model, wanted: Format, advance: Advance) -> list[Laye
     """
     reports: list[LayerReport] = []
     for weight in _weights_of(model):
-        scheme = scheme_of(weight, wanted)
+        scheme = scheme_of(weight, requested)
         reports.append(_report(weight, scheme, measure(weight, scheme, advance)))
     return reports
 
 
 def quantize_weights(
-    model: Model, wanted: Format, file: TensorFile, advance: Advance
+    model: Model, requested: Format, file: TensorFile, advance: Advance
 ) -> list[LayerReport]:
     """Quantize the weights of a model, in place.
 
     Args:
         model: its weights become views of the file, with ops that dequantize them.
-        wanted: the requested format; some weights need another, with the reason in their reports.
+        requested: the requested format; some weights need another, with the reason in their reports.
         file: the file for the new constants' values.
         advance: called repeatedly with the number of parameters done.
 
@@ -72,7 +72,7 @@ def quantize_weights(
     places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
     reports: list[LayerReport] = []
     for weight in _weights_of(model):
-        scheme = scheme_of(weight, wanted)
+        scheme = scheme_of(weight, requested)
         stored, errors = store(weight, scheme, file, advance)
         reports.append(_report(weight, scheme, errors))
         _replace(weight, stored, _before(model, weight, places))
@@ -80,13 +80,13 @@ def quantize_weights(
 
 
 def quantize_shapes(
-    model: Model, wanted: Format, place: Callable[[str, Shape], FileView]
+    model: Model, requested: Format, place: Callable[[str, Shape], FileView]
 ) -> list[tuple[Weight, Scheme]]:
     """Set the types and shapes of a model's weights to quantized ones, without reading values.
 
     Args:
         model: its weights become views created by ``place``, which are never read.
-        wanted: the requested format.
+        requested: the requested format.
         place: returns a view for a shape of elements of a type.
 
     Returns:
@@ -98,7 +98,7 @@ def quantize_shapes(
     places: dict[Operation, int] = {op: index for index, op in enumerate(model.body.ops)}
     schemes: list[tuple[Weight, Scheme]] = []
     for weight in _weights_of(model):
-        scheme = scheme_of(weight, wanted)
+        scheme = scheme_of(weight, requested)
         cut = Blocking.of(shape_of(weight.constant.output), weight.summed, scheme)
         zeros = place(scheme.element, cut.scale_shape) if scheme.element.startswith("u") else None
         values, scale = place(scheme.element, cut.shape), place("f16", cut.scale_shape)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
-from npuw_layer.api.in_order import AtAnyTime, Place
+from npuw_layer.api.in_order import AtAnyTime, Turn
 from npuw_layer.errors import InferenceCancelled, NpuwFault, NpuwUsageError, RequestBusy
 from npuw_layer.execution.profiling.info import ProfilingInfo
 from npuw_layer.execution.profiling.profile import make_profile
@@ -36,7 +36,7 @@ class AsyncRun:
     def __init__(
         self,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
-        place: Place | None = None,
+        place: Turn | None = None,
     ) -> None:
         self._around = around
         self._place = place or AtAnyTime()
@@ -218,7 +218,7 @@ class AsyncRequest:
         place: position among ordered requests; by default, inferences run at any time.
     """
 
-    def __init__(self, options: Options, place: Place | None = None) -> None:
+    def __init__(self, options: Options, place: Turn | None = None) -> None:
         self._profile = make_profile(options)
         self._run = AsyncRun(self._profile.inference, place)
         self._callback: Callable[[Any], object] | None = None

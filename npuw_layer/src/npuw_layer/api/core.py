@@ -144,9 +144,9 @@ class Core(Uncopied):
         from npuw_layer.storage.read_model import read_model
 
         # Imported by name: traits are a higher layer.
-        lora = import_module("npuw_layer.traits.lora.products")
+        lora = import_module("npuw_layer.traits.lora.matmuls")
         with collected_later():
-            found = lora.products(read_model(_model_path(model)))
+            found = lora.matmuls(read_model(_model_path(model)))
             return {name: lora.widths(op) for name, op in found.items()}
 
     def compile_adapted(

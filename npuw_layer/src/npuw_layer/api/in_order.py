@@ -23,7 +23,7 @@ Take = Callable[[Work], None]
 """Function that does work when its turn comes."""
 
 
-class Place(Protocol):
+class Turn(Protocol):
     """Position of a request in an order: decides when it may run."""
 
     def check_at_once(self) -> None:
@@ -62,13 +62,13 @@ class InOrder:
         """Requests in the order of their first start; some no longer exist."""
         self._begin(-1)
 
-    def place(self) -> Place:
+    def place(self) -> Turn:
         """Return a place for a request, whose number is set by its first start."""
         return _Placed(self)
 
     @contextmanager
     def started(self, placed: _Placed) -> Generator[_Turn]:
-        """Start an inference, as ``Place.started``; the first start sets the request's number."""
+        """Start an inference, as ``Turn.started``; the first start sets the request's number."""
         if self._process != os.getpid():
             self._begin(self._last[0])
         with self._lock:
@@ -145,6 +145,6 @@ class _Turn:
             self.ended.set()
 
 
-def order_of(options: Options) -> Callable[[], Place]:
+def order_of(options: Options) -> Callable[[], Turn]:
     """Return a function that creates the place of each request of a model."""
     return InOrder().place if options.run_inferences_sequentially else AtAnyTime

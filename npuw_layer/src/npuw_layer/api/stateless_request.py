@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npuw_layer.api.given_inputs import Inputs
-from npuw_layer.api.in_order import Place
+from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import ModelPort, PortKey
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
@@ -29,7 +29,7 @@ class StatelessRequest(Request, ABC):
         place: position among ordered requests, if requests are ordered.
     """
 
-    def __init__(self, options: Options, place: Place | None = None) -> None:
+    def __init__(self, options: Options, place: Turn | None = None) -> None:
         super().__init__(options, place)
         self._set: dict[str, AnyInput] = {}
         self._found: dict[str, Array] = {}

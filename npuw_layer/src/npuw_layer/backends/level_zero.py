@@ -23,8 +23,8 @@ from npuw_layer.backends.protocols import (
     CompilesPieces,
     Contexts,
     Cost,
-    Span,
     Urgency,
+    WeightCopy,
 )
 from npuw_layer.backends.release import release_waiting
 from npuw_layer.errors import DeviceError, OptionError
@@ -150,7 +150,7 @@ class LevelZeroDevice(LevelZeroContext):
             raise OptionError("NPUW_FOLD: the compiler cannot compile functions; set it to NO")
         return self._compiler.compile_function(model, config)
 
-    def record_copies(self, spans: Sequence[Span]) -> RecordedCopies:
+    def record_copies(self, spans: Sequence[WeightCopy]) -> RecordedCopies:
         """Record copies for a queue that runs in parallel to that of programs.
 
         Raises:

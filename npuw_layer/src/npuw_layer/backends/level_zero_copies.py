@@ -13,7 +13,7 @@ from npuw_layer.backends.level_zero_memory import (
 )
 from npuw_layer.backends.protocols import (
     Memory,
-    Span,
+    WeightCopy,
 )
 from npuw_layer.backends.release import release_with
 from npuw_layer.errors import DeviceError
@@ -40,7 +40,7 @@ class CopyQueue:
         desc = ze.ze_command_queue_desc_t(ordinal=self.ordinal)
         self.queue = ze.zeCommandQueueCreate(context, device, desc)
 
-    def record(self, spans: Sequence[Span]) -> RecordedCopies:
+    def record(self, spans: Sequence[WeightCopy]) -> RecordedCopies:
         """Record copies that run together.
 
         Raises:
@@ -52,7 +52,7 @@ class CopyQueue:
 class RecordedCopies:
     """A command list of copies, and the event that signals their end.
 
-    Satisfies ``protocols.Transfer``.
+    Satisfies ``protocols.RecordedCopies``.
 
     Args:
         queue: the queue of the copies.
@@ -62,7 +62,7 @@ class RecordedCopies:
         DeviceError: a span is not in memory of this device.
     """
 
-    def __init__(self, queue: CopyQueue, spans: Sequence[Span]) -> None:
+    def __init__(self, queue: CopyQueue, spans: Sequence[WeightCopy]) -> None:
         self._queue = queue
         self._spans = tuple(spans)  # keeps the memory alive while copies may run
         desc = ze.ze_command_list_desc_t(commandQueueGroupOrdinal=queue.ordinal)

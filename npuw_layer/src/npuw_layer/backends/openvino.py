@@ -19,7 +19,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.interpreter import HostMemory
 from npuw_layer.backends.openvino_program import (
-    Head,
+    ProgramHeader,
     ProgramIR,
     separate_outputs,
     settings_of,
@@ -114,7 +114,9 @@ class OpenVINODevice:
             xml, weights = ir_bytes(model)
         except CompilerError as error:
             raise ModelError(str(error)) from error
-        head = Head(settings=settings_of(config), inputs=tuple(inputs), outputs=tuple(outputs))
+        head = ProgramHeader(
+            settings=settings_of(config), inputs=tuple(inputs), outputs=tuple(outputs)
+        )
         program = ProgramIR(head, xml, weights).to_bytes()
         try:
             self._read(program)
@@ -147,7 +149,7 @@ class OpenVINODevice:
         """Wrap host memory without a copy."""
         return HostMemory(data)
 
-    def _read(self, program: bytes | memoryview) -> tuple[ov.Model, Head]:
+    def _read(self, program: bytes | memoryview) -> tuple[ov.Model, ProgramHeader]:
         parts = ProgramIR.parse(program)
         head = parts.head
         with _reported("OpenVINO cannot read the graph"):
@@ -170,7 +172,7 @@ class LoadedIR:
     the plugin compiles the graph, once for all programs with these weights.
     """
 
-    def __init__(self, core: Any, graph: ov.Model, head: Head) -> None:
+    def __init__(self, core: Any, graph: ov.Model, head: ProgramHeader) -> None:
         self._core = core
         self._graph = graph
         self._settings: dict[str, str] = {**head.settings}

@@ -38,7 +38,7 @@ class Output(BaseModel):
     index: int
 
 
-class Head(BaseModel):
+class ProgramHeader(BaseModel):
     """Description of a program, in addition to its IR."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -74,7 +74,7 @@ def separate_outputs(model: Model) -> Sequence[Output]:
 class ProgramIR:
     """An IR in memory."""
 
-    head: Head
+    head: ProgramHeader
     xml: bytes
     weights: bytes
 
@@ -100,7 +100,7 @@ class ProgramIR:
         if mark != _MAGIC or end > len(program):
             raise bad
         try:
-            head = Head.model_validate_json(bytes(program[_HEADER.size : begin]))
+            head = ProgramHeader.model_validate_json(bytes(program[_HEADER.size : begin]))
         except ValidationError:
             raise bad from None
         return ProgramIR(head, bytes(program[begin:end]), bytes(program[end:]))

@@ -616,7 +616,7 @@ class ImportsMemory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class WeightCopy:
     """Bytes to copy from the host's memory to the device's."""
 
     target: Memory
@@ -626,7 +626,7 @@ class Span:
     nbytes: int
 
 
-class Transfer(Protocol):
+class RecordedCopies(Protocol):
     """Recorded copies, which can run repeatedly."""
 
     def start(self) -> None:
@@ -659,7 +659,7 @@ class Cost:
 class OffloadingDevice(Device, CompilesPieces, Protocol):
     """Ability of a device: copies in parallel to programs, and predicted costs of both."""
 
-    def record_copies(self, spans: Sequence[Span]) -> Transfer:
+    def record_copies(self, spans: Sequence[WeightCopy]) -> RecordedCopies:
         """Record copies to run in parallel to programs.
 
         Raises:

@@ -14,7 +14,7 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
-from npuw_layer.batching.schedule import Work, plan_step
+from npuw_layer.batching.schedule import PendingTokens, plan_step
 from npuw_layer.errors import NpuwError, RequestError, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
@@ -189,7 +189,7 @@ class ContinuousBatching:
         self._collect()
         active = self._active()
         planned, options = self._compiled.plan, self._compiled.options
-        work = [Work(s.order, reads_prompt(s, planned, options)) for _, _, s in active]
+        work = [PendingTokens(s.order, reads_prompt(s, planned, options)) for _, _, s in active]
         plan = plan_step(work, self._runner.sizes[-1])
         read = 0
         if plan.prompt is not None:
@@ -315,7 +315,7 @@ def _stored(active: _Active, outcome: Outcome) -> int:
     if isinstance(outcome, TensorError):
         return conversation.request.stored
     if isinstance(outcome, NpuwError):
-        return min(submission.keep, place.history.said)
+        return min(submission.keep, place.history.caller_count)
     return submission.position
 
 

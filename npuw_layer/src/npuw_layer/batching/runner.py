@@ -11,10 +11,10 @@ from npuw_layer.batching.schedule import fitting
 from npuw_layer.batching.slots import SlotModel, SlotToken
 from npuw_layer.errors import NpuwError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.lm_head import LMHead
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.reader import Logits
 
 Speaker = tuple[Conversation, Submission]
@@ -109,14 +109,14 @@ class Runner:
         return Generated(self._run(speakers, slots, capacity), slots, capacity)
 
     def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
-        tokens = [SlotToken(place.cache, place.parts, said.tokens(1)) for place, said in speakers]
-        model = self._model(Stage(Kind.GENERATE, 1, capacity - 1, slots), tokens[0])
+        tokens = [SlotToken(place.cache, place.parts, new.tokens(1)) for place, new in speakers]
+        model = self._model(Stage(StageKind.GENERATE, 1, capacity - 1, slots), tokens[0])
         try:
             found = model.run(tokens)
         except NpuwError as error:
             return [error] * len(speakers)
-        for place, said in speakers:
-            place.history.extend(said.tokens(1))
+        for place, new in speakers:
+            place.history.extend(new.tokens(1))
         return [*found]
 
     def _model(self, stage: Stage, like: SlotToken) -> SlotModel:
@@ -135,7 +135,7 @@ class Runner:
             stages = [stage for stage in self._plan.heads if stage.tokens in self.sizes[1:]]
             heads = {stage: compiled.models[stage] for stage in stages}
             # No parts: the options exclude traits with variables in an LM head for several slots.
-            self._head = LMHead(compiled.device, heads, Parts(), compiled.bank)
+            self._head = LMHead(compiled.device, heads, ConversationParts(), compiled.bank)
         return self._head
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PendingTokens:
     """Pending tokens of a conversation."""
 
     order: int
@@ -31,7 +31,7 @@ class StepPlan:
     """Conversations that generate: each runs one token."""
 
 
-def plan_step(work: Sequence[Work], slots: int) -> StepPlan:
+def plan_step(work: Sequence[PendingTokens], slots: int) -> StepPlan:
     """Choose the conversations of the next step.
 
     Args:

@@ -24,7 +24,7 @@ from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBED,
@@ -43,7 +43,7 @@ class SlotToken:
     """A conversation's next token, its cache, and its parts, whose inference has begun."""
 
     cache: KVStrategy
-    parts: Parts
+    parts: ConversationParts
     token: NewTokens
 
 

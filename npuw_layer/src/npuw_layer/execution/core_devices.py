@@ -16,10 +16,10 @@ from npuw_layer.backends.protocols import (
     required,
 )
 from npuw_layer.errors import OptionError
+from npuw_layer.execution.devices.configured import configure, configured
 from npuw_layer.execution.devices.make import make_device, make_npu
 from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.staged import StagedDevice
-from npuw_layer.execution.devices.told import tell, told
 from npuw_layer.execution.isolations import in_parts
 from npuw_layer.options import NAMES, RUN_TIME, Options
 from npuw_layer.options.devices import device_names
@@ -105,7 +105,7 @@ class CoreDevices:
     def npu(self, options: Options) -> Device:
         """Return the NPU itself, or the device that replaces it."""
         device = self._device or make_npu(options, self._compiler, self._contexts)
-        return told(device, options)
+        return configured(device, options)
 
     def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
         """Return a device made of one for each kind of stage; each then reports its placements.
@@ -125,7 +125,7 @@ class CoreDevices:
                 for kind, options in stages.items()
             }
         )
-        tell(made, stages["prefill"])
+        configure(made, stages["prefill"])
         return device
 
     def _in_parts(
@@ -140,7 +140,7 @@ class CoreDevices:
         return in_parts(whole(options), options, without, kinds, static, apart)
 
     def _whole(self, options: Options, submodels: Sequence[str]) -> Device:
-        return told(self._made(options, submodels), options)
+        return configured(self._made(options, submodels), options)
 
     def _made(self, options: Options, submodels: Sequence[str], kind: str = "") -> Device:
         return self._device or make_device(options, submodels, self._compiler, self._contexts, kind)

@@ -9,7 +9,7 @@ from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv.kv_kinds import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.language_kind import kind_of
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
+from npuw_layer.llm.plan.stages import Stage, StageKind, kv_layout
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import (
     EMBED,
@@ -53,7 +53,7 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     vocabularies = set[int | None]()
     layout = kv_layout(options)
     for stage, program in zip(stages, loaded, strict=True):
-        if stage.kind is Kind.HEAD:
+        if stage.kind is StageKind.HEAD:
             continue
         taken = _check_tokens(stage, program)
         taken_by_all = taken_by_all or taken
@@ -83,12 +83,12 @@ def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[s
     """Return the caches that a stage reads: those it appends to, by range and by slot."""
     found: dict[str, _Cache] = {}
     for name, (element, row) in rows.items():
-        for piece in layout.pieces(stage.past):
-            count = piece.rows
+        for span in layout.spans(stage.past):
+            count = span.rows
             if layout.room is not None and is_transposed(name):
                 count = layout.room
-            every = [slot_variable(piece.of(name), slot) for slot in range(stage.slots)]
-            names = every if stage.slots > 1 else [piece.of(name)]
+            every = [slot_variable(span.of(name), slot) for slot in range(stage.slots)]
+            names = every if stage.slots > 1 else [span.of(name)]
             found |= {each: (element, count, row) for each in names}
     return found
 
@@ -102,11 +102,11 @@ def _check_results(stages: Sequence[Stage], loaded: Sequence[LoadedModel], heads
     rows_of_all: dict[str, _Row] = {}
     for stage, program in zip(stages, loaded, strict=True):
         found = [(program.outputs, EMBED if heads else LOGITS)]
-        if stage.kind is Kind.HEAD:
+        if stage.kind is StageKind.HEAD:
             found = [(program.inputs, EMBED), (program.outputs, LOGITS)]
         # A prefill model with an input for the last token computes only that token's logits.
-        told = any(info.name == LAST_TOKEN for info in program.inputs)
-        chosen = told and stage.kind is Kind.PREFILL
+        selects = any(info.name == LAST_TOKEN for info in program.inputs)
+        chosen = selects and stage.kind is StageKind.PREFILL
         count = 1 if chosen and not heads else stage.tokens
         for tensors, name in found:
             row = _row(tensors, name, (stage.slots, count))

@@ -25,7 +25,7 @@ from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.storage.cache.key import CacheKey, current_versions, weights_key
@@ -100,7 +100,7 @@ class ProgramMaker:
         self._device = device
         self._options = options
         self._graphs: dict[int, FoldedGraphs] = {}
-        self._checked: set[tuple[Kind, bool]] = set()
+        self._checked: set[tuple[StageKind, bool]] = set()
         """Stages already checked for values that follow padded lengths, by kind and whether they
         read stored tokens; one stage represents all such stages."""
         self._folder = folder = options.cache_folder
@@ -238,9 +238,9 @@ class ProgramMaker:
         return digest_model(self._path, self._folder)
 
     @cached_property
-    def _versions_of(self) -> dict[Kind, dict[str, str]]:
+    def _versions_of(self) -> dict[StageKind, dict[str, str]]:
         device, options = self._device, self._options
-        return {kind: stage_versions(device, options, kind.value) for kind in Kind}
+        return {kind: stage_versions(device, options, kind.value) for kind in StageKind}
 
     @cached_property
     def _versions(self) -> dict[str, str]:

@@ -112,7 +112,7 @@ class PairInput(CallerInput, Protocol):
         ...
 
 
-class Part:
+class ConversationPart:
     """A trait's part of one conversation; each method does nothing by default."""
 
     persists: ClassVar[bool] = False
@@ -212,9 +212,9 @@ class Instance:
     rereads: ClassVar[bool] = False
     """True if a rewind may read tokens again, be they ids or embeddings."""
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Make the trait's part of a conversation."""
-        return Part()
+        return ConversationPart()
 
     def settings(self) -> Settings | None:
         """Return new settings, without effect until set; None if the trait has no settings."""

@@ -37,9 +37,9 @@ def beside(
         found = {number: work(items[number]) for number in own}
     finally:
         with os.fdopen(reading, "rb") as pipe:
-            said = pipe.read()
+            written = pipe.read()
         _, status = os.waitpid(child, 0)
-    theirs = pickle.loads(said) if status == 0 else [work(items[number]) for number in others]
+    theirs = pickle.loads(written) if status == 0 else [work(items[number]) for number in others]
     found |= dict(zip(others, theirs, strict=True))
     return [found[number] for number in range(len(items))]
 

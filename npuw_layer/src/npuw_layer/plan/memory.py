@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.backends.arena import padded
 from npuw_layer.llm.plan.lengths import Lengths
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
+from npuw_layer.llm.plan.stages import Stage, StageKind, kv_layout
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def new_row_bytes(decoder: Decoder, stage: Stage, lengths: Lengths, options: Opt
 
     Stages that begin at the first row, or behind whole chunks, write directly into the cache.
     """
-    if stage.kind is Kind.HEAD:
+    if stage.kind is StageKind.HEAD:
         return 0
     in_place = stage.past == 0 or stage.tokens == lengths.prefill_input
-    if stage.kind is Kind.PREFILL and in_place and options.writes_in_place:
+    if stage.kind is StageKind.PREFILL and in_place and options.writes_in_place:
         return 0
     return _rows_bytes(decoder, stage.slots * stage.tokens, options)
 

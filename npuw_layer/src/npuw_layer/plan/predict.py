@@ -17,11 +17,11 @@ from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.llm.plan.lengths import Lengths
 from npuw_layer.llm.plan.stages import (
     SMALLEST_PREFILL,
-    Kind,
     Stage,
+    StageKind,
     choose_prefill,
 )
-from npuw_layer.llm.plan.stages import Plan as Stages
+from npuw_layer.llm.plan.stages import StagePlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
 from npuw_layer.plan.beside import beside
@@ -39,12 +39,12 @@ EXPECTED_ERROR = 0.20
 compiled blobs of several families, sizes, formats and platforms."""
 
 
-_COSTS = {Kind.PREFILL: 9, Kind.GENERATE: 4, Kind.HEAD: 1}
+_COSTS = {StageKind.PREFILL: 9, StageKind.GENERATE: 4, StageKind.HEAD: 1}
 """Approximate relative time to plan a static model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Prediction:
     """Predicted memory and speed of a model."""
 
     family: str
@@ -69,16 +69,16 @@ class Plan:
     @property
     def prefill(self) -> list[StagePlan]:
         """Models that read prompts, ascending by tokens."""
-        return self._of(Kind.PREFILL)
+        return self._of(StageKind.PREFILL)
 
     @property
     def generate(self) -> list[StagePlan]:
         """Variants that generate for one conversation, ascending."""
-        return [one for one in self._of(Kind.GENERATE) if one.stage.slots == 1]
+        return [one for one in self._of(StageKind.GENERATE) if one.stage.slots == 1]
 
     def head_seconds(self, tokens: int = 1) -> float:
         """Return the time of some tokens' logits; 0 if the LM head is not a separate model."""
-        heads = (one for one in self._of(Kind.HEAD) if one.stage.tokens >= tokens)
+        heads = (one for one in self._of(StageKind.HEAD) if one.stage.tokens >= tokens)
         return next((one.seconds for one in heads), 0.0)
 
     def tokens_per_s(self, one: StagePlan) -> float:
@@ -87,7 +87,7 @@ class Plan:
         The tokens of all its conversations count.
         """
         tokens = one.stage.slots * one.stage.tokens
-        head = self.head_seconds(tokens) if one.stage.kind is Kind.GENERATE else 0.0
+        head = self.head_seconds(tokens) if one.stage.kind is StageKind.GENERATE else 0.0
         return tokens / (one.seconds + head)
 
     def ttft(self, prompt: int) -> float:
@@ -106,11 +106,11 @@ class Plan:
             done += stage.tokens
         return seconds
 
-    def _of(self, kind: Kind) -> list[StagePlan]:
+    def _of(self, kind: StageKind) -> list[StagePlan]:
         return [one for one in self.stages if one.stage.kind is kind]
 
 
-def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
+def plan_model(model: Path, options: Options, weights: Format | None) -> Prediction:
     """Predict memory and speed.
 
     Args:
@@ -146,7 +146,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Plan:
             raise ModelError(str(error)) from error
     found = weigh(sample)
     memory = _memory(sample.decoder, planned, stages, options)
-    return Plan(
+    return Prediction(
         family=_family(config),
         decoder=sample.decoder,
         parameters=parameters,

@@ -52,8 +52,8 @@ class RemoteContext(Uncopied):
         element, dims = element_name(type), _dimensions(shape)
         checked = parse_properties(properties)
         nbytes = math.prod(dims) * NUMPY[element].itemsize
-        piece = make_memory(self._device, checked, nbytes)
-        return RemoteTensor(self._device, element, dims, piece, checked)
+        span = make_memory(self._device, checked, nbytes)
+        return RemoteTensor(self._device, element, dims, span, checked)
 
     def create_host_tensor(
         self,

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from npuw_layer.backends.protocols import Array, ImportsMemory
-from npuw_layer.remote.memory import Piece
+from npuw_layer.remote.memory import MemoryRange
 
 
-def fetch_bytes(device: ImportsMemory, source: Piece, nbytes: int) -> Array:
+def fetch_bytes(device: ImportsMemory, source: MemoryRange, nbytes: int) -> Array:
     """Return a tensor's bytes: a view if they are host-visible, else a copy."""
     if source.memory.host_visible:
         return source.memory.data[source.offset : source.offset + nbytes]
@@ -20,7 +20,7 @@ def fetch_bytes(device: ImportsMemory, source: Piece, nbytes: int) -> Array:
         return staging.memory.data[:nbytes].copy()
 
 
-def store_bytes(device: ImportsMemory, target: Piece, values: Array) -> None:
+def store_bytes(device: ImportsMemory, target: MemoryRange, values: Array) -> None:
     """Write a contiguous array's bytes."""
     raw = values.reshape(-1).view(np.uint8)
     if target.memory.host_visible:
@@ -31,7 +31,9 @@ def store_bytes(device: ImportsMemory, target: Piece, values: Array) -> None:
         copy_bytes(device, target, staging, raw.size)
 
 
-def copy_bytes(device: ImportsMemory, target: Piece, source: Piece, nbytes: int) -> None:
+def copy_bytes(
+    device: ImportsMemory, target: MemoryRange, source: MemoryRange, nbytes: int
+) -> None:
     """Copy within the device's memory space, by the device, and wait.
 
     Raises:
@@ -41,9 +43,9 @@ def copy_bytes(device: ImportsMemory, target: Piece, source: Piece, nbytes: int)
 
 
 @contextmanager
-def _staging(device: ImportsMemory, nbytes: int) -> Generator[Piece, None, None]:
+def _staging(device: ImportsMemory, nbytes: int) -> Generator[MemoryRange, None, None]:
     """Allocate temporary memory that host and device both access."""
-    staging = Piece(device.allocate_remote(nbytes))
+    staging = MemoryRange(device.allocate_remote(nbytes))
     try:
         yield staging
     finally:

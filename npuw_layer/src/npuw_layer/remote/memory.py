@@ -32,7 +32,7 @@ addresses, the device's and a process's, are larger."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MemoryRange:
     """A tensor's place in memory of a device.
 
     Args:
@@ -56,7 +56,7 @@ class Piece:
             self.memory.free()
 
 
-def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> Piece:
+def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> MemoryRange:
     """Allocate or import the memory of a remote tensor of ``nbytes``.
 
     Raises:
@@ -65,7 +65,7 @@ def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int
     """
     match properties.mem_type:
         case MemType.L0_INTERNAL_BUF:
-            return Piece(device.allocate_remote(whole_pages(nbytes)))
+            return MemoryRange(device.allocate_remote(whole_pages(nbytes)))
         case MemType.SHARED_BUF:
             return _shared(device, properties, nbytes)
         case MemType.CPU_VA:
@@ -75,15 +75,15 @@ def make_memory(device: ImportsMemory, properties: RemoteProperties, nbytes: int
             return _mapped_file(device, properties.file, nbytes)
 
 
-def _shared(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> Piece:
+def _shared(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> MemoryRange:
     """Find memory that the device's runtime allocated: by object, address or descriptor."""
     handle = properties.handle
     if isinstance(handle, int) and not isinstance(handle, bool) and 0 <= handle < _DESCRIPTORS:
-        return Piece(device.import_descriptor(handle, nbytes, _is_read_only(properties)))
+        return MemoryRange(device.import_descriptor(handle, nbytes, _is_read_only(properties)))
     memory, offset = device.find_memory(handle)
     _check_room("SHARED_BUF", memory.nbytes - offset, nbytes)
     _check_writable("SHARED_BUF", memory.writable, properties)
-    return Piece(memory, offset, owned=False)
+    return MemoryRange(memory, offset, owned=False)
 
 
 def _is_read_only(properties: RemoteProperties) -> bool:
@@ -100,7 +100,7 @@ def _check_writable(what: str, writable: bool, properties: RemoteProperties) -> 
         raise RemoteError(f"{what}: the memory is read-only; set TENSOR_TYPE to INPUT")
 
 
-def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> Piece:
+def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int) -> MemoryRange:
     data = _bytes_of(properties.handle)
     begin = data.ctypes.data % PAGE_BYTES
     if begin or data.size % PAGE_BYTES or not data.size:
@@ -110,7 +110,7 @@ def _host_pages(device: ImportsMemory, properties: RemoteProperties, nbytes: int
         )
     _check_room("CPU_VA", data.size, nbytes)
     _check_writable("CPU_VA", data.flags.writeable, properties)
-    return Piece(device.import_host(data, _is_read_only(properties)))
+    return MemoryRange(device.import_host(data, _is_read_only(properties)))
 
 
 def _bytes_of(handle: object) -> Array:
@@ -122,18 +122,18 @@ def _bytes_of(handle: object) -> Array:
         raise RemoteError(f"CPU_VA: MEM_HANDLE is not a contiguous array: {error}") from None
 
 
-def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> Piece:
+def _mapped_file(device: ImportsMemory, file: FileDescriptor, nbytes: int) -> MemoryRange:
     """Map a file; read the data into memory instead if its offset is not aligned for a tensor."""
     path = Path(file.path)
     data = _map(path, file.offset, nbytes)
     if file.offset % _ALIGNMENT == 0:
         skipped = file.offset // PAGE_BYTES * PAGE_BYTES
         memory = device.import_host(data[skipped : file.offset + nbytes], read_only=True)
-        return Piece(memory, file.offset - skipped)
+        return MemoryRange(memory, file.offset - skipped)
     _log.info("%s: offset %d is not a multiple of %d; copied", path, file.offset, _ALIGNMENT)
-    piece = Piece(device.allocate_remote(whole_pages(nbytes)))
-    piece.memory.data[:nbytes] = data[file.offset : file.offset + nbytes]
-    return piece
+    span = MemoryRange(device.allocate_remote(whole_pages(nbytes)))
+    span.memory.data[:nbytes] = data[file.offset : file.offset + nbytes]
+    return span
 
 
 def _map(path: Path, offset: int, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -14,7 +14,7 @@ from npuw_layer.backends.release import release_waiting, release_with
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
-from npuw_layer.remote.memory import Piece
+from npuw_layer.remote.memory import MemoryRange
 from npuw_layer.remote.properties import (
     FILE_DESCRIPTOR,
     L0_CONTEXT,
@@ -35,7 +35,7 @@ class RemoteTensor:
         device: device of the memory.
         element: element type, by OpenVINO's name.
         shape: dimensions.
-        piece: the tensor's memory.
+        span: the tensor's memory.
         properties: properties that the tensor was created with.
     """
 
@@ -44,16 +44,16 @@ class RemoteTensor:
         device: ImportsMemory,
         element: str,
         shape: tuple[int, ...],
-        piece: Piece,
+        span: MemoryRange,
         properties: RemoteProperties,
     ) -> None:
         release_waiting()
         self._device = device
         self._element = element
         self._shape = shape
-        self._piece = piece
+        self._span = span
         self._properties = properties
-        release_with(self, piece.release)
+        release_with(self, span.release)
 
     @property
     def element_type(self) -> str:
@@ -82,26 +82,26 @@ class RemoteTensor:
         Raises:
             RemoteError: the memory is not host-visible, or was freed.
         """
-        piece = self.piece()
-        if not piece.memory.host_visible:
+        span = self.span()
+        if not span.memory.host_visible:
             raise RemoteError("the host cannot access this memory; use copy_to and copy_from")
-        raw = piece.memory.data[piece.offset : piece.offset + self.byte_size]
+        raw = span.memory.data[span.offset : span.offset + self.byte_size]
         return raw.view(NUMPY[self._element]).reshape(self._shape)
 
-    def piece(self) -> Piece:
+    def span(self) -> MemoryRange:
         """Return the tensor's memory, checked.
 
         Raises:
             RemoteError: the memory was freed.
             NpuwFault: the memory maps a file that was truncated.
         """
-        if not self._piece.memory.alive:
+        if not self._span.memory.alive:
             raise RemoteError(
-                f"the memory of a remote tensor at {self._piece.address:#x} was freed; keep the "
+                f"the memory of a remote tensor at {self._span.address:#x} was freed; keep the "
                 "memory of SHARED_BUF, and its context, until the tensor is freed"
             )
-        self._piece.memory.check()
-        return self._piece
+        self._span.memory.check()
+        return self._span
 
     def is_of(self, device: ImportsMemory) -> bool:
         """Return whether programs of a device can bind the tensor."""
@@ -112,7 +112,7 @@ class RemoteTensor:
         params = {
             L0_CONTEXT: self._device.memory_space,
             MEM_TYPE: str(self._properties.mem_type),
-            MEM_HANDLE: self._piece.address,
+            MEM_HANDLE: self._span.address,
             TENSOR_TYPE: str(self._properties.tensor_type),
         }
         file = self._properties.file
@@ -136,7 +136,7 @@ class RemoteTensor:
         values = self._checked(tensor.data)
         if not values.flags.writeable:
             raise TensorError("copy_to: the target array is read-only")
-        found = fetch_bytes(self._device, self.piece(), self.byte_size)
+        found = fetch_bytes(self._device, self.span(), self.byte_size)
         values[...] = found.view(values.dtype).reshape(values.shape)
 
     def copy_from(self, source: RemoteTensor | Tensor | Array, /) -> None:
@@ -146,19 +146,19 @@ class RemoteTensor:
             TensorError: type or shape differ, or this is the read-only memory of a file.
             RemoteError: memory was freed.
         """
-        piece = self.piece()
-        if not piece.memory.writable:
+        span = self.span()
+        if not span.memory.writable:
             raise TensorError(f"{self._properties.mem_type} memory is read-only")
         tensor = as_tensor(source)
         if isinstance(tensor, Tensor):
-            store_bytes(self._device, piece, np.ascontiguousarray(self._checked(tensor.data)))
+            store_bytes(self._device, span, np.ascontiguousarray(self._checked(tensor.data)))
             return
         self._check(tensor.element_type, tensor.shape)
         if tensor.is_of(self._device):
-            copy_bytes(self._device, piece, tensor.piece(), self.byte_size)
+            copy_bytes(self._device, span, tensor.span(), self.byte_size)
         else:
-            values = fetch_bytes(tensor._device, tensor.piece(), self.byte_size)
-            store_bytes(self._device, piece, values)
+            values = fetch_bytes(tensor._device, tensor.span(), self.byte_size)
+            store_bytes(self._device, span, values)
 
     def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:
@@ -207,7 +207,7 @@ def values_of(value: AnyTensor) -> Array:
         RemoteError: its memory was freed.
     """
     tensor = as_tensor(value)
-    if isinstance(tensor, Tensor) or tensor.piece().memory.host_visible:
+    if isinstance(tensor, Tensor) or tensor.span().memory.host_visible:
         return tensor.data
     values = np.empty(tensor.shape, NUMPY[tensor.element_type])
     tensor.copy_to(values)

@@ -20,7 +20,7 @@ from driver_layer.support.files import content_digest
 from npuw_layer.backends.mapped import read_ahead
 from npuw_layer.errors import DamagedBlob
 from npuw_layer.storage.header import HeaderFormat
-from npuw_layer.storage.manifest import Constant, Manifest, Part
+from npuw_layer.storage.manifest import Constant, Manifest, ProgramEntry
 
 MAGIC = b"\x13\x37npuw"
 STAGE, MODEL, STATIC = b"STAGE\0", b"LLMCMO", b"STATIC"
@@ -45,7 +45,7 @@ Span = tuple[int, int]
 """Offset and size."""
 
 
-class Place(NamedTuple):
+class ByteRange(NamedTuple):
     """Location of bytes."""
 
     content: memoryview
@@ -69,9 +69,9 @@ class Container(Generic[M]):
     manifest: M
     digest: str
     """Digest of the manifest, and so of all its content."""
-    places: tuple[Place, ...]
+    places: tuple[ByteRange, ...]
     """Location of each program."""
-    gaps: tuple[Place, ...]
+    gaps: tuple[ByteRange, ...]
     """Bytes before and between the programs: zeros."""
 
     @property
@@ -111,7 +111,7 @@ class Container(Generic[M]):
         return any(part.constants for part in self.manifest.parts)
 
 
-def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) -> Part:
+def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) -> ProgramEntry:
     """Return a program's manifest entry, with its digests.
 
     Args:
@@ -124,7 +124,7 @@ def describe(name: str, program: bytes | memoryview, constants: Sequence[Span]) 
         Constant(offset=offset, size=size, sha256=_digest(view, 0, [(offset, size)]))
         for offset, size in constants
     ]
-    blank = Part(name=name, size=len(view), sha256="0" * 64, constants=tuple(found))
+    blank = ProgramEntry(name=name, size=len(view), sha256="0" * 64, constants=tuple(found))
     return blank.model_copy(update={"sha256": _digest(view, 0, _others(blank))})
 
 
@@ -167,16 +167,16 @@ def read_container(data: memoryview, kind: bytes, manifest_type: type[M]) -> Con
         DamagedBlob: the file is of another kind, truncated or damaged.
     """
     read_ahead(data, 0, min(len(data), _FIRST))
-    told, size, digest = _read_header(data, kind)
+    stated, size, digest = _read_header(data, kind)
     manifest = read_manifest(data[_HEADER_SIZE : _HEADER_SIZE + size], digest, manifest_type)
     *ends, total = _ends(size, manifest.parts)
-    if total != told:
-        raise DamagedBlob(f"the parts take {total} bytes, the header states {told}")
+    if total != stated:
+        raise DamagedBlob(f"the parts take {total} bytes, the header states {stated}")
     places = tuple(
-        Place(data, _aligned(end), part.size)
+        ByteRange(data, _aligned(end), part.size)
         for end, part in zip(ends, manifest.parts, strict=True)
     )
-    gaps = tuple(Place(data, end, _aligned(end) - end) for end in ends)
+    gaps = tuple(ByteRange(data, end, _aligned(end) - end) for end in ends)
     return Container(manifest, digest.hex(), places, gaps)
 
 
@@ -214,7 +214,7 @@ def _read_header(data: memoryview, kind: bytes) -> tuple[int, int, bytes]:
     return total, size, digest
 
 
-def _ends(manifest_size: int, parts: Sequence[Part]) -> Iterator[int]:
+def _ends(manifest_size: int, parts: Sequence[ProgramEntry]) -> Iterator[int]:
     """Yield the end of the manifest, then of each program."""
     end = _HEADER_SIZE + manifest_size
     yield end
@@ -227,7 +227,7 @@ def _aligned(offset: int) -> int:
     return -(-offset // PAGE) * PAGE
 
 
-def _others(part: Part) -> Iterator[Span]:
+def _others(part: ProgramEntry) -> Iterator[Span]:
     """Yield the spans of a program between its constants."""
     end = 0
     for constant in part.constants:

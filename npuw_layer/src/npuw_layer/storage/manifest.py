@@ -33,7 +33,7 @@ class Constant(_Record):
     sha256: Digest
 
 
-class Part(_Record):
+class ProgramEntry(_Record):
     """One program."""
 
     name: str
@@ -58,7 +58,7 @@ class Part(_Record):
 class Manifest(_Record):
     """Base of all manifests."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ProgramEntry, ...]
 
 
 class EntryManifest(Manifest):

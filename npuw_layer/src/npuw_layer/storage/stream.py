@@ -13,7 +13,7 @@ _NAMES = reprlib.Repr()
 _NAMES.maxother = 120
 
 
-class Target:
+class OutputStream:
     """A stream to write to.
 
     Args:

@@ -97,13 +97,13 @@ def _assert_close(found: F32, expected: npt.NDArray[np.floating[Any]], what: str
 
 
 def _assert_refused(call: Callable[[], object], what: str) -> None:
-    said = None
+    message = None
     try:
         call()
     except RuntimeError as error:
-        said = str(error)
-    assert said is not None, f"{what} was accepted"
-    assert said, f"{what}: the error has no message"
+        message = str(error)
+    assert message is not None, f"{what} was accepted"
+    assert message, f"{what}: the error has no message"
 
 
 def check_device(make: Callable[[], Device]) -> None:

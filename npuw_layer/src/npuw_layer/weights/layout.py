@@ -15,7 +15,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class WeightSlot:
     """Location of a weight, bytes."""
 
     offset: int
@@ -23,28 +23,28 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ArenaLayout:
     """All weights of an arena, by name, and its size in bytes."""
 
-    slots: Mapping[str, Slot]
+    slots: Mapping[str, WeightSlot]
     nbytes: int
 
 
-def plan_layout(sizes: Mapping[str, int]) -> Layout:
+def plan_layout(sizes: Mapping[str, int]) -> ArenaLayout:
     """Place weights one after the other, in their order.
 
     Args:
         sizes: bytes of each weight; empty if all weights are used in their files.
     """
-    slots: dict[str, Slot] = {}
+    slots: dict[str, WeightSlot] = {}
     end = 0
     for name, nbytes in sizes.items():
-        slots[name] = Slot(end, nbytes)
+        slots[name] = WeightSlot(end, nbytes)
         end += -(-nbytes // ALIGNMENT) * ALIGNMENT
-    return Layout(slots, max(end, ALIGNMENT))
+    return ArenaLayout(slots, max(end, ALIGNMENT))
 
 
-def identify(bank: str, model: str, layout: Layout) -> str:
+def identify(bank: str, model: str, layout: ArenaLayout) -> str:
     """Name an arena, so that arenas of equal names hold equal bytes at equal offsets.
 
     Args:

@@ -18,7 +18,7 @@ from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX, WeightRef
 from npuw_layer.backends.protocols import Array, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.weights.layout import Layout, plan_layout
+from npuw_layer.weights.layout import ArenaLayout, plan_layout
 
 PART = "weights"
 """Name of the weights among the parts of a file; no program has this name."""
@@ -34,7 +34,7 @@ class WantedWeights:
     """
 
     infos: Mapping[str, TensorInfo]
-    layout: Layout
+    layout: ArenaLayout
 
     @staticmethod
     def of(inputs: Iterable[TensorInfo]) -> WantedWeights | None:
@@ -94,7 +94,7 @@ class StoredWeights:
     """
 
     content: memoryview
-    layout: Layout
+    layout: ArenaLayout
     digest: str = ""
 
     def __post_init__(self) -> None:

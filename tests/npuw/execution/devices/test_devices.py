@@ -21,7 +21,7 @@ from npuw_layer.backends.protocols import SUBMODEL, Device
 from npuw_layer.errors import DeviceError, ModelError, OptionError
 from npuw_layer.execution.devices.make import make_device
 from npuw_layer.execution.devices.several import Policy, SeveralDevices
-from npuw_layer.execution.devices.stored import Head, StoredProgram
+from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.testing.check_device import CONFIG, small_graph
@@ -357,7 +357,7 @@ def test_a_wrong_option_lists_the_valid_values(option: str, value: str, message:
 
 
 def test_a_stored_program_is_read_in_place() -> None:
-    head = Head(submodel="prefill_64", device="NPU", config={"A": "B"}, notes=("because",))
+    head = StoredHeader(submodel="prefill_64", device="NPU", config={"A": "B"}, notes=("because",))
     data = StoredProgram.of(head, b"program" * 99, "a graph").to_bytes()
     found = StoredProgram.parse(memoryview(data))
     assert found.head == head

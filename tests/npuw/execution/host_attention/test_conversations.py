@@ -15,7 +15,7 @@ from npuw_layer.execution.devices.placed import PlacedModel
 from npuw_layer.execution.host_attention.dynamic_device import LoadedDynamic
 from npuw_layer.execution.host_attention.flash_model import LoadedFlash
 from npuw_layer.execution.partition.model import LoadedParts
-from npuw_layer.llm.plan.stages import Kind, plan
+from npuw_layer.llm.plan.stages import StageKind, plan
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.options import parse_options
 
@@ -97,7 +97,7 @@ def test_a_conversation_equals_that_of_static_attention(talks, kind: str, featur
     tell([3])
 
 
-def attentions(talk: Any, kind: Kind) -> list[LoadedFlash | LoadedDynamic]:
+def attentions(talk: Any, kind: StageKind) -> list[LoadedFlash | LoadedDynamic]:
     """Return the attentions of a conversation's models of a kind, equal layers once."""
     found: list[LoadedFlash | LoadedDynamic] = []
     for stage, loaded in talk.request._compiled.models.items():
@@ -112,7 +112,7 @@ def test_early_chunks_run_fewer_tiles(talks) -> None:
     """Four chunks of 32 in two layers: each layer runs no tile, one, two, and three."""
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
     talk = talks(**hints("HFA"), **options, NPUW_LLM_ENABLE_CONTINUOUS_PREFILL="NO")
-    (flash,) = attentions(talk, Kind.PREFILL)
+    (flash,) = attentions(talk, StageKind.PREFILL)
     assert isinstance(flash, LoadedFlash)
     ran: list[int] = []
     for length in (32, 64, 96, 128):
@@ -121,7 +121,7 @@ def test_early_chunks_run_fewer_tiles(talks) -> None:
         talk.tell(IDS[:length])
         ran.append(flash.runs - before)
     assert ran == [0, 2 * 1, 2 * (1 + 2), 2 * (1 + 2 + 3)]
-    (of_tokens,) = attentions(talk, Kind.GENERATE)
+    (of_tokens,) = attentions(talk, StageKind.GENERATE)
     assert isinstance(of_tokens, LoadedFlash)
     before = of_tokens.runs
     talk.tell([1])
@@ -132,7 +132,7 @@ def test_dynamic_attention_reads_exactly_the_stored_rows(talks) -> None:
     options = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 32, "NPUW_LLM_PREFILL_PYRAMID": "NO"}
     talk = talks(**hints("DYNAMIC"), **options)
     talk.tell(IDS[:70])
-    kinds = (Kind.PREFILL, Kind.GENERATE)
+    kinds = (StageKind.PREFILL, StageKind.GENERATE)
 
     def rows() -> list[int]:
         return [sum(each.rows for each in attentions(talk, kind)) for kind in kinds]
@@ -230,10 +230,10 @@ def test_parts_run_on_the_pinned_device_of_their_model(talks) -> None:
     options = {"NPUW_DEVICES": "NPU,CPU", "NPUW_SUBMODEL_DEVICE": "prefill:CPU"}
     talk = talks(**hints("HFA"), **options, NPUW_LLM_PREFILL_CHUNK_SIZE=64)
     talk.tell(IDS[:100])
-    device = next(iter(attentions(talk, Kind.PREFILL)))._tile
+    device = next(iter(attentions(talk, StageKind.PREFILL)))._tile
     assert isinstance(device, PlacedModel)
     assert device.placement.device == "CPU"
-    device = next(iter(attentions(talk, Kind.GENERATE)))._tile
+    device = next(iter(attentions(talk, StageKind.GENERATE)))._tile
     assert isinstance(device, PlacedModel)
     assert device.placement.device == "NPU"
 

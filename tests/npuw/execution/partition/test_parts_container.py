@@ -11,12 +11,12 @@ from npuw_layer.errors import DeviceError
 from npuw_layer.execution.partition.container import (
     Call,
     FunctionProgram,
-    Parts,
+    PartPrograms,
     read_container,
     write_container,
 )
 
-PARTS = Parts(
+PARTS = PartPrograms(
     functions=[
         FunctionProgram("", b"between", {"b": [b"1", b"2"], "a": [b"xx", b"yy"]}),
         FunctionProgram("ATTN", b"a group", {}),

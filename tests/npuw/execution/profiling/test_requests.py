@@ -19,7 +19,7 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.recording import recording
 from npuw_layer.errors import DeviceError, NpuwUsageError, OptionError
 from npuw_layer.execution.profiling.info import ProfilingInfo, Status
-from npuw_layer.llm.plan.stages import Kind
+from npuw_layer.llm.plan.stages import StageKind
 from npuw_layer.options import parse_options
 from npuw_layer.testing.check_device import CONFIG, ROWS, WIDTH, small_graph
 
@@ -218,10 +218,10 @@ class TestSplitModels:
     def test_a_prompt_runs_prefill_and_lm_head_and_a_token_runs_generate(self, talk) -> None:
         talk.tell([1, 2, 3, 4, 5])
         kinds = [name.split("_")[0] for name in owners(talk.request)]
-        assert kinds == [Kind.PREFILL.value, "lm"]
+        assert kinds == [StageKind.PREFILL.value, "lm"]
         talk.tell([6])
         kinds = [name.split("_")[0] for name in owners(talk.request)]
-        assert kinds == [Kind.GENERATE.value, "lm"]
+        assert kinds == [StageKind.GENERATE.value, "lm"]
         assert any(name.endswith("mlp.down_proj") for name in names(talk.request))
 
     def test_a_long_prompt_is_profiled_chunk_by_chunk(self, tiny) -> None:

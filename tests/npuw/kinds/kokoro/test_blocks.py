@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuw_layer.kinds.kokoro.blocks import Block, plan_blocks
+from npuw_layer.kinds.kokoro.blocks import AudioBlock, plan_blocks
 
 
 @st.composite
@@ -45,19 +45,19 @@ def test_samples_follow_from_the_frames(cut: tuple[int, int, int], each: int) ->
 
 
 def test_fractional_samples_are_rounded_and_stay_in_range() -> None:
-    assert Block(0, 3, 1, 2).samples(10, 4) == slice(3, 8)  # 2.5 and 5 samples
-    assert Block(0, 4, 3, 2).samples(10, 4) == slice(8, 10)
-    assert Block(0, 9, 9, 2).samples(10, 4) == slice(10, 10)
+    assert AudioBlock(0, 3, 1, 2).samples(10, 4) == slice(3, 8)  # 2.5 and 5 samples
+    assert AudioBlock(0, 4, 3, 2).samples(10, 4) == slice(8, 10)
+    assert AudioBlock(0, 9, 9, 2).samples(10, 4) == slice(10, 10)
 
 
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
-        (200, [Block(0, 200, 0, 180), Block(170, 200, 10, 20)]),
-        (180, [Block(0, 180, 0, 180)]),
-        (541, [Block(0, 200, 0, 180), Block(170, 370, 10, 180), Block(350, 541, 10, 180),
-               Block(530, 541, 10, 1)]),
+        (200, [AudioBlock(0, 200, 0, 180), AudioBlock(170, 200, 10, 20)]),
+        (180, [AudioBlock(0, 180, 0, 180)]),
+        (541, [AudioBlock(0, 200, 0, 180), AudioBlock(170, 370, 10, 180),
+               AudioBlock(350, 541, 10, 180), AudioBlock(530, 541, 10, 1)]),
     ],
 )  # fmt: skip
-def test_blocks_are_placed_as_in_npuw(frames: int, expected: list[Block]) -> None:
+def test_blocks_are_placed_as_in_npuw(frames: int, expected: list[AudioBlock]) -> None:
     assert plan_blocks(frames, 200, 20) == expected

@@ -31,7 +31,7 @@ from driver_layer.abi.float8 import E4M3, FORMATS, f8_to_f32
 from npuw_layer import Core
 from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.graph.stored_float8 import common_rounding
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 
@@ -128,7 +128,7 @@ def test_resolved_fake_converts_are_removed(quantised: Path) -> None:
     assert common_rounding(model, "") == "f8e4m3"
     every = sum(isinstance(op, FakeConvert) for op in model.body.ops)
     options = parse_options({"NPUW_LLM_OPTIMIZE_FP8": "YES", "NPUW_LLM_SHARED_HEAD": "NO"})
-    static = stage_graph(model, Stage(Kind.GENERATE, 1, 63), options)
+    static = stage_graph(model, Stage(StageKind.GENERATE, 1, 63), options)
     assert sum(isinstance(op, FakeConvert) for op in static.body.ops) == every - 4
 
 

@@ -12,11 +12,15 @@ from xdsl.passes import ModulePass
 from compiler_layer.frontends.huggingface import read_folder
 from npuw_layer.llm.graph.check_lengths import CheckLengths
 from npuw_layer.llm.graph.pipeline import core_passes, stage_passes
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 
 FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))
-STAGES = [Stage(Kind.PREFILL, 16, 48), Stage(Kind.GENERATE, 1, 63, 2), Stage(Kind.HEAD, 1, 0)]
+STAGES = [
+    Stage(StageKind.PREFILL, 16, 48),
+    Stage(StageKind.GENERATE, 1, 63, 2),
+    Stage(StageKind.HEAD, 1, 0),
+]
 OPTIONS = [parse_options({"NPUW_LLM_SHARED_HEAD": shared}) for shared in ("YES", "NO")]
 
 KNOWN: dict[str, type[ModulePass]] = {
@@ -43,5 +47,5 @@ def test_a_llama_needs_only_the_core_passes(demo: Path, stage: Stage, check: boo
     expected = core_passes(stage, OPTIONS[0], (lambda tokens, past: ()) if check else None)
     assert [each.name for each in found] == [each.name for each in expected]
     assert (CheckLengths.name in [each.name for each in found]) == (
-        check and stage.kind is not Kind.HEAD
+        check and stage.kind is not StageKind.HEAD
     )

@@ -13,7 +13,7 @@ from npuw_layer import Core
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX
 from npuw_layer.errors import BlobError, OptionError
 from npuw_layer.llm.imported_ports import check_ports
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 
 TRANSPOSED = {"NPUW_LLM_OPTIMIZE_V_TENSORS": "YES"}
@@ -71,7 +71,7 @@ def test_a_conversation_equals_one_with_untransposed_v(
 
 def test_v_is_stored_channel_by_channel(talks, tiny: Path) -> None:
     models = talks(**TRANSPOSED).request._compiled.models
-    generate = models[Stage(Kind.GENERATE, 1, 191)]
+    generate = models[Stage(StageKind.GENERATE, 1, 191)]
     name = "past_key_values.0.{0}present.0.{0}"
     value = name.format("value") + "@transposed"
     shapes = {info.name: info.shape for info in (*generate.inputs, *generate.outputs)}
@@ -128,7 +128,7 @@ def test_a_warm_start_finds_all_programs(
 
 
 def test_a_program_for_another_buffer_length_is_rejected(talks) -> None:
-    stage = Stage(Kind.GENERATE, 1, 191)
+    stage = Stage(StageKind.GENERATE, 1, 191)
     compiled = talks(**TRANSPOSED, NPUW_LLM_SHARED_HEAD="NO").request._compiled
     model, options = compiled.models[stage], compiled.options
     check_ports([stage], [model], options)

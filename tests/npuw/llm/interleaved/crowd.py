@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from interleaved.reference import Limits, Reference, Refused
 from interleaved.speaker import Judge
-from interleaved.told import Limits, Refused, Told
 from npuw_layer.batching import BatchedRequest, ContinuousBatching
 from npuw_layer.errors import DeviceError
 
@@ -19,7 +19,7 @@ class Member:
     """One conversation, and its submitted tokens without logits so far."""
 
     request: BatchedRequest
-    told: Told
+    reference: Reference
     ids: Sequence[int] = ()
     keep: int = 0
     answer: Future[np.ndarray] | None = None
@@ -47,7 +47,7 @@ class Crowd:
 
     def join(self) -> None:
         """Begin a conversation."""
-        self.members.append(Member(self._engine.open(), Told(self._limits)))
+        self.members.append(Member(self._engine.open(), Reference(self._limits)))
 
     def leave(self, member: Member) -> None:
         """End a conversation, even one that waits."""
@@ -94,14 +94,14 @@ class Crowd:
             return
         try:
             for ids, keep in pieces:
-                member.told.say(ids, keep)
+                member.reference.say(ids, keep)
         except Refused as refused:
             refused.check(error)
             _can_go_on(member)
             return
         assert error is None, error
-        assert member.request.stored == member.told.said
-        self._judge.compare(member.told, [answer.result(0)])
+        assert member.request.stored == member.reference.said
+        self._judge.compare(member.reference, [answer.result(0)])
 
     def _lost(self, member: Member, pieces: Sequence[tuple[list[int], int]]) -> None:
         """Continue with the tokens that remain, as reported by the request."""
@@ -109,17 +109,17 @@ class Crowd:
         if len(pieces) > 1 or place is None:  # some may be read, others dropped
             self.leave(member)
             return
-        member.told.interrupted(*pieces[0], 0, place.history.said)
-        assert member.told.said == place.history.said
+        member.reference.interrupted(*pieces[0], 0, place.history.caller_count)
+        assert member.reference.said == place.history.caller_count
         _can_go_on(member)
 
 
 def _can_go_on(member: Member) -> None:
     """Check that the request has as many stored tokens as it reports."""
-    told = member.told.copy(member.told.limits)
-    assert member.request.stored <= told.said
+    reference = member.reference.copy(member.reference.limits)
+    assert member.request.stored <= reference.said
     try:
-        told.go_back(member.request.stored)
+        reference.go_back(member.request.stored)
     except Refused:
         raise AssertionError("no token can follow the stored ones") from None
 

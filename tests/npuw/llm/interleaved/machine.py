@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from interleaved.crowd import Crowd
 from interleaved.moments import lose_device
 from interleaved.pool import Pool
+from interleaved.reference import Reference
 from interleaved.speaker import Judge, Speaker
-from interleaved.told import Told
 
 MOST = 4
 """Maximum number of live requests."""
@@ -74,7 +74,7 @@ class Interleaved(RuleBasedStateMachine):
         if len(self.speakers) == MOST:
             self._close(self.speakers.pop(0))
         request = self.compiled.create_infer_request()
-        self.speakers.append(Speaker(request, Told(self.limits, first), self.judge))
+        self.speakers.append(Speaker(request, Reference(self.limits, first), self.judge))
 
     @precondition(lambda self: len(self.speakers) > 1)
     @rule(who=who)
@@ -88,7 +88,7 @@ class Interleaved(RuleBasedStateMachine):
             speaker.caches()[-1].reset()
         else:
             speaker.request.reset_state()
-        speaker.told.reset(first)
+        speaker.reference.reset(first)
 
     @rule(who=who, ids=tokens(70), padding=st.sampled_from([0, 0, 0, 1, 3]))
     def prompt(self, who: int, ids: list[int], padding: int) -> None:
@@ -98,13 +98,13 @@ class Interleaved(RuleBasedStateMachine):
     @rule(who=who, ids=tokens(40))
     def go_on(self, who: int, ids: list[int]) -> None:
         speaker = self._speaker(who)
-        speaker.say(ids, speaker.told.said)
+        speaker.say(ids, speaker.reference.said)
 
     @rule(who=who, ids=tokens(12), keep=share)
     def go_back(self, who: int, ids: list[int], keep: float) -> None:
         """Rewind to an earlier token, and continue differently."""
         speaker = self._speaker(who)
-        speaker.say(ids, int(keep * speaker.told.said))
+        speaker.say(ids, int(keep * speaker.reference.said))
 
     @rule(who=who, ids=tokens(70), greedy=st.booleans())
     def generate(self, who: int, ids: list[int], greedy: bool) -> None:
@@ -115,7 +115,7 @@ class Interleaved(RuleBasedStateMachine):
     def fill(self, who: int, border: int, left: int) -> None:
         """Read tokens until a variant, a chunk or the cache is full, or almost."""
         speaker = self._speaker(who)
-        missing = border - left - len(speaker.told.ids)
+        missing = border - left - len(speaker.reference.ids)
         if missing > 0:
             speaker.generate(Ids(missing, 3), False)
 
@@ -126,7 +126,7 @@ class Interleaved(RuleBasedStateMachine):
         with ThreadPoolExecutor(MOST) as threads:
             for number, speaker in enumerate(self.speakers):
                 said = [(token + number) % VOCABULARY for token in ids]
-                inputs, keep = speaker.inputs(said, speaker.told.said), speaker.told.said
+                inputs, keep = speaker.inputs(said, speaker.reference.said), speaker.reference.said
                 if asynchronous:
                     speaker.request.start_async(inputs)
                     answer = speaker.waited
@@ -141,7 +141,7 @@ class Interleaved(RuleBasedStateMachine):
     def interrupt(self, who: int, ids: list[int], keep: float, run: int, cancelled: bool) -> None:
         """Lose the device, or cancel the inference, at a given run."""
         speaker = self._speaker(who)
-        kept = int(keep * speaker.told.said)
+        kept = int(keep * speaker.reference.said)
         speaker.interrupt(ids, kept, run, self.pool.moments, cancelled)
 
     @precondition(lambda self: len(self.speakers) > 1)
@@ -151,25 +151,25 @@ class Interleaved(RuleBasedStateMachine):
         source, target = self._speaker(one), self._speaker(two)
         source.request.save_state(self._file("one"))
         target.request.load_state(self._file("one"))
-        target.told = source.told.copy(self.limits)
+        target.reference = source.reference.copy(self.limits)
 
     @precondition(lambda self: len(self.speakers) > 1)
     @rule(one=who, two=who)
     def set_states(self, one: int, two: int) -> None:
         """Copy a conversation through variables; its tokens are unknown then."""
         source, target = self._speaker(one), self._speaker(two)
-        if source is target or not source.told.plain or source.told.dropped:
+        if source is target or not source.reference.plain or source.reference.dropped:
             return
         target.request.reset_state()
-        target.told.reset(source.told.first)
+        target.reference.reset(source.reference.first)
         states = {each.name: each.state for each in source.caches()}
-        if not source.told.ids:
+        if not source.reference.ids:
             return
         for each in target.caches():
             each.state = states[each.name]
         # Rows contain their positions; the request counts from the first token after them.
-        target.told = source.told.copy(self.limits)
-        target.told.foreign = len(target.told.ids)
+        target.reference = source.reference.copy(self.limits)
+        target.reference.foreign = len(target.reference.ids)
 
     @rule(who=who)
     def look(self, who: int) -> None:
@@ -191,8 +191,8 @@ class Interleaved(RuleBasedStateMachine):
         for place, speaker in enumerate(before):
             request = self.compiled.create_infer_request()
             request.load_state(self._file(place))
-            told = speaker.told.copy(self.limits)
-            self.speakers.append(Speaker(request, told, self.judge))
+            reference = speaker.reference.copy(self.limits)
+            self.speakers.append(Speaker(request, reference, self.judge))
             self._close(speaker)
 
     @rule(places=st.integers(0, 3))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from interleaved.moments import Moments, WatchedDevice
+from interleaved.reference import Limits
 from interleaved.stateful import Stateful
-from interleaved.told import Limits
 from npuw_layer import CompiledModel, Core
 from npuw_layer.execution.devices.make import make_device
 from npuw_layer.llm.compiled import _prefixes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from interleaved.moments import Moments, lose_device
+from interleaved.reference import Reference, Refused
 from interleaved.stateful import Stateful
-from interleaved.told import Refused, Told
 from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.llm.request.stored_tokens import StoredTokensState
@@ -26,11 +26,11 @@ class Judge:
     stateful: Stateful
     error: float
 
-    def compare(self, told: Told, found: Sequence[np.ndarray]) -> None:
+    def compare(self, reference: Reference, found: Sequence[np.ndarray]) -> None:
         """Compare the logits of the last tokens, [V] each, with one unchunked run."""
         if not found:
             return
-        expected = told.logits(self.stateful)[0][-len(found) :]
+        expected = reference.logits(self.stateful)[0][-len(found) :]
         for number, (one, other) in enumerate(zip(found, expected, strict=True)):
             close(one, other, self.error, f"logits of token {number - len(found)}")
 
@@ -49,13 +49,13 @@ class Speaker:
 
     Args:
         request: the request under test.
-        told: reference state of the conversation.
+        reference: reference state of the conversation.
         judge: comparison of logits.
     """
 
-    def __init__(self, request: InferRequest, told: Told, judge: Judge) -> None:
+    def __init__(self, request: InferRequest, reference: Reference, judge: Judge) -> None:
         self.request = request
-        self.told = told
+        self.reference = reference
         self._judge = judge
         self._given: list[tuple[np.ndarray, np.ndarray]] = []
         """All returned logits, and copies of them."""
@@ -64,10 +64,12 @@ class Speaker:
         """Return the request's inputs for tokens after the first ``keep``."""
         fresh = keep == 0 and len(ids) > 1
         new = np.arange(len(ids)) >= (padding if fresh else 0)
-        begin = self.told.first + keep
+        begin = self.reference.first + keep
         return {
             "input_ids": np.array([ids], np.int64),
-            "attention_mask": np.concatenate([self.told.mask()[:keep], new])[None].astype(np.int64),
+            "attention_mask": np.concatenate([self.reference.mask()[:keep], new])[None].astype(
+                np.int64
+            ),
             "position_ids": np.arange(begin, begin + len(ids), dtype=np.int64)[None],
         }
 
@@ -84,28 +86,28 @@ class Speaker:
     def hear(self, ids: Sequence[int], keep: int, padding: int, answer: Answer) -> None:
         """Compare logits, or the expected error."""
         try:
-            self.told.say(ids, keep, padding)
+            self.reference.say(ids, keep, padding)
         except Refused as refused:
             _raises(refused, answer)
             return
-        self._judge.compare(self.told, self._remember(answer()))
+        self._judge.compare(self.reference, self._remember(answer()))
 
     def generate(self, ids: Sequence[int], greedy: bool) -> None:
         """Read tokens one by one, given or greedy; compare all logits together."""
         found: list[np.ndarray] = []
         for number, token in enumerate(ids):
-            if self.told.drops([token], self.told.said):
-                self._judge.compare(self.told, found)
+            if self.reference.drops([token], self.reference.said):
+                self._judge.compare(self.reference, found)
                 found = []
             said = int(found[-1].argmax()) if greedy and number and found else token
-            inputs = self.inputs([said], self.told.said)
+            inputs = self.inputs([said], self.reference.said)
             try:
-                self.told.say([said], self.told.said)
+                self.reference.say([said], self.reference.said)
             except Refused as refused:
                 _raises(refused, lambda given=inputs: self.request.infer(given))
                 break
             found += self._remember(self.request.infer(inputs)["logits"])
-        self._judge.compare(self.told, found)
+        self._judge.compare(self.reference, found)
 
     def interrupt(
         self, ids: Sequence[int], keep: int, run: int, moments: Moments, cancelled: bool
@@ -117,9 +119,9 @@ class Speaker:
             try:
                 answer = self.request.infer(inputs)["logits"]
             except (InferenceCancelled, DeviceError):
-                said = self.request._conversation.history.said
-                self.told.interrupted(ids, keep, 0, said)
-                assert self.told.said == said
+                said = self.request._conversation.history.caller_count
+                self.reference.interrupted(ids, keep, 0, said)
+                assert self.reference.said == said
             except NpuwError as error:
                 self.hear(ids, keep, 0, lambda refused=error: _again(refused))
             else:
@@ -136,15 +138,17 @@ class Speaker:
 
     def check_rows(self) -> None:
         """Compare all rows of K and V with the stateful model."""
-        told, states = self.told, self.caches()
-        _, rows = told.logits(self._judge.stateful) if told.ids else (None, {})
+        reference, states = self.reference, self.caches()
+        _, rows = reference.logits(self._judge.stateful) if reference.ids else (None, {})
         for each in states:
             found = each.state.data
-            assert found.shape[2] == len(told.held)
-            if not told.held or found.dtype != np.float32:
+            assert found.shape[2] == len(reference.held)
+            if not reference.held or found.dtype != np.float32:
                 continue
-            shown = [place for place, one in enumerate(told.held) if told.kept_shown()[one]]
-            expected = rows[each.name][:, :, [told.held[place] for place in shown]]
+            shown = [
+                place for place, one in enumerate(reference.held) if reference.kept_shown()[one]
+            ]
+            expected = rows[each.name][:, :, [reference.held[place] for place in shown]]
             if shown:
                 off = np.abs(found[:, :, shown] - expected).max()
                 assert off <= self._judge.error * 10 * np.abs(expected).max(), each.name

@@ -66,7 +66,7 @@ def live(talk: Talk) -> int:
 
 
 def propose(talk: Talk, tokens: int) -> int:
-    """Propose a number; return the granted number, at which the talk continues."""
+    """Propose a number; return the granted number, at which the conversation continues."""
     state = stored(talk)
     state.state = np.array([tokens])
     talk.said = int(state.state.data[0])

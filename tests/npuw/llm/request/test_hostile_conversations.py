@@ -89,10 +89,10 @@ def is_refused(talk, path: Path, content: bytes) -> bool:
     assert found["__metadata__"] == given["__metadata__"]
     history = talk.request._conversation.history
     for ids in ([5], [6, 7], IDS, [8]):
-        positions = history.first_position + history.said + np.arange(len(ids))
+        positions = history.first_position + history.caller_count + np.arange(len(ids))
         inputs = {
             "input_ids": np.array([ids]),
-            "attention_mask": np.ones((1, history.said + len(ids)), np.int64),
+            "attention_mask": np.ones((1, history.caller_count + len(ids)), np.int64),
             "position_ids": positions[None],
         }
         try:

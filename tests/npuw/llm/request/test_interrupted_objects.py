@@ -26,7 +26,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
 from npuw_layer.execution.devices.placed import PlacedModel
 from npuw_layer.execution.offload.plan import plan_offload
 from npuw_layer.execution.offload.ring import LayerWeights, WeightsRing
-from npuw_layer.execution.offload.sources import Layout, Place
+from npuw_layer.execution.offload.sources import ByteRange, SlotLayout
 from npuw_layer.execution.token_tiles.program import RowTilesProgram
 from npuw_layer.kinds.static.bound_tensor import BoundTensor
 from npuw_layer.kinds.static.variable_state import VariableState
@@ -36,7 +36,7 @@ from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.request.lm_head import LMHead, Target
+from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.tensors.names import IDS, LOGITS, POSITIONS
 from npuw_layer.traits.linear_states.states import LinearStates
@@ -242,9 +242,9 @@ def test_a_layer_never_runs_on_incomplete_weights(ahead: bool) -> None:
     machine = SimpleNamespace(
         allocate=lambda nbytes: HostMemory(np.zeros(nbytes, np.uint8)), record_copies=Late
     )
-    layout = Layout.of([TensorInfo("w", "u8", (4,))])
+    layout = SlotLayout.of([TensorInfo("w", "u8", (4,))])
     hosts = [HostMemory(np.full(4, layer + 1, np.uint8)) for layer in range(3)]
-    weights = LayerWeights(layout, [[Place(host, 0, 4)] for host in hosts])
+    weights = LayerWeights(layout, [[ByteRange(host, 0, 4)] for host in hosts])
 
     def make() -> WeightsRing:
         return WeightsRing(machine, plan_offload(3, 4, 0, 0, 1), 4, ahead)
@@ -360,7 +360,7 @@ def test_logits_are_written_to_the_requested_target() -> None:
     made: Any = Head()
 
     def write(memory: str, offset: int) -> None:
-        program, logits = made.program(1, Target(cast(Any, memory), offset, 1))
+        program, logits = made.program(1, LogitsTarget(cast(Any, memory), offset, 1))
         assert logits is None
         program.run()
 

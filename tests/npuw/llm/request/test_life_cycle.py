@@ -33,7 +33,7 @@ def tokens(begin: int, count: int) -> NewTokens:
 
 
 def step(talk: Conversation) -> None:
-    talk.infer(tokens(talk.history.said, 1))
+    talk.infer(tokens(talk.history.caller_count, 1))
 
 
 class Life:
@@ -67,14 +67,14 @@ class Life:
             next(self._reading)
         elif state is not State.IDLE:
             talk.infer(tokens(0, 40))
-            while state is State.FULL and talk.history.said < ROOM:
+            while state is State.FULL and talk.history.caller_count < ROOM:
                 step(talk)
         assert talk.state is state
         self.acts.clear()
 
     def meet(self, event: Event) -> State:
         """Cause an event; return the first state that differs afterwards, or the last state."""
-        talk, said = self.talk, self.talk.history.said
+        talk, said = self.talk, self.talk.history.caller_count
         if event is Event.PROMPT:
             return self._first(talk.reading(tokens(0, 40)))
         if event is Event.TEXT:
@@ -83,7 +83,7 @@ class Life:
             assert self._reading is not None
             list(self._reading)
         elif event is Event.FILLED:
-            while talk.history.said < ROOM:
+            while talk.history.caller_count < ROOM:
                 step(talk)
         else:
             step(talk)
@@ -133,7 +133,7 @@ def test_a_rewound_conversation_is_in_the_state_of_its_kept_tokens(
 ) -> None:
     life = Life(talks(**OPTIONS).request._conversation, monkeypatch)
     life.bring_to(state)
-    if keep <= life.talk.history.said:
+    if keep <= life.talk.history.caller_count:
         life.talk.rewind(keep)
         assert life.talk.state is behind
     life.talk.reset()
@@ -152,5 +152,5 @@ def test_a_full_conversation_rejects_a_step_unless_it_may_drop_tokens(talks, mon
 def test_an_abandoned_prompt_continues_where_it_stopped(talks, monkeypatch) -> None:
     life = Life(talks(**OPTIONS).request._conversation, monkeypatch)
     life.bring_to(State.PREFILLING)
-    life.talk.infer(tokens(life.talk.history.said, 20))
+    life.talk.infer(tokens(life.talk.history.caller_count, 20))
     assert life.talk.state is State.GENERATING

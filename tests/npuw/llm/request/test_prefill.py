@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npuw_layer.llm.plan.stages import Kind, choose_prefill, plan
+from npuw_layer.llm.plan.stages import StageKind, choose_prefill, plan
 from npuw_layer.options import parse_options
 
 few = settings(max_examples=10, deadline=None)
@@ -60,7 +60,7 @@ def test_any_remaining_tokens_fit_a_model(config, data) -> None:
     while left:
         stage = choose_prefill(planned.prefill, left, stored)
         assert stage is not None
-        assert stage.kind is Kind.PREFILL
+        assert stage.kind is StageKind.PREFILL
         assert stage.past >= stored, "the model attends to all stored tokens"
         smaller = [
             other

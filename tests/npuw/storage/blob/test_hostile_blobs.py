@@ -23,7 +23,7 @@ from npuw_layer.storage.container import (
     read_container,
     write_container,
 )
-from npuw_layer.storage.manifest import EntryManifest, ModelManifest, Part
+from npuw_layer.storage.manifest import EntryManifest, ModelManifest, ProgramEntry
 
 Json = dict[str, Any]
 Forge = Callable[..., bytes]
@@ -90,7 +90,7 @@ class Forged:
     """A manifest with arbitrary content."""
 
     manifest: Json
-    parts: tuple[Part, ...]
+    parts: tuple[ProgramEntry, ...]
 
     def model_dump_json(self) -> str:
         return json.dumps(self.manifest)

@@ -18,7 +18,7 @@ from npuw_layer.errors import OptionError
 from npuw_layer.execution.core_devices import CoreDevices
 from npuw_layer.execution.offload.device import offloading
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
-from npuw_layer.llm.plan.stages import Kind, Stage, plan
+from npuw_layer.llm.plan.stages import Stage, StageKind, plan
 from npuw_layer.options import NAMES, RUN_TIME, parse_options
 from npuw_layer.storage.cache.key import weights_key
 
@@ -369,8 +369,8 @@ def test_a_longer_answer_shares_the_prefill_and_the_small_variants() -> None:
 
 
 def test_each_field_of_a_stage_changes_the_key() -> None:
-    options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
-    others = {"kind": Kind.PREFILL, "tokens": 3, "past": 3, "slots": 3}
+    options, stage = parse_options({}), Stage(StageKind.GENERATE, 1, 2)
+    others = {"kind": StageKind.PREFILL, "tokens": 3, "past": 3, "slots": 3}
     assert others.keys() == {field.name for field in dataclasses.fields(Stage)}
     for name, value in others.items():
         other = dataclasses.replace(stage, **{name: value})
@@ -379,7 +379,7 @@ def test_each_field_of_a_stage_changes_the_key() -> None:
 
 
 def test_versions_and_the_model_change_the_key() -> None:
-    options, stage = parse_options({}), Stage(Kind.GENERATE, 1, 2)
+    options, stage = parse_options({}), Stage(StageKind.GENERATE, 1, 2)
     versions = {"npuw": "1", "device": "NPU 1"}
     seen = {
         stage_key(model, stage, versions | other, options).name

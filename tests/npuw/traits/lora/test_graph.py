@@ -9,7 +9,7 @@ from compiler_layer.dialects.ov.types import shape_of
 from npuw_layer.errors import ModelError, NoHead
 from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.pipeline import run_passes, stage_graph
-from npuw_layer.llm.plan.stages import Kind, plan
+from npuw_layer.llm.plan.stages import StageKind, plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
@@ -31,7 +31,7 @@ def test_bodies_read_adapters_at_the_largest_rank_and_assign_none(llama) -> None
     for stage in plan(options).stages:
         graph = stage_graph(model, stage, options)
         found = read_by(graph)
-        if stage.kind is Kind.HEAD:
+        if stage.kind is StageKind.HEAD:
             assert not found
             continue
         product = llama.product("layers.1.mlp.down_proj")
@@ -50,9 +50,9 @@ def test_an_adapted_head_reads_only_its_own_adapter(adapt) -> None:
         for stage in plan(parse_options({})).stages
     }
     of_head = {f"{model.product('lm_head')}.{part}" for part in ("A", "alpha", "B")}
-    assert set(read_by(graphs[Kind.HEAD])) == of_head
-    assert not of_head & set(read_by(graphs[Kind.GENERATE]))
-    assert len(read_by(graphs[Kind.GENERATE])) == 3 * (len(model.adapted) - 1)
+    assert set(read_by(graphs[StageKind.HEAD])) == of_head
+    assert not of_head & set(read_by(graphs[StageKind.GENERATE]))
+    assert len(read_by(graphs[StageKind.GENERATE])) == 3 * (len(model.adapted) - 1)
 
 
 def test_a_model_without_adapters_is_not_changed(demo) -> None:

@@ -23,7 +23,7 @@ from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.lora.adaptation import Adaptation, adapted_options
 from npuw_layer.traits.lora.insert import insert_adapters
 from npuw_layer.traits.lora.low_rank import Mode
-from npuw_layer.traits.lora.products import products, widths
+from npuw_layer.traits.lora.matmuls import products, widths
 
 
 @dataclass(frozen=True)

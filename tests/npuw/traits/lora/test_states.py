@@ -12,7 +12,7 @@ from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.protocols import READ_PREFIX, Array, Memory, TensorInfo
 from npuw_layer.errors import StateError
 from npuw_layer.traits.lora.buffers import AdapterBuffers
-from npuw_layer.traits.lora.names import Part, adapter_name
+from npuw_layer.traits.lora.names import AdapterTensor, adapter_name
 from npuw_layer.traits.lora.values import AdapterValues
 
 PRODUCT = "lora_state_4__module.model.layers.0.mlp.up_proj/aten::linear/MatMul"
@@ -189,9 +189,9 @@ def test_any_empty_tensor_has_no_effect(empty) -> None:
 @pytest.mark.parametrize(
     ("name", "part"),
     [
-        (A, Part.A),
-        (ALPHA, Part.ALPHA),
-        (B, Part.B),
+        (A, AdapterTensor.A),
+        (ALPHA, AdapterTensor.ALPHA),
+        (B, AdapterTensor.B),
         ("past_key_values.0.keypresent.0.key", None),
         ("lora_state_4_MatMul.C", None),
         ("lora_state_4_Convolution.A", None),

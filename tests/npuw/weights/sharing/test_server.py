@@ -25,10 +25,10 @@ from npuw_layer.errors import DeviceError, SharingError
 from npuw_layer.weights.sharing import server as server_module
 from npuw_layer.weights.sharing.arena import join_arena
 from npuw_layer.weights.sharing.usage import measure
-from npuw_layer.weights.sharing.wire import REPLY_BYTES, Connection, Request, Usage
+from npuw_layer.weights.sharing.wire import REPLY_BYTES, Connection, Usage, WireRequest
 
 IDENTITY = "0123456789abcdef" * 2
-USAGE = Request(want="usage", identity=IDENTITY)
+USAGE = WireRequest(want="usage", identity=IDENTITY)
 
 
 @pytest.fixture

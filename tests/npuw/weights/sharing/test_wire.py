@@ -29,12 +29,12 @@ from npuw_layer.weights.sharing.wire import (
     REQUEST_BYTES,
     Connection,
     Offer,
-    Request,
     Usage,
+    WireRequest,
 )
 
 IDENTITY = "0123456789abcdef" * 2
-ASK = Request(want="arena", identity=IDENTITY)
+ASK = WireRequest(want="arena", identity=IDENTITY)
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +244,7 @@ def test_messages_arrive_unchanged() -> None:
     mine, other = socket.socketpair()
     one, two = Connection(mine, 5), Connection(other, 5)
     one.send(ASK)
-    assert two.receive(Request, REQUEST_BYTES) == ASK
+    assert two.receive(WireRequest, REQUEST_BYTES) == ASK
     usage = Usage(resident=3, proportional=2)
     two.send(usage)
     assert one.receive(Usage, REPLY_BYTES) == usage

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class PlacedSubmodel:
     """A submodel on a device."""
 
     device: str
@@ -66,7 +66,7 @@ class Elsewhere:
         """Return a device by its name."""
         return self._devices[name]
 
-    def place(self, name: str, like: LoadedModel | None) -> Place:
+    def place(self, name: str, like: LoadedModel | None) -> PlacedSubmodel:
         """Compile and load the submodel on a device.
 
         Args:
@@ -88,9 +88,9 @@ class Elsewhere:
         loaded = device.load(device.compile(graph, self._placed.head.config))
         if like is not None:
             _check_alike(loaded, like)
-        return Place(name, loaded, None if folder is None else self._banks.of(folder))
+        return PlacedSubmodel(name, loaded, None if folder is None else self._banks.of(folder))
 
-    def bind_weights(self, program: Program, place: Place, bound: Collection[str]) -> None:
+    def bind_weights(self, program: Program, place: PlacedSubmodel, bound: Collection[str]) -> None:
         """Bind the unbound weights of a program that was compiled here.
 
         Raises:

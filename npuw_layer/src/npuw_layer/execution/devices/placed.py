@@ -16,9 +16,9 @@ from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.protocols import Array, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.devices.accuracy import Findings, Reference, nbytes, tensors
-from npuw_layer.execution.devices.elsewhere import Elsewhere, Place
+from npuw_layer.execution.devices.elsewhere import Elsewhere, PlacedSubmodel
 from npuw_layer.execution.devices.report import Placement
-from npuw_layer.execution.devices.stored import Head
+from npuw_layer.execution.devices.stored import StoredHeader
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,11 @@ class PlacedModel:
     """
 
     def __init__(
-        self, head: Head, first: Place | RuntimeError, elsewhere: Elsewhere, rules: Rules
+        self,
+        head: StoredHeader,
+        first: PlacedSubmodel | RuntimeError,
+        elsewhere: Elsewhere,
+        rules: Rules,
     ) -> None:
         self.name = head.submodel
         self.rules = rules
@@ -63,9 +67,9 @@ class PlacedModel:
         self._left = list(rules.after)
         self._notes = list(head.notes)
         self.findings = Findings()
-        self.refusal = "" if isinstance(first, Place) else str(first)
+        self.refusal = "" if isinstance(first, PlacedSubmodel) else str(first)
         """Error of its first device in loading it, or ""; see ``protocols.MovesOn``."""
-        if isinstance(first, Place):
+        if isinstance(first, PlacedSubmodel):
             self._place = first
         else:
             self._note(head.device, "cannot load it", first)
@@ -84,7 +88,7 @@ class PlacedModel:
         return self._place.loaded.outputs
 
     @property
-    def place(self) -> Place:
+    def place(self) -> PlacedSubmodel:
         """Current device, and the submodel loaded there."""
         return self._place
 
@@ -99,7 +103,7 @@ class PlacedModel:
         """Create a runnable program."""
         return PlacedProgram(self)
 
-    def leave(self, place: Place, error: RuntimeError) -> Place:
+    def leave(self, place: PlacedSubmodel, error: RuntimeError) -> PlacedSubmodel:
         """Move away from a device that failed; return the current place.
 
         Raises:
@@ -115,7 +119,7 @@ class PlacedModel:
                 _log.warning("%s: %s takes it over", self.name, self._place.device)
             return self._place
 
-    def judge(self, place: Place, errors: Mapping[str, float]) -> bool:
+    def judge(self, place: PlacedSubmodel, errors: Mapping[str, float]) -> bool:
         """Record a device's errors; if one exceeds the threshold, move to the reference device.
 
         Returns:
@@ -134,7 +138,7 @@ class PlacedModel:
                 _log.warning("%s: %s takes it over", self.name, self.reference.device)
             return False
 
-    def _find_reference(self) -> Place | None:
+    def _find_reference(self) -> PlacedSubmodel | None:
         name = self.rules.reference
         if not name or name == self._place.device:
             return None
@@ -145,7 +149,7 @@ class PlacedModel:
                 f"NPUW_ACC_CHECK: {self.name} cannot be checked on {name}: {error}"
             ) from error
 
-    def _next_place(self, place: Place | None) -> Place:
+    def _next_place(self, place: PlacedSubmodel | None) -> PlacedSubmodel:
         while self._left:
             name = self._left[0]  # removed only after compilation, which may be interrupted
             try:
@@ -223,7 +227,7 @@ class PlacedProgram:
             except RuntimeError as error:
                 self._model.leave(self._place, error)
 
-    def _run_checked(self, place: Place) -> None:
+    def _run_checked(self, place: PlacedSubmodel) -> None:
         """Run the reference before the device, which may overwrite its inputs; then compare."""
         self._check_bound()
         if self._reference is None:
@@ -241,12 +245,12 @@ class PlacedProgram:
         if not self._model.judge(self._place, reference.compare(outputs)):
             reference.give(outputs)
 
-    def _follow(self, place: Place) -> None:
+    def _follow(self, place: PlacedSubmodel) -> None:
         """Move the program to the submodel's device."""
         if place is not self._place:
             self._program, self._place = self._enter(place), place
 
-    def _enter(self, place: Place) -> Program:
+    def _enter(self, place: PlacedSubmodel) -> Program:
         program = place.loaded.create_program()
         here = _names(place)
         for name, (memory, offset) in self._bound.items():
@@ -268,5 +272,5 @@ class PlacedProgram:
         return memory.data[offset : offset + nbytes(info)]
 
 
-def _names(place: Place) -> Collection[str]:
+def _names(place: PlacedSubmodel) -> Collection[str]:
     return [info.name for info in (*place.loaded.inputs, *place.loaded.outputs)]

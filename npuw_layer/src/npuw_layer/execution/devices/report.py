@@ -78,8 +78,8 @@ def devices_report(models: Mapping[str, LoadedModel]) -> dict[str, str]:
 def placements(model: LoadedModel) -> Sequence[Placement]:
     """Return the placements of a model, or of all its members; empty if one has no choice."""
     every = {id(each): each for each in _innermost(model)}.values()
-    told = [each.placement for each in abilities(every, ReportsPlacement)]
-    return told if len(told) == len(every) else []
+    placements = [each.placement for each in abilities(every, ReportsPlacement)]
+    return placements if len(placements) == len(every) else []
 
 
 def _innermost(model: LoadedModel) -> Iterator[LoadedModel]:

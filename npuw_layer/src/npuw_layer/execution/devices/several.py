@@ -25,10 +25,10 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.decorator import DeviceDecorator
-from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, Place
+from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, PlacedSubmodel
 from npuw_layer.execution.devices.placed import PlacedModel, Rules
 from npuw_layer.execution.devices.report import Placement
-from npuw_layer.execution.devices.stored import Head, StoredProgram
+from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -138,7 +138,9 @@ class SeveralDevices(DeviceDecorator):
                 notes.append(f"{name} cannot compile it: {error}")
                 _log.warning("%s: %s", submodel, notes[-1])
                 continue
-            head = Head(submodel=submodel, device=name, config=dict(config), notes=tuple(notes))
+            head = StoredHeader(
+                submodel=submodel, device=name, config=dict(config), notes=tuple(notes)
+            )
             return StoredProgram.of(head, program, text).to_bytes()
         raise ModelError(f"no device of NPUW_DEVICES can compile {submodel}: {'; '.join(notes)}")
 
@@ -156,9 +158,9 @@ class SeveralDevices(DeviceDecorator):
         policy = self._policy
         rules = Rules(after, policy.fallback, policy.reference, policy.threshold)
         elsewhere = Elsewhere(self._devices, self._banks, stored)
-        first: Place | RuntimeError
+        first: PlacedSubmodel | RuntimeError
         try:
-            first = Place(head.device, self._devices[head.device].load(stored.program))
+            first = PlacedSubmodel(head.device, self._devices[head.device].load(stored.program))
         except RuntimeError as error:
             first = error
         placed = PlacedModel(head, first, elsewhere, rules)
@@ -183,7 +185,7 @@ class SeveralDevices(DeviceDecorator):
             raise DeviceError(f"{stored.head.submodel} has a graph, unlike exported programs")
         return self.load(program)
 
-    def _check_alone(self, head: Head) -> None:
+    def _check_alone(self, head: StoredHeader) -> None:
         """Check that a program of this device names no file by its path."""
         if ability(self._devices.get(head.device), FindsConstants) is None:
             raise DeviceError(

@@ -23,7 +23,7 @@ _MOST_TEXT = 1 << 30
 """Limit of a graph's text, bytes: a damaged program must not fill the memory."""
 
 
-class Head(BaseModel):
+class StoredHeader(BaseModel):
     """Description of a submodel's program."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,13 +40,13 @@ class Head(BaseModel):
 class StoredProgram:
     """A program, its description, and its static graph."""
 
-    head: Head
+    head: StoredHeader
     program: bytes | memoryview
     graph: bytes | memoryview
     """Compressed text of the graph, rarely needed; empty in exported programs."""
 
     @staticmethod
-    def of(head: Head, program: bytes, graph: str) -> StoredProgram:
+    def of(head: StoredHeader, program: bytes, graph: str) -> StoredProgram:
         """Return a stored program, with the graph compressed."""
         return StoredProgram(head, program, zlib.compress(graph.encode(), 1))
 
@@ -73,7 +73,7 @@ class StoredProgram:
             raise DeviceError("not a program of NPUW_DEVICES; compile it again")
         middle, begin = end - head_size, end - head_size - graph_size
         try:
-            head = Head.model_validate_json(bytes(whole[middle:end]))
+            head = StoredHeader.model_validate_json(bytes(whole[middle:end]))
         except ValidationError:
             raise DeviceError("a program of NPUW_DEVICES is damaged; compile it again") from None
         return StoredProgram(head, whole[:begin], whole[begin:middle])

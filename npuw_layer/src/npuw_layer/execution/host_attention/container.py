@@ -56,6 +56,6 @@ def read_container(content: Bytes) -> TilePrograms:
     header = package.header
     tile, last = package.blobs(header.blobs)
     package.finish()
-    if header.rows > max(header.attention.pieces):
+    if header.rows > max(header.attention.parts):
         raise KIND.damaged("a tile has more rows than the cache")
     return TilePrograms(header.attention, header.rows, tile, last)

@@ -158,7 +158,7 @@ class DynamicProgram:
         mask, past = tensors[attention.mask], attention.shape.past
         live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
         inputs = {info.name: tensors[info.name] for info in self._loaded.inputs}
-        rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.pieces)]
+        rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.parts)]
         inputs |= {name: tensors[name][:, : rows[n]] for name, n in attention.stored.items()}
         inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
         try:
@@ -169,9 +169,9 @@ class DynamicProgram:
         self._loaded.rows += live
 
 
-def _placed(pieces: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _placed(parts: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the beginning and the number of rows of each part of a cache."""
-    return zip(accumulate((0, *pieces)), pieces, strict=False)
+    return zip(accumulate((0, *parts)), parts, strict=False)
 
 
 def _opened(model: Model, attention: CachedAttention) -> Model:

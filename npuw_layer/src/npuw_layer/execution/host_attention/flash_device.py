@@ -60,7 +60,7 @@ class FlashAttentionDevice(DeviceDecorator):
                 config.get(SUBMODEL, "a model"),
             )
             return self._device.compile(model, config)
-        rows = tile_length(attention.pieces, self._longest)
+        rows = tile_length(attention.parts, self._longest)
         own = {**config, **_AS_WRITTEN}
         tile = self._device.compile(tile_graph(attention.shape, rows), own)
         last = self._device.compile(last_graph(attention.shape), own)

@@ -25,7 +25,7 @@ from npuw_layer.execution.host_attention.tile_ports import (
     tile_inputs,
     tile_outputs,
 )
-from npuw_layer.execution.host_attention.tiles import Tile, cut_tiles
+from npuw_layer.execution.host_attention.tiles import RowTile, cut_tiles
 from npuw_layer.execution.host_attention.workspace import Workspace
 
 
@@ -43,7 +43,7 @@ class LoadedFlash:
 
     def __init__(self, device: Device, programs: TilePrograms) -> None:
         self.attention = programs.attention
-        self.tiles = cut_tiles(self.attention.pieces, programs.rows)
+        self.tiles = cut_tiles(self.attention.parts, programs.rows)
         self._length = programs.rows
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)
@@ -52,7 +52,7 @@ class LoadedFlash:
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
         self._copies = _copies(shape)
-        copies = self._copies or min(self.attention.pieces) < programs.rows
+        copies = self._copies or min(self.attention.parts) < programs.rows
         self.workspace = Workspace(device, self._tile, last, copies)
         self._infos = {info.name: info for info in self.inputs}
         self.turn = threading.Lock()
@@ -84,16 +84,14 @@ class LoadedFlash:
             known: bound tiles of this cache, by number; new ones are added.
         """
         tile = self.tiles[number]
-        stored = [
-            (names[tile.piece], places[names[tile.piece]]) for names in self.attention.by_kind
-        ]
-        if self._copies or self.attention.pieces[tile.piece] < self._length:
+        stored = [(names[tile.part], places[names[tile.part]]) for names in self.attention.by_kind]
+        if self._copies or self.attention.parts[tile.part] < self._length:
             return self.workspace.take_rows(self._rows(tile, stored), number)
         if number not in known:
             known[number] = self._bound_tile(number, stored)
         return known[number].program
 
-    def _rows(self, tile: Tile, stored: Sequence[tuple[str, Place]]) -> Mapping[str, Array]:
+    def _rows(self, tile: RowTile, stored: Sequence[tuple[str, Place]]) -> Mapping[str, Array]:
         """Return views of a tile's rows, in place."""
         return {
             own: view(self._infos[name], *place)[:, tile.begin : tile.begin + self._length]
@@ -109,7 +107,7 @@ class LoadedFlash:
             program = self._tile.create_program()
             self.workspace.bind_tile(program, number)
             for own, (name, (memory, offset)) in zip(self._own_stored, stored, strict=True):
-                bytes_of_row = nbytes(self._infos[name]) // self.attention.pieces[tile.piece]
+                bytes_of_row = nbytes(self._infos[name]) // self.attention.parts[tile.part]
                 program.bind(own, memory, offset + tile.begin * bytes_of_row)
             bound = BoundTile(program, tuple(memory for _, (memory, _) in stored))
             self._bound[key] = bound
@@ -172,10 +170,10 @@ class FlashProgram:
         Raises:
             DeviceError: no such tensor exists, or it does not fit.
         """
-        piece = self._loaded.attention.stored.get(name)
-        if piece is not None:  # first: no tile must keep the old binding
+        part = self._loaded.attention.stored.get(name)
+        if part is not None:  # first: no tile must keep the old binding
             tiles = self._loaded.tiles
-            self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].piece != piece}
+            self._tiles = {n: one for n, one in self._tiles.items() if tiles[n].part != part}
         self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:

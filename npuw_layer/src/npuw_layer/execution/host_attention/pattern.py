@@ -23,7 +23,7 @@ from npuw_layer.execution.host_attention.shapes import (
     STORED_ELEMENT,
     AttentionShape,
     CachedAttention,
-    Rows,
+    RowInputs,
 )
 
 _TOKEN_MAJOR = [0, 2, 1, 3]
@@ -62,12 +62,12 @@ def find_attention(model: Model) -> CachedAttention | None:
         v=v,
         mask=names[op.mask],
         output=outputs[0].name,
-        pieces=k_pieces,
+        parts=k_pieces,
         shape=shape,
     )
 
 
-def _pieces(rows: Rows, inputs: Mapping[str, SSAValue]) -> tuple[int, ...]:
+def _pieces(rows: RowInputs, inputs: Mapping[str, SSAValue]) -> tuple[int, ...]:
     """Return the maximum number of stored rows in each part of a cache."""
     return tuple(shape_of(inputs[name])[1] for name in rows.stored)
 
@@ -98,22 +98,22 @@ def _shape(op: ScaledDotProductAttention, mask: SSAValue, stored: str) -> Attent
         return None
 
 
-def _rows(value: SSAValue, names: Names) -> Rows | None:
+def _rows(value: SSAValue, names: Names) -> RowInputs | None:
     """Return the inputs that K or V is concatenated from; None for any other value."""
     join = producer(value, Concat)
     if join is None or join.known_axis() != _ROWS or len(join.parts) < 2:
         return None
     *stored, new = join.parts
     found = [_stored(part, element_of(new)) for part in stored]
-    pieces = [piece for piece in found if piece is not None]
-    scales = [scale for _, scale in pieces if scale is not None]
-    read = [*(rows for rows, _ in pieces), *scales]
-    if len(pieces) < len(found) or len(scales) not in (0, len(pieces)):
+    parts = [part for part in found if part is not None]
+    scales = [scale for _, scale in parts if scale is not None]
+    read = [*(rows for rows, _ in parts), *scales]
+    if len(parts) < len(found) or len(scales) not in (0, len(parts)):
         return None
     if new not in names or any(each not in names for each in read):
         return None
-    return Rows(
-        stored=tuple(names[rows] for rows, _ in pieces),
+    return RowInputs(
+        stored=tuple(names[rows] for rows, _ in parts),
         scales=tuple(names[scale] for scale in scales),
         new=names[new],
     )

@@ -74,7 +74,7 @@ class AttentionShape(BaseModel):
         return (self.heads, self.group, tokens) if whole else (1, 1, tokens)
 
 
-class Rows(BaseModel):
+class RowInputs(BaseModel):
     """K or V: the inputs of stored rows, and of new ones.
 
     Attributes:
@@ -99,7 +99,7 @@ class CachedAttention(BaseModel):
         v: values.
         mask: [..., past + tokens].
         output: [1, query heads, tokens, width of V].
-        pieces: maximum number of stored rows in each part of the cache, in order; only a cache in
+        parts: maximum number of stored rows in each part of the cache, in order; only a cache in
             blocks has several parts.
         shape: the sizes.
     """
@@ -107,18 +107,18 @@ class CachedAttention(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     q: str
-    k: Rows
-    v: Rows
+    k: RowInputs
+    v: RowInputs
     mask: str
     output: str
-    pieces: tuple[Annotated[int, _Size], ...]
+    parts: tuple[Annotated[int, _Size], ...]
     shape: AttentionShape
 
     @model_validator(mode="after")
     def _check_pieces(self) -> Self:
-        if sum(self.pieces) != self.shape.past:
-            raise ValueError(f"parts of {list(self.pieces)} rows for a cache of {self.shape.past}")
-        if {*map(len, self.by_kind)} != {len(self.pieces)}:
+        if sum(self.parts) != self.shape.past:
+            raise ValueError(f"parts of {list(self.parts)} rows for a cache of {self.shape.past}")
+        if {*map(len, self.by_kind)} != {len(self.parts)}:
             raise ValueError("K and V have different numbers of parts")
         return self
 
@@ -131,7 +131,7 @@ class CachedAttention(BaseModel):
     @property
     def stored(self) -> Mapping[str, int]:
         """Inputs with a row for each stored token, as dimension 1, and their parts' numbers."""
-        return {name: piece for names in self.by_kind for piece, name in enumerate(names)}
+        return {name: part for names in self.by_kind for part, name in enumerate(names)}
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
@@ -142,9 +142,9 @@ class CachedAttention(BaseModel):
         infos = [TensorInfo(self.q, x.element, query), mask]
         for rows, width in ((self.k, x.width), (self.v, x.value_width)):
             infos.append(TensorInfo(rows.new, x.element, (1, x.heads, x.tokens, width)))
-            for name, count in zip(rows.stored, self.pieces, strict=True):
+            for name, count in zip(rows.stored, self.parts, strict=True):
                 infos.append(TensorInfo(name, x.stored_element, (1, count, x.heads, width)))
-            for name, count in zip(rows.scales, self.pieces if rows.scales else (), strict=True):
+            for name, count in zip(rows.scales, self.parts if rows.scales else (), strict=True):
                 infos.append(TensorInfo(name, SCALE_ELEMENT, (1, count, x.heads, 1)))
         return infos
 

@@ -10,11 +10,11 @@ ROW_STEP = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class RowTile:
     """Some stored rows, all in one part of the cache.
 
     Attributes:
-        piece: number of the cache part.
+        part: number of the cache part.
         begin: the first row, in the part.
         first: the first row, in the complete cache.
         own: the first row that no earlier tile has: the last tile of a part ends with the part,
@@ -22,33 +22,33 @@ class Tile:
         end: end of the rows. In a part shorter than a tile, the tile ends with the part.
     """
 
-    piece: int
+    part: int
     begin: int
     first: int
     own: int
     end: int
 
 
-def tile_length(pieces: Sequence[int], longest: int) -> int:
+def tile_length(parts: Sequence[int], longest: int) -> int:
     """Return the rows of a tile, for as few tiles as possible, each as short as possible.
 
     Args:
-        pieces: maximum number of stored rows in each part of the cache.
+        parts: maximum number of stored rows in each part of the cache.
         longest: length that no tile exceeds by more than ``ROW_STEP``.
     """
-    rows = max(pieces)
+    rows = max(parts)
     count = -(-rows // longest)
     return min(rows, -(-rows // (count * ROW_STEP)) * ROW_STEP)
 
 
-def cut_tiles(pieces: Sequence[int], length: int) -> Sequence[Tile]:
+def cut_tiles(parts: Sequence[int], length: int) -> Sequence[RowTile]:
     """Cut stored rows into tiles of one length; every row belongs to one tile's own range."""
-    tiles: list[Tile] = []
+    tiles: list[RowTile] = []
     before = 0
-    for piece, rows in enumerate(pieces):
+    for part, rows in enumerate(parts):
         for own in range(0, rows, length):
             begin = max(0, min(own, rows - length))
             end = min(own + length, rows)
-            tiles.append(Tile(piece, begin, before + begin, before + own, before + end))
+            tiles.append(RowTile(part, begin, before + begin, before + own, before + end))
         before += rows
     return tiles

@@ -23,17 +23,17 @@ class _Header(Entry):
 _KIND = PackageKind(b"NPUWOFF1", _Header, "an offloaded model (NPUW_WEIGHTS_OFFLOAD)")
 
 
-def write_container(pieces: CompiledParts) -> bytes:
+def write_container(parts: CompiledParts) -> bytes:
     """Return the parts as bytes."""
-    blobs = (pieces.prologue, pieces.block, pieces.epilogue)
+    blobs = (parts.prologue, parts.block, parts.epilogue)
     header = _Header(
-        count=pieces.count,
+        count=parts.count,
         blobs=(len(blobs[0]), len(blobs[1]), len(blobs[2])),
-        states=dict(pieces.states),
-        weights=dict(pieces.weights),
-        literals=literal_sizes(pieces.literals),
+        states=dict(parts.states),
+        weights=dict(parts.weights),
+        literals=literal_sizes(parts.literals),
     )
-    return _KIND.write(header, blobs, [pieces.literals])
+    return _KIND.write(header, blobs, [parts.literals])
 
 
 def read_container(content: Bytes) -> CompiledParts:

@@ -16,7 +16,7 @@ from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
 from npuw_layer.execution.offload.report import OffloadReport, StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
 from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights, weight_bytes
-from npuw_layer.execution.offload.stage import Stage, load_stage
+from npuw_layer.execution.offload.stage import OffloadedModel, load_stage
 from npuw_layer.execution.offload.timeline import PieceCosts
 from npuw_layer.options import Options
 
@@ -41,7 +41,7 @@ class OffloadDevice(DeviceDecorator):
         self._options = options
         self._host = HostWeights(device, folder)
         self._resident = ResidentWeights(device, self._host)
-        self._stages: list[Stage] = []
+        self._stages: list[OffloadedModel] = []
         self._costs: list[PieceCosts] = []
         self._weights: dict[object, LayerWeights] = {}
         self._ring: WeightsRing | None = None
@@ -50,7 +50,7 @@ class OffloadDevice(DeviceDecorator):
     @property
     def version(self) -> str:
         """Version of the inner device, marked, because parts differ from uncut models."""
-        return f"{self._device.version} in pieces"
+        return f"{self._device.version} in parts"
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Cut and compile a graph.
@@ -82,8 +82,8 @@ class OffloadDevice(DeviceDecorator):
             ModelError: the model's files lack a weight.
             OptionError: the budget is too small for the model.
         """
-        pieces = read_container(program)
-        stage = load_stage(self._copying, pieces, self._host, self._weights)
+        parts = read_container(program)
+        stage = load_stage(self._copying, parts, self._host, self._weights)
         with self._lock:
             if self._ring is not None:
                 raise DeviceError("load all static models before the first conversation")

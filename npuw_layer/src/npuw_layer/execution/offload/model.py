@@ -12,7 +12,7 @@ from npuw_layer.backends.protocols import Device, Memory, Program, TensorInfo
 from npuw_layer.execution.joined_ports import JoinedPorts
 from npuw_layer.execution.offload.ring import WeightsRing
 from npuw_layer.execution.offload.sources import ResidentWeights
-from npuw_layer.execution.offload.stage import Stage
+from npuw_layer.execution.offload.stage import OffloadedModel
 
 _INSIDE = (HIDDEN_IN, HIDDEN_OUT, SHARED, WEIGHT_PREFIX, LITERAL_PREFIX)
 """Prefixes of the ports that only this module binds."""
@@ -31,7 +31,7 @@ class LoadedPieces:
     def __init__(
         self,
         device: Device,
-        stage: Stage,
+        stage: OffloadedModel,
         resident: ResidentWeights,
         ring: Callable[[], WeightsRing],
     ) -> None:
@@ -69,17 +69,17 @@ class LoadedPieces:
                 name = names.get(info.name, info.name)
                 yield TensorInfo(name, info.element, info.shape)
 
-    def create_program(self) -> PiecesProgram:
+    def create_program(self) -> PartsProgram:
         """Create a runnable program.
 
         Raises:
             DeviceError: the device has no memory left.
             ModelError: weights cannot be read.
         """
-        return PiecesProgram(self, self._ring())
+        return PartsProgram(self, self._ring())
 
 
-class PiecesProgram:
+class PartsProgram:
     """One user of an offloaded model; satisfies ``protocols.Program``.
 
     Each layer has its own program of the block, always bound to the same slot, K and V: a run

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from npuw_layer.backends.protocols import (
     Memory,
     OffloadingDevice,
-    Span,
-    Transfer,
+    RecordedCopies,
+    WeightCopy,
 )
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import OffloadPlan
-from npuw_layer.execution.offload.sources import Layout, Place
+from npuw_layer.execution.offload.sources import ByteRange, SlotLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerWeights:
     """Weights of all layers of a model: layout in a slot, and sources on the host."""
 
-    layout: Layout
-    sources: Sequence[Sequence[Place]]
+    layout: SlotLayout
+    sources: Sequence[Sequence[ByteRange]]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Slot:
 
     memory: Memory
     holds: tuple[LayerWeights, int] | None = None
-    arriving: Transfer | None = None
+    arriving: RecordedCopies | None = None
 
 
 class WeightsRing:
@@ -73,7 +73,7 @@ class WeightsRing:
         self._plan = plan
         self._ahead = ahead
         self._slots = [_Slot(device.allocate(nbytes)) for _ in range(plan.slots)]
-        self._recorded: dict[tuple[LayerWeights, int], Transfer] = {}
+        self._recorded: dict[tuple[LayerWeights, int], RecordedCopies] = {}
 
     def memory(self, layer: int) -> Memory:
         """Return the slot that holds a layer's weights when it runs."""
@@ -138,13 +138,13 @@ class WeightsRing:
         self.traffic.copies += 1
         self.traffic.nbytes += sum(place.nbytes for place in weights.sources[layer])
 
-    def _transfer(self, weights: LayerWeights, layer: int) -> Transfer:
+    def _transfer(self, weights: LayerWeights, layer: int) -> RecordedCopies:
         known = self._recorded.get((weights, layer))
         if known is not None:
             return known
         target, layout = self.memory(layer), weights.layout
         spans = [
-            Span(target, offset, place.memory, place.offset, place.nbytes)
+            WeightCopy(target, offset, place.memory, place.offset, place.nbytes)
             for offset, place in zip(layout.offsets, weights.sources[layer], strict=True)
         ]
         made = self._recorded[weights, layer] = self._device.record_copies(spans)

@@ -22,7 +22,7 @@ from npuw_layer.errors import DeviceError, ModelError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ByteRange:
     """Location of bytes."""
 
     memory: Memory
@@ -36,7 +36,7 @@ def weight_bytes(info: TensorInfo) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SlotLayout:
     """Layout of one layer's weights in a slot: the block's inputs, and their offsets."""
 
     infos: tuple[TensorInfo, ...]
@@ -44,7 +44,7 @@ class Layout:
     nbytes: int
 
     @staticmethod
-    def of(infos: Sequence[TensorInfo]) -> Layout:
+    def of(infos: Sequence[TensorInfo]) -> SlotLayout:
         """Lay weights side by side, by name: the same for all blobs of a model."""
         ordered = tuple(sorted(infos, key=lambda info: info.name))
         offsets: list[int] = []
@@ -52,7 +52,7 @@ class Layout:
         for info in ordered:
             offsets.append(end)
             end += padded(weight_bytes(info))
-        return Layout(ordered, tuple(offsets), end)
+        return SlotLayout(ordered, tuple(offsets), end)
 
 
 class HostWeights:
@@ -70,11 +70,13 @@ class HostWeights:
         self._folder = folder
         self._files: dict[str, Memory] = {}
 
-    def layer(self, pieces: CompiledParts, infos: Sequence[TensorInfo], number: int) -> list[Place]:
+    def layer(
+        self, parts: CompiledParts, infos: Sequence[TensorInfo], number: int
+    ) -> list[ByteRange]:
         """Find the weights of one layer.
 
         Args:
-            pieces: the names of the weights.
+            parts: the names of the weights.
             infos: the block's weight inputs.
             number: the layer's number.
 
@@ -82,15 +84,15 @@ class HostWeights:
             ModelError: a weight cannot be read from the model's files.
             DeviceError: the device cannot access the host's memory.
         """
-        found: dict[str, Place] = {}
+        found: dict[str, ByteRange] = {}
         converted: dict[str, bytes | memoryview] = {}
         for info in infos:
-            if info.name in pieces.literals:
-                converted[info.name] = pieces.literals[info.name][number]
+            if info.name in parts.literals:
+                converted[info.name] = parts.literals[info.name][number]
                 continue
-            ref = self._ref(pieces.weights[info.name][number], info)
+            ref = self._ref(parts.weights[info.name][number], info)
             if ref.stored == ref.element:
-                found[info.name] = Place(self._file(ref.file), ref.offset, ref.size)
+                found[info.name] = ByteRange(self._file(ref.file), ref.offset, ref.size)
             else:
                 converted[info.name] = self._read(ref, info)
         found |= self._staged(converted)
@@ -124,18 +126,18 @@ class HostWeights:
             self._files[name] = _reached(self._device.map_host(data))
         return self._files[name]
 
-    def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, Place]:
+    def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, ByteRange]:
         """Keep bytes in host memory that the device can access."""
         if not contents:
             return {}
         sizes = [padded(len(content)) for content in contents.values()]
         data = np.frombuffer(mmap.mmap(-1, max(sum(sizes), 1)), np.uint8)
         memory = _reached(self._device.map_host(data))
-        places: dict[str, Place] = {}
+        places: dict[str, ByteRange] = {}
         at = 0
         for (name, content), size in zip(contents.items(), sizes, strict=True):
             data[at : at + len(content)] = np.frombuffer(content, np.uint8)
-            places[name] = Place(memory, at, len(content))
+            places[name] = ByteRange(memory, at, len(content))
             at += size
         return places
 
@@ -157,10 +159,10 @@ class ResidentWeights:
     def __init__(self, device: Device, host: HostWeights) -> None:
         self._device = device
         self._host = host
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ByteRange] = {}
         self._lock = threading.Lock()
 
-    def place(self, info: TensorInfo) -> Place:
+    def place(self, info: TensorInfo) -> ByteRange:
         """Return a weight's location; the first request copies it.
 
         Raises:
@@ -173,5 +175,5 @@ class ResidentWeights:
                 content = np.frombuffer(self._host.content(info), np.uint8)
                 memory = self._device.allocate(content.size)
                 memory.data[:] = content
-                found = self._places[info.name] = Place(memory, 0, content.size)
+                found = self._places[info.name] = ByteRange(memory, 0, content.size)
             return found

@@ -15,7 +15,7 @@ from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import OffloadPlan
 from npuw_layer.execution.offload.report import StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights
-from npuw_layer.execution.offload.sources import HostWeights, Layout
+from npuw_layer.execution.offload.sources import HostWeights, SlotLayout
 from npuw_layer.execution.offload.timeline import (
     PieceCosts,
     asynchronous_pass,
@@ -27,11 +27,11 @@ from npuw_layer.tensors.token_inputs import new_tokens_of
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class OffloadedModel:
     """The parts of one static model.
 
     Attributes:
-        pieces: the blobs.
+        parts: the blobs.
         prologue: runs first.
         block: runs once for each layer.
         epilogue: runs last.
@@ -39,7 +39,7 @@ class Stage:
         resident: all other weights.
     """
 
-    pieces: CompiledParts
+    parts: CompiledParts
     prologue: LoadedModel
     block: LoadedModel
     epilogue: LoadedModel
@@ -49,7 +49,7 @@ class Stage:
     @property
     def layers(self) -> int:
         """Number of runs of the block."""
-        return self.pieces.count
+        return self.parts.count
 
     @property
     def name(self) -> str:
@@ -62,14 +62,14 @@ class Stage:
 
     def in_model(self, layer: int) -> dict[str, str]:
         """Return the model's names of the block's variables, for one of the layers."""
-        return {own: names[layer] for own, names in self.pieces.states.items()}
+        return {own: names[layer] for own, names in self.parts.states.items()}
 
     def costs(self, device: OffloadingDevice) -> PieceCosts:
         """Return the predicted costs of the parts and of copying a layer's weights."""
         return PieceCosts(
-            prologue=device.predict(self.pieces.prologue),
-            layer=device.predict(self.pieces.block),
-            epilogue=device.predict(self.pieces.epilogue),
+            prologue=device.predict(self.parts.prologue),
+            layer=device.predict(self.parts.block),
+            epilogue=device.predict(self.parts.epilogue),
             copy=device.predict_copy(self.weights.layout.nbytes),
         )
 
@@ -85,15 +85,15 @@ class Stage:
 
 def load_stage(
     device: OffloadingDevice,
-    pieces: CompiledParts,
+    parts: CompiledParts,
     host: HostWeights,
     known: dict[object, LayerWeights],
-) -> Stage:
+) -> OffloadedModel:
     """Load the parts of one static model.
 
     Args:
         device: the parts' device.
-        pieces: the blobs.
+        parts: the blobs.
         host: source of the weights.
         known: weights of layers by layout and names, shared by the static models of one LLM.
 
@@ -102,20 +102,20 @@ def load_stage(
         ModelError: the model's files lack a weight.
     """
     prologue, block, epilogue = (
-        device.load(blob) for blob in (pieces.prologue, pieces.block, pieces.epilogue)
+        device.load(blob) for blob in (parts.prologue, parts.block, parts.epilogue)
     )
     moved = [
         info
         for info in block.inputs
-        if info.name in pieces.weights or info.name.startswith(LITERAL_PREFIX)
+        if info.name in parts.weights or info.name.startswith(LITERAL_PREFIX)
     ]
-    unknown = [one.name for one in moved if one.name not in {**pieces.weights, **pieces.literals}]
+    unknown = [one.name for one in moved if one.name not in {**parts.weights, **parts.literals}]
     if unknown or not moved:
         raise DeviceError(f"an offloaded model lacks names of weights of {unknown or 'its layers'}")
-    layout = Layout.of(moved)
-    key = (layout, tuple(_contents(pieces, info.name) for info in layout.infos))
+    layout = SlotLayout.of(moved)
+    key = (layout, tuple(_contents(parts, info.name) for info in layout.infos))
     if key not in known:
-        sources = [host.layer(pieces, layout.infos, number) for number in range(pieces.count)]
+        sources = [host.layer(parts, layout.infos, number) for number in range(parts.count)]
         known[key] = LayerWeights(layout, sources)
     names = {info.name for info in moved}
     resident = {
@@ -124,8 +124,8 @@ def load_stage(
         for info in piece.inputs
         if info.name.startswith(WEIGHT_PREFIX) and info.name not in names
     }
-    return Stage(pieces, prologue, block, epilogue, known[key], tuple(resident.values()))
+    return OffloadedModel(parts, prologue, block, epilogue, known[key], tuple(resident.values()))
 
 
-def _contents(pieces: CompiledParts, name: str) -> tuple[str | bytes, ...]:
-    return pieces.weights.get(name) or pieces.literals[name]
+def _contents(parts: CompiledParts, name: str) -> tuple[str | bytes, ...]:
+    return parts.weights.get(name) or parts.literals[name]

@@ -17,7 +17,7 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
     ability,
 )
-from npuw_layer.execution.partition.container import Call, FunctionProgram, Parts
+from npuw_layer.execution.partition.container import Call, FunctionProgram, PartPrograms
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -30,7 +30,7 @@ def compile_parts(
     no_fold: Collection[str] = (),
     inputs: Sequence[TensorInfo] = (),
     outputs: Sequence[str] = (),
-) -> Parts:
+) -> PartPrograms:
     """Compile the parts of a model, equal ones once.
 
     Args:
@@ -51,8 +51,8 @@ def compile_parts(
     one_by_one = {*device_of} if config.get("NPUW_FOLD") == "NO" else {*no_fold}
     for function in _functions(parts, device_of, one_by_one):
         number = len(compiled)
-        told = {**alone, SUBMODEL: f"{name}/{function.tag or 'part'}{function.calls[0]}"}
-        program, weights = _compile(function, device_of[function.tag], told)
+        config = {**alone, SUBMODEL: f"{name}/{function.tag or 'part'}{function.calls[0]}"}
+        program, weights = _compile(function, device_of[function.tag], config)
         compiled.append(program)
         for place, part in enumerate(function.parts):
             names = _names(function.parts[0].model, part.model)
@@ -61,7 +61,7 @@ def compile_parts(
             calls[function.calls[place]] = Call(function=number, names=kept)
     in_order = [calls[number] for number in range(len(parts))]
     read = {port.name for part in parts for port in part.model.inputs}
-    return Parts(
+    return PartPrograms(
         functions=compiled,
         calls=in_order,
         links=_links(parts),

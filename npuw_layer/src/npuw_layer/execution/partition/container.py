@@ -56,7 +56,7 @@ class FunctionProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PartPrograms:
     """The programs of a model's parts, and their calls."""
 
     functions: Sequence[FunctionProgram]
@@ -74,7 +74,7 @@ class Parts:
 KIND = PackageKind(b"NPUWPRT1", _Header, "a partitioned model")
 
 
-def write_container(parts: Parts) -> bytes:
+def write_container(parts: PartPrograms) -> bytes:
     """Return parts as bytes."""
     header = _Header(
         functions=tuple(
@@ -91,7 +91,7 @@ def write_container(parts: Parts) -> bytes:
     return KIND.write(header, programs, literals)
 
 
-def read_container(content: Bytes) -> Parts:
+def read_container(content: Bytes) -> PartPrograms:
     """Read parts; programs stay in place.
 
     Raises:
@@ -117,4 +117,4 @@ def read_container(content: Bytes) -> Parts:
         {name: TensorInfo(name, one.element, one.shape) for name, one in infos.items()}
         for infos in (header.links, header.unread)
     )
-    return Parts(functions, header.calls, links, header.ports, unread)
+    return PartPrograms(functions, header.calls, links, header.ports, unread)

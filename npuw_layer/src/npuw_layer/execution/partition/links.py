@@ -16,14 +16,14 @@ class Lifetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LinkLayout:
     """Offsets of links in one allocation of memory, and its size."""
 
     offsets: Mapping[str, int]
     nbytes: int
 
 
-def place_links(links: Mapping[str, Lifetime]) -> Layout:
+def place_links(links: Mapping[str, Lifetime]) -> LinkLayout:
     """Place links so that those with overlapping lifetimes do not overlap in memory.
 
     The largest come first, each at the lowest offset that is free during its lifetime.
@@ -34,7 +34,7 @@ def place_links(links: Mapping[str, Lifetime]) -> Layout:
     for name, link in order:
         offsets[name] = _lowest(link, placed)
         placed.append((offsets[name], link))
-    return Layout(offsets, max((at + link.nbytes for at, link in placed), default=0))
+    return LinkLayout(offsets, max((at + link.nbytes for at, link in placed), default=0))
 
 
 def _lowest(link: Lifetime, placed: Sequence[tuple[int, Lifetime]]) -> int:

@@ -12,8 +12,8 @@ from npuw_layer.backends.arena import nbytes, padded
 from npuw_layer.backends.protocols import Device, LoadedModel, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.joined_ports import JoinedPorts
-from npuw_layer.execution.partition.container import Call, Parts
-from npuw_layer.execution.partition.links import Layout, Lifetime, place_links
+from npuw_layer.execution.partition.container import Call, PartPrograms
+from npuw_layer.execution.partition.links import Lifetime, LinkLayout, place_links
 
 _INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
 """Prefixes of the ports that only this module binds."""
@@ -34,7 +34,7 @@ class LoadedParts:
         DeviceError: a call names unknown ports of its function, or links that do not fit.
     """
 
-    def __init__(self, device: Device, parts: Parts, loaded: Sequence[LoadedModel]) -> None:
+    def __init__(self, device: Device, parts: PartPrograms, loaded: Sequence[LoadedModel]) -> None:
         self.device = device
         self._parts = parts
         self._loaded = loaded
@@ -108,7 +108,7 @@ class LoadedParts:
         order = {name: place for place, name in enumerate(self._parts.ports)}
         return sorted(own.values(), key=lambda info: order.get(info.name, len(order)))
 
-    def _place(self) -> Layout:
+    def _place(self) -> LinkLayout:
         """Find each link's lifetime and location."""
         made: dict[str, int] = {}
         read: dict[str, int] = {}

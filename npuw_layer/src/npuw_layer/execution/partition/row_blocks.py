@@ -18,7 +18,7 @@ class RowBlocks:
     Args:
         device: runs the blocks.
         tag: tag of the blocks.
-        wanted: kind and name of each choice of ops that blocks grow around.
+        requested: kind and name of each choice of ops that blocks grow around.
         others: kind and name of ops that other isolations select.
     """
 
@@ -26,12 +26,12 @@ class RowBlocks:
         self,
         device: Device,
         tag: str,
-        wanted: Sequence[tuple[str, str]],
+        requested: Sequence[tuple[str, str]],
         others: Sequence[tuple[str, str]],
     ) -> None:
         self.device = device
         self._tag = tag
-        self._wanted = wanted
+        self._wanted = requested
         self._others = others
 
     def groups(self, model: Model) -> Sequence[PartOps]:

@@ -27,13 +27,13 @@ class SingleOps:
     Args:
         device: runs the ops.
         tag: tag of the groups.
-        wanted: kind and name of each choice.
+        requested: kind and name of each choice.
     """
 
-    def __init__(self, device: Device, tag: str, wanted: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, device: Device, tag: str, requested: Sequence[tuple[str, str]]) -> None:
         self.device = device
         self._tag = tag
-        self._wanted = wanted
+        self._wanted = requested
 
     def groups(self, model: Model) -> Sequence[PartOps]:
         """Find the chosen ops."""
@@ -105,11 +105,11 @@ def rules(
         return {STRETCH: Stretches(device, most)}
     isolated, avoided = options.isolated_ops, choices(options.online_avoid)
     found: dict[str, Isolation] = {}
-    for tag, wanted in _by_target(isolated).items():
-        found[tag] = SingleOps(device, tag, wanted)
-    for name, wanted in _by_target(avoided).items():
+    for tag, requested in _by_target(isolated).items():
+        found[tag] = SingleOps(device, tag, requested)
+    for name, requested in _by_target(avoided).items():
         tag = AVOIDS + name
-        found[tag] = SingleOps(without(name), tag, wanted)
+        found[tag] = SingleOps(without(name), tag, requested)
     if options.runs_spatial:
         others = [(kind, name) for kind, name, tag in isolated if tag != COMPUTE]
         others += [(kind, name) for kind, name, _ in avoided]

@@ -15,7 +15,7 @@ from npuw_layer.tensors.names import MASK
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class TokenTile:
     """A tile: its own rows, and the first row of its program.
 
     Only the last tile's program may begin before the tile's own rows, as all programs have the same
@@ -72,11 +72,11 @@ class LoadedRowTiles:
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self._inputs, *self._outputs) if info.name in names]
 
-    def tiles(self) -> Iterator[Tile]:
+    def tiles(self) -> Iterator[TokenTile]:
         """Yield the tiles, in order."""
         rows, size = self.tiling.rows, self.tiling.size
         for begin in range(0, rows, size):
-            yield Tile(range(begin, min(begin + size, rows)), min(begin, rows - size))
+            yield TokenTile(range(begin, min(begin + size, rows)), min(begin, rows - size))
 
     def create_program(self) -> RowTilesProgram:
         """Create a runnable program."""

@@ -19,8 +19,8 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.make_cache import make_cache
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
-from npuw_layer.llm.request.prefill import Counts, Pieces, Prefill
+from npuw_layer.llm.request.parts import ConversationParts
+from npuw_layer.llm.request.prefill import Chunks, Counts, Prefill
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.tensors.token_outputs import Gathered
@@ -42,7 +42,7 @@ class Text:
     types: Array
 
 
-class Reader(Protocol):
+class TextReader(Protocol):
     """Interface of one request to the static models of a compiled model."""
 
     @property
@@ -71,7 +71,7 @@ def reads_in_chunks(compiled: CompiledLLM) -> bool:
     return any(info.name.startswith(ASSIGN_PREFIX) for info in compiled.models[stage].outputs)
 
 
-def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> Reader:
+def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> TextReader:
     """Create the reader of a request.
 
     Args:
@@ -81,7 +81,7 @@ def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> Read
     Raises:
         DeviceError: the device is out of memory.
     """
-    kind = ChunkReader if reads_in_chunks(compiled) else WholeReader
+    kind = ChunkReader if reads_in_chunks(compiled) else UnchunkedReader
     return kind(compiled, check_wanted)
 
 
@@ -95,7 +95,7 @@ class ChunkReader:
         self._compiled = compiled
         self._cache = make_cache(compiled)
         self._history = History((), rereads=False)
-        self._parts = Parts.of(compiled, self._cache, self._history)
+        self._parts = ConversationParts.of(compiled, self._cache, self._history)
         self._prefill = Prefill(compiled, self._cache, self._parts, Gathered(()), check_wanted)
         self._head = LMHead.of(compiled, self._parts)
         self._prefill.prepare()
@@ -106,7 +106,7 @@ class ChunkReader:
         return self._prefill.counts.prefills
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; see ``Reader``. A language model returns the logits of the last token."""
+        """Read a text; a language model returns the logits of its last token."""
         used = np.flatnonzero(text.mask)
         count, limit = len(used), self._compiled.plan.lengths.max_prompt
         if count > limit:
@@ -160,7 +160,7 @@ class ChunkReader:
         return logits
 
 
-class WholeReader:
+class UnchunkedReader:
     """Reader without a KV cache, by the smallest static model that holds the text."""
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
@@ -172,7 +172,7 @@ class WholeReader:
         self._model(compiled.plan.prefill[-1]).prepare()
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; see ``Reader``. Masked-out tokens between others are computed, too."""
+        """Read a text; see ``TextReader``. Masked-out tokens between others are computed, too."""
         stages, count = self._compiled.plan.prefill, len(text.ids)
         stage = next((stage for stage in stages if stage.tokens >= count), None)
         if stage is None:
@@ -225,7 +225,7 @@ class _WholeModel:
         return values[:, :count] if of_tokens else values
 
 
-def _last(pieces: Pieces) -> Submodel:
+def _last(pieces: Chunks) -> Submodel:
     """Run all chunks; return the last submodel."""
     while True:
         try:
@@ -234,7 +234,7 @@ def _last(pieces: Pieces) -> Submodel:
             return end.value
 
 
-def _sizes(pieces: Pieces, count: int) -> Iterator[int]:
+def _sizes(pieces: Chunks, count: int) -> Iterator[int]:
     """Run all chunks; yield the number of tokens of each chunk after it was read."""
     done = 0
     for size in pieces:

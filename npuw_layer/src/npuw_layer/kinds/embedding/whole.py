@@ -23,7 +23,7 @@ from npuw_layer.kinds.embedding.options import TextOptions
 from npuw_layer.kinds.embedding.reading import PADDING
 from npuw_layer.llm.graph.last_token_head import LastTokenHead
 from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
-from npuw_layer.llm.graph.vocabulary import tell_vocabulary
+from npuw_layer.llm.graph.vocabulary import record_vocabulary
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.options.llm import PROMPT_GRAIN
@@ -42,7 +42,7 @@ def text_graph(model: Model, stage: Stage, options: Options, check: bool = False
     """
     if not model.variables():
         graph = whole_graph(model, stage.tokens)
-        tell_vocabulary(graph, model)
+        record_vocabulary(graph, model)
         return graph
     graph = model.clone()
     passes = stage_passes(model, stage, options, check)

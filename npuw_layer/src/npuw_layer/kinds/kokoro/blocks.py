@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AudioBlock:
     """One run of the audio model.
 
     Attributes:
@@ -43,7 +43,7 @@ class Block:
         return slice(first, min(first + _rounded(made, self.keep, size), made))
 
 
-def plan_blocks(frames: int, size: int, overlap: int) -> list[Block]:
+def plan_blocks(frames: int, size: int, overlap: int) -> list[AudioBlock]:
     """Cut frames into blocks.
 
     Args:
@@ -57,11 +57,11 @@ def plan_blocks(frames: int, size: int, overlap: int) -> list[Block]:
     """
     side = overlap // 2
     step = size - 2 * side
-    blocks: list[Block] = []
+    blocks: list[AudioBlock] = []
     for first in range(0, frames, step):
         begin = max(first - side, 0)
         end = min(begin + size, frames)
-        blocks.append(Block(begin, end, first - begin, min(step, frames - first)))
+        blocks.append(AudioBlock(begin, end, first - begin, min(step, frames - first)))
     return blocks
 
 

@@ -68,8 +68,8 @@ class Speaker:
         """Run the first model, with padding masked out."""
         ids = values_of(given[INPUT_IDS])
         real = count_real(ids)
-        told = {TEXT_MASK: mask_of(real, ids.shape[1]), INPUT_LENGTHS: np.array([real])}
-        read = self._durations.infer(self._inputs(self._durations_names, given, told))
+        lengths = {TEXT_MASK: mask_of(real, ids.shape[1]), INPUT_LENGTHS: np.array([real])}
+        read = self._durations.infer(self._inputs(self._durations_names, given, lengths))
         read[self._compiled.lasting.any_name].reshape(-1)[real:] = 0
         return read
 

@@ -14,6 +14,7 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.given_lengths import give_lengths
+from npuw_layer.kinds.kokoro.matmuls import AlignmentMatmuls, find_products
 from npuw_layer.kinds.kokoro.names import (
     ASR_BLOCK,
     ASR_LEFT,
@@ -22,7 +23,6 @@ from npuw_layer.kinds.kokoro.names import (
     INPUT_IDS,
     OPTION,
 )
-from npuw_layer.kinds.kokoro.products import Products, find_products
 
 
 def durations_model(whole: Model) -> Model:
@@ -79,7 +79,7 @@ def audio_model(whole: Model, block: int) -> Model:
     return model
 
 
-def _products(model: Model) -> Products:
+def _products(model: Model) -> AlignmentMatmuls:
     """Infer shapes, and find the matmuls."""
     try:
         specialize_shapes(model)

@@ -17,7 +17,7 @@ from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.paged.compiled import CompiledPaged
 from npuw_layer.kinds.paged.dispatch import Dispatch
-from npuw_layer.kinds.paged.lengths import Run, plan_runs, sampled_rows
+from npuw_layer.kinds.paged.lengths import TokenRun, plan_runs, sampled_rows
 from npuw_layer.kinds.paged.names import SAMPLED, Role
 from npuw_layer.kinds.paged.ports import PagedPort, inputs_of, outputs_of
 from npuw_layer.kinds.paged.runner import VariantRunner
@@ -41,7 +41,7 @@ class PagedInferRequest(StatelessRequest):
         super().__init__(compiled.options)
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runners: dict[int, VariantRunner] = {}
-        self._ran: list[Run] = []
+        self._ran: list[TokenRun] = []
         self._samples = bool(self._names(Role.SAMPLED))
 
     @property
@@ -149,7 +149,7 @@ class PagedInferRequest(StatelessRequest):
                     values[mine] = made[name][places]
         return found
 
-    def _wanted_of(self, run: Run, wanted: Array) -> Iterator[Array]:
+    def _wanted_of(self, run: TokenRun, wanted: Array) -> Iterator[Array]:
         """Yield the requested tokens of a run, in groups that one run can return.
 
         The run repeats for each group, and writes the same rows again.
@@ -175,7 +175,7 @@ def _in_place(name: str, tensor: AnyInput) -> Array:
     Raises:
         RemoteError: the cache is not host-visible.
     """
-    if isinstance(tensor, RemoteTensor) and not tensor.piece().memory.host_visible:
+    if isinstance(tensor, RemoteTensor) and not tensor.span().memory.host_visible:
         raise RemoteError(
             f"{name!r} is written by the host, but is not host-visible; set a host-visible tensor"
         )
@@ -190,8 +190,8 @@ def _count(rows: Mapping[str, Array]) -> int:
     """
     lengths = {name: len(values) for name, values in rows.items()}
     if len({*lengths.values()}) != 1:
-        said = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
-        raise TensorError(f"inputs with a row per token differ in rows: {said}")
+        listed = ", ".join(f"{name!r} has {length}" for name, length in lengths.items())
+        raise TensorError(f"inputs with a row per token differ in rows: {listed}")
     return next(iter(lengths.values()))
 
 

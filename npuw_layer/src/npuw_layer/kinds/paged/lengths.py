@@ -14,7 +14,7 @@ _SAMPLED = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TokenRun:
     """One run: the range of tokens, ``end`` excluded, and the size of its variant."""
 
     begin: int
@@ -45,7 +45,7 @@ def sampled_rows(size: int) -> int:
     return min(size, _SAMPLED)
 
 
-def plan_runs(tokens: int, sizes: Sequence[int]) -> Iterator[Run]:
+def plan_runs(tokens: int, sizes: Sequence[int]) -> Iterator[TokenRun]:
     """Cut tokens into runs: full runs of the largest variant, then the smallest that suffices.
 
     Args:
@@ -57,5 +57,5 @@ def plan_runs(tokens: int, sizes: Sequence[int]) -> Iterator[Run]:
         left = tokens - begin
         size = next((size for size in sizes if size >= left), sizes[-1])
         end = begin + min(size, left)
-        yield Run(begin, end, size)
+        yield TokenRun(begin, end, size)
         begin = end

@@ -29,7 +29,7 @@ from npuw_layer.kinds.paged.names import (
     Role,
     role_of,
 )
-from npuw_layer.llm.graph.vocabulary import tell_vocabulary
+from npuw_layer.llm.graph.vocabulary import record_vocabulary
 
 _ONE_SEQUENCE: Mapping[str, Shape] = {
     PAST_LENS: (1,),
@@ -82,7 +82,7 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
         Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
     _check_outputs(model, tokens)
-    tell_vocabulary(model, whole)
+    record_vocabulary(model, whole)
     return model
 
 

@@ -77,8 +77,8 @@ def _common(ends: Ends) -> tuple[int, str]:
             return 1, f"{what} is [{','.join(dims)}]; only the first dimension may be open"
         batches.setdefault(OPEN if _is_open(dims[0]) else int(dims[0]), what)
     if len(batches) > 1:
-        said = " and ".join(f"{what} has {_written(batch)}" for batch, what in batches.items())
-        return 1, f"the first dimensions, the batches, differ: {said}"
+        listed = " and ".join(f"{what} has {_written(batch)}" for batch, what in batches.items())
+        return 1, f"the first dimensions, the batches, differ: {listed}"
     return next(iter(batches)), ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from npuw_layer.api.given_inputs import copied, input_name
-from npuw_layer.api.in_order import Place
+from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import OPEN, PortKey, find_port, only_port
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.api.transfers import Transfers
@@ -40,7 +40,7 @@ class BatchedInferRequest(StatelessRequest):
         compiled: CompiledStatic,
         inputs: Sequence[BatchedPort],
         outputs: Sequence[BatchedPort],
-        place: Place | None = None,
+        place: Turn | None = None,
     ) -> None:
         super().__init__(compiled.options, place)
         self._compiled = compiled
@@ -164,8 +164,8 @@ class BatchedInferRequest(StatelessRequest):
         batches = {port.any_name: self._batch(port, inputs) for port in self._inputs}
         counts = {name: len(items) for name, items in batches.items()}
         if len({*counts.values()}) != 1:
-            said = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
-            raise TensorError(f"the inputs differ in their numbers of items: {said}")
+            listed = ", ".join(f"{name!r} has {count}" for name, count in counts.items())
+            raise TensorError(f"the inputs differ in their numbers of items: {listed}")
         (count,) = {*counts.values()}
         found = {
             port.any_name: self._place(port, count, self._targets.get(port.any_name))

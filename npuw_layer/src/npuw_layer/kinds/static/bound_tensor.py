@@ -21,7 +21,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.kinds.static.port import StaticPort
-from npuw_layer.remote.memory import Piece, make_memory
+from npuw_layer.remote.memory import MemoryRange, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
 
@@ -49,7 +49,7 @@ class BoundTensor:
         self._transfers = transfers
         self._own: RemoteTensor | None = None
         self._given: Tensor | RemoteTensor | None = None
-        self._bound: Piece | None = None
+        self._bound: MemoryRange | None = None
         self._filled = False
         transfers.bound_to = "the request's own memory"
 
@@ -115,11 +115,11 @@ class BoundTensor:
             RemoteError: the memory of a remote tensor was freed.
         """
         near = self._near()
-        piece = (near or self._own_memory()).piece()
-        if piece is not self._bound:
+        span = (near or self._own_memory()).span()
+        if span is not self._bound:
             self._bound = None  # stays None if binding fails
-            self._program.bind(self.port.any_name, piece.memory, piece.offset)
-            self._bound = piece
+            self._program.bind(self.port.any_name, span.memory, span.offset)
+            self._bound = span
         if not self.port.is_input:
             return
         if near is None and self._given is not None:
@@ -167,8 +167,8 @@ class BoundTensor:
         """Return the request's own memory, allocated on first use."""
         if self._own is None:
             properties, port = RemoteProperties(), self.port
-            piece = make_memory(self._device, properties, port.byte_size)
-            self._own = RemoteTensor(self._device, port.element_type, port.shape, piece, properties)
+            span = make_memory(self._device, properties, port.byte_size)
+            self._own = RemoteTensor(self._device, port.element_type, port.shape, span, properties)
         return self._own
 
     def _check_side(self, tensor: RemoteTensor) -> None:

@@ -226,7 +226,7 @@ def _keys(
         **current_versions(device, options),
         **partition_choices(options),
         **compiler_choices(options),
-        **_told(options),
+        **_compiler_settings(options),
     }
     if not ability(device, FindsConstants):
         parts["place"] = str(source.path.resolve())  # its programs refer to files by path
@@ -247,7 +247,7 @@ class _PreparedModel:
         Raises:
             ModelError: the model's files changed meanwhile, so their digest is out of date.
         """
-        config = {**self._options.compiler_config(), **_told(self._options)}
+        config = {**self._options.compiler_config(), **_compiler_settings(self._options)}
         config[SUBMODEL] = self._source.submodel
         program = device.compile(self._prepared[0], config)
         self._files.check(self._files.statuses)
@@ -267,7 +267,7 @@ class _PreparedModel:
         return model, prepare(model, self._options.precision)
 
 
-def _told(options: Options) -> dict[str, str]:
+def _compiler_settings(options: Options) -> dict[str, str]:
     """Return compiler settings other than options; without NPUW, programs may contain weights."""
     weightless = options.use_npuw or options.weightless
     return {"STATE_IN_PLACE": "YES", "ENABLE_WEIGHTLESS": "YES" if weightless else "NO"}
@@ -293,8 +293,8 @@ def _variable(
 ) -> Variable:
     kinds = {(info.element, info.shape) for info in (old, new) if info is not None}
     if len(kinds) > 1:
-        said = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
-        raise ModelError(f"variable {name!r} is {said}; the NPU needs a single type and shape")
+        found = " and ".join(f"{element} {list(shape)}" for element, shape in kinds)
+        raise ModelError(f"variable {name!r} is {found}; the NPU needs a single type and shape")
     ((element, shape),) = kinds
     kind = NUMPY[element]
     if initial is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npuw_layer.api.given_inputs import Given, Inputs
-from npuw_layer.api.in_order import Place
+from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import PortKey, find_port
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
@@ -33,7 +33,7 @@ class StaticInferRequest(Request):
         place: position among ordered requests, if requests are ordered.
     """
 
-    def __init__(self, compiled: CompiledStatic, place: Place | None = None) -> None:
+    def __init__(self, compiled: CompiledStatic, place: Turn | None = None) -> None:
         super().__init__(compiled.options, place)
         self._compiled = compiled
         self.transfers = Transfers()

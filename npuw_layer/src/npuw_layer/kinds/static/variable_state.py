@@ -20,7 +20,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError
 from npuw_layer.kinds.static.compiled import Variable
-from npuw_layer.remote.memory import Piece, make_memory
+from npuw_layer.remote.memory import MemoryRange, make_memory
 from npuw_layer.remote.properties import RemoteProperties, TensorType
 from npuw_layer.remote.tensor import RemoteTensor
 
@@ -49,10 +49,10 @@ class VariableState:
         self._variable = variable
         self._transfers = transfers
         self._check_idle = check_idle
-        self._bound: Piece | None = None
+        self._bound: MemoryRange | None = None
         port, properties = variable.port, RemoteProperties()
-        piece = make_memory(device, properties, port.byte_size)
-        self._tensor = RemoteTensor(device, port.element_type, port.shape, piece, properties)
+        span = make_memory(device, properties, port.byte_size)
+        self._tensor = RemoteTensor(device, port.element_type, port.shape, span, properties)
         transfers.bound_to = "state in device memory"
         self._tensor.copy_from(variable.initial)
 
@@ -80,7 +80,7 @@ class VariableState:
         """
         self._check_idle()
         held = self._tensor
-        return Tensor(held.data) if held.piece().memory.host_visible else held
+        return Tensor(held.data) if held.span().memory.host_visible else held
 
     @state.setter
     def state(self, value: Tensor | RemoteTensor | Array) -> None:
@@ -109,12 +109,12 @@ class VariableState:
         Raises:
             RemoteError: the memory of a remote tensor was freed.
         """
-        piece = self._tensor.piece()
-        if piece is not self._bound:
+        span = self._tensor.span()
+        if span is not self._bound:
             self._bound = None  # stays None if a binding fails
             for argument in self._variable.arguments:
-                self._program.bind(argument, piece.memory, piece.offset)
-            self._bound = piece
+                self._program.bind(argument, span.memory, span.offset)
+            self._bound = span
         self._transfers.in_place += self._variable.port.byte_size
 
     def _checked(self, tensor: RemoteTensor) -> RemoteTensor:

@@ -21,7 +21,7 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.admission import Admission
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.generate import Generate
-from npuw_layer.llm.request.lm_head import Target
+from npuw_layer.llm.request.lm_head import LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Logits, Reader
 from npuw_layer.tensors.names import IDS, POSITIONS
@@ -48,16 +48,16 @@ class WhisperConversation(Conversation):
 
     def begins_with(self, count: int) -> bool:
         """Return whether a number of tokens is a prompt over new audio."""
-        return count > 1 or not self.history.said
+        return count > 1 or not self.history.caller_count
 
     def next_tokens(self, ids: Array) -> NewTokens:
         """Assign positions to tokens: from 0 for a prompt, or behind the stored tokens."""
         count = len(ids)
-        stored = 0 if self.begins_with(count) else self.history.said
+        stored = 0 if self.begins_with(count) else self.history.caller_count
         positions = np.arange(stored, stored + count)
         return NewTokens({IDS: ids, POSITIONS: positions}, np.ones(stored + count, np.int64))
 
-    def infer(self, tokens: NewTokens, target: Target | None = None) -> Logits:
+    def infer(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Logits:
         """Run on new tokens; return the logits of all of them."""
         del target  # each model has its own head, so no head writes elsewhere
         begins = self.begins_with(len(tokens))

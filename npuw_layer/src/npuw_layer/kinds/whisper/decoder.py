@@ -33,8 +33,8 @@ from npuw_layer.kinds.whisper.options import WhisperOptions
 from npuw_layer.llm.graph.drop_beams import DropBeams
 from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.llm.graph.store_caches import StoreCaches
-from npuw_layer.llm.graph.vocabulary import tell_vocabulary
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout
+from npuw_layer.llm.graph.vocabulary import record_vocabulary
+from npuw_layer.llm.plan.stages import Stage, StageKind, kv_layout
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import BEAMS, CACHE_POSITION, IDS, LOGITS, MASK, POSITIONS
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
@@ -77,7 +77,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     _take_mask(clone, [*cross.layers], past + tokens)
     run_passes(clone, (StoreCaches.of(past, kv_layout(options)), DropBeams()))
     shapes: dict[str, Shape] = {IDS: (1, tokens)}
-    if stage.kind is Kind.PREFILL:
+    if stage.kind is StageKind.PREFILL:
         shapes[ENCODER_STATES] = states
         assign_cross_caches(clone, cross)
         if options.group(WhisperOptions).whisper_decompose_sdpa:
@@ -85,7 +85,7 @@ def _split(clone: Model, stage: Stage, options: Options) -> Model:
     else:
         read_cross_caches(clone, cross, states[1])
     clone.set_input_shapes(shapes)
-    tell_vocabulary(clone, clone)
+    record_vocabulary(clone, clone)
     return clone
 
 

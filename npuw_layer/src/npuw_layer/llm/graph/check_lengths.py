@@ -25,7 +25,7 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.graph.symbolic_lengths import Lengths
+from npuw_layer.llm.graph.symbolic_lengths import SymbolicLengths
 from npuw_layer.tensors.names import CACHE_POSITION, MASK, POSITIONS
 
 _EDGE = "npuw.edge"
@@ -127,7 +127,7 @@ def _mark(model: Model) -> list[_Edge]:
     known: set[SSAValue] = set()
     places = {port.value for port in model.inputs if port.name in _PLACES}
     periodic: set[SSAValue] = set()
-    lengths = Lengths(model)
+    lengths = SymbolicLengths(model)
     for op in model.ops:
         if not isinstance(op, OvOp) or isinstance(op, ReadValue):
             continue
@@ -148,7 +148,7 @@ def _mark(model: Model) -> list[_Edge]:
     return edges
 
 
-def _is_periodic(op: OvOp, lengths: Lengths) -> bool:
+def _is_periodic(op: OvOp, lengths: SymbolicLengths) -> bool:
     """Return whether an op computes a remainder or a quotient of a length that tokens change."""
     if not isinstance(op, elementwise.Divide | elementwise.Mod | elementwise.FloorMod):
         return False

@@ -16,7 +16,7 @@ from npuw_layer.llm.graph.cache_positions import (
     on_tokens,
 )
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.graph.symbolic_lengths import STORED, Lengths
+from npuw_layer.llm.graph.symbolic_lengths import STORED, SymbolicLengths
 from npuw_layer.tensors.names import POSITIONS
 
 
@@ -43,7 +43,7 @@ class CountPositions(GraphPass):
 
     def _rewrite(self, model: Model) -> None:
         takes_positions = any(port.name == POSITIONS for port in model.inputs)
-        lengths = Lengths(model)
+        lengths = SymbolicLengths(model)
         for each in model.ops:
             if not isinstance(each, elementwise.Convert) or element_of(each.output) not in FLOATS:
                 continue

@@ -27,11 +27,11 @@ from npuw_layer.llm.graph.rope_cache import CacheRope
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.store_caches import StoreCaches
 from npuw_layer.llm.graph.usual_axes import UsualAxes
-from npuw_layer.llm.graph.vocabulary import TellVocabulary
+from npuw_layer.llm.graph.vocabulary import RecordVocabulary
 from npuw_layer.llm.graph.window_tables import CompareWindowTables
 from npuw_layer.llm.kv.kv_layout import PLAIN, KVLayout
 from npuw_layer.llm.plan.ruled_out import check_traits
-from npuw_layer.llm.plan.stages import Kind, Stage, kv_layout, rope_rows
+from npuw_layer.llm.plan.stages import Stage, StageKind, kv_layout, rope_rows
 from npuw_layer.llm.trait import ModelNames
 from npuw_layer.options import Options
 from npuw_layer.tensors.traits import traits
@@ -49,9 +49,9 @@ def core_passes(
     """
     tokens, past = stage.tokens, stage.past
     axes = UsualAxes(options.batch_dim, options.seq_len_dim)
-    if stage.kind is Kind.HEAD:
-        return (axes, HeadAlone(tokens), TellVocabulary())
-    reads_prompt = stage.kind is Kind.PREFILL
+    if stage.kind is StageKind.HEAD:
+        return (axes, HeadAlone(tokens), RecordVocabulary())
+    reads_prompt = stage.kind is StageKind.PREFILL
     return (
         CheckPorts(),
         axes,
@@ -60,7 +60,7 @@ def core_passes(
         *split_passes(stage, kv_layout(options), options.optimize_fp8),
         *((CutHead(),) if options.cuts_head else ()),
         *((LastTokenHead(tokens),) if reads_prompt and not options.cuts_head else ()),
-        TellVocabulary(),
+        RecordVocabulary(),
     )
 
 

@@ -23,16 +23,16 @@ from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import is_kept, remove_marks
 from npuw_layer.llm.graph.stored_float8 import common_rounding, take_scales
 from npuw_layer.llm.graph.stored_floats import Scale, store_floats
-from npuw_layer.llm.graph.stored_rows import SCALE_SUFFIX, Cache, store_plain, store_quantized
+from npuw_layer.llm.graph.stored_rows import SCALE_SUFFIX, StoredCache, store_plain, store_quantized
 from npuw_layer.llm.graph.usual_axes import cache_join
 from npuw_layer.llm.graph.value_caches import attended_caches, value_caches
-from npuw_layer.llm.kv.kv_layout import KVLayout, Piece
+from npuw_layer.llm.kv.kv_layout import KVLayout, RowRange
 from npuw_layer.options.llm import KvElement
 from npuw_layer.tensors.cache_axes import USUAL
 from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 
-def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, Cache], None]:
+def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, StoredCache], None]:
     """Return the function that stores one cache."""
     if layout.element == "i8":
         return store_quantized
@@ -41,7 +41,7 @@ def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, 
     return store_plain
 
 
-def _store_floats(model: Model, cache: Cache, kind: str, scales: Mapping[str, Scale]) -> None:
+def _store_floats(model: Model, cache: StoredCache, kind: str, scales: Mapping[str, Scale]) -> None:
     store_floats(model, cache, kind, scales.get(cache.read.variable_id.data))
 
 
@@ -60,7 +60,7 @@ def _check_blocks(model: Model) -> None:
         )
 
 
-def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
+def cache_of(variable: Variable, past: int, slots: int = 1) -> StoredCache:
     """Return a variable as a cache with ``past`` rows to read for each slot.
 
     Raises:
@@ -75,7 +75,7 @@ def cache_of(variable: Variable, past: int, slots: int = 1) -> Cache:
     _, heads, _, width = shape_of(read.output)
     if heads <= 0 or width <= 0:
         raise ModelError(f"variable {name!r} has no static heads and width")
-    return Cache(read, assign, join.parts[1], (1, past, heads, width), slots)
+    return StoredCache(read, assign, join.parts[1], (1, past, heads, width), slots)
 
 
 def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> None:
@@ -88,7 +88,7 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
         stored += [[transposed_variable(name) for name in group] for group in groups]
     read: list[list[str]] = []
     if layout.block is not None or slots > 1:
-        read = _in_pieces([*groups, *stored], layout.pieces(past))
+        read = _in_spans([*groups, *stored], layout.spans(past))
     if slots > 1:
         # Variables other than caches are not split into ranges.
         read = [
@@ -99,8 +99,8 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
     add_repeated_ids(model, [*stored, *read])
 
 
-def _in_pieces(groups: Sequence[Sequence[str]], pieces: Sequence[Piece]) -> list[list[str]]:
-    return [[piece.of(name) for name in group] for group in groups for piece in pieces]
+def _in_spans(groups: Sequence[Sequence[str]], spans: Sequence[RowRange]) -> list[list[str]]:
+    return [[span.of(name) for name in group] for group in groups for span in spans]
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class StoreCaches(GraphPass):
                 continue
             cache = replace(
                 cache_of(variable, self.past, self.slots),
-                pieces=layout.pieces(self.past),
+                spans=layout.spans(self.past),
                 room=layout.room if variable.name in transposed else None,
                 keeps_type=layout.element == "f32",
             )

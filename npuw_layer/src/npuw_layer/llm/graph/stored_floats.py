@@ -23,7 +23,13 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.model import Model
 from driver_layer.abi.float8 import FORMATS
-from npuw_layer.llm.graph.stored_rows import Cache, assign_rows, read_rows, replace_past, turned
+from npuw_layer.llm.graph.stored_rows import (
+    StoredCache,
+    assign_rows,
+    read_rows,
+    replace_past,
+    turned,
+)
 
 _LIMITS = {name: kind.limit for name, kind in FORMATS.items()} | {
     "f16": float(np.finfo(np.float16).max)
@@ -39,7 +45,7 @@ class Scale:
     up: Constant
 
 
-def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = None) -> None:
+def store_floats(model: Model, cache: StoredCache, kind: str, scale: Scale | None = None) -> None:
     """Store rows as floats of a type, clamped to its range.
 
     Attention reads new rows as later inferences will, as with ``store_quantized``.
@@ -47,7 +53,7 @@ def store_floats(model: Model, cache: Cache, kind: str, scale: Scale | None = No
     element = element_of(cache.read.output)
     g = GraphBuilder(model, cache.read)
     up = None if scale is None else g.add(scale.up).output
-    stored = [read_rows(model, cache, piece, kind) for piece in cache.pieces]
+    stored = [read_rows(model, cache, span, kind) for span in cache.spans]
     g = GraphBuilder(model, cache.read)
     replace_past(model, cache, [_wide(g, rows, element, up) for rows in stored])
 

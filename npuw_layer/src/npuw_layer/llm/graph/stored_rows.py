@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.state import Assign, ReadValue, keep_type
 from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
-from npuw_layer.llm.kv.kv_layout import Piece
+from npuw_layer.llm.kv.kv_layout import RowRange
 from npuw_layer.tensors.names import slot_variable, transposed_variable
 
 SCALE_ELEMENT = "f16"
@@ -36,7 +36,7 @@ _TRANSPOSED, _FROM_TRANSPOSED = (0, 2, 3, 1), (0, 3, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class StoredCache:
     """One K or V cache of the stateful graph, and its static shape [1, past, heads, width]."""
 
     read: ReadValue
@@ -46,7 +46,7 @@ class Cache:
     shape: Shape
     slots: int = 1
     """Number of conversations, each with its own cache; their rows are joined to a batch."""
-    pieces: tuple[Piece, ...] = ()
+    spans: tuple[RowRange, ...] = ()
     """Ranges of rows in which the past is read."""
     room: int | None = None
     """Rows of the buffer if the cache is transposed, so that a read takes a part of each
@@ -61,15 +61,15 @@ class Cache:
         return found if self.room is None else transposed_variable(found)
 
 
-def store_plain(model: Model, cache: Cache) -> None:
+def store_plain(model: Model, cache: StoredCache) -> None:
     """Store rows as they are computed."""
     element = element_of(cache.read.output)
-    replace_past(model, cache, [read_rows(model, cache, piece, element) for piece in cache.pieces])
+    replace_past(model, cache, [read_rows(model, cache, span, element) for span in cache.spans])
     kept = assign_rows(model, cache, turned(model, cache.new, cache.assign))
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
-def store_quantized(model: Model, cache: Cache) -> None:
+def store_quantized(model: Model, cache: StoredCache) -> None:
     """Store 8-bit rows, and the scale of each row of a head in a second variable.
 
     Attention reads new rows as later inferences will, so results do not depend on how a prompt was
@@ -78,10 +78,10 @@ def store_quantized(model: Model, cache: Cache) -> None:
     kind = StringAttr(element_of(cache.read.output))
     scale_name = cache.read.variable_id.data + SCALE_SUFFIX
     past: list[SSAValue] = []
-    for piece in cache.pieces:
-        values = read_rows(model, cache, piece, "i8")
-        shape = (1, piece.rows, cache.shape[2], 1)
-        scales = _read(model, cache, piece.of(scale_name), SCALE_ELEMENT, shape)
+    for span in cache.spans:
+        values = read_rows(model, cache, span, "i8")
+        shape = (1, span.rows, cache.shape[2], 1)
+        scales = _read(model, cache, span.of(scale_name), SCALE_ELEMENT, shape)
         g = GraphBuilder(model, cache.read)
         past.append(g.op(Dequantize, values, scales, [], destination_type=kind))
     replace_past(model, cache, past)
@@ -99,34 +99,34 @@ def store_quantized(model: Model, cache: Cache) -> None:
     Rewriter.replace_op(cache.assign, [], [kept])
 
 
-def replace_past(model: Model, cache: Cache, pieces: Sequence[SSAValue]) -> None:
+def replace_past(model: Model, cache: StoredCache, spans: Sequence[SSAValue]) -> None:
     """Replace the read of stored rows by ranges [slots, rows, heads, width].
 
     The ranges are joined where the graph joins them with new rows; ``lower-attention`` keeps
     operands of that Concat separate.
     """
-    seen = [turned(model, piece, cache.read) for piece in pieces]
+    seen = [turned(model, span, cache.read) for span in spans]
     past = GraphBuilder(model, cache.read).concat(seen, 2) if len(seen) > 1 else seen[0]
     cache.read.output.replace_all_uses_with(past)
     Rewriter.erase_op(cache.read)
 
 
-def read_rows(model: Model, cache: Cache, piece: Piece, element: str) -> SSAValue:
+def read_rows(model: Model, cache: StoredCache, span: RowRange, element: str) -> SSAValue:
     """Read stored rows [slots, rows, heads, width] of any layout."""
     heads, width = cache.shape[2:]
     if cache.room is None:
-        return _read(model, cache, piece.of(cache.name), element, (1, piece.rows, heads, width))
-    whole = _read(model, cache, piece.of(cache.name), element, (1, heads, width, cache.room))
+        return _read(model, cache, span.of(cache.name), element, (1, span.rows, heads, width))
+    whole = _read(model, cache, span.of(cache.name), element, (1, heads, width, cache.room))
     g = GraphBuilder(model, cache.read)
-    return g.transpose(g.slice(whole, 3, 0, piece.rows), *_FROM_TRANSPOSED)
+    return g.transpose(g.slice(whole, 3, 0, span.rows), *_FROM_TRANSPOSED)
 
 
-def assign_rows(model: Model, cache: Cache, rows: SSAValue) -> SSAValue:
+def assign_rows(model: Model, cache: StoredCache, rows: SSAValue) -> SSAValue:
     """Assign new rows, given token by token, in the layout of the cache."""
     return _assign(model, cache, cache.name, rows, () if cache.room is None else _TRANSPOSED)
 
 
-def _read(model: Model, cache: Cache, name: str, element: str, shape: Shape) -> SSAValue:
+def _read(model: Model, cache: StoredCache, name: str, element: str, shape: Shape) -> SSAValue:
     """Read the variable of all slots; the host supplies its initial value."""
     g = GraphBuilder(model, cache.read)
     slots = range(cache.slots)
@@ -147,7 +147,7 @@ def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
 
 
 def _assign(
-    model: Model, cache: Cache, name: str, rows: SSAValue, order: Sequence[int] = ()
+    model: Model, cache: StoredCache, name: str, rows: SSAValue, order: Sequence[int] = ()
 ) -> SSAValue:
     """Assign new rows; one row from each slot is stored like rows of one conversation."""
     g = GraphBuilder(model, cache.assign)

@@ -49,7 +49,7 @@ _ROW_WISE = (
 """Ops whose result has the broadcast dimensions of the operands, or those of the first operand."""
 
 
-class Lengths:
+class SymbolicLengths:
     """Symbolic lengths of a graph's integers; each value is analysed once."""
 
     def __init__(self, model: Model) -> None:

@@ -17,8 +17,8 @@ _KEPT = Convert | Reshape | Squeeze | Unsqueeze
 """Ops that keep ids unchanged."""
 
 
-def tell_vocabulary(graph: Model, model: Model) -> None:
-    """Add the input of ``TellVocabulary``.
+def record_vocabulary(graph: Model, model: Model) -> None:
+    """Add the input of ``RecordVocabulary``.
 
     Args:
         graph: graph made from the model; changed in place.
@@ -50,7 +50,7 @@ def _takes_rows(op: Gather) -> bool:
         return False
 
 
-class TellVocabulary(GraphPass):
+class RecordVocabulary(GraphPass):
     """Add an unread input whose name ends with the number of token ids.
 
     Before:  %h = ov.Gather(%table : 32000x64, %input_ids)
@@ -62,7 +62,7 @@ class TellVocabulary(GraphPass):
     is.
     """
 
-    name = "tell-vocabulary"
+    name = "record-vocabulary"
 
     def _rewrite(self, model: Model) -> None:
-        tell_vocabulary(model, model)
+        record_vocabulary(model, model)

@@ -17,10 +17,10 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.cache_positions import key_positions, replace_by_slot
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, Lengths
+from npuw_layer.llm.graph.symbolic_lengths import NONE, STORED, TOTAL, SymbolicLengths
 
 
-def _window(op: Slice, lengths: Lengths) -> tuple[int, int] | None:
+def _window(op: Slice, lengths: SymbolicLengths) -> tuple[int, int] | None:
     """Return the nearest and farthest visible distances if an op slices such a table; else None."""
     table, rank = values_of(op.x), len(shape_of(op.x))
     axes = ints_of(op.axes) if op.axes is not None else None
@@ -94,7 +94,7 @@ class CompareWindowTables(GraphPass):
     slots: int = 1
 
     def _rewrite(self, model: Model) -> None:
-        lengths = Lengths(model)
+        lengths = SymbolicLengths(model)
         for each in model.ops:
             span = _window(each, lengths) if isinstance(each, Slice) else None
             if span is not None and isinstance(each, Slice):

@@ -15,7 +15,7 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
-from npuw_layer.llm.kv.kv_kinds import Kind, alike, is_cache_input
+from npuw_layer.llm.kv.kv_kinds import RowLayout, alike, is_cache_input
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import Attachment
 from npuw_layer.tensors.names import plain_variable
@@ -189,6 +189,6 @@ class KVCache:
             self._pending = None  # not before the copy: an interrupted copy is repeated
 
 
-def _allocate(device: Device, names: Sequence[str], kind: Kind, rows: int) -> _Stack:
+def _allocate(device: Device, names: Sequence[str], kind: RowLayout, rows: int) -> _Stack:
     memory = device.allocate(len(names) * kind.pitch(rows))
     return _Stack(tuple(names), memory, kind.view(memory.data, 0, len(names), rows))

@@ -15,7 +15,7 @@ from npuw_layer.tensors.traits import traits
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RowLayout:
     """Element type, row shape and layout of one or more variables."""
 
     element: str
@@ -24,12 +24,12 @@ class Kind:
     transposed: bool
 
     @staticmethod
-    def of(info: TensorInfo) -> Kind:
+    def of(info: TensorInfo) -> RowLayout:
         """Return the layout of a static model's variable."""
         transposed = is_transposed(info.name)
         _, *dims = info.shape
         heads, width = dims[:2] if transposed else dims[1:]
-        return Kind(info.element, heads, width, transposed)
+        return RowLayout(info.element, heads, width, transposed)
 
     def pitch(self, rows: int) -> int:
         """Return the bytes from one variable with ``rows`` rows to the next."""
@@ -58,11 +58,11 @@ class Kind:
         return _by_token(every) if self.transposed else every
 
 
-def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[Kind, list[str]]:
+def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[RowLayout, list[str]]:
     """Group variables by layout; names are those that programs use."""
-    found: dict[Kind, list[str]] = {}
+    found: dict[RowLayout, list[str]] = {}
     for name, info in variables:
-        found.setdefault(Kind.of(info), []).append(name)
+        found.setdefault(RowLayout.of(info), []).append(name)
     return found
 
 

@@ -9,7 +9,7 @@ from npuw_layer.tensors.names import block_variable
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RowRange:
     """Contiguous stored rows.
 
     Attributes:
@@ -42,13 +42,13 @@ class KVLayout:
     room: int | None = None
     block: int | None = None
 
-    def pieces(self, past: int) -> tuple[Piece, ...]:
+    def spans(self, past: int) -> tuple[RowRange, ...]:
         """Return the row ranges in which a model reads its past; the last may be shorter."""
         if self.block is None or not past:
-            return (Piece(0, past),)
+            return (RowRange(0, past),)
         begins = range(0, past, self.block)
         return tuple(
-            Piece(begin, min(self.block, past - begin), self._suffix(begin, past))
+            RowRange(begin, min(self.block, past - begin), self._suffix(begin, past))
             for begin in begins
         )
 

@@ -30,7 +30,7 @@ _STEP = 4
 """Ratio of tokens from one prefill model to the next."""
 
 
-class Kind(Enum):
+class StageKind(Enum):
     """Purpose of a static model."""
 
     PREFILL = "prefill"
@@ -42,7 +42,7 @@ class Kind(Enum):
 class Stage:
     """A static model to compile: new tokens it takes, and stored tokens it reads."""
 
-    kind: Kind
+    kind: StageKind
     tokens: int
     past: int
     slots: int = 1
@@ -56,16 +56,16 @@ class Stage:
     @property
     def name(self) -> str:
         """Unique name of the stage in its plan."""
-        if self.kind is Kind.HEAD:
+        if self.kind is StageKind.HEAD:
             return "lm_head" if self.tokens == 1 else f"lm_head_{self.tokens}"
-        if self.kind is Kind.GENERATE:
+        if self.kind is StageKind.GENERATE:
             together = f"_slots_{self.slots}" if self.slots > 1 else ""
             return f"generate_{self.capacity}{together}"
         return f"prefill_{self.tokens}" + (f"_after_{self.past}" if self.past else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StagePlan:
     """Lengths of an LLM, and its static models."""
 
     lengths: Lengths
@@ -137,7 +137,7 @@ def kv_layout(options: Options) -> KVLayout:
     )
 
 
-def plan(options: Options) -> Plan:
+def plan(options: Options) -> StagePlan:
     """Plan the static models.
 
     Raises:
@@ -147,15 +147,17 @@ def plan(options: Options) -> Plan:
     kv_layout(options)  # reject impossible layouts before any compilation
     prefills = tuple(_prefills(options, lengths))
     if not options.generates:
-        return Plan(lengths, prefills, (), (Stage(Kind.HEAD, 1, 0),) if options.cuts_head else ())
+        return StagePlan(
+            lengths, prefills, (), (Stage(StageKind.HEAD, 1, 0),) if options.cuts_head else ()
+        )
     tokens = round_generation_len(options.max_generation_token_len)
     sizes, slots = _sizes(options, lengths, tokens), sorted({*options.batch_slots} - {1})
-    generate = [Stage(Kind.GENERATE, tokens, size - tokens) for size in sizes]
+    generate = [Stage(StageKind.GENERATE, tokens, size - tokens) for size in sizes]
     _check_sinks(options, lengths, generate[-1])
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
-    heads = [Stage(Kind.HEAD, count, 0) for count in rows]
-    batched = [Stage(Kind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
-    return Plan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+    heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
+    batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
+    return StagePlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:
@@ -220,7 +222,7 @@ def _prefills(options: Options, lengths: Lengths) -> Iterator[Stage]:
         elif lengths.chunk is not None:
             pasts.add(longest - largest)  # prefill begins after complete chunks
         for past in sorted(pasts or {0}):
-            yield Stage(Kind.PREFILL, tokens, past)
+            yield Stage(StageKind.PREFILL, tokens, past)
 
 
 def _widths(largest: int, several: bool, resumes: bool) -> Sequence[int]:

@@ -13,8 +13,8 @@ from npuw_layer.errors import (
     TensorError,
     TooManyTokens,
 )
-from npuw_layer.llm.plan.stages import ROPE_LEAD, Plan
-from npuw_layer.llm.request.history import Said
+from npuw_layer.llm.plan.stages import ROPE_LEAD, StagePlan
+from npuw_layer.llm.request.history import SavedHistory
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import POSITIONS
@@ -33,7 +33,7 @@ class Admission:
         inputs: inputs with a row for each new token.
     """
 
-    def __init__(self, options: Options, plan: Plan, inputs: Sequence[TokenInput]) -> None:
+    def __init__(self, options: Options, plan: StagePlan, inputs: Sequence[TokenInput]) -> None:
         self._options = options
         self._plan = plan
         positions = [one for one in inputs if one.name == POSITIONS]
@@ -59,24 +59,24 @@ class Admission:
         """Return whether ``count`` tokens that continue a conversation are one generate step."""
         return count <= self._plan.generate[0].tokens
 
-    def check_place(self, tokens: NewTokens, keep: int, said: int) -> None:
+    def check_place(self, tokens: NewTokens, keep: int, count: int) -> None:
         """Reject positions and masks that do not fit the token history.
 
         Args:
             tokens: the new tokens.
             keep: number of tokens that they follow.
-            said: number of tokens so far.
+            count: number of tokens so far.
 
         Raises:
             TensorError: positions or mask do not fit.
         """
-        if not 0 <= keep <= said:
+        if not 0 <= keep <= count:
             where = (
                 f"position_ids begin at {int(tokens.positions[0])}"
                 if tokens.counted
                 else f"attention_mask has {keep} positions before the {len(tokens)} new ones"
             )
-            raise TensorError(f"{where}, but {said} tokens are stored; continue there or earlier")
+            raise TensorError(f"{where}, but {count} tokens are stored; continue there or earlier")
         if tokens.stored != keep:
             raise TensorError(
                 f"attention_mask has {len(tokens.mask)} positions, not {keep} stored and "
@@ -85,16 +85,16 @@ class Admission:
         if self._tables:
             _check_angles(tokens, keep)
 
-    def check_said(self, said: Said) -> None:
+    def check_saved(self, saved: SavedHistory) -> None:
         """Reject a saved history that no token could follow here.
 
         Raises:
             StateError: no token could follow.
         """
-        unknown, first, count = said.unknown, said.first_position, said.count + said.dropped
-        if said.dropped and unknown:  # dropping rereads the kept tokens, so all must be known
-            raise StateError(f"it dropped {said.dropped} tokens, but {unknown} others are unknown")
-        if unknown == said.count:
+        unknown, first, count = saved.unknown, saved.first_position, saved.count + saved.dropped
+        if saved.dropped and unknown:  # dropping rereads the kept tokens, so all must be known
+            raise StateError(f"it dropped {saved.dropped} tokens, but {unknown} others are unknown")
+        if unknown == saved.count:
             return  # the next tokens determine the first position
         # All positions are as far ahead of tokens as the first; known tokens may be read again.
         fits = -unknown <= first < ROPE_LEAD if self._tables else first + count < _POSITIONS

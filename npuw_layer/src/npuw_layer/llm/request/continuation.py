@@ -51,10 +51,10 @@ class Continuation:
                 f"{STORED_TOKENS}: the state is read-only; to propose a number of tokens to keep, "
                 "set NPUW_LLM_ENABLE_CONTINUOUS_PREFILL = YES"
             )
-        if not 0 <= tokens <= history.said:
+        if not 0 <= tokens <= history.caller_count:
             raise StateError(
-                f"{STORED_TOKENS} = {tokens}: only {history.said} tokens are stored; propose at "
-                "most that number"
+                f"{STORED_TOKENS} = {tokens}: only {history.caller_count} tokens are stored; "
+                "propose at most that number"
             )
         self.granted = _kept(tokens, history, rows)
 

@@ -16,12 +16,12 @@ from npuw_layer.errors import PromptTooLong, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.admission import Admission
 from npuw_layer.llm.request.continuation import Continuation
-from npuw_layer.llm.request.history import History, Said
+from npuw_layer.llm.request.history import History, SavedHistory
 from npuw_layer.llm.request.life_cycle import TABLE, Act, Event, State
-from npuw_layer.llm.request.lm_head import Target
+from npuw_layer.llm.request.lm_head import LogitsTarget
 from npuw_layer.llm.request.make_cache import make_cache
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.reader import Logits, Reader, Reading, finished
 
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Conversation:
         self.cache = make_cache(compiled)
         rereads = self._options.on_full == "TRUNCATE" or any(t.rereads for t in compiled.traits)
         self.history = History(compiled.token_inputs, rereads)
-        self.parts = Parts.of(compiled, self.cache, self.history)
+        self.parts = ConversationParts.of(compiled, self.cache, self.history)
         self.reader = self._make_reader(check_wanted)
         self.continuation = Continuation(self._options.enable_continuous_prefill)
         self._admission = Admission(compiled.options, compiled.plan, compiled.token_inputs)
@@ -49,7 +49,7 @@ class Conversation:
     @property
     def state(self) -> State:
         """State, derived from the stored tokens."""
-        if not self.history.said:
+        if not self.history.caller_count:
             return State.IDLE
         if self.reader.prefill.unfinished:
             return State.PREFILLING
@@ -61,7 +61,7 @@ class Conversation:
         slides = self._options.on_full == "SLIDE"
         return not slides and self.cache.rows.tokens >= self._plan.generate[-1].past
 
-    def infer(self, tokens: NewTokens, target: Target | None = None) -> Logits:
+    def infer(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Logits:
         """Run on new tokens.
 
         Args:
@@ -112,7 +112,7 @@ class Conversation:
 
     def _begins(self, tokens: NewTokens) -> bool:
         """Return whether tokens begin a new conversation."""
-        first = not self.history.said or not self.history.place_of(tokens)
+        first = not self.history.caller_count or not self.history.place_of(tokens)
         return first and len(tokens) > 1
 
     def _admit(self, tokens: NewTokens) -> Event:
@@ -120,13 +120,13 @@ class Conversation:
         self.parts.begin()
         self.reader.gathered.begin()
         begin, history = int(tokens.positions.flat[0]), self.history
-        if not history.said:
+        if not history.caller_count:
             history.begin(begin)
         elif history.is_unknown:  # rows were set from outside: the mask has their number
             history.first_position = begin - tokens.stored
         keep, event = history.place_of(tokens), self._event_of(tokens)
         self.continuation.check(tokens, keep)
-        self._admission.check_place(tokens, keep, history.said)
+        self._admission.check_place(tokens, keep, history.caller_count)
         if event is not Event.PROMPT:
             self._admission.check_room(history.kept_of(keep), len(tokens))
         self.parts.check(tokens, keep, prompt=event is not Event.STEP)
@@ -140,7 +140,7 @@ class Conversation:
         self.reader.reread(tokens.mask)
         return tokens
 
-    def _step(self, tokens: NewTokens, target: Target | None) -> Logits:
+    def _step(self, tokens: NewTokens, target: LogitsTarget | None) -> Logits:
         """Run a generate step after the stored tokens."""
         act = TABLE[self.state, Event.STEP].act
         if act is Act.START:
@@ -149,7 +149,7 @@ class Conversation:
             tokens = self.reader.make_room(tokens, self._plan.generate[-1].past)
         return self.reader.step(tokens, target)
 
-    def _read(self, event: Event, tokens: NewTokens, target: Target | None) -> Reading:
+    def _read(self, event: Event, tokens: NewTokens, target: LogitsTarget | None) -> Reading:
         """Read a prompt, from the beginning or after the stored tokens."""
         rows = self.rows_of(tokens)
         if event is Event.TEXT:
@@ -178,17 +178,17 @@ class Conversation:
         _log.warning("a prompt of %d tokens: %d of them were dropped", count, count - limit)
         return self.history.drop(tokens, limit - sinks, sinks)
 
-    def rewind(self, said: int) -> None:
-        """Keep only the first ``said`` tokens, in the caller's count.
+    def rewind(self, count: int) -> None:
+        """Keep only the first ``count`` tokens, in the caller's count.
 
         Raises:
             TensorError: the last token to keep was dropped or replaced; nothing is forgotten.
             StateError: a part must reread tokens that are unknown; nothing is forgotten.
         """
-        kept = self.history.kept_of(said)
+        kept = self.history.kept_of(count)
         if kept and not self.cache.rows.holds(kept - 1):
             raise TensorError(
-                f"position_ids go back to token {said}, but the token before it was replaced by "
+                f"position_ids go back to token {count}, but the token before it was replaced by "
                 "a newer one when the KV cache was full"
             )
         begin, unknown = self.parts.known(kept), self.history.unknown
@@ -197,7 +197,7 @@ class Conversation:
                 f"rewinding to token {kept} requires reading again from token {begin} on, but "
                 f"{unknown} tokens set by set_state are unknown; call reset_state()"
             )
-        self.history.rewind(said)
+        self.history.rewind(count)
         self.cache.truncate(kept)
         self.parts.rewind(kept)
         self.reader.prefill.unfinished = False
@@ -223,12 +223,16 @@ class Conversation:
         self.parts.hold(tokens)
 
     def restore(
-        self, said: Said, numbers: Array, rows: Mapping[str, Array], tensors: Mapping[str, Array]
+        self,
+        saved: SavedHistory,
+        numbers: Array,
+        rows: Mapping[str, Array],
+        tensors: Mapping[str, Array],
     ) -> None:
         """Continue another conversation.
 
         Args:
-            said: its token history.
+            saved: its token history.
             numbers: numbers of the stored tokens, ascending, i64 [n].
             rows: rows of each variable of K and V, [n, heads, width].
             tensors: value of each variable of the parts.
@@ -236,10 +240,10 @@ class Conversation:
         Raises:
             StateError: no token could follow; nothing has changed.
         """
-        self._admission.check_said(said)
+        self._admission.check_saved(saved)
         self.cache.replace(numbers, rows)
-        self.history.restore(said)
-        self.parts.hold(said.count)
+        self.history.restore(saved)
+        self.parts.hold(saved.count)
         for name, held in self.parts.tensors().items():
             held[...] = tensors[name]
         self.continuation.end()

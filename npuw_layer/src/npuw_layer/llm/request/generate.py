@@ -8,9 +8,9 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.variants import select_generate_request
-from npuw_layer.llm.request.lm_head import LMHead, Target
+from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.token_outputs import Gathered
 
@@ -32,7 +32,7 @@ class Generate:
         self,
         compiled: CompiledLLM,
         cache: KVStrategy,
-        parts: Parts,
+        parts: ConversationParts,
         gathered: Gathered,
         head: LMHead | None,
     ) -> None:
@@ -67,7 +67,7 @@ class Generate:
             self.variant += 1
         return True
 
-    def run(self, tokens: NewTokens, target: Target | None) -> Array | None:
+    def run(self, tokens: NewTokens, target: LogitsTarget | None) -> Array | None:
         """Read tokens after the stored ones, and compute the logits of all new tokens.
 
         Args:

@@ -19,7 +19,7 @@ from npuw_layer.tensors.token_inputs import TokenInput
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SavedHistory:
     """Token history to continue in another conversation; see the attributes of ``History``."""
 
     first_position: int
@@ -73,7 +73,7 @@ class History:
         return dict(zip(self._names, columns, strict=False))
 
     @property
-    def said(self) -> int:
+    def caller_count(self) -> int:
         """Number of tokens in the caller's count, including dropped ones."""
         return self.count + self.dropped
 
@@ -115,29 +115,29 @@ class History:
             return tokens.stored
         return int(tokens.positions[0]) - self.first_position
 
-    def kept_of(self, said: int) -> int:
-        """Return the number of kept tokens among the first ``said`` in the caller's count.
+    def kept_of(self, count: int) -> int:
+        """Return the number of kept tokens among the first ``count`` in the caller's count.
 
         Raises:
             TensorError: the last of these tokens was dropped.
         """
-        if said <= self.sinks:
-            return said
-        if said < self.sinks + self.dropped:
+        if count <= self.sinks:
+            return count
+        if count < self.sinks + self.dropped:
             raise TensorError(
-                f"position_ids go back to token {said}, but tokens {self.sinks} to "
+                f"position_ids go back to token {count}, but tokens {self.sinks} to "
                 f"{self.sinks + self.dropped - 1} were dropped when the KV cache was full"
             )
-        return said - self.dropped
+        return count - self.dropped
 
-    def rewind(self, said: int) -> None:
-        """Keep only the first ``said`` tokens, in the caller's count.
+    def rewind(self, count: int) -> None:
+        """Keep only the first ``count`` tokens, in the caller's count.
 
         Raises:
             TensorError: as ``kept_of``.
         """
-        self.forget(self.kept_of(said))
-        if said <= self.sinks:
+        self.forget(self.kept_of(count))
+        if count <= self.sinks:
             self.dropped = self.sinks = 0
 
     def settle(self) -> None:
@@ -195,15 +195,15 @@ class History:
         known = begin - self.unknown
         self._known[known:] = [self._known[known + number] for number in chosen]
 
-    def restore(self, said: Said) -> None:
+    def restore(self, saved: SavedHistory) -> None:
         """Take another conversation's history; all tokens are unknown if it lacks an input."""
-        self.begin(said.first_position)
-        self.sinks, self.dropped = said.sinks, said.dropped
+        self.begin(saved.first_position)
+        self.sinks, self.dropped = saved.sinks, saved.dropped
         known: list[tuple[Array, ...]] = []
-        if {*self._names} <= said.rows.keys():
-            columns = [said.rows[name] for name in self._names]
-            known = [*zip(*columns, strict=True)] if columns else [()] * said.count
-        self.unknown = said.count - len(known)
+        if {*self._names} <= saved.rows.keys():
+            columns = [saved.rows[name] for name in self._names]
+            known = [*zip(*columns, strict=True)] if columns else [()] * saved.count
+        self.unknown = saved.count - len(known)
         self._known = known
 
     def _positions(self, count: int) -> Array:

@@ -119,7 +119,7 @@ class InputPorts:
         counts.host_to_device += tensor.byte_size
         if isinstance(tensor, RemoteTensor):
             self.were_remote = True
-            if not tensor.piece().memory.host_visible:
+            if not tensor.span().memory.host_visible:
                 counts.device_to_host += tensor.byte_size
         return port.rows(values_of(tensor))
 

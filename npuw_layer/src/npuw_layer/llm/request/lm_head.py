@@ -22,12 +22,12 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.plan.stages import Stage
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import EMBED, LOGITS
 from npuw_layer.weights.bank import WeightsBank
 
 
-class Target(NamedTuple):
+class LogitsTarget(NamedTuple):
     """Device memory for logits f32 [1, rows, V]."""
 
     memory: Memory
@@ -49,7 +49,7 @@ class LMHead:
         self,
         device: Device,
         models: Mapping[Stage, LoadedModel],
-        parts: Parts,
+        parts: ConversationParts,
         bank: WeightsBank,
     ) -> None:
         stages = sorted(models, key=lambda stage: stage.tokens)
@@ -67,7 +67,7 @@ class LMHead:
             self._models[tokens] = arena, program
 
     @staticmethod
-    def of(compiled: CompiledLLM, parts: Parts) -> LMHead | None:
+    def of(compiled: CompiledLLM, parts: ConversationParts) -> LMHead | None:
         """Make the head of one conversation; None if each model has its own."""
         models = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
         return LMHead(compiled.device, models, parts, compiled.bank) if models else None
@@ -77,7 +77,9 @@ class LMHead:
         """Hidden states that all programs read, [1, rows, channels], rows in use first."""
         return self._arena.tensors[EMBED]
 
-    def program(self, rows: int, target: Target | None = None) -> tuple[Program, Array | None]:
+    def program(
+        self, rows: int, target: LogitsTarget | None = None
+    ) -> tuple[Program, Array | None]:
         """Return the program that makes logits of the first rows of ``states``.
 
         Args:
@@ -93,7 +95,7 @@ class LMHead:
         arena, program = next(each for most, each in self._models.items() if most >= rows)
         return program, arena[LOGITS][:, :rows]
 
-    def logits(self, states: Array, target: Target | None = None) -> Array | None:
+    def logits(self, states: Array, target: LogitsTarget | None = None) -> Array | None:
         """Compute logits of hidden states [1, rows, channels]; results as ``program``."""
         rows = states.shape[1]
         self.states.data[:, :rows] = states
@@ -107,7 +109,7 @@ class LMHead:
         for arena, _ in self._models.values():
             arena.free()
 
-    def _bound(self, rows: int, target: Target) -> Program:
+    def _bound(self, rows: int, target: LogitsTarget) -> Program:
         """Return a program that writes its logits to a target."""
         program, *bound = self._elsewhere.get(rows) or (self._again(rows),)
         if bound != [target.memory, target.offset]:

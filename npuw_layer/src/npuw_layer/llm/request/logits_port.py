@@ -13,7 +13,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.request.lm_head import Target
+from npuw_layer.llm.request.lm_head import LogitsTarget
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 from npuw_layer.tensors.names import LOGITS
@@ -78,7 +78,7 @@ class LogitsPort:
         self._given = tensor
         self._transfers.bound_to = self._described(tensor)
 
-    def target(self, rows: int) -> Target | None:
+    def target(self, rows: int) -> LogitsTarget | None:
         """Return the memory for the device to write logits to; called before an inference.
 
         Args:
@@ -98,8 +98,8 @@ class LogitsPort:
             )
         if not isinstance(given, RemoteTensor):
             return None
-        piece = given.piece()
-        return Target(piece.memory, piece.offset, rows) if self._reaches(given) else None
+        span = given.span()
+        return LogitsTarget(span.memory, span.offset, rows) if self._reaches(given) else None
 
     def take(self, logits: Array | None) -> None:
         """Store an inference's logits.

@@ -40,7 +40,7 @@ def make_cache(compiled: CompiledLLM) -> KVStrategy:
     layout = kv_layout(options)
     if layout.block is None:
         return KVCache(compiled.device, states, rows)
-    whole = layout.pieces(largest.past)[0]  # the largest model reads more than a chunk
+    whole = layout.spans(largest.past)[0]  # the largest model reads more than a chunk
     first = [info for info in states if info.name.endswith(whole.suffix)]
     blocks = BlockLayout(first, layout.block)
     ahead = min(plan.lengths.min_response, BOUND_AHEAD)

@@ -10,27 +10,29 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import Part, Settings
+from npuw_layer.llm.trait import ConversationPart, Settings
 
 if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
     from npuw_layer.llm.request.variable_state import RequestState
 
 
-class Parts:
-    """Composite of parts; each method is that of ``Part``, for all parts.
+class ConversationParts:
+    """Composite of parts; each method is that of ``ConversationPart``, for all parts.
 
     Args:
         each: the parts, in the order of the model's traits.
     """
 
-    def __init__(self, each: Sequence[Part] = ()) -> None:
+    def __init__(self, each: Sequence[ConversationPart] = ()) -> None:
         self.each = each
 
     @staticmethod
-    def of(compiled: CompiledLLM, cache: KVStrategy, history: History) -> Parts:
+    def of(compiled: CompiledLLM, cache: KVStrategy, history: History) -> ConversationParts:
         """Make the parts of a conversation."""
-        return Parts([one.part(compiled.device, cache, history) for one in compiled.traits])
+        return ConversationParts(
+            [one.part(compiled.device, cache, history) for one in compiled.traits]
+        )
 
     def nbytes(self, persists: bool) -> int:
         """Return the bytes of the parts that a new conversation keeps, or of the others."""

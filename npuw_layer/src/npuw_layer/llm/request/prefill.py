@@ -11,11 +11,11 @@ from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage, choose_prefill
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.token_outputs import Gathered
 
-Pieces = Generator[int, None, Submodel]
+Chunks = Generator[int, None, Submodel]
 """Generator that yields after each chunk of a prompt but the last; returns the last one's model."""
 
 
@@ -42,7 +42,7 @@ class Prefill:
         self,
         compiled: CompiledLLM,
         cache: KVStrategy,
-        parts: Parts,
+        parts: ConversationParts,
         gathered: Gathered,
         check_wanted: Callable[[], None],
     ) -> None:
@@ -71,7 +71,7 @@ class Prefill:
         """Begin a new conversation."""
         self.counts, self.unfinished = Counts([]), False
 
-    def read(self, tokens: NewTokens, history: History) -> Pieces:
+    def read(self, tokens: NewTokens, history: History) -> Chunks:
         """Read tokens after the stored ones, in chunks if necessary.
 
         Args:
@@ -90,7 +90,7 @@ class Prefill:
         self.unfinished = True
         done = self._restore(tokens, history)
         count, begin = len(tokens), self._cache.rows.tokens - done
-        told = 0
+        reported = 0
         while done < count:
             self._check_wanted()
             stage = choose_prefill(self._plan.prefill, count - done, self._cache.rows.tokens)
@@ -104,8 +104,8 @@ class Prefill:
             history.extend(piece)
             self.counts.prefills.append(stage.name)
             if end < count:
-                yield end - told
-                told = end
+                yield end - reported
+                reported = end
             done = end
         assert self.last is not None  # at least one token is computed
         self.unfinished = False

@@ -11,12 +11,12 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import StateError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import Kind, choose_prefill
+from npuw_layer.llm.plan.stages import StageKind, choose_prefill
 from npuw_layer.llm.request.generate import Generate
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.request.lm_head import LMHead, Target
+from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.llm.request.prefill import Prefill
 from npuw_layer.tensors.token_outputs import Gathered
 
@@ -46,7 +46,7 @@ class Reader:
         compiled: CompiledLLM,
         cache: KVStrategy,
         history: History,
-        parts: Parts,
+        parts: ConversationParts,
         check_wanted: Callable[[], None],
         generate: type[Generate] = Generate,
     ) -> None:
@@ -66,7 +66,7 @@ class Reader:
         self.prefill.forget()
         self.generate.select()
 
-    def step(self, tokens: NewTokens, target: Target | None = None) -> Logits:
+    def step(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Logits:
         """Read few tokens after the stored ones, and compute the logits of all new tokens."""
         self._check_wanted()
         logits = self.generate.run(tokens, target)
@@ -74,7 +74,7 @@ class Reader:
         self._parts.note(tokens)
         return logits
 
-    def prompt(self, tokens: NewTokens, rows: int, target: Target | None) -> Reading:
+    def prompt(self, tokens: NewTokens, rows: int, target: LogitsTarget | None) -> Reading:
         """Read a prompt after the stored tokens, and compute the logits of its last tokens."""
         anew = not self._cache.rows.tokens
         try:
@@ -87,7 +87,7 @@ class Reader:
             return last.output(rows)
         return self.head.logits(last.output(rows), target) if rows else None
 
-    def slide(self, tokens: NewTokens, target: Target | None) -> Reading:
+    def slide(self, tokens: NewTokens, target: LogitsTarget | None) -> Reading:
         """Read tokens that prefill has no room for by generate steps, which replace old tokens."""
         at_once, begin = self._plan.generate[0].tokens, 0
         while begin + at_once < len(tokens):
@@ -143,7 +143,7 @@ class Reader:
             if stage is None or len(tokens) <= self._plan.generate[0].tokens:
                 stage = self._plan.generate[0]
             piece = tokens.part(0, stage.tokens)
-            if stage.kind is Kind.GENERATE:
+            if stage.kind is StageKind.GENERATE:
                 if not self._cache.rows.tokens:
                     self.start()
                 self.step(piece)

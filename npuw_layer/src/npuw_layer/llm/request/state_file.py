@@ -28,7 +28,7 @@ from npuw_layer.errors import NpuwFault, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_kinds import is_cache_input
 from npuw_layer.llm.request.conversation import Conversation
-from npuw_layer.llm.request.history import Said
+from npuw_layer.llm.request.history import SavedHistory
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import replacing
@@ -48,7 +48,7 @@ _DTYPES = {
 
 _VERSION = "2"
 _REMEDY = "load another copy, or begin the conversation again"
-_SAID = "said."
+_INPUTS_PREFIX = "said."
 """Prefix of the name of an input that follows tokens."""
 _UNKNOWN = -1
 """Id of a token without an id: its rows were set from outside, or it is an embedding."""
@@ -57,7 +57,7 @@ _MAX_COUNT = 1 << 31
 Count = Annotated[int, Field(ge=0, lt=_MAX_COUNT)]
 
 
-class _Said(BaseModel):
+class _SavedConversation(BaseModel):
     """Metadata entry ``conversation``."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -103,7 +103,7 @@ def save_state(conversation: Conversation, path: Path) -> None:
         ModelError: the model's files can no longer be read.
     """
     history, cache = conversation.history, conversation.cache
-    said = _Said(
+    saved = _SavedConversation(
         first_position=history.first_position,
         ids=[*[_UNKNOWN] * (history.count - len(history.ids)), *history.ids],
         sinks=history.sinks,
@@ -116,14 +116,14 @@ def save_state(conversation: Conversation, path: Path) -> None:
         name: np.ascontiguousarray(each) for name, each in conversation.parts.tensors().items()
     }
     rows |= {
-        _SAID + name: np.array(values)
+        _INPUTS_PREFIX + name: np.array(values)
         for name, values in history.rows.items()
         if name != IDS and values
     }
     metadata = {
         "version": _VERSION,
         "model": _fingerprint(conversation),
-        "conversation": said.model_dump_json(),
+        "conversation": saved.model_dump_json(),
     }
     header: dict[str, Any] = {"__metadata__": metadata}
     end = 0
@@ -182,24 +182,24 @@ def _restore(conversation: Conversation, content: Array) -> None:
     del header["__metadata__"]
     if metadata.model != _fingerprint(conversation):
         raise StateError("it was saved with another model, or with other options")
-    said = _Said.model_validate_json(metadata.conversation)
-    if said.adapters != conversation.parts.digest.hex():
-        with_or_without = "with other adapters" if said.adapters else "without adapters"
+    saved = _SavedConversation.model_validate_json(metadata.conversation)
+    if saved.adapters != conversation.parts.digest.hex():
+        with_or_without = "with other adapters" if saved.adapters else "without adapters"
         raise StateError(
             f"it was saved {with_or_without}; set the same ones by query_state() before load_state"
         )
-    _check_said(conversation, said)
-    rows = _tensors(conversation, header, content[begin:], len(said.numbers))
+    _check_saved(conversation, saved)
+    rows = _tensors(conversation, header, content[begin:], len(saved.numbers))
     states = _states(conversation, header, content[begin:])
     conversation.restore(
-        Said(
-            said.first_position,
-            len(said.ids),
-            said.sinks,
-            said.dropped,
-            _given(conversation, header, content[begin:], said),
+        SavedHistory(
+            saved.first_position,
+            len(saved.ids),
+            saved.sinks,
+            saved.dropped,
+            _given(conversation, header, content[begin:], saved),
         ),
-        np.array(said.numbers, np.int64),
+        np.array(saved.numbers, np.int64),
         rows,
         states,
     )
@@ -217,17 +217,17 @@ def _read_header(text: bytes) -> dict[str, Any]:
     return cast(dict[str, Any], header)
 
 
-def _check_said(conversation: Conversation, said: _Said) -> None:
+def _check_saved(conversation: Conversation, saved: _SavedConversation) -> None:
     """Reject tokens that do not fit one another, or the cache."""
-    numbers, room = said.numbers, len(conversation.cache.rows)
+    numbers, room = saved.numbers, len(conversation.cache.rows)
     if len(numbers) > room:
         raise StateError(f"it has {len(numbers)} tokens, but there is room for {room}")
     ascending = all(a < b for a, b in pairwise(numbers))
-    newest = not said.ids or (numbers and numbers[-1] == len(said.ids) - 1)
-    if not ascending or not newest or len(numbers) > len(said.ids) or said.sinks > len(said.ids):
+    newest = not saved.ids or (numbers and numbers[-1] == len(saved.ids) - 1)
+    if not ascending or not newest or len(numbers) > len(saved.ids) or saved.sinks > len(saved.ids):
         raise ValueError("its tokens do not fit one another")
-    if len(said.ids) + said.dropped >= _MAX_COUNT:
-        raise ValueError(f"it states {said.dropped} dropped tokens")
+    if len(saved.ids) + saved.dropped >= _MAX_COUNT:
+        raise ValueError(f"it states {saved.dropped} dropped tokens")
 
 
 def _tensors(
@@ -236,7 +236,7 @@ def _tensors(
     """Return the rows of all K and V variables."""
     cache, found = conversation.cache, dict[str, Array]()
     wanted = {*cache.names, *conversation.parts.tensors()}
-    if {name for name in header if not name.startswith(_SAID)} != wanted:
+    if {name for name in header if not name.startswith(_INPUTS_PREFIX)} != wanted:
         raise ValueError("its variables are not the model's")
     for name in cache.names:
         like = cache.read(name)
@@ -253,18 +253,18 @@ def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) 
 
 
 def _given(
-    conversation: Conversation, header: Mapping[str, Any], data: Array, said: _Said
+    conversation: Conversation, header: Mapping[str, Any], data: Array, saved: _SavedConversation
 ) -> dict[str, Array]:
     """Return the input values of the last tokens, as far as the file has them."""
-    ids = np.array(said.ids, np.int64)
+    ids = np.array(saved.ids, np.int64)
     unknown = np.flatnonzero(ids == _UNKNOWN)
     if not np.array_equal(unknown, np.arange(len(unknown))):
         raise ValueError("unknown tokens follow known ones")
     found = {IDS: ids[len(unknown) :]}
     check_ids(found[IDS], conversation.compiled.vocabulary)
-    inputs = {_SAID + one.name: one for one in conversation.compiled.token_inputs}
-    for name in (name for name in header if name.startswith(_SAID)):
-        if name not in inputs or name == _SAID + IDS:
+    inputs = {_INPUTS_PREFIX + one.name: one for one in conversation.compiled.token_inputs}
+    for name in (name for name in header if name.startswith(_INPUTS_PREFIX)):
+        if name not in inputs or name == _INPUTS_PREFIX + IDS:
             raise ValueError(f"it has the unknown tensor {name}")
         port = inputs[name]
         count = _Tensor.model_validate(header[name]).shape[:1]

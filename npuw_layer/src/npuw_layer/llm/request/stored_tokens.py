@@ -36,7 +36,9 @@ class StoredTokensState(ConversationState):
         self._check_idle()
         talk = self._conversation
         granted = talk.continuation.granted
-        return Tensor(np.array([talk.history.said if granted is None else granted], np.int64))
+        return Tensor(
+            np.array([talk.history.caller_count if granted is None else granted], np.int64)
+        )
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:

@@ -20,7 +20,7 @@ from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.parts import Parts
+from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBED,
@@ -53,7 +53,7 @@ class Submodel:
         compiled: CompiledLLM,
         stage: Stage,
         cache: KVStrategy,
-        parts: Parts,
+        parts: ConversationParts,
         head: LMHead | None = None,
     ) -> None:
         self.stage = stage

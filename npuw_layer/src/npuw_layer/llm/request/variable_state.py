@@ -11,7 +11,7 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.request.conversation import Conversation
-from npuw_layer.llm.trait import Part
+from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
 
@@ -81,7 +81,11 @@ class PartState(ConversationState):
     """
 
     def __init__(
-        self, name: str, conversation: Conversation, check_idle: Callable[[], None], part: Part
+        self,
+        name: str,
+        conversation: Conversation,
+        check_idle: Callable[[], None],
+        part: ConversationPart,
     ) -> None:
         super().__init__(name, conversation, check_idle)
         self._part: Any = part  # each variable declares the class of its part

@@ -22,7 +22,7 @@ from npuw_layer.storage.model_blob.checks import check_compatibility, check_devi
 from npuw_layer.storage.model_blob.weight_files import known_files
 from npuw_layer.storage.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.storage.programs import constants_of
-from npuw_layer.storage.stream import Target
+from npuw_layer.storage.stream import OutputStream
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.stored_weights import PART, WantedWeights
 
@@ -67,7 +67,7 @@ def export_to(
         _write_file(Path(os.fsdecode(target)), write)
         return None
     if target is not None:
-        write(cast(BinaryIO, Target(target)))
+        write(cast(BinaryIO, OutputStream(target)))
         return None
     whole = io.BytesIO()
     write(whole)

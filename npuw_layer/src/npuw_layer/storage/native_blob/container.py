@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from npuw_layer.errors import BlobError, DamagedBlob
-from npuw_layer.storage.container import PAGE, Place
+from npuw_layer.storage.container import PAGE, ByteRange
 from npuw_layer.storage.native_blob.cursor import Cursor
 from npuw_layer.storage.native_blob.metadata import Metadata, read_metadata
 
@@ -32,7 +32,7 @@ class NativeBlob:
         behind: the bytes between the metadata and the footer.
     """
 
-    payload: Place
+    payload: ByteRange
     metadata: Metadata | None
     described: memoryview
     behind: memoryview
@@ -78,7 +78,7 @@ def read_blob(content: memoryview, any_version: bool = False) -> NativeBlob:
         )
     at = size + cursor.position
     behind = content[end:end] if metadata is None else content[at:end]
-    return NativeBlob(Place(content, 0, size), metadata, content[size:at], behind)
+    return NativeBlob(ByteRange(content, 0, size), metadata, content[size:at], behind)
 
 
 def pad(payload: bytes | memoryview) -> bytes:

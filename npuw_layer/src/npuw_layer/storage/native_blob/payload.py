@@ -8,7 +8,7 @@ from driver_layer.errors import BlobError as LoaderError
 from driver_layer.loader.content import check_content
 from npuw_layer.errors import BlobError, DamagedBlob
 from npuw_layer.options import Options
-from npuw_layer.storage.container import PAGE, Place
+from npuw_layer.storage.container import PAGE, ByteRange
 from npuw_layer.storage.encryption import decrypted
 from npuw_layer.storage.native_blob.container import ends_natively, read_blob
 from npuw_layer.storage.native_blob.metadata import ANY_BATCH, BlobType, Metadata
@@ -25,7 +25,7 @@ class Payload:
         section: our section; None if it is missing.
     """
 
-    place: Place
+    place: ByteRange
     metadata: Metadata | None = None
     section: Section | None = None
 
@@ -48,7 +48,7 @@ def open_payload(content: memoryview, options: Options) -> Payload:
     if options.import_raw_blob or (options.disable_version_check and not ends_natively(content)):
         # As in the plugin, only the presence of a key indicates encryption.
         content = decrypted(content, callbacks) if callbacks else content
-        return Payload(Place(content, 0, len(content)))
+        return Payload(ByteRange(content, 0, len(content)))
     blob = read_blob(content, options.disable_version_check)
     metadata, place = blob.metadata, blob.payload
     if metadata is None:
@@ -56,7 +56,7 @@ def open_payload(content: memoryview, options: Options) -> Payload:
     _check_runs(metadata)
     if metadata.encrypted:
         clear = decrypted(place.view, callbacks)
-        place = Place(clear, 0, len(clear))
+        place = ByteRange(clear, 0, len(clear))
     section = read_section(blob.behind, blob.described, metadata.encrypted, callbacks)
     return Payload(place, metadata, section)
 

@@ -84,10 +84,10 @@ def _compiler(number: int | None) -> str | None:
 def _manifest(manifest: Manifest) -> Facts:
     parts = {part.name: part.size for part in manifest.parts}
     if isinstance(manifest, ModelManifest):
-        said = manifest.versions, manifest.options, manifest.files
+        recorded = manifest.versions, manifest.options, manifest.files
         return {
             "parts": parts,
-            **dict(zip(("versions", "options", "weights in"), said, strict=True)),
+            **dict(zip(("versions", "options", "weights in"), recorded, strict=True)),
         }
     return {
         "parts": parts,
@@ -101,8 +101,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
         if isinstance(value, dict):
             yield name
-            for inner, said in cast(Facts, value).items():
-                yield f"  {_written(inner)}  {_written(said)}"
+            for inner, fact in cast(Facts, value).items():
+                yield f"  {_written(inner)}  {_written(fact)}"
         else:
             yield f"{name:{width}}  {_written(value)}"
 

@@ -33,9 +33,9 @@ here; `npuc run-pass specialize-shapes` does that.
 def passes_command() -> int:
     """List the passes that make a stateful language model static, in order."""
     from npuw_layer.llm.graph.pipeline import core_passes
-    from npuw_layer.llm.plan.stages import Kind, Stage
+    from npuw_layer.llm.plan.stages import Stage, StageKind
 
-    stages = Stage(Kind.PREFILL, 64, 0), Stage(Kind.HEAD, 1, 0)
+    stages = Stage(StageKind.PREFILL, 64, 0), Stage(StageKind.HEAD, 1, 0)
     options = [parse_options({"NPUW_LLM_SHARED_HEAD": shared}) for shared in ("YES", "NO")]
     every = (
         core_passes(stage, each, lambda tokens, past: ()) for stage in stages for each in options

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuw_layer.options import Options
-from npuw_layer.plan import EXPECTED_ERROR, Item, Plan, StagePlan
+from npuw_layer.plan import EXPECTED_ERROR, Item, Prediction, StagePlan
 
 _BAR = 32
 """Characters of the longest bar."""
@@ -14,7 +14,9 @@ _BAR = 32
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def as_text(plan: Plan, options: Options, weights: str, unicode: bool = True) -> Iterator[str]:
+def as_text(
+    plan: Prediction, options: Options, weights: str, unicode: bool = True
+) -> Iterator[str]:
     """Yield the lines of a plan as text.
 
     Args:
@@ -27,7 +29,7 @@ def as_text(plan: Plan, options: Options, weights: str, unicode: bool = True) ->
         yield line if unicode else line.replace("µ", "u")
 
 
-def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterator[str]:
+def _lines(plan: Prediction, options: Options, weights: str, unicode: bool) -> Iterator[str]:
     yield from _head(plan, options, weights)
     yield ""
     yield from _map(plan, unicode)
@@ -49,7 +51,7 @@ def _lines(plan: Plan, options: Options, weights: str, unicode: bool) -> Iterato
     )
 
 
-def as_json(plan: Plan, options: Options, weights: str) -> dict[str, Any]:
+def as_json(plan: Prediction, options: Options, weights: str) -> dict[str, Any]:
     """Return a plan as JSON values: bytes, milliseconds, shares of the time."""
     return {
         "family": plan.family,
@@ -69,7 +71,7 @@ def as_json(plan: Plan, options: Options, weights: str) -> dict[str, Any]:
     }
 
 
-def _stage_json(plan: Plan, one: StagePlan) -> dict[str, Any]:
+def _stage_json(plan: Prediction, one: StagePlan) -> dict[str, Any]:
     return {
         "name": one.stage.name,
         "kind": one.stage.kind.value,
@@ -85,7 +87,7 @@ def _stage_json(plan: Plan, one: StagePlan) -> dict[str, Any]:
     }
 
 
-def _head(plan: Plan, options: Options, weights: str) -> Iterator[str]:
+def _head(plan: Prediction, options: Options, weights: str) -> Iterator[str]:
     decoder, lengths = plan.decoder, plan.lengths
     attention = decoder.attention
     yield (
@@ -102,7 +104,7 @@ def _head(plan: Plan, options: Options, weights: str) -> Iterator[str]:
     )
 
 
-def _map(plan: Plan, unicode: bool) -> Iterator[str]:
+def _map(plan: Prediction, unicode: bool) -> Iterator[str]:
     weights = [Item(f"weights: {item.name}", item.nbytes) for item in plan.weights]
     items = [*weights, *plan.memory]
     largest = max(item.nbytes for item in items)
@@ -114,7 +116,7 @@ def _map(plan: Plan, unicode: bool) -> Iterator[str]:
         yield f"{item.name:{width}}  {_bytes(item.nbytes):>9}  {share:>4.0%}  {bar}".rstrip()
 
 
-def _table(plan: Plan) -> Iterator[str]:
+def _table(plan: Prediction) -> Iterator[str]:
     rows = [
         ("static model", "takes", "blob", "scratch", "time", "speed", "bound by", "DDR DPU SHAVE"),
         *(_row(plan, one) for one in plan.stages),
@@ -128,7 +130,7 @@ def _table(plan: Plan) -> Iterator[str]:
         ).rstrip()
 
 
-def _row(plan: Plan, one: StagePlan) -> tuple[str, ...]:
+def _row(plan: Prediction, one: StagePlan) -> tuple[str, ...]:
     tokens, past = one.stage.tokens, one.stage.past
     taken = f"{tokens:,}" if not past else f"{tokens:,} after {past:,}"
     if one.stage.slots > 1:
@@ -146,7 +148,7 @@ def _row(plan: Plan, one: StagePlan) -> tuple[str, ...]:
     )
 
 
-def _summary(plan: Plan, options: Options) -> str:
+def _summary(plan: Prediction, options: Options) -> str:
     first, *_, last = [*plan.generate, *plan.generate]
     fast, slow = (_significant(plan.tokens_per_s(one)) for one in (first, last))
     speed = fast if fast == slow else f"{fast} to {slow}"

@@ -16,7 +16,7 @@ from compiler_layer.dialects.ov.types import is_static, shape_of
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.cache_positions import key_positions, replace_by_slot
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
-from npuw_layer.llm.graph.symbolic_lengths import Lengths, single
+from npuw_layer.llm.graph.symbolic_lengths import SymbolicLengths, single
 from npuw_layer.llm.graph.window_tables import CompareWindowTables
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options
@@ -25,14 +25,14 @@ from npuw_layer.options import Options
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     """Return the pass for a model with tables of biases."""
     del options
-    lengths = Lengths(model)
+    lengths = SymbolicLengths(model)
     if all(_last_of_table(op, lengths) is None for op in model.body.ops):
         return ()
     look_up = LookUpBiases(stage.tokens, stage.past, stage.slots)
     return (Placed(CompareWindowTables.name, look_up),)
 
 
-def _last_of_table(op: Operation, lengths: Lengths) -> int | None:
+def _last_of_table(op: Operation, lengths: SymbolicLengths) -> int | None:
     """Return the axis along which an op slices the last elements of a constant table, or None."""
     if not isinstance(op, Slice):
         return None
@@ -85,7 +85,7 @@ class LookUpBiases(GraphPass):
     slots: int = 1
 
     def _rewrite(self, model: Model) -> None:
-        lengths = Lengths(model)
+        lengths = SymbolicLengths(model)
         for each in model.ops:
             axis = _last_of_table(each, lengths)
             if axis is None or not isinstance(each, Slice):

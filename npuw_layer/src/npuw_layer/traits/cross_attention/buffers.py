@@ -17,7 +17,7 @@ from npuw_layer.backends.protocols import (
     Program,
     TensorInfo,
 )
-from npuw_layer.llm.trait import Part
+from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 from npuw_layer.traits.cross_attention.variable_state import CrossVariableState
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
 
 
-class CrossBuffers(Part):
+class CrossBuffers(ConversationPart):
     """Encoder states, and K and V, of a decoder's conversation.
 
     Args:

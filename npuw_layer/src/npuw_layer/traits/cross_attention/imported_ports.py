@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, is_cross_variable
 
 _Kinds = dict[str, tuple[str, tuple[int, ...]]]
@@ -28,7 +28,7 @@ def check_cross_attention(
     """
     known: _Kinds = {}
     for stage, program in zip(stages, loaded, strict=True):
-        if stage.kind is Kind.PREFILL:
+        if stage.kind is StageKind.PREFILL:
             _check_states(stage, program, frames)
             found = _cross(program.outputs, ASSIGN_PREFIX)
         else:

@@ -8,7 +8,7 @@ from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, Tens
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.trait import Instance, Part, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, Trait
 from npuw_layer.options import Options
 from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 from npuw_layer.traits.cross_attention.imported_ports import check_cross_attention
@@ -25,7 +25,7 @@ class _OfModel(Instance):
     def __init__(self, held: Sequence[TensorInfo]) -> None:
         self._held = held
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Allocate the buffers of a conversation."""
         return CrossBuffers(device, self._held)
 

@@ -10,7 +10,7 @@ from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
 from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
@@ -23,7 +23,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
         ModelError: prompts would be read in chunks, but tokens of an image attend to later ones.
     """
     del options
-    if stage.kind is Kind.PREFILL and stage.past:
+    if stage.kind is StageKind.PREFILL and stage.past:
         _check_types(model)
     inputs, found = {port.name for port in model.inputs}, list[Placed]()
     if {VISUAL_EMBEDS, VISUAL_MASKS} <= inputs:

@@ -12,7 +12,7 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import CallerInput, Instance, OpenInput, Part, Trait
+from npuw_layer.llm.trait import CallerInput, ConversationPart, Instance, OpenInput, Trait
 from npuw_layer.tensors.token_inputs import TokenInput, TokenKind
 from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from npuw_layer.options import Options
 
 
-class _Images(Instance, Part):
+class _Images(Instance, ConversationPart):
     """Inputs of images; stateless, so all conversations share the instance."""
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Return the instance itself."""
         return self
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler_layer.model import Model
 from npuw_layer.llm.graph.graph_pass import Placed
 from npuw_layer.llm.graph.window_tables import CompareWindowTables
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.traits.linear_states.names import is_linear_cache
 from npuw_layer.traits.linear_states.short_convolution import ContinueConvolutions
@@ -23,5 +23,5 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     variables = [each.name for each in model.variables()]
     if not any(map(is_linear_cache, variables)):
         return ()
-    generates = stage.kind is Kind.GENERATE
+    generates = stage.kind is StageKind.GENERATE
     return (Placed(CompareWindowTables.name, ContinueConvolutions(stage.tokens, generates)),)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.traits.linear_states.names import is_linear_cache
 
 _States = dict[str, tuple[str, tuple[int, ...]]]
@@ -25,7 +25,7 @@ def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None
     """
     of_all: _States | None = None
     for stage, program in zip(stages, loaded, strict=True):
-        if stage.kind is Kind.HEAD:
+        if stage.kind is StageKind.HEAD:
             continue
         read = _states(program.inputs, READ_PREFIX)
         of_all = read if of_all is None else of_all

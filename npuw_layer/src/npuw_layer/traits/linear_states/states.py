@@ -22,7 +22,7 @@ from npuw_layer.backends.protocols import (
     Program,
     TensorInfo,
 )
-from npuw_layer.llm.trait import Part
+from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.traits.linear_states.variable_state import LinearVariableState
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _TORN = sys.maxsize
 """Number of tokens while states are being written: larger than any rewind's target."""
 
 
-class LinearStates(Part):
+class LinearStates(ConversationPart):
     """States of a conversation in layers without K and V.
 
     Args:

@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.trait import Instance, ModelNames, Part, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, Trait
 from npuw_layer.options import Options
 from npuw_layer.traits.linear_states.check import check_linear_caches
 from npuw_layer.traits.linear_states.imported_ports import check_states
@@ -33,7 +33,7 @@ class _OfModel(Instance):
     def __init__(self, inputs: Sequence[TensorInfo]) -> None:
         self._inputs = inputs
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Allocate the states of a conversation."""
         return LinearStates(device, self._inputs)
 

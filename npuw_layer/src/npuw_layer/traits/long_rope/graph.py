@@ -14,8 +14,8 @@ from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.usual_axes import UsualAxes
 from npuw_layer.llm.plan.stages import Stage, rope_rows
 from npuw_layer.options import Options
+from npuw_layer.traits.long_rope.mark_long_inferences import MarkLongInferences, largest_positions
 from npuw_layer.traits.long_rope.names import long_from
-from npuw_layer.traits.long_rope.tell_reach import TellReach, largest_positions
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
@@ -23,9 +23,9 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     if not any(True for _ in largest_positions(model)):
         return ()
     return (
-        Placed(UsualAxes.name, TellReach()),
+        Placed(UsualAxes.name, MarkLongInferences()),
         Placed(CacheRope.name, CacheBothRopes(rope_rows(stage, options))),
-        Placed(StaticInputs.name, ShapeReach(stage.slots)),
+        Placed(StaticInputs.name, ShapeLongMark(stage.slots)),
     )
 
 
@@ -42,7 +42,7 @@ class CacheBothRopes(GraphPass):
     Before:  %s = ov.Sin(%a) ; %a depends on %position_ids and %npuw_longrope_4096
     After:   %s = ov.Gather(%tables, ov.Add(%position_ids, ov.Multiply(%npuw_longrope_4096, rows)))
 
-    Requires: ``tell-reach``.
+    Requires: ``mark-long-inferences``.
     """
 
     name = "cache-both-ropes"
@@ -56,7 +56,7 @@ class CacheBothRopes(GraphPass):
 
 
 @dataclass(frozen=True)
-class ShapeReach(GraphPass):
+class ShapeLongMark(GraphPass):
     """Set the static shape of the input that marks long inferences.
 
     Before:  %npuw_longrope_4096 : tensor<?x1xi64>
@@ -66,7 +66,7 @@ class ShapeReach(GraphPass):
         ModelError: several conversations would share one choice.
     """
 
-    name = "shape-reach"
+    name = "shape-long-mark"
 
     slots: int = 1
 

@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import Array, Device, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import Instance, Part, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, Trait
 from npuw_layer.traits.long_rope.names import long_from
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuw_layer.options import Options
 
 
-class _Reach(Instance, Part):
+class _Reach(Instance, ConversationPart):
     """Input that marks long inferences; stateless, so all conversations share the instance.
 
     Args:
@@ -30,7 +30,7 @@ class _Reach(Instance, Part):
     def __init__(self, name: str, limit: int) -> None:
         self._name, self._limit = name, limit
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Return the instance itself."""
         return self
 

@@ -15,7 +15,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import keep_variable
 from npuw_layer.tensors.names import slot_variable
-from npuw_layer.traits.lora.names import Part, adapter_name
+from npuw_layer.traits.lora.names import AdapterTensor, adapter_name
 
 
 def reads_adapters(model: Model) -> bool:
@@ -37,7 +37,7 @@ def _read_slots(model: Model, read: ReadValue, shape: Shape, slots: int) -> None
     Rewriter.erase_op(read)
 
 
-def _static(variable: Variable, part: Part, rank: int) -> Shape:
+def _static(variable: Variable, part: AdapterTensor, rank: int) -> Shape:
     read, assign = variable.read, variable.assign
     if read is None or assign is None or assign.value is not read.output:
         raise ModelError(

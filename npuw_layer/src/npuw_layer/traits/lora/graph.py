@@ -9,8 +9,8 @@ from compiler_layer.model import Model
 from npuw_layer.llm.graph.check_tokens import CheckTokens
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.graph.head_alone import HeadAlone
-from npuw_layer.llm.graph.vocabulary import TellVocabulary
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.graph.vocabulary import RecordVocabulary
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
 from npuw_layer.traits.lora.names import check_head_adapters
@@ -21,10 +21,10 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     if not reads_adapters(model):
         return ()
     fix_rank = FixRank(options.max_lora_rank, stage.slots)
-    if stage.kind is not Kind.HEAD:
+    if stage.kind is not StageKind.HEAD:
         return (Placed(CheckTokens.name, fix_rank),)
     check = CheckHeadAdapters(max(options.batch_slots))
-    return (Placed(HeadAlone.name, fix_rank), Placed(TellVocabulary.name, check))
+    return (Placed(HeadAlone.name, fix_rank), Placed(RecordVocabulary.name, check))
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.traits.lora.fix_rank import reads_adapters
 from npuw_layer.traits.lora.low_rank import LowRank, Mode
-from npuw_layer.traits.lora.names import Part
-from npuw_layer.traits.lora.products import products, widths
+from npuw_layer.traits.lora.matmuls import products, widths
+from npuw_layer.traits.lora.names import AdapterTensor
 
 
 def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -> None:
@@ -60,7 +60,7 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
             case Mode.DYNAMIC | Mode.STATIC_RANK:
                 states = _States(model, op, f"lora_state_{variables}{name}")
                 _put_beside(model, op, states, added)
-                variables += len(Part)
+                variables += len(AdapterTensor)
 
 
 def _check(name: str, added: LowRank, op: MatMul | None) -> None:
@@ -77,7 +77,7 @@ def _check(name: str, added: LowRank, op: MatMul | None) -> None:
 class _Tensors(Protocol):
     """Source of an adapter's tensors."""
 
-    def give(self, part: Part, like: Array) -> SSAValue:
+    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
         """Return a tensor with the type and the widths of an array, of any rank."""
         ...
 
@@ -88,7 +88,7 @@ class _Constants:
     def __init__(self, model: Model, before: MatMul) -> None:
         self._graph = GraphBuilder(model, before)
 
-    def give(self, part: Part, like: Array) -> SSAValue:
+    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
         """Return the array as a constant."""
         del part
         return self._graph.add(Constant.inline(like)).output
@@ -102,7 +102,7 @@ class _States:
         self._end = GraphBuilder(model)
         self._prefix = prefix
 
-    def give(self, part: Part, like: Array) -> SSAValue:
+    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
         """Return the value of a new variable."""
         full = list(like.shape)
         full[part.rank_axis] = -1
@@ -118,9 +118,9 @@ def _put_beside(model: Model, op: MatMul, tensors: _Tensors, added: LowRank) -> 
     """Replace y = x Wᵀ by y + ((x Aᵀ) · alpha) Bᵀ, in the type of y."""
     kind, g = element_of(op.output), GraphBuilder(model, op.next_op)
     given = [
-        tensors.give(Part.A, added.a),
-        tensors.give(Part.ALPHA, added.alpha),
-        tensors.give(Part.B, added.b),
+        tensors.give(AdapterTensor.A, added.a),
+        tensors.give(AdapterTensor.ALPHA, added.alpha),
+        tensors.give(AdapterTensor.B, added.b),
     ]
     a, alpha, b = [each if element_of(each) == kind else g.convert(each, kind) for each in given]
     uses = list(op.output.uses)

@@ -18,7 +18,7 @@ from npuw_layer.tensors.names import slot_of
 _STATE = re.compile(r"(lora_state.*MatMul)\.(A|alpha|B)", re.DOTALL)
 
 
-class Part(Enum):
+class AdapterTensor(Enum):
     """A tensor of an adapted matmul."""
 
     A = "A"
@@ -31,7 +31,7 @@ class Part(Enum):
     @property
     def rank_axis(self) -> int:
         """Axis of the rank."""
-        return 0 if self is Part.A else 1
+        return 0 if self is AdapterTensor.A else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class AdapterName:
     """Role of a variable in an adapter: a part of the adapter of a matmul."""
 
     product: str
-    part: Part
+    part: AdapterTensor
 
 
 def adapter_name(variable: str) -> AdapterName | None:
     """Return a variable's role in an adapter, by its id; None if it is not an adapter's."""
     found = _STATE.fullmatch(variable)
-    return None if found is None else AdapterName(found[1], Part(found[2]))
+    return None if found is None else AdapterName(found[1], AdapterTensor(found[2]))
 
 
 def is_adapter_variable(name: str) -> bool:

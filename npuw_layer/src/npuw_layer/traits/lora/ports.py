@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.tensors.names import slot_of, slot_variable
 from npuw_layer.traits.lora.names import adapter_name, is_adapter_input
 
@@ -39,7 +39,7 @@ def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank:
                 )
         if {info.name.removeprefix(READ_PREFIX) for info in inputs} != _expected(names, stage):
             raise BlobError(f"{stage.name} has different adapters in its slots")
-        if stage.kind is not Kind.HEAD:
+        if stage.kind is not StageKind.HEAD:
             bodies.add(frozenset(names))
     if len(bodies) > 1:
         raise BlobError("its programs have different adapters")

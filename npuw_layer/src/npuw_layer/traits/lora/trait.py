@@ -10,7 +10,7 @@ from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import Instance, Part, Settings, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, Settings, Trait
 from npuw_layer.options import Options
 from npuw_layer.traits.lora.buffers import AdapterBuffers
 from npuw_layer.traits.lora.names import adapter_inputs, check_head_adapters, is_adapter_variable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
 
 
-class _Adapters(Part):
+class _Adapters(ConversationPart):
     """Adapters of one conversation.
 
     Args:
@@ -85,7 +85,7 @@ class _OfModel(Instance):
         self._inputs = inputs
         self._shapes = {info.name.removeprefix(READ_PREFIX): info.shape for info in inputs}
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Allocate the buffers of a conversation."""
         return _Adapters(device, self._inputs, self.settings())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import StateError
-from npuw_layer.traits.lora.names import AdapterName, Part, adapter_name
+from npuw_layer.traits.lora.names import AdapterName, AdapterTensor, adapter_name
 
 _TYPES = ("float32", "float16")
 """Element types in which adapters are set."""
@@ -82,10 +82,10 @@ class AdapterValues:
             StateError: non-empty parts of an adapter have different ranks.
         """
         for product in {_role(name).product for name in names}:
-            ranks = {part.value: self._rank(product, part) for part in Part}
+            ranks = {part.value: self._rank(product, part) for part in AdapterTensor}
             if len({rank for rank in ranks.values() if rank}) > 1:
-                told = ", ".join(f"{part} {rank}" for part, rank in ranks.items())
-                raise StateError(f"the states of {product} have different ranks: {told}")
+                listed = ", ".join(f"{part} {rank}" for part, rank in ranks.items())
+                raise StateError(f"the states of {product} have different ranks: {listed}")
 
     def _check(self, name: str, values: Array) -> None:
         """Check that a tensor fits a variable."""
@@ -104,7 +104,7 @@ class AdapterValues:
                 f"{list(values.shape)}; raise NPUW_LLM_MAX_LORA_RANK"
             )
 
-    def _rank(self, product: str, part: Part) -> int:
+    def _rank(self, product: str, part: AdapterTensor) -> int:
         given = self._given.get(f"{product}.{part.value}")
         return 0 if given is None else given.shape[part.rank_axis]
 
@@ -124,7 +124,7 @@ class AdapterValues:
     def _effective(self) -> Iterator[str]:
         """Yield the variables of adapters with an effect: no part is of rank 0 or all zeros."""
         for product in {_role(name).product for name in self._given}:
-            names = [f"{product}.{part.value}" for part in Part]
+            names = [f"{product}.{part.value}" for part in AdapterTensor]
             if all(name in self._given and self._given[name].any() for name in names):
                 yield from names
 

@@ -13,7 +13,7 @@ from npuw_layer.execution.host_attention.masks import ATTENDED
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import Part
+from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import check_read_in_order, fill
 from npuw_layer.traits.trees.variable_state import SamplingState
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
 
 
-class Candidates(Part):
+class Candidates(ConversationPart):
     """Candidates in a conversation's cache.
 
     An accepted path takes effect immediately: from then on the conversation has only the tokens of
@@ -42,7 +42,7 @@ class Candidates(Part):
         self._history = history
         self._step = NewTokens.none()
         """Candidates of the last step; empty without a step, or once a path is accepted."""
-        self.told: Array = _nothing()
+        self.result_set: Array = _nothing()
         """Sampling result since the last step, i64 [2 + 512]; zeros if not set."""
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
@@ -62,7 +62,7 @@ class Candidates(Part):
 
     def forget(self) -> None:
         """Forget the step, so that no path can be accepted."""
-        self._step, self.told = NewTokens.none(), _nothing()
+        self._step, self.result_set = NewTokens.none(), _nothing()
 
     def rewind(self, tokens: int) -> None:
         """Forget the step: its tokens are no longer the last ones."""
@@ -97,7 +97,7 @@ class Candidates(Part):
         self._check_step(accepted)
         self._keep(np.flatnonzero(accepted))
         self._step = NewTokens.none()
-        self.told[: HEADER + len(accepted)] = result[: HEADER + len(accepted)]
+        self.result_set[: HEADER + len(accepted)] = result[: HEADER + len(accepted)]
         return True
 
     def _check_step(self, accepted: Array) -> None:

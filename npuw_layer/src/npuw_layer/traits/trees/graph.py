@@ -19,7 +19,7 @@ from npuw_layer.llm.graph.check_tokens import CheckTokens, close_row
 from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.graph.static_inputs import StaticInputs
 from npuw_layer.llm.graph.usual_axes import UsualAxes
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.traits.trees.names import HIDDEN_STATES, TREE_MASK
@@ -38,7 +38,7 @@ def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
     states = [Placed(CheckTokens.name, SettleStates())] if HIDDEN_STATES in inputs else []
     if TREE_MASK not in inputs:
         return states
-    if stage.kind is Kind.PREFILL:
+    if stage.kind is StageKind.PREFILL:
         return [*states, Placed(UsualAxes.name, DropTrees(), (TREE_MASK,))]
     shape = ShapeTrees(stage.tokens, stage.past)
     return [*states, Placed(StaticInputs.name, shape, (TREE_MASK,))]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel
 from npuw_layer.errors import BlobError, ModelError
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.names import TREE_MASK
@@ -30,12 +30,12 @@ def check_tree_masks(
     for stage, program in zip(stages, loaded, strict=True):
         shapes = {one.name: one.shape for one in program.inputs}
         element = next((one.element for one in program.inputs if one.name == TREE_MASK), "")
-        if stage.kind is Kind.GENERATE:
+        if stage.kind is StageKind.GENERATE:
             elements.add(element)
         if not element:
             continue
         wanted = tree_shape(stage.tokens, stage.past)
-        if stage.kind is not Kind.GENERATE or shapes[TREE_MASK] != wanted:
+        if stage.kind is not StageKind.GENERATE or shapes[TREE_MASK] != wanted:
             raise BlobError(f"{stage.name} has {TREE_MASK} {list(shapes[TREE_MASK])}")
         try:
             check_trees(shapes, (name.removeprefix(READ_PREFIX) for name in shapes), options)

@@ -11,7 +11,7 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.trait import Instance, ModelNames, OpenInput, PairInput, Part, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, OpenInput, PairInput, Trait
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.tensors.token_inputs import TokenKind
@@ -37,7 +37,7 @@ class _OfModel(Instance):
     def __init__(self, mask: TreeMask, most: int) -> None:
         self._mask, self._most = mask, most
 
-    def part(self, device: Device, cache: KVStrategy, history: History) -> Part:
+    def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Return the candidates of a conversation, at first empty."""
         return Candidates(cache, history, self._most)
 

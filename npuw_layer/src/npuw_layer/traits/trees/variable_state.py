@@ -36,7 +36,7 @@ class SamplingState(PartState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        return Tensor(self._part.told.copy())
+        return Tensor(self._part.result_set.copy())
 
     @state.setter
     def state(self, tensor: AnyTensor) -> None:
@@ -58,4 +58,4 @@ class SamplingState(PartState):
             RequestBusy: the request is running.
         """
         self._check_idle()
-        self._part.told[:] = 0
+        self._part.result_set[:] = 0

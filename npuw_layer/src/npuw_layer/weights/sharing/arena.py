@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 
 from npuw_layer.backends.protocols import Array, Memory, SharingDevice
 from npuw_layer.errors import SharingError
-from npuw_layer.weights.layout import Layout
+from npuw_layer.weights.layout import ArenaLayout
 from npuw_layer.weights.sharing.meeting import LOCK_SECONDS, Meeting, locked_meeting
 from npuw_layer.weights.sharing.server import Server
 from npuw_layer.weights.sharing.usage import SharingReport
@@ -26,8 +26,8 @@ from npuw_layer.weights.sharing.wire import (
     Connection,
     Offer,
     OfferedSlot,
-    Request,
     Usage,
+    WireRequest,
 )
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class SharedArena:
     def __init__(
         self,
         memory: Memory,
-        layout: Layout,
+        layout: ArenaLayout,
         server: Server,
         meeting: Meeting,
         identity: str,
@@ -87,7 +87,7 @@ class SharedArena:
 def join_arena(
     device: SharingDevice,
     identity: str,
-    layout: Layout,
+    layout: ArenaLayout,
     fill: Fill,
     files: Collection[str] = (),
     seconds: float = LOCK_SECONDS,
@@ -125,7 +125,7 @@ def _file_bytes(files: Collection[str]) -> int:
         raise SharingError(f"{error.filename}: {error.strerror}") from None
 
 
-def _offer(identity: str, layout: Layout) -> Offer:
+def _offer(identity: str, layout: ArenaLayout) -> Offer:
     slots = [
         OfferedSlot(name=name, offset=slot.offset, nbytes=slot.nbytes)
         for name, slot in layout.slots.items()
@@ -133,7 +133,7 @@ def _offer(identity: str, layout: Layout) -> Offer:
     return Offer(identity=identity, nbytes=layout.nbytes, slots=slots)
 
 
-def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, int]:
+def _make(device: SharingDevice, layout: ArenaLayout, fill: Fill) -> tuple[Memory, int]:
     """Create an arena; return it in the form for all processes: sealed and read-only."""
     descriptor = _filled(device, layout, fill)
     try:
@@ -144,7 +144,7 @@ def _make(device: SharingDevice, layout: Layout, fill: Fill) -> tuple[Memory, in
         raise
 
 
-def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
+def _filled(device: SharingDevice, layout: ArenaLayout, fill: Fill) -> int:
     """Write all weights; return a descriptor of memory that this process can no longer write to."""
     memory = device.allocate_shared(layout.nbytes)
     try:
@@ -160,7 +160,7 @@ def _filled(device: SharingDevice, layout: Layout, fill: Fill) -> int:
 
 
 def _attach(
-    device: SharingDevice, meeting: Meeting, identity: str, layout: Layout
+    device: SharingDevice, meeting: Meeting, identity: str, layout: ArenaLayout
 ) -> tuple[Memory, int] | None:
     """Attach to the arena of any process that serves it; None if no process does."""
     for name in meeting.sockets():
@@ -174,9 +174,9 @@ def _attach(
 
 
 def _take(
-    device: SharingDevice, meeting: Meeting, name: str, identity: str, layout: Layout
+    device: SharingDevice, meeting: Meeting, name: str, identity: str, layout: ArenaLayout
 ) -> tuple[Memory, int]:
-    with _asked(meeting, name, Request(want="arena", identity=identity)) as connection:
+    with _asked(meeting, name, WireRequest(want="arena", identity=identity)) as connection:
         offer, descriptor = connection.receive_with_descriptor(Offer, REPLY_BYTES)
     try:
         if not _is_wanted(offer, identity, layout):
@@ -191,7 +191,7 @@ def _take(
         raise
 
 
-def _is_wanted(offer: Offer, identity: str, layout: Layout) -> bool:
+def _is_wanted(offer: Offer, identity: str, layout: ArenaLayout) -> bool:
     """Return whether an offer has the identity and the layout of the requested arena."""
     offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
     wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
@@ -202,13 +202,13 @@ def _ask_all(meeting: Meeting, identity: str) -> Iterator[tuple[int, Usage]]:
     """Ask all processes, and yield their ids and usage; skip those that do not answer."""
     for name in meeting.sockets():
         with contextlib.suppress(ConnectionRefusedError, FileNotFoundError, SharingError):
-            with _asked(meeting, name, Request(want="usage", identity=identity)) as connection:
+            with _asked(meeting, name, WireRequest(want="usage", identity=identity)) as connection:
                 usage = connection.receive(Usage, REPLY_BYTES)
             yield connection.pid, usage
 
 
 @contextlib.contextmanager
-def _asked(meeting: Meeting, name: str, request: Request) -> Generator[Connection, None, None]:
+def _asked(meeting: Meeting, name: str, request: WireRequest) -> Generator[Connection, None, None]:
     """Connect to a process, and send it a request.
 
     Raises:

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from npuw_layer.errors import SharingError
 from npuw_layer.weights.sharing.meeting import Meeting
 from npuw_layer.weights.sharing.usage import measure
-from npuw_layer.weights.sharing.wire import REQUEST_BYTES, Connection, Offer, Request
+from npuw_layer.weights.sharing.wire import REQUEST_BYTES, Connection, Offer, WireRequest
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Server:
             _log.exception("a request for weights cannot be answered")
 
     def _answer(self, connection: Connection) -> None:
-        request = connection.receive(Request, REQUEST_BYTES)
+        request = connection.receive(WireRequest, REQUEST_BYTES)
         if request.identity != self._offer.identity:
             raise SharingError(f"process {connection.pid} requests other weights")
         if request.want == "usage":

@@ -18,7 +18,7 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.errors import ModelError, SharingError
 from npuw_layer.weights.bank import WeightsBank
-from npuw_layer.weights.layout import Layout, identify, plan_layout
+from npuw_layer.weights.layout import ArenaLayout, identify, plan_layout
 from npuw_layer.weights.sharing.arena import SharedArena, join_arena
 
 _log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class _Source:
 
     bank: WeightsBank
     weights: Mapping[str, TensorInfo]
-    layout: Layout
+    layout: ArenaLayout
     digest: Callable[[], str]
     expected: str
 

@@ -36,7 +36,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Request(Message):
+class WireRequest(Message):
     """Request for the arena, or for the process's usage of it."""
 
     want: Literal["arena", "usage"]

@@ -22,7 +22,7 @@ from compiler_layer.model import Model
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.check_lengths import CheckLengths
 from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 
 PAST, TOKENS = 24, 6
@@ -31,7 +31,7 @@ _TABLE = np.random.default_rng(1).normal(size=128).astype(np.float32)
 
 def check_lengths(model: Model) -> None:
     """Check the generate model with room for PAST and TOKENS."""
-    stage = Stage(Kind.GENERATE, TOKENS, PAST)
+    stage = Stage(StageKind.GENERATE, TOKENS, PAST)
     passes = stage_passes(model, stage, parse_options({}), check=True)
     run_passes(model.clone(), [each for each in passes if isinstance(each, CheckLengths)])
 

@@ -10,7 +10,7 @@ import pytest
 
 from npuw_layer.backends.level_zero_programs import RecordedProgram
 from npuw_layer.backends.protocols import READ_PREFIX
-from npuw_layer.llm.plan.stages import Kind
+from npuw_layer.llm.plan.stages import StageKind
 from npuw_layer.llm.request.infer_request import InferRequest
 
 BLOCK = 32
@@ -63,7 +63,7 @@ def test_the_first_blocks_inputs_are_equal_in_all_variants(talks) -> None:
     ports = {
         stage.past: {info.name: info for info in model.inputs if READ_PREFIX in info.name}
         for stage, model in models.items()
-        if stage.kind is Kind.GENERATE
+        if stage.kind is StageKind.GENERATE
     }
     first = [
         {name: info for name, info in each.items() if name.endswith("_block_0")}

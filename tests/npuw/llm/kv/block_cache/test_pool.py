@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.errors import PoolExhausted
-from npuw_layer.llm.kv.block_cache.layout import Block
+from npuw_layer.llm.kv.block_cache.layout import KVBlock
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 
 CAPACITY = 6
@@ -30,9 +30,9 @@ def made() -> tuple[BlockPool, list[Counted]]:
     """Return a pool, and all memory that it has allocated."""
     every: list[Counted] = []
 
-    def allocate() -> Block:
+    def allocate() -> KVBlock:
         every.append(Counted())
-        return Block(every[-1], ())
+        return KVBlock(every[-1], ())
 
     return BlockPool(allocate, CAPACITY), every
 
@@ -41,7 +41,7 @@ def made() -> tuple[BlockPool, list[Counted]]:
 def test_blocks_are_a_stack(steps: list[tuple[bool, int]]) -> None:
     """The first blocks stay unchanged while others are allocated and freed."""
     pool, every = made()
-    held: list[Block] = []
+    held: list[KVBlock] = []
     for grows, count in steps:
         before, taken = list(held), len(every)
         if grows:

@@ -20,7 +20,7 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.pipeline import run_passes
-from npuw_layer.llm.plan.stages import Kind, Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
@@ -191,7 +191,7 @@ def test_an_unread_level_is_allowed() -> None:
 def test_a_single_input_is_kept_and_rejected_later() -> None:
     model, (features,) = Model.build([(EMBEDS, tensor("f32", (-1, -1, 4)))])
     model.set_outputs([("y", features)])
-    assert not passes(model, Stage(Kind.PREFILL, 5, 0), parse_options({}))
+    assert not passes(model, Stage(StageKind.PREFILL, 5, 0), parse_options({}))
     assert [port.name for port in model.inputs] == [EMBEDS]
 
 

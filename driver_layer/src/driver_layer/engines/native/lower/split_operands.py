@@ -39,13 +39,13 @@ def split_operands(
         The operations, with an access for each part of a split operand, and the accesses' regions.
     """
     into_cmx, _ = copies_of_cmx(accesses, pinned)
-    wanted = np.flatnonzero(_splittable(accesses) & ~pinned[accesses.owners])
-    writes = _writes(accesses, wanted, _reaching_writes(regions, graph, wanted, kernels), into_cmx)
-    owners = accesses.owners[wanted]
+    reads = np.flatnonzero(_splittable(accesses) & ~pinned[accesses.owners])
+    writes = _writes(accesses, reads, _reaching_writes(regions, graph, reads, kernels), into_cmx)
+    owners = accesses.owners[reads]
     operations = np.unique(owners[_written_in_parts(writes)])
     if not len(operations):
         return accesses, regions
-    keys, first, group = _group_by_writes(accesses, operations, wanted, writes)
+    keys, first, group = _group_by_writes(accesses, operations, reads, writes)
     templates, numbers = list(accesses.templates), accesses.template[operations[first]]
     wholes: list[int] = numbers.tolist()
     for index, whole in enumerate(wholes):
@@ -71,14 +71,14 @@ def _splittable(accesses: Accesses) -> Flags:
     return named[accesses.template[owners], np.arange(len(owners)) - accesses.first[owners]]
 
 
-def _reaching_writes(regions: Regions, graph: AccessGraph, wanted: Ints, kernels: Kernels) -> Ints:
-    """Return the writes that reach some reads, the newest first, [wanted, _MOST_WRITES].
+def _reaching_writes(regions: Regions, graph: AccessGraph, reads: Ints, kernels: Kernels) -> Ints:
+    """Return the writes that reach some reads, the newest first, [reads, _MOST_WRITES].
 
     Of several writes to one region, only the last reaches. Entries are accesses or NONE.
     """
-    found = np.full((len(wanted), _MOST_WRITES), NONE, np.int64)
+    found = np.full((len(reads), _MOST_WRITES), NONE, np.int64)
     rows = np.full(len(regions.numbers), NONE, np.int64)
-    rows[wanted] = np.arange(len(wanted)) * _MOST_WRITES
+    rows[reads] = np.arange(len(reads)) * _MOST_WRITES
     graph.run(kernels, _REACHING, regions.numbers, rows, found, graph.per_region(NONE))
     return found
 
@@ -111,19 +111,19 @@ def _insert(scan: Scan, found: Array, row: Value, writer: Value) -> None:
 _REACHING = scan_kernel("reaching writes", 4, _scan_reaching)
 
 
-def _writes(accesses: Accesses, wanted: Ints, writers: Ints, into_cmx: Flags) -> Ints:
-    """Return reaching writes as fields of ``Write``, [wanted, _MOST_WRITES, fields].
+def _writes(accesses: Accesses, reads: Ints, writers: Ints, into_cmx: Flags) -> Ints:
+    """Return reaching writes as fields of ``Write``, [reads, _MOST_WRITES, fields].
 
     Fields are 0 if there is no write, and after a write that covers the complete operand.
     """
     begins, shapes = (
-        accesses.hosts[writers] - accesses.hosts[wanted, None],
+        accesses.hosts[writers] - accesses.hosts[reads, None],
         accesses.shapes[writers],
     )
     by_copy = into_cmx[accesses.owners[writers]].astype(np.int64)
     writes = np.concatenate([begins[..., None], shapes, by_copy[..., None]], axis=2)
     writes[writers == NONE] = 0
-    own = accesses.shapes[wanted, None]
+    own = accesses.shapes[reads, None]
     extent = (own[..., 0] - 1) * own[..., 1] + own[..., 2]
     same = (begins == 0) & (shapes == own).all(axis=2)
     around = (shapes[..., 0] == 1) & (begins <= 0) & (begins + shapes[..., 2] >= extent)
@@ -139,16 +139,16 @@ def _written_in_parts(writes: Ints) -> Flags:
 
 
 def _group_by_writes(
-    accesses: Accesses, operations: Ints, wanted: Ints, writes: Ints
+    accesses: Accesses, operations: Ints, reads: Ints, writes: Ints
 ) -> tuple[Ints, Ints, Ints]:
     """Group operations whose operands have equal writes.
 
     Returns the writes of each operation by slot, [operations, slots, _MOST_WRITES, fields]; the
     first operation of each group; and the group of each operation.
     """
-    owners = accesses.owners[wanted]
+    owners = accesses.owners[reads]
     here = np.isin(owners, operations)
-    slots = wanted - accesses.first[owners]
+    slots = reads - accesses.first[owners]
     by_slot = np.zeros((len(operations), int(slots[here].max()) + 1, *writes.shape[1:]), np.int64)
     by_slot[np.searchsorted(operations, owners[here]), slots[here]] = writes[here]
     flat = by_slot.reshape(len(operations), -1)

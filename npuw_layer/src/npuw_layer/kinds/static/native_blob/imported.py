@@ -27,7 +27,7 @@ from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_va
 from npuw_layer.kinds.static.port import is_port
 from npuw_layer.options import Options, parse_options
 from npuw_layer.options.ways import check_plain
-from npuw_layer.storage.container import PAGE, Container, Place
+from npuw_layer.storage.container import PAGE, ByteRange, Container
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device
 from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
@@ -89,7 +89,7 @@ _Found = tuple[Device, Options, StaticPrograms, WeightSources]
 
 
 def _read_described(
-    payload: Place,
+    payload: ByteRange,
     section: Section,
     opened: BlobBytes,
     make_device: Callable[[Options], Device],
@@ -114,7 +114,7 @@ def _read_described(
     return found.device, options, programs, WeightSources(found.files, None)
 
 
-def _container(payload: Place, section: Section) -> Container[ModelManifest]:
+def _container(payload: ByteRange, section: Section) -> Container[ModelManifest]:
     """Combine the payload and the manifest of this layer's section.
 
     Raises:
@@ -130,8 +130,8 @@ def _container(payload: Place, section: Section) -> Container[ModelManifest]:
             f"its manifest states {program} and {values} bytes, the file has {payload.size} and "
             f"{len(section.values)}"
         )
-    places = payload._replace(size=program), Place(section.values, 0, values)
-    gap = Place(payload.content, payload.offset + program, filling)
+    places = payload._replace(size=program), ByteRange(section.values, 0, values)
+    gap = ByteRange(payload.content, payload.offset + program, filling)
     return Container(section.manifest, section.digest, places, (gap,))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.kv.block_cache.layout import Block, BlockLayout
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout, KVBlock
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.kv.kv_rows import KVRows
@@ -79,12 +79,12 @@ class BlockAttachment:
         self._past = past
         self._inputs = _inputs(blocks.layout, inputs, past)
         """Ports of each block."""
-        self._read: list[Block | _Unbound | None] = [_Unbound()] * len(self._inputs)
+        self._read: list[KVBlock | _Unbound | None] = [_Unbound()] * len(self._inputs)
         """Block bound for each block number; None stands for the dummy."""
         self._outputs: Sequence[_Port] = ()
         self._target = 0
         """Number of the block to write."""
-        self._written: Block | None = None
+        self._written: KVBlock | None = None
         if first_row is not None:
             self._target = first_row // blocks.layout.rows
             self._outputs = _outputs(blocks.layout)
@@ -127,7 +127,7 @@ class BlockAttachment:
         """Return the number of blocks that are read after a number of further tokens."""
         return self._blocks.count(min(self._blocks.rows.reach + more, self._past))
 
-    def _bind(self, ports: Sequence[_Port], block: Block | None) -> None:
+    def _bind(self, ports: Sequence[_Port], block: KVBlock | None) -> None:
         for port in ports:
             if block is None:
                 self._program.bind(port.name, self._blocks.dummy, 0)
@@ -138,15 +138,15 @@ class BlockAttachment:
 def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> list[list[_Port]]:
     """Return the inputs of each block of the past."""
     there = {info.name for info in inputs}
-    pieces = KVLayout(block=layout.rows).pieces(past)
+    spans = KVLayout(block=layout.rows).spans(past)
     return [
         [
             _Port(name, layout.places[plain_variable(variable)].offset)
             for stack in layout.stacks
             for variable in stack
-            if (name := READ_PREFIX + piece.of(variable)) in there
+            if (name := READ_PREFIX + span.of(variable)) in there
         ]
-        for piece in pieces
+        for span in spans
     ]
 
 

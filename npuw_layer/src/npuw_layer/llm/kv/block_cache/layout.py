@@ -14,7 +14,7 @@ from npuw_layer.tensors.names import block_of, plain_variable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class KVBlock:
     """A block of tokens in device memory.
 
     Attributes:
@@ -27,7 +27,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockPlace:
     """Place of a variable in every block: its stack, its index there, and its byte offset."""
 
     stack: int
@@ -49,7 +49,7 @@ class BlockLayout:
         self._kinds = alike((name, info) for name, info in variables if name is not None)
         self.stacks: list[list[str]] = list(self._kinds.values())
         """Groups of variables of equal layout, by the names that programs use."""
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, BlockPlace] = {}
         """Places by plain name."""
         self.nbytes = 0
         """Bytes of a block."""
@@ -57,7 +57,7 @@ class BlockLayout:
             pitch = kind.pitch(rows)
             for number, name in enumerate(names):
                 offset = self.nbytes + number * pitch
-                self.places[plain_variable(name)] = Place(stack, number, offset)
+                self.places[plain_variable(name)] = BlockPlace(stack, number, offset)
             self.nbytes += len(names) * pitch
 
     @property
@@ -70,7 +70,7 @@ class BlockLayout:
         kind = list(self._kinds)[self.places[variable].stack]
         return kind.empty()
 
-    def allocate(self, device: Device) -> Block:
+    def allocate(self, device: Device) -> KVBlock:
         """Allocate a zeroed block.
 
         Raises:
@@ -82,4 +82,4 @@ class BlockLayout:
         for kind, names in self._kinds.items():
             stacks.append(kind.view(memory.data, begin, len(names), self.rows))
             begin += len(names) * kind.pitch(self.rows)
-        return Block(memory, tuple(stacks))
+        return KVBlock(memory, tuple(stacks))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from npuw_layer.errors import PoolExhausted
-from npuw_layer.llm.kv.block_cache.layout import Block
+from npuw_layer.llm.kv.block_cache.layout import KVBlock
 
 
 class BlockPool:
@@ -20,18 +20,18 @@ class BlockPool:
         capacity: the maximum number of blocks.
     """
 
-    def __init__(self, allocate: Callable[[], Block], capacity: int) -> None:
+    def __init__(self, allocate: Callable[[], KVBlock], capacity: int) -> None:
         self._allocate = allocate
-        self._blocks: list[Block] = []
+        self._blocks: list[KVBlock] = []
         self.capacity = capacity
 
     def __len__(self) -> int:
         return len(self._blocks)
 
-    def __getitem__(self, number: int) -> Block:
+    def __getitem__(self, number: int) -> KVBlock:
         return self._blocks[number]
 
-    def find(self, number: int) -> Block | None:
+    def find(self, number: int) -> KVBlock | None:
         """Return a block; None if it is not allocated."""
         return self._blocks[number] if number < len(self._blocks) else None
 

@@ -1,4 +1,4 @@
-// PASS: tell-reach
+// PASS: mark-long-inferences
 // NUMBERS: no
 // Inferences are long from position 4 on, where max + 1 > 4.
 

@@ -23,12 +23,12 @@ from npuw_layer.traits.long_rope.names import LONG_ROPE
 _LARGEST = (1 << 31) - 1
 
 
-def _largest_as_told(model: Model, op: ReduceMax, told: SSAValue, limit: int) -> SSAValue:
+def _largest_of_input(model: Model, op: ReduceMax, given: SSAValue, limit: int) -> SSAValue:
     """Return a stand-in for the largest position: 0, or the first that makes an inference long."""
     g = GraphBuilder(model, op)
     largest = op.results[0]
     dims = shape_of(largest)
-    first = g.gather(told, g.scalar(0), 0)
+    first = g.gather(given, g.scalar(0), 0)
     flag = g.reshape(first, *dims) if dims else g.gather(first, g.scalar(0), 0)
     reached = g.op(Multiply, flag, g.constant(np.full(dims, limit, np.int64)))
     element = element_of(largest)
@@ -97,7 +97,7 @@ def _made_of(op: Operation, made: set[SSAValue]) -> bool:
     return all(each in made or not any(True for _ in made_of(each)) for each in op.operands)
 
 
-class TellReach(GraphPass):
+class MarkLongInferences(GraphPass):
     """Add an input by which the host marks long inferences, if rotary factors depend on length.
 
     Before:  %m = ov.ReduceMax(%position_ids) ; %long = ov.Greater(ov.Add(%m, 1), 4096)
@@ -111,7 +111,7 @@ class TellReach(GraphPass):
     Source: fact sheet npuw §a.3, step 17: the host chooses between both sets of factors.
     """
 
-    name = "tell-reach"
+    name = "mark-long-inferences"
 
     def _rewrite(self, model: Model) -> None:
         found = list(largest_positions(model))
@@ -123,4 +123,4 @@ class TellReach(GraphPass):
             return
         argument = model.add_input(f"{LONG_ROPE}{limit}", tensor("i64", (-1, 1)))
         for each in found:
-            Rewriter.replace_op(each, [], [_largest_as_told(model, each, argument, limit)])
+            Rewriter.replace_op(each, [], [_largest_of_input(model, each, argument, limit)])

@@ -57,7 +57,7 @@ class Refused(Exception):  # it is expected
 
 
 @dataclass(slots=True)
-class Told:
+class Reference:
     """Expected state of a conversation, in the caller's count.
 
     Attributes:
@@ -91,7 +91,7 @@ class Told:
         """True if no row was replaced."""
         return len(self.held) == len(self.ids)
 
-    def copy(self, limits: Limits) -> Told:
+    def copy(self, limits: Limits) -> Reference:
         """Copy the conversation for a model that may have other limits."""
         other = replace(deepcopy(self), limits=limits)
         other._evict()
@@ -171,7 +171,7 @@ class Told:
         del self.shown[said:]
 
     def mask(self) -> np.ndarray:
-        """Return the caller's mask, i64 [said]."""
+        """Return the caller's mask, i64 [count]."""
         return np.array(self.shown, np.int64)
 
     def kept_shown(self) -> list[bool]:

@@ -1,4 +1,4 @@
-// PASS: tell-vocabulary
+// PASS: record-vocabulary
 // NUMBERS: no
 
 func.func @main(%ids: tensor<1x2xi64> {ov.names = "input_ids"}) -> (tensor<1x2x1xf32> {ov.names = "y"}) {

@@ -1,4 +1,4 @@
-// PASS: shape-reach{slots=2}
+// PASS: shape-long-mark{slots=2}
 // NUMBERS: no
 // VERIFY: no
 

@@ -22,7 +22,7 @@ _FLOATS = ("f32", "f16")
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
+class AlignmentMatmuls:
     """Cut points of a Kokoro.
 
     Attributes:
@@ -38,7 +38,7 @@ class Products:
     asr: MatMul
 
 
-def find_products(model: Model) -> Products:
+def find_products(model: Model) -> AlignmentMatmuls:
     """Find the matmuls by data dependencies, without regard to names.
 
     Args:
@@ -61,7 +61,7 @@ def find_products(model: Model) -> Products:
             "durations"
         )
     asr, en = sorted(found, key=lambda op: shape_of(op.a)[1])
-    return Products(durations, audio, en, asr)
+    return AlignmentMatmuls(durations, audio, en, asr)
 
 
 def _output(model: Model, elements: tuple[str, ...], lacking: str) -> Port:

@@ -18,18 +18,18 @@ from npuw_layer.options import Options
 D = TypeVar("D", bound=Device)
 
 
-def told(device: D, options: Options) -> D:
+def configured(device: D, options: Options) -> D:
     """Pass options to a device, and return the device.
 
     Raises:
         OptionError: the options set an urgency, and the device does not schedule programs.
     """
-    tell([device], options)
+    configure([device], options)
     return device
 
 
-def tell(devices: Iterable[Device], options: Options) -> None:
-    """Pass options to all devices of a model; errors as ``told``, if none supports them."""
+def configure(devices: Iterable[Device], options: Options) -> None:
+    """Pass options to all devices of a model; errors as ``configured``, if none supports them."""
     every = [*devices]
     if options.perf_count:
         for device in abilities(every, ProfilesPrograms):
