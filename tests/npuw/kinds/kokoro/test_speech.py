@@ -150,7 +150,7 @@ def test_submodels_are_pinned_by_name_or_number(kokoro: Kokoro) -> None:
     for pins in ("1:OPENVINO_CPU", "durations:CPU,audio:OPENVINO_CPU"):
         compiled = kokoro.compile(**devices, NPUW_SUBMODEL_DEVICE=pins)
         assert compiled.get_property("EXECUTION_DEVICES") == ["CPU", "OPENVINO_CPU"]
-    with pytest.raises(OptionError, match="there are 0 durations, 1 audio"):
+    with pytest.raises(OptionError, match="choose from 0 durations, 1 audio"):
         kokoro.compile(**devices, NPUW_SUBMODEL_DEVICE="prefill:CPU")
 
 
