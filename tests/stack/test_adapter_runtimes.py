@@ -48,8 +48,8 @@ class Deaf:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._core, name)
 
-    def adaptable_products(self, model, /):
-        return self._core.adaptable_products(model)
+    def adaptable_matmuls(self, model, /):
+        return self._core.adaptable_matmuls(model)
 
     def compile_adapted(self, model, device, config, adapters, mode, /):
         return self._core.compile_model(model, device, config)

@@ -166,7 +166,7 @@ class LowRank:
 class SupportsAdapters(Protocol):
     """Optional ability of a core: compiling models with LoRA adapters."""
 
-    def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
         """Return the matmuls y = x Wᵀ of a model by name, with the widths of x and y.
 
         The names contain the checkpoint's layer names, with dots or underscores.
@@ -188,7 +188,7 @@ class SupportsAdapters(Protocol):
             model: see ``Core.compile_model``.
             device_name: see ``Core.compile_model``.
             config: see ``Core.compile_model``.
-            adapters: low-rank terms to add, by the matmul names of ``adaptable_products``.
+            adapters: low-rank terms to add, by the matmul names of ``adaptable_matmuls``.
             mode: DYNAMIC or STATIC_RANK: requests have states (``AdapterVariable``)
                 ``lora_state_<n><product>.A``, ``.alpha`` and ``.B`` for each matmul, of any rank or
                 of at most the given ranks; ``reset_state`` keeps their values. STATIC or FUSE: the

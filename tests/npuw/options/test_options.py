@@ -12,7 +12,7 @@ from npuw_layer import Core
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, GROUPS, NAMES, describe, parse_options
 from npuw_layer.options.contradictions import WAITING, idle
-from npuw_layer.options.mechanisms import ALIKE
+from npuw_layer.options.mechanisms import WITHOUT_EFFECT
 
 ORIGINALS = [
     "NPUW_LLM",
@@ -94,7 +94,7 @@ ALIKE_IN_THE_ORIGINAL: dict[str, object] = {
 
 def test_options_without_effect_have_the_defaults_of_openvino() -> None:
     options = parse_options({})
-    assert {*ALIKE} == ALIKE_IN_THE_ORIGINAL.keys()
+    assert {*WITHOUT_EFFECT} == ALIKE_IN_THE_ORIGINAL.keys()
     for name, default in ALIKE_IN_THE_ORIGINAL.items():
         assert getattr(options, NAMES[name]) == default, name
 

@@ -182,11 +182,11 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> Path:
 
 def shapes_of(config: Path, weights: Format | None) -> Model:
     """Return a complete model, with all layers, whose weights are shapes."""
-    nowhere = samples.Nowhere()
+    placeholder = samples.PlaceholderAllocator()
     decoder = read_decoder(config)
-    model = samples.write_shapes(decoder, nowhere, config)
+    model = samples.write_shapes(decoder, placeholder, config)
     if weights is not None:
-        quantize_shapes(model, weights, nowhere.place)
+        quantize_shapes(model, weights, placeholder.place)
     return model
 
 

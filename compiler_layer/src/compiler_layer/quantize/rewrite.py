@@ -34,7 +34,7 @@ def measure_weights(model: Model, requested: Format, advance: Advance) -> list[L
 
     Args:
         model: read only.
-        requested: the requested format; some weights need another, with the reason in their reports.
+        requested: the requested format; some weights need another, as their reports state.
         advance: called repeatedly with the number of parameters done.
 
     Returns:
@@ -58,7 +58,7 @@ def quantize_weights(
 
     Args:
         model: its weights become views of the file, with ops that dequantize them.
-        requested: the requested format; some weights need another, with the reason in their reports.
+        requested: the requested format; some weights need another, as their reports state.
         file: the file for the new constants' values.
         advance: called repeatedly with the number of parameters done.
 

@@ -44,7 +44,7 @@ class OpenVINOCore:
         """
         return self._core.compile_model(_ir(model), device_name, dict(config))
 
-    def adaptable_products(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
         """Return the matmuls that can be adapted; see ``runtime.SupportsAdapters``."""
         # Imported here and below: a pipeline without adapters does not load them.
         from genai_layer.adapters.openvino_lora import adaptable, widths

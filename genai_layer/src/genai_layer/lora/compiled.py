@@ -40,6 +40,6 @@ def compile_with(
         raise PropertyError(
             f"adapters: device {device} does not support them (TakesAdapters); leave them out"
         )
-    added = blend(config.get_adapters_and_alphas(), core.adaptable_products(model))
+    added = blend(config.get_adapters_and_alphas(), core.adaptable_matmuls(model))
     mode = config.mode.settled.name.removeprefix("MODE_")
     return core.compile_adapted(model, device, properties, added, mode)

@@ -56,7 +56,7 @@ class Setting:
     def added(self, seed: int) -> dict[str, LowRank]:
         """Draw adapters for all adaptable matmuls."""
         draw, found = np.random.default_rng(seed), dict[str, LowRank]()
-        for name, (inputs, outputs) in self.core().adaptable_products(self.model).items():
+        for name, (inputs, outputs) in self.core().adaptable_matmuls(self.model).items():
             a = draw.standard_normal((_RANK, inputs)) / np.sqrt(inputs)
             b = draw.standard_normal((outputs, _RANK)) / np.sqrt(outputs)
             alpha = np.full((1, _RANK), 0.5, np.float32)
@@ -94,18 +94,18 @@ def check_adapters(setting: Setting) -> None:
         check(setting)
 
 
-def check_products_have_names_and_widths(setting: Setting) -> None:
+def check_matmuls_have_names_and_widths(setting: Setting) -> None:
     """Every adaptable matmul has a name and positive widths."""
-    products = setting.core().adaptable_products(setting.model)
+    products = setting.core().adaptable_matmuls(setting.model)
     assert products, "the model has no adaptable matmul"
     assert all(name and min(widths) > 0 for name, widths in products.items()), f"{products}"
 
 
-def check_states_are_those_of_the_products(setting: Setting) -> None:
+def check_states_match_the_matmuls(setting: Setting) -> None:
     """Each adapted matmul has three states, and no other matmul has any."""
     request = setting.compiled("DYNAMIC").create_infer_request()
     found = AdapterStates(request.query_state()).products()
-    expected = setting.core().adaptable_products(setting.model)
+    expected = setting.core().adaptable_matmuls(setting.model)
     assert found == dict(expected), f"states of {found}, not of {expected}"
 
 
@@ -162,8 +162,8 @@ def _distance(found: Array, expected: Array) -> float:
 
 
 CHECKS = (
-    check_products_have_names_and_widths,
-    check_states_are_those_of_the_products,
+    check_matmuls_have_names_and_widths,
+    check_states_match_the_matmuls,
     check_empty_tensors_add_nothing,
     check_adapters_are_of_one_request_and_outlast_conversations,
     check_alphas_scale_what_is_added,

@@ -129,7 +129,7 @@ class Core(Uncopied):
             kind, options = kinds().route(path, options)
             return kind.compile(self._devices, path, options)
 
-    def adaptable_products(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
         """Return the matmuls of a model that LoRA adapters can target in ``compile_adapted``.
 
         Args:
@@ -146,7 +146,7 @@ class Core(Uncopied):
         # Imported by name: traits are a higher layer.
         lora = import_module("npuw_layer.traits.lora.matmuls")
         with collected_later():
-            found = lora.matmuls(read_model(_model_path(model)))
+            found = lora.adaptable_matmuls(read_model(_model_path(model)))
             return {name: lora.widths(op) for name, op in found.items()}
 
     def compile_adapted(
@@ -165,7 +165,7 @@ class Core(Uncopied):
             device_name: "NPU".
             config: as for ``compile_model``; BLOB_PATH is the file to export to.
             adapters: A, alpha and B (``traits.lora.low_rank.LowRank``) of each matmul, by the
-                names of ``adaptable_products``.
+                names of ``adaptable_matmuls``.
             mode: DYNAMIC, states of rank 0 to NPUW_LLM_MAX_LORA_RANK, which requests set;
                 STATIC_RANK, states of at most the adapters' rank; STATIC, constants next to the
                 weights; FUSE, added to the weights, which must be floats.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from npuw_layer.api.properties import SUPPORTED_PROPERTIES, Facts, read_property
-from npuw_layer.backends.protocols import DEVICE_FACTS, Device, TellsFacts, required
+from npuw_layer.backends.protocols import DEVICE_FACTS, Device, ReportsFacts, required
 from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
@@ -68,7 +68,7 @@ class CoreProperties:
     def _facts(self) -> Facts:
         def ask(name: str) -> Any:
             device = self._npu(parse_options(self._set))
-            return required(device, TellsFacts, "read-only properties").fact(name)
+            return required(device, ReportsFacts, "read-only properties").fact(name)
 
         return {_COMPILER: compiler_number, **{name: partial(ask, name) for name in DEVICE_FACTS}}
 

@@ -20,7 +20,7 @@ from npuw_layer.backends.level_zero_programs import LoadedBlob
 from npuw_layer.backends.protocols import (
     Compiler,
     CompilesFunctions,
-    CompilesPieces,
+    CompilesParts,
     Contexts,
     Cost,
     Urgency,
@@ -122,7 +122,7 @@ class LevelZeroDevice(LevelZeroContext):
         return True
 
     def fact(self, name: str) -> Any:
-        """Return a property of the NPU; see ``protocols.TellsFacts``."""
+        """Return a property of the NPU; see ``protocols.ReportsFacts``."""
         return FACTS[name](self)
 
     def profile_programs(self) -> None:
@@ -136,7 +136,7 @@ class LevelZeroDevice(LevelZeroContext):
         Raises:
             OptionError: the compiler does not support this.
         """
-        if not isinstance(self._compiler, CompilesPieces):
+        if not isinstance(self._compiler, CompilesParts):
             raise OptionError("NPUW_WEIGHTS_OFFLOAD: the compiler cannot cut models; set it to NO")
         return self._compiler.compile_parts(model, config)
 

@@ -65,7 +65,7 @@ DEVICE_FACTS = (
     "NPU_DEVICE_TOTAL_MEM_SIZE",
     "NPU_DEVICE_ALLOC_MEM_SIZE",
 )
-"""OpenVINO's read-only properties that ``TellsFacts.fact`` returns; sizes are in bytes."""
+"""OpenVINO's read-only properties that ``ReportsFacts.fact`` returns; sizes are in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class CompilesFunctions(Protocol):
 
 
 @runtime_checkable
-class CompilesPieces(Protocol):
+class CompilesParts(Protocol):
     """Ability of a compiler or device: models cut at their repeated block."""
 
     def compile_parts(self, model: Model, config: Mapping[str, str]) -> CompiledParts:
@@ -451,7 +451,7 @@ class ProfilesPrograms(Protocol):
 
 
 @runtime_checkable
-class TellsFacts(Protocol):
+class ReportsFacts(Protocol):
     """Ability of a device: OpenVINO's read-only properties."""
 
     def fact(self, name: str) -> Any:
@@ -656,7 +656,7 @@ class Cost:
 
 
 @runtime_checkable
-class OffloadingDevice(Device, CompilesPieces, Protocol):
+class OffloadingDevice(Device, CompilesParts, Protocol):
     """Ability of a device: copies in parallel to programs, and predicted costs of both."""
 
     def record_copies(self, spans: Sequence[WeightCopy]) -> RecordedCopies:

@@ -20,8 +20,8 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.kv.copies import RowCopy
-from npuw_layer.llm.kv.kv_kinds import present_rows
 from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
+from npuw_layer.llm.kv.row_layouts import present_rows
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import ConversationParts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from npuw_layer.api.kind import Kind
 from npuw_layer.kinds.split import SplitKind
-from npuw_layer.options.ways import check_way
+from npuw_layer.options.routes import check_way
 
 if TYPE_CHECKING:
     from npuw_layer.options import Options

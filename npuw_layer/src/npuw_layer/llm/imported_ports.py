@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError, ModelError
-from npuw_layer.llm.kv.kv_kinds import is_cache
 from npuw_layer.llm.kv.kv_layout import KVLayout
+from npuw_layer.llm.kv.row_layouts import is_cache
 from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.stages import Stage, StageKind, kv_layout
 from npuw_layer.options import Options

@@ -131,18 +131,18 @@ def _of_attention(own: OptionValues, kind: StageKind, hint: str) -> str:
     return ""
 
 
-Waits = tuple[str, Callable[[OptionValues], bool]]
+Requires = tuple[str, Callable[[OptionValues], bool]]
 """The purpose of an option, and the check that it applies."""
 
-_PREFIXES: Waits = (
+_PREFIXES: Requires = (
     "NPUW_LLM_ENABLE_PREFIX_CACHING = YES",
     lambda options: options.enable_prefix_caching,
 )
-_OFFLOAD: Waits = (
+_OFFLOAD: Requires = (
     "NPUW_WEIGHTS_OFFLOAD = SYNC or ASYNC",
     lambda options: options.weights_offload != "NO",
 )
-_CHECK: Waits = (
+_CHECK: Requires = (
     "NPUW_ACC_CHECK = YES",
     lambda options: any(own.acc_check for own in options.of_stages),
 )
@@ -152,7 +152,7 @@ def _is_requested(group: type[KindOptions], options: OptionValues) -> bool:
     return bool(group.requested(options))
 
 
-WAITING: Mapping[str, Waits] = {
+WAITING: Mapping[str, Requires] = {
     "NPUW_LLM_GENERATE_PYRAMID_STEPS": (
         "NPUW_LLM_GENERATE_PYRAMID = YES",
         lambda options: options.generate_pyramid or options.generate_attention_hint == "PYRAMID",

@@ -122,7 +122,7 @@ class MechanismOptions(OptionGroup):
 
 _FIELDS = set(MechanismOptions.model_fields)
 
-ALIKE: tuple[str, ...] = tuple(
+WITHOUT_EFFECT: tuple[str, ...] = tuple(
     field.alias or "" for field in MechanismOptions.model_fields.values()
 )
 """OpenVINO's names of these options."""

@@ -160,7 +160,7 @@ class OptionValues(
         return self.online_pipeline in BY_LAYERS and not chosen
 
     @property
-    def least_stretches(self) -> int:
+    def least_ranges(self) -> int:
         """Number of submodels that JUST cuts a static model into."""
         return max(10, self.online_min_size)
 

@@ -26,7 +26,7 @@ from npuw_layer.options.llm import (
     LengthOptions,
     PrefillOptions,
 )
-from npuw_layer.options.mechanisms import ALIKE, MechanismOptions
+from npuw_layer.options.mechanisms import WITHOUT_EFFECT, MechanismOptions
 from npuw_layer.options.partition import PartitionOptions
 from npuw_layer.options.reports import DumpOptions
 
@@ -124,7 +124,7 @@ RUN_TIME: frozenset[str] = frozenset(
         "NPUW_ACC_THRESH",
         "NPUW_ACC_DEVICE",
         # Options without effect.
-        *ALIKE,
+        *WITHOUT_EFFECT,
     }
 )
 """Options that neither the contents nor the set of compiled programs depend on; an exported blob

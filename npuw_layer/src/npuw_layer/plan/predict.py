@@ -24,7 +24,7 @@ from npuw_layer.llm.plan.stages import (
 from npuw_layer.llm.plan.stages import StagePlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
-from npuw_layer.plan.beside import beside
+from npuw_layer.plan.fork import map_forked
 from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes
 from npuw_layer.plan.stage import StagePlan, plan_stage
 
@@ -212,7 +212,7 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
         except CompilerError as error:
             raise ModelError(f"{stage.name} cannot be compiled: {error}") from error
 
-    return tuple(beside(plan_one, planned.stages, lambda stage: _COSTS[stage.kind]))
+    return tuple(map_forked(plan_one, planned.stages, lambda stage: _COSTS[stage.kind]))
 
 
 def _memory(

@@ -2,6 +2,6 @@
 
 ``container`` is the file format of programs; begin there. ``cache`` stores one program per file,
 ``model_blob`` complete models, ``native_blob`` models in the format of OpenVINO's NPU plugin;
-``package`` joins the programs of a partitioned model into one byte string; ``header`` checks
+``program_set`` joins the programs of a partitioned model into one byte string; ``header`` checks
 headers.
 """

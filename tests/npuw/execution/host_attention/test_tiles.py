@@ -26,11 +26,11 @@ def test_every_row_is_in_one_tile_of_one_cache_part(pieces: list[int], longest: 
     tiles = cut_tiles(pieces, length)
     assert [row for tile in tiles for row in range(tile.own, tile.end)] == [*range(sum(pieces))]
     for tile in tiles:
-        before = sum(pieces[: tile.piece])
+        before = sum(pieces[: tile.part])
         assert tile.first == before + tile.begin
         assert 0 <= tile.first <= tile.own
-        assert tile.end <= before + pieces[tile.piece]
-        assert tile.begin + length <= pieces[tile.piece] or tile.begin == 0
+        assert tile.end <= before + pieces[tile.part]
+        assert tile.begin + length <= pieces[tile.part] or tile.begin == 0
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_a_written_container_is_read_back() -> None:
         (WRITTEN.replace(b'"rows": 16', b'"rows": 96'), "more rows than the cache"),
         (WRITTEN.replace(b'"heads": 2', b'"heads": 0'), "header cannot be read"),
         (WRITTEN.replace(b'"mask": [1, 1, 8]', b'"mask": [1, 3, 8]'), "header cannot be read"),
-        (WRITTEN.replace(b'"pieces": [40]', b'"pieces": [39]'), "header cannot be read"),
-        (WRITTEN.replace(b'"pieces": [40]', b'"pieces":[9,31]'), "header cannot be read"),
+        (WRITTEN.replace(b'"parts": [40]', b'"parts": [39]'), "header cannot be read"),
+        (WRITTEN.replace(b'"parts": [40]', b'"parts":[9,31]'), "header cannot be read"),
         (WRITTEN.replace(b'"blobs": [6', b'"blobs": [-'), "header cannot be read"),
     ],
 )

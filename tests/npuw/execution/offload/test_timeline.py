@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from npuw_layer.backends.protocols import Cost
 from npuw_layer.execution.offload.plan import plan_offload
 from npuw_layer.execution.offload.timeline import (
-    PieceCosts,
+    PartCosts,
     asynchronous_pass,
     resident_pass,
     synchronous_pass,
@@ -19,8 +19,8 @@ NOTHING = Cost(0.0, 0.0)
 LAYERS = 12  # divisible by rings of 2, 3 and 4 slots
 
 
-def costs(layer: float, copy: float, ends: float = 0.0) -> PieceCosts:
-    return PieceCosts(Cost(ends, 0.0), Cost(layer, 0.0), Cost(ends, 0.0), Cost(copy, 0.0))
+def costs(layer: float, copy: float, ends: float = 0.0) -> PartCosts:
+    return PartCosts(Cost(ends, 0.0), Cost(layer, 0.0), Cost(ends, 0.0), Cost(copy, 0.0))
 
 
 def ring(reserved: int = 1, budget: int = 0):
@@ -50,7 +50,7 @@ def test_a_synchronous_pass_takes_the_sum_of_layers_and_copies() -> None:
 
 def test_layers_and_copies_share_the_bandwidth() -> None:
     """A layer that uses the full bandwidth leaves none to a copy: together they take their sum."""
-    greedy = PieceCosts(NOTHING, Cost(10.0, 10.0), NOTHING, Cost(5.0, 10.0))
+    greedy = PartCosts(NOTHING, Cost(10.0, 10.0), NOTHING, Cost(5.0, 10.0))
     assert asynchronous_pass(greedy, ring(), 1.0).ns == pytest.approx(LAYERS * 20.0)
     assert asynchronous_pass(greedy, ring(), 100.0).ns == pytest.approx(LAYERS * 10.0)
 

@@ -107,7 +107,7 @@ def test_the_last_position_selects_the_end_and_leaves_no_room(text, hear) -> Non
     assert np.isfinite(logits[:-1]).all()
     assert logits[-1].argmax() == EOS
     assert logits[-1, EOS] == np.inf
-    with pytest.raises(CapacityError, match="1 more exceed its capacity of 448; a text"):
+    with pytest.raises(CapacityError, match="1 more exceed its capacity of 448; the text"):
         text.tell(IDS[0])
     assert np.isfinite(told(text, hear(2), 8)).all(), "a new prompt has all positions again"
 

@@ -177,7 +177,7 @@ def test_a_proposal_cannot_exceed_the_stored_tokens(talks) -> None:
     for wrong in (np.array(3), np.array([3], np.int32), np.array([[3]])):
         with pytest.raises(StateError, match=r"is int64 \[1\], not"):
             stored(talk).state = wrong
-    with pytest.raises(TensorError, match="not the scalar 3"):
+    with pytest.raises(TensorError, match="the scalar 3 is not a tensor"):
         stored(talk).state = 3  # pyright: ignore[reportAttributeAccessIssue]
     assert live(talk) == 20
 

@@ -105,7 +105,7 @@ def history(count: int, noted: bool) -> History:
 )
 def test_a_history_has_as_many_tokens_as_it_counts(noted: bool, change: Callable[..., Any]) -> None:
     def seen(made: History) -> tuple[Any, ...]:
-        return made.said, made.count, made.ids
+        return made.caller_count, made.count, made.ids
 
     def act() -> None:
         change(made)
@@ -331,15 +331,15 @@ def test_a_static_program_is_bound_to_the_set_tensor(make: Callable[..., tuple[A
     made, given = make()
     made._program, made._bound, made._transfers = program, None, SimpleNamespace(in_place=0)
     one, other = (SimpleNamespace(memory=object(), offset=n) for n in range(2))
-    setattr(made, given, SimpleNamespace(piece=lambda: one))
+    setattr(made, given, SimpleNamespace(span=lambda: one))
     made.before()
 
     def elsewhere() -> None:
-        setattr(made, given, SimpleNamespace(piece=lambda: other))
+        setattr(made, given, SimpleNamespace(span=lambda: other))
         made.before()
 
     for _ in interruptions(elsewhere):
-        setattr(made, given, SimpleNamespace(piece=lambda: one))
+        setattr(made, given, SimpleNamespace(span=lambda: one))
         made.before()
         assert {*program.bound.values()} == {(one.memory, 0)}
 

@@ -23,7 +23,7 @@ from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.lora.adaptation import Adaptation, adapted_options
 from npuw_layer.traits.lora.insert import insert_adapters
 from npuw_layer.traits.lora.low_rank import Mode
-from npuw_layer.traits.lora.matmuls import products, widths
+from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def draw(inputs: int, outputs: int, rank: int, seed: int = 0, kind: str = "f4") 
 
 
 def of_layers(path: Path, part: str = "layers", **options: Any) -> dict[str, Added]:
-    found = products(read_model(path))
+    found = adaptable_matmuls(read_model(path))
     return {n: draw(*widths(op), 2, **options) for n, op in found.items() if part in n}
 
 
@@ -99,7 +99,7 @@ def test_constants_give_the_adapters_sum(mode, transposed, kind) -> None:
 def test_a_fused_weight_is_one_constant_of_the_computed_type() -> None:
     model, _ = product_model(True)
     insert_adapters(model, {"q_proj/MatMul": draw(3, 4, 2)}, Mode.FUSE)
-    (op,) = products(model).values()
+    (op,) = adaptable_matmuls(model).values()
     fused = constant_of(op.b)
     assert fused is not None
     assert element_of(fused.output) == "f32"
@@ -198,6 +198,6 @@ def test_a_saved_conversation_requires_the_same_fixed_adapters(tiny, tmp_path) -
 
 
 def test_matmuls_of_a_hugging_face_folder_have_names_that_npuw_accepts(tiny) -> None:
-    found = Core().adaptable_products(tiny)
+    found = Core().adaptable_matmuls(tiny)
     assert found["model.layers.1.mlp.down_proj/MatMul"] == (48, 32)
     assert found["lm_head/MatMul"] == (32, 97)

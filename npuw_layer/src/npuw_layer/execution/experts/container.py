@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size, literal_sizes
+from npuw_layer.storage.program_set import Bytes, Dim, Entry, ProgramSetKind, Size, literal_sizes
 
 
 class PortEntry(Entry):
@@ -92,7 +92,7 @@ class RoutedPrograms:
     literals: Mapping[str, Bytes]
 
 
-_KIND = PackageKind(b"NPUWMOE1", _Header, "a partitioned mixture (HOST_ROUTED)")
+_KIND = ProgramSetKind(b"NPUWMOE1", _Header, "a partitioned mixture (HOST_ROUTED)")
 
 
 def write_container(content: RoutedPrograms) -> bytes:
@@ -112,11 +112,11 @@ def read_container(content: Bytes) -> RoutedPrograms:
     Raises:
         DeviceError: the bytes are another format, or damaged.
     """
-    package = _KIND.open(content)
-    header = package.header
-    programs = package.blobs(header.sizes)
-    literals = {name: value for name, (value,) in package.literals(header.literals).items()}
-    package.finish()
+    opened = _KIND.open(content)
+    header = opened.header
+    programs = opened.blobs(header.sizes)
+    literals = {name: value for name, (value,) in opened.literals(header.literals).items()}
+    opened.finish()
     if any(expert.program >= len(programs) for expert in header.routed.experts):
         raise _KIND.damaged("an expert's program is missing")
     return RoutedPrograms(header.routed, programs, literals)

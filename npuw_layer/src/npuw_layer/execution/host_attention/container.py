@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from npuw_layer.execution.host_attention.shapes import CachedAttention
-from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size
+from npuw_layer.storage.program_set import Bytes, Entry, ProgramSetKind, Size
 
 
 class _Header(Entry):
@@ -36,7 +36,7 @@ class TilePrograms:
     last: Bytes
 
 
-KIND = PackageKind(b"NPUWHFA2", _Header, "a tiled attention (HFA)")
+KIND = ProgramSetKind(b"NPUWHFA2", _Header, "a tiled attention (HFA)")
 
 
 def write_container(programs: TilePrograms) -> bytes:
@@ -52,10 +52,10 @@ def read_container(content: Bytes) -> TilePrograms:
     Raises:
         DeviceError: the bytes are another format, or damaged.
     """
-    package = KIND.open(content)
-    header = package.header
-    tile, last = package.blobs(header.blobs)
-    package.finish()
+    opened = KIND.open(content)
+    header = opened.header
+    tile, last = opened.blobs(header.blobs)
+    opened.finish()
     if header.rows > max(header.attention.parts):
         raise KIND.damaged("a tile has more rows than the cache")
     return TilePrograms(header.attention, header.rows, tile, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from compiler_layer.partition.compiled import CompiledParts
-from npuw_layer.storage.package import Bytes, Entry, PackageKind, Size, literal_sizes
+from npuw_layer.storage.program_set import Bytes, Entry, ProgramSetKind, Size, literal_sizes
 
 
 class _Header(Entry):
@@ -20,7 +20,7 @@ class _Header(Entry):
     """Bytes of each literal, in one repetition."""
 
 
-_KIND = PackageKind(b"NPUWOFF1", _Header, "an offloaded model (NPUW_WEIGHTS_OFFLOAD)")
+_KIND = ProgramSetKind(b"NPUWOFF1", _Header, "an offloaded model (NPUW_WEIGHTS_OFFLOAD)")
 
 
 def write_container(parts: CompiledParts) -> bytes:
@@ -42,15 +42,15 @@ def read_container(content: Bytes) -> CompiledParts:
     Raises:
         DeviceError: the bytes are another format, or damaged.
     """
-    package = _KIND.open(content)
-    header = package.header
+    opened = _KIND.open(content)
+    header = opened.header
     names = (*header.states.values(), *header.weights.values())
     if any(len(each) != header.count for each in names):
         raise _KIND.damaged(f"it lacks names of weights or variables for its {header.count} layers")
-    prologue, block, epilogue = package.blobs(header.blobs)
-    found = package.literals(header.literals, header.count)
+    prologue, block, epilogue = opened.blobs(header.blobs)
+    found = opened.literals(header.literals, header.count)
     literals = {name: tuple(map(bytes, values)) for name, values in found.items()}
-    package.finish()
+    opened.finish()
     return CompiledParts(
         prologue, block, epilogue, header.count, header.states, header.weights, literals
     )

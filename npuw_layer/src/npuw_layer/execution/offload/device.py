@@ -11,13 +11,13 @@ from npuw_layer.backends.protocols import Device, OffloadingDevice, ability
 from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.offload.container import read_container, write_container
-from npuw_layer.execution.offload.model import LoadedPieces
+from npuw_layer.execution.offload.model import LoadedParts
 from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
 from npuw_layer.execution.offload.report import OffloadReport, StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
 from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights, weight_bytes
 from npuw_layer.execution.offload.stage import OffloadedModel, load_stage
-from npuw_layer.execution.offload.timeline import PieceCosts
+from npuw_layer.execution.offload.timeline import PartCosts
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class OffloadDevice(DeviceDecorator):
         self._host = HostWeights(device, folder)
         self._resident = ResidentWeights(device, self._host)
         self._stages: list[OffloadedModel] = []
-        self._costs: list[PieceCosts] = []
+        self._costs: list[PartCosts] = []
         self._weights: dict[object, LayerWeights] = {}
         self._ring: WeightsRing | None = None
         self._lock = threading.Lock()
@@ -73,7 +73,7 @@ class OffloadDevice(DeviceDecorator):
             yield smaller
         yield model
 
-    def load(self, program: bytes | memoryview) -> LoadedPieces:
+    def load(self, program: bytes | memoryview) -> LoadedParts:
         """Load the parts of a model.
 
         Raises:
@@ -89,7 +89,7 @@ class OffloadDevice(DeviceDecorator):
                 raise DeviceError("load all static models before the first conversation")
             self._stages.append(stage)
             self._plan()
-        return LoadedPieces(self._device, stage, self._resident, self._slots)
+        return LoadedParts(self._device, stage, self._resident, self._slots)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Return none: weights are in the model's files; see ``protocols.FindsConstants``."""

@@ -18,7 +18,7 @@ _INSIDE = (HIDDEN_IN, HIDDEN_OUT, SHARED, WEIGHT_PREFIX, LITERAL_PREFIX)
 """Prefixes of the ports that only this module binds."""
 
 
-class LoadedPieces:
+class LoadedParts:
     """Prologue, block and epilogue on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
@@ -90,7 +90,7 @@ class PartsProgram:
         ring: the layers' weights.
     """
 
-    def __init__(self, loaded: LoadedPieces, ring: WeightsRing) -> None:
+    def __init__(self, loaded: LoadedParts, ring: WeightsRing) -> None:
         stage = loaded.stage
         self._ring = ring
         self._weights = stage.weights

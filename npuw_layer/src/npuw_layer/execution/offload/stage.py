@@ -17,7 +17,7 @@ from npuw_layer.execution.offload.report import StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights
 from npuw_layer.execution.offload.sources import HostWeights, SlotLayout
 from npuw_layer.execution.offload.timeline import (
-    PieceCosts,
+    PartCosts,
     asynchronous_pass,
     resident_pass,
     synchronous_pass,
@@ -64,16 +64,16 @@ class OffloadedModel:
         """Return the model's names of the block's variables, for one of the layers."""
         return {own: names[layer] for own, names in self.parts.states.items()}
 
-    def costs(self, device: OffloadingDevice) -> PieceCosts:
+    def costs(self, device: OffloadingDevice) -> PartCosts:
         """Return the predicted costs of the parts and of copying a layer's weights."""
-        return PieceCosts(
+        return PartCosts(
             prologue=device.predict(self.parts.prologue),
             layer=device.predict(self.parts.block),
             epilogue=device.predict(self.parts.epilogue),
             copy=device.predict_copy(self.weights.layout.nbytes),
         )
 
-    def times(self, costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
+    def times(self, costs: PartCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
         """Return the predicted times of a pass: resident, synchronous and asynchronous."""
         return StageTimes(
             self.name,

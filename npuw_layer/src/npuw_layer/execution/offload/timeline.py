@@ -31,7 +31,7 @@ beginning, many passes would profit from these weights."""
 
 
 @dataclass(frozen=True, slots=True)
-class PieceCosts:
+class PartCosts:
     """Costs of each part, and of copying a layer's weights, without overlap."""
 
     prologue: Cost
@@ -48,18 +48,18 @@ class PassTime:
     stall_ns: float
 
 
-def resident_pass(costs: PieceCosts, layers: int) -> PassTime:
+def resident_pass(costs: PartCosts, layers: int) -> PassTime:
     """Return the time of a pass with all weights in device memory."""
     return PassTime(costs.prologue.ns + layers * costs.layer.ns + costs.epilogue.ns, 0.0)
 
 
-def synchronous_pass(costs: PieceCosts, plan: OffloadPlan) -> PassTime:
+def synchronous_pass(costs: PartCosts, plan: OffloadPlan) -> PassTime:
     """Return the time of a pass that waits for each copy."""
     stall = len(plan.moving) * costs.copy.ns
     return PassTime(resident_pass(costs, len(plan.slot_of)).ns + stall, stall)
 
 
-def asynchronous_pass(costs: PieceCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> PassTime:
+def asynchronous_pass(costs: PartCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> PassTime:
     """Return the time of a pass that overlaps with copies of later layers' weights.
 
     Args:

@@ -10,7 +10,15 @@ from pydantic import Field
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.storage.package import Bytes, Dim, Entry, Literals, PackageKind, Size, literal_sizes
+from npuw_layer.storage.program_set import (
+    Bytes,
+    Dim,
+    Entry,
+    Literals,
+    ProgramSetKind,
+    Size,
+    literal_sizes,
+)
 
 
 class Call(Entry):
@@ -71,7 +79,7 @@ class PartPrograms:
     """Inputs of the model that no part reads."""
 
 
-KIND = PackageKind(b"NPUWPRT1", _Header, "a partitioned model")
+KIND = ProgramSetKind(b"NPUWPRT1", _Header, "a partitioned model")
 
 
 def write_container(parts: PartPrograms) -> bytes:
@@ -97,8 +105,8 @@ def read_container(content: Bytes) -> PartPrograms:
     Raises:
         DeviceError: the bytes are another format, or damaged.
     """
-    package = KIND.open(content)
-    header = package.header
+    opened = KIND.open(content)
+    header = opened.header
     if {call.function for call in header.calls} != set(range(len(header.functions))):
         raise KIND.damaged("it calls a function that it does not contain")
     unknown = {
@@ -106,13 +114,13 @@ def read_container(content: Bytes) -> PartPrograms:
     } - ELEMENT_TYPES.keys()
     if unknown:
         raise KIND.damaged(f"it has tensors of unknown types {', '.join(sorted(unknown))}")
-    programs = package.blobs(one.size for one in header.functions)
+    programs = opened.blobs(one.size for one in header.functions)
     counts = Counter(call.function for call in header.calls)
     functions = [
-        FunctionProgram(one.tag, program, package.literals(one.literals, counts[number]))
+        FunctionProgram(one.tag, program, opened.literals(one.literals, counts[number]))
         for number, (one, program) in enumerate(zip(header.functions, programs, strict=True))
     ]
-    package.finish()
+    opened.finish()
     links, unread = (
         {name: TensorInfo(name, one.element, one.shape) for name, one in infos.items()}
         for infos in (header.links, header.unread)

@@ -63,7 +63,7 @@ class Layers:
         return layers(model, LAYER, *self._least)
 
 
-class Stretches:
+class OpRanges:
     """Isolation of ranges of ops; satisfies ``execution.partition.ports.Isolation``.
 
     Args:
@@ -101,8 +101,8 @@ def rules(
         least = options.online_keep_blocks, options.online_keep_block_size
         return {LAYER: Layers(device, *least)}
     if options.online_pipeline in ("INIT", "JUST"):
-        most = options.least_stretches if options.online_pipeline == "JUST" else None
-        return {STRETCH: Stretches(device, most)}
+        most = options.least_ranges if options.online_pipeline == "JUST" else None
+        return {STRETCH: OpRanges(device, most)}
     isolated, avoided = options.isolated_ops, choices(options.online_avoid)
     found: dict[str, Isolation] = {}
     for tag, requested in _by_target(isolated).items():

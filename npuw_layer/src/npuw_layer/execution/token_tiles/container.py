@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.storage.package import Bytes, Dim, Entry, PackageKind, Size
+from npuw_layer.storage.program_set import Bytes, Dim, Entry, ProgramSetKind, Size
 from npuw_layer.tensors.names import MASK
 
 
@@ -64,7 +64,7 @@ class TileProgram:
     program: Bytes
 
 
-KIND = PackageKind(b"NPUWROW1", _Header, "a tiled block (NPUW_SPATIAL)")
+KIND = ProgramSetKind(b"NPUWROW1", _Header, "a tiled block (NPUW_SPATIAL)")
 
 
 def write_container(content: TileProgram) -> bytes:
@@ -79,7 +79,7 @@ def read_container(content: Bytes) -> TileProgram:
     Raises:
         DeviceError: the bytes are another format, or damaged.
     """
-    package = KIND.open(content)
-    (program,) = package.blobs([package.header.size])
-    package.finish()
-    return TileProgram(package.header.tiling, program)
+    opened = KIND.open(content)
+    (program,) = opened.blobs([opened.header.size])
+    opened.finish()
+    return TileProgram(opened.header.tiling, program)

@@ -38,7 +38,7 @@ class AlignmentMatmuls:
     asr: MatMul
 
 
-def find_products(model: Model) -> AlignmentMatmuls:
+def find_alignment_matmuls(model: Model) -> AlignmentMatmuls:
     """Find the matmuls by data dependencies, without regard to names.
 
     Args:

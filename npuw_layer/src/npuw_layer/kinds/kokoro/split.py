@@ -14,7 +14,7 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.given_lengths import give_lengths
-from npuw_layer.kinds.kokoro.matmuls import AlignmentMatmuls, find_products
+from npuw_layer.kinds.kokoro.matmuls import AlignmentMatmuls, find_alignment_matmuls
 from npuw_layer.kinds.kokoro.names import (
     ASR_BLOCK,
     ASR_LEFT,
@@ -85,7 +85,7 @@ def _products(model: Model) -> AlignmentMatmuls:
         specialize_shapes(model)
     except CompilerError as error:
         raise ModelError(f"{OPTION} = YES: {error}") from error
-    return find_products(model)
+    return find_alignment_matmuls(model)
 
 
 def _take_frames(model: Model, name: str, product: MatMul, block: int) -> None:

@@ -15,9 +15,9 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
-from npuw_layer.llm.kv.kv_kinds import RowLayout, alike, is_cache_input
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import Attachment
+from npuw_layer.llm.kv.row_layouts import RowLayout, by_layout, is_cache_input
 from npuw_layer.tensors.names import plain_variable
 
 
@@ -63,7 +63,7 @@ class KVCache:
         """Bytes that the host has copied into the cache since the last reset."""
         self._pending: tuple[Sequence[Array], RowCopy] | None = None
         """New rows, to be copied before they are read."""
-        kinds = alike((info.name.removeprefix(READ_PREFIX), info) for info in states)
+        kinds = by_layout((info.name.removeprefix(READ_PREFIX), info) for info in states)
         self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in kinds.items()]
         self._places = {
             plain_variable(name): (stack, number)

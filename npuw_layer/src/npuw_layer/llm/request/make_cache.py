@@ -9,9 +9,9 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.block_cache.cache import BlockKVCache
 from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.kv_cache import KVCache
-from npuw_layer.llm.kv.kv_kinds import is_cache_input
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
+from npuw_layer.llm.kv.row_layouts import is_cache_input
 from npuw_layer.llm.plan.stages import kv_layout
 
 BOUND_AHEAD = 128

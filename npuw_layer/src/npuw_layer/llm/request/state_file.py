@@ -26,7 +26,7 @@ from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import NpuwFault, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.kv.kv_kinds import is_cache_input
+from npuw_layer.llm.kv.row_layouts import is_cache_input
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import SavedHistory
 from npuw_layer.llm.request.token_ids import check_ids

@@ -97,7 +97,7 @@ def _pipeline(options: Options) -> str:
         case "REP" | "REG" if options.cuts_layers:
             return f"REP {options.online_keep_blocks} {options.online_keep_block_size}"
         case "JUST":
-            return f"JUST {options.least_stretches}"
+            return f"JUST {options.least_ranges}"
         case "INIT":
             return "INIT"
         case _:

@@ -25,7 +25,7 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.traits.lora.fix_rank import reads_adapters
 from npuw_layer.traits.lora.low_rank import LowRank, Mode
-from npuw_layer.traits.lora.matmuls import products, widths
+from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
 from npuw_layer.traits.lora.names import AdapterTensor
 
 
@@ -44,7 +44,7 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
     """
     if reads_adapters(model):
         raise ModelError("the model already has adapters; set its states, or use one without them")
-    found = products(model)
+    found = adaptable_matmuls(model)
     for name, added in adapters.items():
         _check(name, added, found.get(name))
     variables = len(model.variables())

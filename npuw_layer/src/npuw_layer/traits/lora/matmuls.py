@@ -11,7 +11,7 @@ _ENDS = "MatMul"
 """Suffix that NPUW requires of names of adapted matmuls; names in exported IRs have it."""
 
 
-def products(model: Model) -> dict[str, MatMul]:
+def adaptable_matmuls(model: Model) -> dict[str, MatMul]:
     """Return the matmuls y = x Wᵀ (or x W) with a matrix of known size, by name, in order."""
     found: dict[str, MatMul] = {}
     for op in model.body.ops:

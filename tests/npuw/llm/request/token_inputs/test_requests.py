@@ -180,7 +180,9 @@ def test_a_cache_that_slides_takes_embeddings(llava, qwen) -> None:
 
 
 def test_batched_conversations_require_ids(llava) -> None:
-    with pytest.raises(ModelError, match=r"take ids.*the model takes inputs_embeds f32 \[1, tok"):
+    with pytest.raises(
+        ModelError, match=r"support only ids.*the model has inputs_embeds f32 \[1, tok"
+    ):
         llava.compiled().create_batching()
     with pytest.raises(ModelError, match="takes inputs_embeds"):
         llava.compiled(NPUW_LLM_BATCH_SLOTS="1,2")

@@ -26,7 +26,7 @@ from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, ass
 from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
 from npuw_layer.kinds.static.port import is_port
 from npuw_layer.options import Options, parse_options
-from npuw_layer.options.ways import check_plain
+from npuw_layer.options.routes import check_plain
 from npuw_layer.storage.container import PAGE, ByteRange, Container
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from npuw_layer.backends.protocols import READ_PREFIX, Array, Device, Memory, TensorInfo
-from npuw_layer.llm.kv.kv_kinds import alike
+from npuw_layer.llm.kv.row_layouts import by_layout
 from npuw_layer.tensors.names import block_of, plain_variable
 
 
@@ -46,7 +46,7 @@ class BlockLayout:
     def __init__(self, states: Sequence[TensorInfo], rows: int) -> None:
         self.rows = rows
         variables = [(block_of(info.name.removeprefix(READ_PREFIX)), info) for info in states]
-        self._kinds = alike((name, info) for name, info in variables if name is not None)
+        self._kinds = by_layout((name, info) for name, info in variables if name is not None)
         self.stacks: list[list[str]] = list(self._kinds.values())
         """Groups of variables of equal layout, by the names that programs use."""
         self.places: dict[str, BlockPlace] = {}

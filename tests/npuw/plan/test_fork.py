@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from npuw_layer.plan.beside import beside
+from npuw_layer.plan.fork import map_forked
 
 HERE = os.getpid()
 
@@ -20,14 +20,14 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("count", range(6))
 def test_results_are_in_order_and_half_of_them_from_the_other_process(count: int) -> None:
-    found = beside(lambda item: (item * item, os.getpid()), range(count), lambda _: 1)
+    found = map_forked(lambda item: (item * item, os.getpid()), range(count), lambda _: 1)
     assert [square for square, _ in found] == [item * item for item in range(count)]
     elsewhere = [pid for _, pid in found if pid != HERE]
     assert len(elsewhere) == (count // 2 if count > 1 else 0)
 
 
 def test_expensive_items_are_shared_equally() -> None:
-    found = beside(lambda item: (item, os.getpid()), [1, 1, 1, 5, 1, 1], lambda item: item)
+    found = map_forked(lambda item: (item, os.getpid()), [1, 1, 1, 5, 1, 1], lambda item: item)
     assert [item for item, _ in found] == [1, 1, 1, 5, 1, 1]
     assert len({pid for item, pid in found if item == 1}) == 1, "one process has no other item"
 
@@ -38,7 +38,7 @@ def test_items_that_the_other_process_does_not_finish_are_computed_here() -> Non
             os._exit(9)
         return item
 
-    assert beside(work, range(5), lambda _: 1) == [0, 1, 2, 3, 4]
+    assert map_forked(work, range(5), lambda _: 1) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("bad", [2, 3], ids=["here", "there"])
@@ -49,11 +49,11 @@ def test_errors_of_items_are_raised(bad: int) -> None:
         return item
 
     with pytest.raises(KeyError, match=str(bad)):
-        beside(work, range(5), lambda _: 1)
+        map_forked(work, range(5), lambda _: 1)
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
 
 def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "active_count", lambda: 2)
-    assert beside(lambda _: os.getpid(), range(4), lambda _: 1) == [HERE] * 4
+    assert map_forked(lambda _: os.getpid(), range(4), lambda _: 1) == [HERE] * 4

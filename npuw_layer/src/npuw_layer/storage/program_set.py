@@ -51,7 +51,7 @@ HeaderT = TypeVar("HeaderT", bound=Entry)
 
 
 @dataclass(frozen=True, slots=True)
-class PackageKind(Generic[HeaderT]):
+class ProgramSetKind(Generic[HeaderT]):
     """A kind of container.
 
     Attributes:
@@ -83,7 +83,7 @@ class PackageKind(Generic[HeaderT]):
         """Return whether bytes begin as such a container."""
         return bytes(content[:8]) == self.magic
 
-    def open(self, content: Bytes) -> Package[HeaderT]:
+    def open(self, content: Bytes) -> ProgramSet[HeaderT]:
         """Read a header.
 
         Raises:
@@ -98,7 +98,7 @@ class PackageKind(Generic[HeaderT]):
             header = self.header.model_validate(json.loads(bytes(text)))
         except (ValueError, RecursionError, ValidationError) as error:
             raise self.damaged(f"its header cannot be read: {error}") from None
-        return Package(self, header, raw, _HEAD.size + length)
+        return ProgramSet(self, header, raw, _HEAD.size + length)
 
     def part(self, raw: memoryview, begin: int, size: int) -> memoryview:
         """Return bytes, in place."""
@@ -111,7 +111,7 @@ class PackageKind(Generic[HeaderT]):
         return DeviceError(f"not {self.what}: {why}; compile it again")
 
 
-class Package(Generic[HeaderT]):
+class ProgramSet(Generic[HeaderT]):
     """A container that is read in order.
 
     Args:
@@ -122,7 +122,7 @@ class Package(Generic[HeaderT]):
     """
 
     def __init__(
-        self, kind: PackageKind[HeaderT], header: HeaderT, raw: memoryview, at: int
+        self, kind: ProgramSetKind[HeaderT], header: HeaderT, raw: memoryview, at: int
     ) -> None:
         self.header = header
         self._kind = kind

@@ -12,7 +12,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
-def beside(
+def map_forked(
     work: Callable[[ItemT], ResultT], items: Sequence[ItemT], cost: Callable[[ItemT], float]
 ) -> list[ResultT]:
     """Apply a function to all items, to about half of them in a forked process.

@@ -58,7 +58,7 @@ class RowLayout:
         return _by_token(every) if self.transposed else every
 
 
-def alike(variables: Iterable[tuple[str, TensorInfo]]) -> dict[RowLayout, list[str]]:
+def by_layout(variables: Iterable[tuple[str, TensorInfo]]) -> dict[RowLayout, list[str]]:
     """Group variables by layout; names are those that programs use."""
     found: dict[RowLayout, list[str]] = {}
     for name, info in variables:
