@@ -39,12 +39,13 @@ test: $(VENV)/dev.stamp  ## run the tests: of a matrix its first case, and nothi
 test-all: $(VENV)/dev.stamp  ## run every test but those that ask OpenVINO
 	$(PYTEST) -m "not oracle"
 
-check: $(VENV)/dev.stamp  ## format, lint, types, direction of imports, and words
+check: $(VENV)/dev.stamp  ## format, lint, types, direction of imports, words, citations and links
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/pyright
 	$(RUN)/lint-imports
 	$(RUN)/python tools/check_words.py
+	$(RUN)/python -m pytest -q -n 0 tests/stack/test_citations.py tests/stack/test_documents.py
 
 format: $(VENV)/dev.stamp  ## format the sources, and mend what ruff can mend
 	$(RUN)/ruff check --fix .
@@ -59,7 +60,7 @@ test-lowest: $(VENV)/dev.stamp  ## the demo answers with the lowest versions tha
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(PYTEST) -m oracle
 
-bench: $(VENV)/dev.stamp  ## speed beside peers: MODELS=folder PEERS_PYTHON=python BENCH=options
+bench: $(VENV)/dev.stamp  ## speed compared to peers: MODELS=folder PEERS_PYTHON=python BENCH=options
 	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)
 
 profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=folder PROFILE=options
@@ -71,7 +72,7 @@ profile-kernels: $(VENV)/dev.stamp  ## where the device's time goes, by kernel: 
 bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, ways to run, batching, offload: MODEL=folder
 	$(RUN)/python benchmarks/npuw_results.py $(MODEL)
 
-bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, beside the real NPUW
+bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, and the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py
 
 fuzz: $(VENV)/dev.stamp  ## damage blobs and models, interleave conversations, five minutes each

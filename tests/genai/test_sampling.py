@@ -1,4 +1,4 @@
-"""Sampling, compared to hand-computed probabilities (fact sheet genai §d.2, cases 8 to 19)."""
+"""Sampling, compared to hand-computed probabilities (docs/reference/genai.md#sampling-examples)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Options that run the real NPUW without an NPU, in f32 throughout.
 
-Its submodels then run on OpenVINO's CPU plugin (fact sheet npuw §e.1). By default it computes
-partly in f16.
+Its submodels then run on OpenVINO's CPU plugin (docs/reference/npuw.md#npuw-on-the-cpu). By default
+it computes partly in f16.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def test_tokens_of_prompts_around_chunk_borders_equal_npuws(sixteens: Both, coun
 
 
 def test_padding_by_the_caller_is_handled_alike(exported: Callable[[str], Path]) -> None:
-    """A mask that begins with zeros, with a whole prefill (fact sheet npuw §c.3)."""
+    """A mask that begins with zeros, with a whole prefill (docs/reference/npuw.md#prefill)."""
     both = Both(exported("llama_fp16"), LENGTHS)
     ids = both.draw(3, 40)
     inputs = {
@@ -154,7 +154,10 @@ def test_padding_by_the_caller_is_handled_alike(exported: Callable[[str], Path])
 
 
 def test_the_cache_is_full_after_the_same_number_of_tokens(exported: Callable[[str], Path]) -> None:
-    """100 and 10 are rounded to 128 and 64: exactly 142 tokens follow after 50 (§a.2)."""
+    """100 and 10 are rounded to 128 and 64: exactly 142 tokens follow after 50.
+
+    Source: docs/reference/npuw.md#lengths.
+    """
     options = {"NPUW_LLM_MAX_PROMPT_LEN": 100, "NPUW_LLM_MIN_RESPONSE_LEN": 10}
     both = Both(exported("llama_fp16"), options)
     ids = both.draw(0, 50)
@@ -195,7 +198,7 @@ def test_rewinding_one_token_equals_npuw(exported: Callable[[str], Path]) -> Non
 
 
 def test_a_deep_rewind_is_exact_here_and_not_in_npuw(exported: Callable[[str], Path]) -> None:
-    """The real NPUW attends to rewound tokens (§c.7)."""
+    """The real NPUW attends to rewound tokens (docs/reference/npuw.md#rewinding)."""
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     prompt, answer = both.draw(0, 60), both.draw(1, 40)
@@ -211,7 +214,8 @@ def test_a_deep_rewind_is_exact_here_and_not_in_npuw(exported: Callable[[str], P
 
 
 def test_two_requests_are_independent_here_and_not_in_npuw(exported: Callable[[str], Path]) -> None:
-    """The real NPUW counts the tokens of both together (§c.7), and fails, or its logits differ."""
+    """The real NPUW counts the tokens of both together (docs/reference/npuw.md#rewinding), and
+    fails, or its logits differ."""
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     prompts, step = [both.draw(0, 60), both.draw(1, 20)], both.draw(2, 1)
@@ -238,7 +242,10 @@ def interleaved(chats: list[Chat], prompts: list[np.ndarray], step: np.ndarray) 
 def test_a_second_conversation_can_begin_with_one_token_here(
     exported: Callable[[str], Path],
 ) -> None:
-    """The real NPUW takes the token for a rewind, and attends to the earlier tokens (§c.1)."""
+    """The real NPUW takes the token for a rewind, and attends to the earlier tokens.
+
+    Source: docs/reference/npuw.md#starting-and-continuing.
+    """
     path = exported("llama_fp16")
     both = Both(path, CHUNKED)
     fresh = Chat(ours(path, CHUNKED, "CPU"))

@@ -222,7 +222,10 @@ def test_inputs_that_openvino_rejects_are_rejected(both) -> None:
 
 @pytest.mark.parametrize("name", ["perceptron", "attention"])
 def test_the_real_npuws_results_with_the_same_options_are_equal(name: str, tmp_path: Path) -> None:
-    """NPUW links submodels in f16, and no pipeline is requested (fact sheet npuw §e.1)."""
+    """NPUW links submodels in f16, and no pipeline is requested.
+
+    Source: docs/reference/npuw.md#npuw-on-the-cpu.
+    """
     path = tmp_path / "model.xml"
     write_ir(GRAPHS[name](), path)
     options = EXACT | {

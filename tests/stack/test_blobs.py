@@ -55,7 +55,7 @@ def test_readelf_reads_a_blob_without_a_warning(path: Path) -> None:
     assert "REL (Relocatable file)" in result.stdout
 
 
-def test_pyelftools_reads_the_values_of_the_fact_sheet(path: Path) -> None:
+def test_pyelftools_reads_the_values_of_the_reference(path: Path) -> None:
     with path.open("rb") as file:
         elf = ELFFile(file)
         assert elf["e_type"] == "ET_REL"

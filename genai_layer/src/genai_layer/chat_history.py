@@ -1,6 +1,6 @@
 """The messages of a conversation.
 
-Source: openvino_genai.ChatHistory, fact sheet genai §a.4.
+Source: openvino_genai.ChatHistory, docs/reference/genai.md#chat-history.
 """
 
 from __future__ import annotations

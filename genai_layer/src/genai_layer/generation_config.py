@@ -1,7 +1,8 @@
 """Parameters of a generation.
 
-Source: openvino_genai.GenerationConfig, fact sheet genai §b.1, §b.2. Unsupported parameters (beam
-search, several sequences, speculative decoding, structured output) are not fields.
+Source: openvino_genai.GenerationConfig, docs/reference/genai.md#generation-config,
+docs/reference/genai.md#validation. Unsupported parameters (beam search, several sequences,
+speculative decoding, structured output) are not fields.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tokenizer, model and default parameters of a model folder.
 
-Source: openvino_genai's folders, fact sheet genai §a.1; Hugging Face's.
+Source: openvino_genai's folders, docs/reference/genai.md#model-folders; Hugging Face's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Pipelines on device NPU: names of options, and limits on lengths.
 
-Source: fact sheet genai §c.2 to §c.4. Ours: lengths under NPUW's own names are read, too.
+Source: docs/reference/genai.md#npu-options, docs/reference/genai.md#unsupported-on-npu,
+docs/reference/genai.md#lengths-on-npu. Ours: lengths under NPUW's own names are read, too.
 """
 
 from __future__ import annotations

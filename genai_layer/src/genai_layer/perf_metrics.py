@@ -1,7 +1,7 @@
 """Durations of generations.
 
-Source: openvino_genai.PerfMetrics, fact sheet genai §a.7. Ours: without measurements the mean is 0,
-never a negative throughput.
+Source: openvino_genai.PerfMetrics, docs/reference/genai.md#performance-metrics. Ours: without
+measurements the mean is 0, never a negative throughput.
 """
 
 from __future__ import annotations

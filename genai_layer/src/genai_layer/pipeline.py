@@ -1,7 +1,9 @@
 """Text generation pipeline.
 
-Source: openvino_genai.LLMPipeline, fact sheet genai §a, §c; the README lists deliberate
-differences.
+Source: openvino_genai.LLMPipeline, docs/reference/genai.md#construction,
+docs/reference/genai.md#results, docs/reference/genai.md#chat-history,
+docs/reference/genai.md#npu-pipeline, docs/reference/genai.md#npu-options; the README lists
+deliberate differences.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Inputs and results of ``generate``.
 
-Source: openvino_genai, fact sheet genai §a.2.
+Source: openvino_genai, docs/reference/genai.md#results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Streamers: callbacks that receive text or tokens during a generation.
 
-Source: openvino_genai, fact sheet genai §a.5. Ours: an exception in a callback is raised.
+Source: openvino_genai, docs/reference/genai.md#streamers. Ours: an exception in a callback is
+raised.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tokenizer: text to token ids and back, and the chat template.
 
-Source: openvino_genai.Tokenizer, fact sheet genai §a.6; files of Hugging Face folders.
+Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hugging Face folders.
 """
 
 from __future__ import annotations

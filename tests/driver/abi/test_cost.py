@@ -1,4 +1,4 @@
-"""The cost functions, against examples of the fact sheets or computed by hand."""
+"""The cost functions, against examples of docs/reference/npu.md or computed by hand."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_latency_is_that_of_the_slower_side() -> None:
     assert dma_latency_ns(LUNAR, None, CMX) == pytest.approx(32 / 0.971)
 
 
-def test_the_formula_in_dpu_cycles_is_that_of_the_fact_sheet() -> None:
+def test_the_formula_in_dpu_cycles_is_that_of_the_reference() -> None:
     """Cycles = max(latencies) + max(in / B_in, out / (B_out * eff)) * dpu / cmx, at 1700 MHz."""
     latency = 300 * 1700 / 1000 + 50 * 1700 / 971
     cycles = latency + max(65536 / 64, 65536 / (64 * 0.958589)) * 1700 / 971
@@ -71,7 +71,7 @@ def test_the_formula_in_dpu_cycles_is_that_of_the_fact_sheet() -> None:
 
 
 def test_runs_shorter_than_a_word_take_a_cycle_each() -> None:
-    """A permutation of f16 moves an element per cycle, as in the fact sheet."""
+    """A permutation of f16 moves an element per cycle, as in docs/reference/npu.md."""
     elements = 4096
     permuted = dma_busy_ns(LUNAR, elements * 2, CMX, CMX, source_run=2)
     assert permuted == pytest.approx(elements / 0.971)
@@ -263,7 +263,8 @@ def test_a_row_is_padded_to_complete_vectors() -> None:
 def test_long_calls_on_4000_are_within_a_factor_of_three_of_the_public_lines(
     body: str, intercept: float, slope: float
 ) -> None:
-    """The bound is loose: the slopes are per element in one fact sheet, per byte in the other."""
+    """The bound is loose: the slopes are per element in docs/reference/npu.md, per byte in the
+    other."""
     elements = 131072
     program = assemble(f"ld v0, w0\n{body}\nst w1, v0\nend")
     work = kernel_work(program, 128, [(elements // 128, "f16")] * 2)

@@ -41,7 +41,7 @@ def change(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def test_the_three_platforms_have_the_numbers_of_the_fact_sheet() -> None:
+def test_the_three_platforms_have_the_numbers_of_the_reference() -> None:
     assert list(PLATFORMS) == ["3720", "4000", "5010"]
     assert DEFAULT_PLATFORM in PLATFORMS
     by_key = {

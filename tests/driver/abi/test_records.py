@@ -1,4 +1,4 @@
-"""Sizes, offsets and numbers of the abi's records, as in the fact sheet."""
+"""Sizes, offsets and numbers of the abi's records, as in docs/reference/elf.md."""
 
 from __future__ import annotations
 

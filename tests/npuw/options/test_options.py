@@ -49,7 +49,7 @@ ORIGINALS = [
     "NPUW_LLM_ENABLE_CONTINUOUS_PREFILL",
     "NPUW_LLM_VOCAB_AS_INPUT",
 ]
-"""Fact sheet npuw §b.1."""
+"""Source: docs/reference/npuw.md#options."""
 
 
 def test_every_llm_option_of_npuw_is_supported() -> None:
@@ -325,7 +325,7 @@ def test_isolated_attention_does_not_transpose_v(stage: str, hint: str) -> None:
 
 @pytest.mark.parametrize("stage", ["PREFILL", "GENERATE"])
 def test_no_device_takes_over_models_with_dynamic_attention(stage: str) -> None:
-    """Fact sheet npuw §f, 5."""
+    """Source: docs/reference/npuw.md#stage-options."""
     hint = f"NPUW_LLM_{stage}_ATTENTION_HINT"
     assert parse_options({hint: "HFA"}).falls_back
     assert not parse_options({hint: "HFA", "NPUW_FALLBACK_EXEC": "NO"}).falls_back
@@ -334,7 +334,7 @@ def test_no_device_takes_over_models_with_dynamic_attention(stage: str) -> None:
 
 
 class TestStages:
-    """PREFILL_CONFIG and similar maps: fact sheet npuw §a.4."""
+    """PREFILL_CONFIG and similar maps: docs/reference/npuw.md#stage-options."""
 
     def test_options_of_all_models_override_a_map_and_plus_plus_overrides_them(self) -> None:
         options = parse_options(

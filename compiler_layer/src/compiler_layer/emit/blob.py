@@ -1,6 +1,7 @@
 """Assembly of a blob: task lists, programs, constants, relocations and metadata in one ELF file.
 
-Source: section names, flags and alignments as in fact sheet elf_driver §1.3 and §1.10.
+Source: section names, flags and alignments as in docs/reference/elf.md#section-flags,
+docs/reference/elf.md#section-names.
 """
 
 from __future__ import annotations

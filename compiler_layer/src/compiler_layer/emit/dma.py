@@ -1,6 +1,6 @@
 """DMA descriptors of transfers.
 
-Source: fact sheet elf_driver §3.3.
+Source: docs/reference/elf.md#dma-descriptors.
 """
 
 from __future__ import annotations

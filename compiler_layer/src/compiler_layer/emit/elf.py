@@ -3,7 +3,7 @@
 Section headers follow the ELF header, then come the contents. Section names and symbol names have
 separate string tables. Equal input produces equal bytes.
 
-Source: fact sheet elf_driver §1.1.
+Source: docs/reference/elf.md#file-header.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Metadata sections: names, types and shapes of a blob's inputs and outputs.
 
-Source: fact sheet elf_driver §1.6.
+Source: docs/reference/elf.md#metadata.
 """
 
 from __future__ import annotations

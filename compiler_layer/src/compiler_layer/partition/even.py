@@ -29,7 +29,8 @@ def even_parts(model: Model, tag: str, most: int | None = None) -> list[PartOps]
     Returns:
         The parts in execution order. They exclude ops that depend on masks and positions alone.
 
-    Source: NPUW's pipelines INIT and JUST (fact sheet npuw §d); the growth of parts is our own.
+    Source: NPUW's pipelines INIT and JUST (docs/reference/npuw.md#partitioning); the growth of
+    parts is our own.
     """
     fixed = fixed_ops(model)
     order = [op for op in visiting_order(model) if op not in fixed]

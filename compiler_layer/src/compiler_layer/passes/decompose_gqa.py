@@ -116,8 +116,8 @@ class DecomposeGQA(ModulePass):
 
     Requires: ``specialize-shapes``.
 
-    Source: com.microsoft.GroupQueryAttention of ONNX Runtime; NPUW's DecomposeGQA (fact sheet npuw
-    §a.3, step 11).
+    Source: com.microsoft.GroupQueryAttention of ONNX Runtime; NPUW's DecomposeGQA
+    (docs/reference/npuw.md#grouped-query-attention).
     """
 
     name = "decompose-gqa"

@@ -28,7 +28,8 @@ class LiftState(ModulePass):
     Raises:
         CompilerUsageError: a variable is read or assigned twice, or its initial shape differs.
 
-    Source: npu_compiler's ConvertAssignReadValueToReturnsAndInputs; fact sheet elf_driver §4.3.
+    Source: npu_compiler's ConvertAssignReadValueToReturnsAndInputs;
+    docs/reference/elf.md#state-arguments.
     """
 
     name = "lift-state"

@@ -1,6 +1,7 @@
 """Element types: their names, sizes and codes in the blob's metadata and in the graph extension.
 
-Source: fact sheet elf_driver §1.6 (DType, OVNodeType) and §5.2 (precision codes).
+Source: docs/reference/elf.md#element-types (DType, OVNodeType) and
+docs/reference/level_zero.md#precision-codes (precision codes).
 """
 
 from __future__ import annotations

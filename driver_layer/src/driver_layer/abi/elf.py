@@ -3,7 +3,10 @@
 A blob is an ELF64 little-endian relocatable file without program headers. All constants equal those
 of the public NPU ELF library.
 
-Source: openvinotoolkit/npu_compiler_elf (UD2025.44), fact sheet elf_driver §1.1 to §1.5, §1.10.
+Source: openvinotoolkit/npu_compiler_elf (UD2025.44), docs/reference/elf.md#file-header,
+docs/reference/elf.md#section-types, docs/reference/elf.md#section-flags,
+docs/reference/elf.md#symbols, docs/reference/elf.md#relocations,
+docs/reference/elf.md#section-names.
 """
 
 from __future__ import annotations

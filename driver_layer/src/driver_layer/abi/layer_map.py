@@ -4,7 +4,7 @@ The layer map is a section that only tools read. It holds a head, the operations
 one operation number per task, in the queue's order. In a real blob, the profiling metadata serves
 this purpose, in FlatBuffers and with far more content.
 
-Source: this project's own; see fact sheet elf_driver §1.8 for that of real blobs.
+Source: this project's own; see docs/reference/elf.md#profiling-metadata for that of real blobs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Serialised containers of a blob: network metadata, platform information, performance tables.
 
 A container is a chain of 32-byte descriptors, each of which points to an array of elements.
-Source: fact sheet elf_driver §1.6.
+Source: docs/reference/elf.md#metadata.
 """
 
 from __future__ import annotations

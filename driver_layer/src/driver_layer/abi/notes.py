@@ -1,7 +1,7 @@
 """Notes: the versions of loader and mapped inference that a blob was written for, and its digest.
 
 The versions of each generation are stated in its platform (``driver_layer.abi.platforms``).
-Source: fact sheet elf_driver §1.7.
+Source: docs/reference/elf.md#version-notes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 List layout and record sizes are those of NPU4000. The register images of the DPU and the argument
 blocks of SHAVE kernels are this project's own: the real ones are not public.
 
-Source: fact sheet elf_driver §3.1 to §3.4.
+Source: docs/reference/elf.md#host-parsed-inference, docs/reference/elf.md#mapped-inference,
+docs/reference/elf.md#dma-descriptors, docs/reference/elf.md#barriers-and-queues.
 """
 
 from __future__ import annotations
@@ -150,7 +151,10 @@ DMA_BURSTS = 15 << 12 | 15 << 16 | 255 << 20
 
 
 DPU_MAX_DIM = 8192
-"""Limit of the elements along any dimension of a workload (fact sheet elf_driver §4.2)."""
+"""Limit of the elements along any dimension of a workload.
+
+Source: docs/reference/elf.md#compiler-limits.
+"""
 
 
 class DpuWorkload(IntEnum):

@@ -3,7 +3,8 @@
 The constructor checks the blob, ``load`` places and relocates it, ``apply_input_output`` binds the
 caller's buffers, ``clone`` loads it for a second user without loading the weights again.
 
-Source: fact sheet elf_driver §2.2 to §2.5.
+Source: docs/reference/elf.md#loader-checks, docs/reference/elf.md#loading,
+docs/reference/elf.md#loader-errors, docs/reference/elf.md#memory-kinds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every field is checked against its range, even if no code here uses it: the public driver accepts
 the same blobs and trusts counts and texts.
 
-Source: fact sheet elf_driver §1.6, §1.7.
+Source: docs/reference/elf.md#metadata, docs/reference/elf.md#version-notes.
 """
 
 from __future__ import annotations

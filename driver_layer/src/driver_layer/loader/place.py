@@ -3,7 +3,7 @@
 Sections that are neither written nor patched – the weights – are used in place in the file and are
 shared between clones; all others are copied for each clone.
 
-Source: fact sheet elf_driver §2.3, §2.5.
+Source: docs/reference/elf.md#loading, docs/reference/elf.md#memory-kinds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 pyelftools checks the ELF header; section headers are read as numpy records. The checks are stricter
 than those of the public loader, which trusts offsets and indices of the file.
 
-Source: fact sheet elf_driver §1.1, §1.2, §8 (what upstream does not check).
+Source: docs/reference/elf.md#file-header, docs/reference/elf.md#section-types,
+docs/reference/elf.md#unchecked-input (what upstream does not check).
 """
 
 from __future__ import annotations

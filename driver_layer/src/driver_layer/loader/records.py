@@ -1,6 +1,6 @@
 """Records of a metadata section; reading a field checks its range.
 
-Source: fact sheet elf_driver §1.6.
+Source: docs/reference/elf.md#metadata.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 With S the symbol's address, A the addend, Z the symbol's size and D the word, each recipe returns
 the new D. Words are computed as u64, which wraps, and truncated to the type's width.
 
-Source: fact sheet elf_driver §1.5, there checked against the public loader on 1088 cases. Types 25
-to 28, which rewrite a DMA descriptor for the caller's strides, are not supported.
+Source: docs/reference/elf.md#relocations, there checked against the public loader on 1088 cases.
+Types 25 to 28, which rewrite a DMA descriptor for the caller's strides, are not supported.
 """
 
 from __future__ import annotations

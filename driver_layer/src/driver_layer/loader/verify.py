@@ -1,6 +1,7 @@
 """The rules that a loadable blob obeys, one function each.
 
-Source: fact sheet elf_driver §2.2, §9.1; bounds that upstream does not check, §8.
+Source: docs/reference/elf.md#loader-checks; bounds that upstream does not check,
+docs/reference/elf.md#unchecked-input.
 """
 
 from __future__ import annotations

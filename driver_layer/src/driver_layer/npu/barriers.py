@@ -4,7 +4,7 @@ A virtual barrier counts producers and consumers. Its waiters may start when all
 when all consumers are done, too, the physical barrier is programmed with the next virtual barrier
 of the same number. Thus the number of virtual barriers is unlimited, that of physical ones small.
 
-Source: fact sheet elf_driver §3.4.
+Source: docs/reference/elf.md#barriers-and-queues.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Each Level Zero context has its own address space, as it has its own page tables on the device.
 The address space does not contain CMX, which belongs to the tiles (``npu.cmx``).
 
-Source: address ranges of linux drivers/accel/ivpu (40XX); fact sheet elf_driver §2.5.
+Source: linux drivers/accel/ivpu, whose ranges of 37XX serve all platforms here;
+docs/reference/npu.md#address-ranges, docs/reference/elf.md#memory-kinds.
 """
 
 from __future__ import annotations

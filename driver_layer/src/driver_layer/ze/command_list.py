@@ -1,6 +1,6 @@
 """Command lists: commands for the device, recorded once and executed repeatedly.
 
-Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
+Source: Level Zero core specification 1.17; docs/reference/level_zero.md#command-lists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Command queues and fences: submission of work to the device, and waiting for its end.
 
-Source: Level Zero core specification 1.17; fact sheet elf_driver §5.3.
+Source: Level Zero core specification 1.17; docs/reference/level_zero.md#queues.
 """
 
 from __future__ import annotations

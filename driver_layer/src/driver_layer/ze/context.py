@@ -3,7 +3,8 @@
 Each context has its own address space. Host and shared memory have a host view, ``data``; the host
 accesses device memory only by copies.
 
-Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet elf_driver §5.3.
+Source: Level Zero core specification 1.17; limits of the NPU driver,
+docs/reference/level_zero.md#memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Driver and device: discovery and properties.
 
 Source: Level Zero core specification 1.17; UUIDs, names and device properties of the public NPU
-driver, fact sheet elf_driver §5.2, §5.3.
+driver, docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#device.
 """
 
 from __future__ import annotations

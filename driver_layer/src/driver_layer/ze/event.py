@@ -4,7 +4,8 @@ A wait ends when the event is signaled. It fails, and waits for its command list
 DEVICE_LOST, if the event can no longer be signaled: the list that was to signal it failed before,
 the event was destroyed, or the process ends.
 
-Source: Level Zero core specification 1.17; states of the NPU driver, fact sheet elf_driver §5.3.
+Source: Level Zero core specification 1.17; states of the NPU driver,
+docs/reference/level_zero.md#events-and-fences.
 """
 
 from __future__ import annotations

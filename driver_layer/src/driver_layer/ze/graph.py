@@ -1,6 +1,7 @@
 """Graphs: blobs that the driver has accepted, with their arguments.
 
-Source: fact sheet elf_driver §2.5 (one inference per recording), §5.2, §5.3.
+Source: docs/reference/elf.md#loading (one inference per recording) and
+docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#arguments.
 """
 
 from __future__ import annotations

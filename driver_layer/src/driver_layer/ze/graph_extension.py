@@ -3,7 +3,7 @@
 Only native graphs are supported: the layers above compile. Functions that a newer one replaces
 (such as pfnGetArgumentProperties2) are not offered.
 
-Source: fact sheet elf_driver §5.2.
+Source: docs/reference/level_zero.md#graph-extension.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ user. Alternatively, the descriptor is sent over a socket, and its new number is
 handle's first four bytes; then the exporter may have ended. In both cases the descriptor must be of
 the memory that the handle names: a number that was reused for another file is rejected.
 
-Source: Level Zero core specification 1.17. The public NPU driver has no IPC handles (fact sheet
-elf_driver §5.3); those of GPUs begin with the descriptor, too.
+Source: Level Zero core specification 1.17. The public NPU driver has no IPC handles
+(docs/reference/level_zero.md#memory); those of GPUs begin with the descriptor, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Memory: allocation, release and properties.
 
-Source: Level Zero core specification 1.17; limits of the NPU driver, fact sheet elf_driver §5.3.
+Source: Level Zero core specification 1.17; limits of the NPU driver,
+docs/reference/level_zero.md#memory.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ of a recorded execution can be replaced without a new recording. The list must t
 before execution; closing applies the blob's user relocations for the new addresses, and prepares
 the program for them (the public driver does both at the next submission).
 
-Source: ZE_experimental_mutable_command_list 1.1; fact sheets elf_driver §5.3, npuw §e.3.
+Source: ZE_experimental_mutable_command_list 1.1;
+docs/reference/level_zero.md#mutable-command-lists, docs/reference/npuw.md#level-zero-calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Profiling pools and queries, which collect the times of a recorded inference's tasks.
 
-Source: NPU profiling data extension 1.0 (fact sheet elf_driver §5.2); it does not define the result
-of a query without a run, so NOT_READY is taken from Level Zero's timestamp queries.
+Source: NPU profiling data extension 1.0 (docs/reference/level_zero.md#profiling-extension); it does
+not define the result of a query without a run, so NOT_READY is taken from Level Zero's timestamp
+queries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The profiling extension's function table, 1.0.
 
-Source: fact sheet elf_driver §5.2. In the public driver a graph must have been compiled for it;
-here all graphs with a layer map can be profiled, as the times are simulated.
+Source: docs/reference/level_zero.md#profiling-extension. In the public driver a graph must have
+been compiled for it; here all graphs with a layer map can be profiled, as the times are simulated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Enumerations and records of the profiling extension, with the public header's names.
 
-Source: NPU profiling data extension 1.0 (fact sheet elf_driver §5.2).
+Source: NPU profiling data extension 1.0 (docs/reference/level_zero.md#profiling-extension).
 """
 
 from __future__ import annotations

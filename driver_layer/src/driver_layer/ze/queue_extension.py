@@ -1,6 +1,6 @@
 """The command queue extension's function table, 1.1.
 
-Source: fact sheet elf_driver §5.2.
+Source: docs/reference/level_zero.md#command-queue-extension.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Descriptors of queues: priority, workload type and options.
 
-Source: Level Zero core specification 1.17 (priorities); NPU command queue extension 1.1, fact sheet
-elf_driver §5.2, §5.3.
+Source: Level Zero core specification 1.17 (priorities); NPU command queue extension 1.1,
+docs/reference/level_zero.md#command-queue-extension, docs/reference/level_zero.md#queues.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Enumerations and properties of Level Zero that this driver uses, with the specification's names.
 
-Source: Level Zero core specification 1.17; NPU graph extension 1.18 (fact sheet elf_driver §5.2).
+Source: Level Zero core specification 1.17; NPU graph extension 1.18
+(docs/reference/level_zero.md#graph-structures).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Probabilities of tokens: softmax, the min-p and top-p filters, and the seeded draw.
 
-Source: formulas of openvino_genai, fact sheet genai §b.3.
+Source: formulas of openvino_genai, docs/reference/genai.md#sampling.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Draw:
     Args:
         seed: 0 to 2**32 - 1.
 
-    Source: one 32-bit output of mt19937 per draw; fact sheet genai §b.3, §d.2 case 19.
+    Source: one 32-bit output of mt19937 per draw; docs/reference/genai.md#sampling,
+    docs/reference/genai.md#sampling-examples.
     """
 
     def __init__(self, seed: int) -> None:

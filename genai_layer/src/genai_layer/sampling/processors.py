@@ -1,6 +1,6 @@
 """Logit processors: penalties, forbidden stop tokens and top-k.
 
-Source: order and formulas of openvino_genai, fact sheet genai §b.3.
+Source: order and formulas of openvino_genai, docs/reference/genai.md#sampling.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Order among the requests of one model: each runs after the request started before it.
 
-Source: fact sheet npuw §e.5 (NPU_RUN_INFERENCES_SEQUENTIALLY): inferences must be started with
-``start_async``, and each round follows the order of the first round.
+Source: docs/reference/npuw.md#execution (NPU_RUN_INFERENCES_SEQUENTIALLY): inferences must be
+started with ``start_async``, and each round follows the order of the first round.
 """
 
 from __future__ import annotations

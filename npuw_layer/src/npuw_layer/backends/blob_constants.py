@@ -2,7 +2,8 @@
 
 The driver uses weights in place in the mapped file, so nothing reads them before the blob runs.
 
-Source: fact sheet elf_driver §1.3, §2.3; driver_layer.loader.place.
+Source: docs/reference/elf.md#section-flags, docs/reference/elf.md#loading;
+driver_layer.loader.place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Properties of an NPU by OpenVINO's names (``protocols.DEVICE_FACTS``), read from Level Zero.
 
-Source: fact sheet npuw §e.2; the names and types are those of OpenVINO's NPU plugin.
+Source: docs/reference/npuw.md#driver-discovery; the names and types are those of OpenVINO's NPU
+plugin.
 """
 
 from __future__ import annotations

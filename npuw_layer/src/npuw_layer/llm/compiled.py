@@ -93,7 +93,7 @@ def compile_llm(
         path: an IR's ``.xml`` or a Hugging Face folder.
         device: device to run on.
         options: lengths, variants, precision, cache. If no head can be cut off, each model keeps
-            its own, as in NPUW (fact sheet npuw §a.3, step 5). Unset axes of caches are
+            its own, as in NPUW (docs/reference/npuw.md#lm-head). Unset axes of caches are
             read from the model.
         change: change of the model before it is split, or None.
 

@@ -6,7 +6,7 @@ combinations; ``parse`` reads a configuration; ``describe`` returns options as r
 (``npuw options``). An option is one field: the alias is OpenVINO's name, type and bounds are the
 allowed values, and the text below describes the effect.
 
-Source: fact sheet npuw §b; options of this project are marked as such.
+Source: docs/reference/npuw.md#options; options of this project are marked as such.
 """
 
 from npuw_layer.options.base import nearest

@@ -4,7 +4,8 @@ Where this stack has one implementation, options that choose among several are a
 effect: they are checked and can be read back, so that configurations for OpenVINO are valid here.
 Types and defaults are OpenVINO's.
 
-Source: fact sheet npuw §b, §e.5; npuw_option_defs.inc of OpenVINO's NPU plugin.
+Source: docs/reference/npuw.md#options, docs/reference/npuw.md#execution,
+docs/reference/npuw.md#profiling; npuw_option_defs.inc of OpenVINO's NPU plugin.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 NPU_USE_NPUW chooses between the two. If it is not set, the kind of model decides.
 
-Source: fact sheet npuw §a.1.
+Source: docs/reference/npuw.md#routing.
 """
 
 from __future__ import annotations

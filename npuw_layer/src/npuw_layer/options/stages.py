@@ -5,7 +5,8 @@ models; ++X_CONFIG. In NPUW, such a map is a complete configuration of the stage
 Here it may contain every option that can differ: devices, partitioning, dumps. Options that
 determine the interfaces or the set of stages are common to all.
 
-Source: fact sheet npuw §a.4. There these maps are write-only; here they can be read back.
+Source: docs/reference/npuw.md#stage-options. There these maps are write-only; here they can be read
+back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Memory for remote tensors: allocated, or imported from its owner.
 
-Source: fact sheets simulators_npu §e and npuw §e.4; Intel KB 000101553 (values of SHARED_BUF).
+Source: docs/reference/npuw.md#remote-tensors; Intel KB 000101553 (values of SHARED_BUF).
 """
 
 from __future__ import annotations

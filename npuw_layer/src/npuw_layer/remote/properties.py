@@ -1,6 +1,6 @@
 """Checked form of OpenVINO's property maps of remote tensors.
 
-Source: fact sheet simulators_npu §e (names, rejected values), npuw §e.4; Intel KB 000101553.
+Source: docs/reference/npuw.md#remote-tensors (names, rejected values); Intel KB 000101553.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The content is untrusted: sizes are compared with the file's, every byte is zero
 digest, and any damage is a DamagedBlob that names its place. Locations follow from sizes, so the
 format has no offsets that could be wrong.
 
-Source of the layout's kind: fact sheet npuw §d (the magic, the kind, versions that must match)
-and §e.6 (the magic in front, not at the end).
+Source of the layout's kind: docs/reference/npuw.md#model-blobs (the magic, the kind, versions that
+must match) and docs/reference/npuw.md#native-blobs (the magic in front, not at the end).
 """
 
 from __future__ import annotations

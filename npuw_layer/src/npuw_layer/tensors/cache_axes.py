@@ -1,6 +1,6 @@
 """Axes of a model's K and V caches.
 
-Source: NPUW_LLM_BATCH_DIM and NPUW_LLM_SEQ_LEN_DIM (fact sheet npuw §b).
+Source: NPUW_LLM_BATCH_DIM and NPUW_LLM_SEQ_LEN_DIM (docs/reference/npuw.md#options).
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ def slot_of(name: str) -> tuple[str, int | None]:
 def block_variable(name: str, block: int | None) -> str:
     """Return the name of a variable's block: ``0.key_block_3``, or ``0.key_block_tail``.
 
-    The tail is the rest of a past that is not a multiple of the block (fact sheet npuw §a.3).
+    The tail is the rest of a past that is not a multiple of the block
+    (docs/reference/npuw.md#block-inputs).
     """
     return f"{name}{_BLOCK}{'tail' if block is None else block}"
 

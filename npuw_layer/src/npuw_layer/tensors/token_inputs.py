@@ -4,7 +4,7 @@ A text model accepts ids, the language part of a vision-language model accepts e
 accept positions: one for each token, or (M-RoPE) one for each of several axes. Traits add other
 inputs. All these inputs are cut, padded and read again in the same way.
 
-Source: fact sheet npuw §a.6.
+Source: docs/reference/npuw.md#tensors-of-static-models.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class TokenKind:
 _OWN: Mapping[str, TokenKind] = {
     IDS: TokenKind("i64"),
     EMBEDS: TokenKind("f32", 1),
-    # M-RoPE has axes: time, height and width; Qwen 3 adds the text's (fact sheet npuw §a.6).
+    # M-RoPE has axes: time, height and width; Qwen 3 adds the text's
+    # (docs/reference/npuw.md#tensors-of-static-models).
     POSITIONS: TokenKind("i64", axes=(3, 4)),
 }
 

@@ -3,7 +3,7 @@
 An example is ``last_hidden_state``, which a draft model may read. The output has a row for each
 token of an inference, regardless of the chunks that a prompt was read in.
 
-Source: fact sheet npuw §a.3, step 5, and §f 25.
+Source: docs/reference/npuw.md#lm-head.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Stages with separate devices, or with separate partitioning (fact sheet npuw §a.4).
+"""Stages with separate devices, or with separate partitioning.
+
+Source: docs/reference/npuw.md#stage-options.
 
 The tests compare the reported devices, the origin of programs, and the answers.
 """

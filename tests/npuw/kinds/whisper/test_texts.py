@@ -48,7 +48,7 @@ def test_k_and_v_of_audio_are_computed_by_prefill_and_read_by_the_others(compile
 
 
 def test_generate_receives_mask_and_positions(compiled) -> None:
-    """The split adds mask and position; the model has neither (Fact sheet npuw §f, 15)."""
+    """The split adds mask and position; the model has neither (docs/reference/npuw.md#whisper)."""
     inputs = {
         stage.name: {info.name for info in model.inputs}
         for stage, model in compiled._compiled.models.items()

@@ -16,7 +16,7 @@ from npuw_layer.options import NAMES, parse_options
 @pytest.mark.parametrize(
     ("prompt", "response", "chunk", "dynamic", "expected"),
     [
-        # The numbers of NPUW, fact sheet npuw §a.2.
+        # The numbers of NPUW, docs/reference/npuw.md#lengths.
         (1024, 128, 1024, True, (1024, 128, None)),
         (100, 10, 1024, True, (128, 64, None)),
         (2000, 128, 1024, True, (2048, 128, 1024)),
@@ -66,14 +66,17 @@ def test_a_given_ladder_is_completed_and_checked() -> None:
     ("prompt", "steps"), [(2048, (1152, 2176)), (4096, (1152, 2176, 4224)), (1000, (1152,))]
 )
 def test_an_option_requests_npuws_capacities(prompt: int, steps: tuple[int, ...]) -> None:
-    """The capacities are 1,024, 2,048, … and the response (Fact sheet npuw §a.5 and §f, 3)."""
+    """The capacities are 1,024, 2,048, … and the response.
+
+    Source: docs/reference/npuw.md#generate-variants.
+    """
     sizes = {"NPUW_LLM_GENERATE_PYRAMID_STEPS": ",".join(map(str, steps))}
     stages = plan(parse_options(sizes | {"NPUW_LLM_MAX_PROMPT_LEN": prompt})).generate
     assert [stage.past + stage.tokens for stage in stages] == [*steps]
 
 
 def test_static_attention_cuts_no_layers() -> None:
-    """Fact sheet npuw §f, 12."""
+    """Source: docs/reference/npuw.md#stage-options."""
     hints = ("NPUW_LLM_PREFILL_ATTENTION_HINT", "NPUW_LLM_GENERATE_ATTENTION_HINT")
     chunked = {"NPUW_LLM_MAX_PROMPT_LEN": 2048, "NPUW_LLM_PREFILL_CHUNK_SIZE": 256}
     options = parse_options(chunked | dict.fromkeys(hints, "STATIC"))

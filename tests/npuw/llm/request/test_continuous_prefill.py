@@ -92,7 +92,10 @@ def test_the_state_is_the_number_of_stored_tokens(talks) -> None:
 
 
 def test_any_proposed_number_is_granted(talks, unchunked) -> None:
-    """NPUW grants 64 of 71: complete chunks that prefill computed (fact sheet npuw c.9)."""
+    """NPUW grants 64 of 71: complete chunks that prefill computed.
+
+    Source: docs/reference/npuw.md#continuous-prefill.
+    """
     talk = talks(**CHUNKED)
     talk.tell(IDS[:70])
     talk.tell([1])
@@ -211,7 +214,7 @@ def test_zero_tokens_may_be_kept(talks, unchunked) -> None:
 
 
 def test_positions_continue_from_the_first_one(talks, unchunked) -> None:
-    """Gemma 3 begins at 1 (fact sheet npuw c.1)."""
+    """Gemma 3 begins at 1 (docs/reference/npuw.md#starting-and-continuing)."""
     talk = talks(**CHUNKED)
     talk.request.infer(inputs(IDS[:40], 40, 1))
     assert propose(talk, 25) == 25

@@ -54,7 +54,7 @@ class Tile(ModulePass):
     Args:
         platform: the device's generation, or the path of a platform file (.toml).
         tiles: maximum number of NCE tiles; 0 means four, or all if the device has fewer.
-    Source: LATENCY hint uses 4 of 5 or 6 tiles (fact sheet simulators_npu §c).
+    Source: LATENCY hint uses 4 of 5 or 6 tiles (docs/reference/npu.md#tiles-in-use).
 
     Raises:
         CompilerUsageError: the platform is unknown, or has fewer tiles.

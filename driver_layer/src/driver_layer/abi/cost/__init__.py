@@ -13,8 +13,9 @@ unmaintained; none of them has been checked against silicon here. They show the 
 task, and compare different tilings of a model. Not counted, for lack of public numbers: fetching
 descriptors, issuing tasks, the start and end of an inference.
 
-Source: fact sheets elf_driver §6.2 (constant set v1) and simulators_npu §c. A constant's tag is V
-for npu-nn-cost-model, A for an assumption of ours; the tags of platforms' numbers are in the files.
+Source: docs/reference/npu.md#dma-cost, docs/reference/npu.md#dpu-cost,
+docs/reference/npu.md#shave-cost (constant set v1). A constant's tag is V for npu-nn-cost-model, A
+for an assumption of ours; the tags of platforms' numbers are in the files.
 """
 
 from __future__ import annotations

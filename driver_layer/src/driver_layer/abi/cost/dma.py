@@ -6,7 +6,7 @@ Each side moves complete words of the port's width (A), so a run of a few bytes 
 word: rows of 2 bytes cost a cycle per element, as the public model states for permuting transfers.
 A write to several tiles together takes as long as a write to one.
 
-Source: fact sheet elf_driver §6.2.
+Source: docs/reference/npu.md#dma-cost.
 
 An NPU of a system on chip has no separate memory: "host" and "device" memory are both in its DDR,
 and a copy is a DMA transfer, which reads and writes DDR. A device with its own memory is attached

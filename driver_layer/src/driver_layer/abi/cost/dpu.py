@@ -5,7 +5,7 @@
 The cost is ideal: every multiplier works in every cycle, and each operand is read once (A; the
 public formula counts repeated reads, but their number is not known).
 
-Source: fact sheets elf_driver §6.2 and simulators_npu §c.
+Source: docs/reference/npu.md#dpu-cost.
 """
 
 from __future__ import annotations

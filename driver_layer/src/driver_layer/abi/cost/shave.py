@@ -11,7 +11,7 @@ gelu); each row is padded to complete vectors, where the public model doubles th
 rows; the rows of a call are distributed over all SHAVEs of the tile; f32 takes twice as long as
 f16, and arithmetic is in f32 if any window is wider than 16 bits.
 
-Source: fact sheets elf_driver §6.2 and simulators_npu §c.
+Source: docs/reference/npu.md#shave-cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The CMX address map: CMX in the device's address space, and the regions of a tile.
 
-Source: npu_compiler (C); fact sheets elf_driver §6.1 and simulators_npu §c.
+Source: npu_compiler (C); docs/reference/npu.md#cmx-map.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source tags, here and in the files: V = npu-nn-cost-model headers, C = npu_compiler sources,
 D = linux-npu-driver device tables and firmware headers, E = npu_compiler_elf sources, A = assumed
-by us; fact sheets elf_driver §1.7, §6.1 and simulators_npu §c.
+by us; docs/reference/elf.md#version-notes, docs/reference/npu.md#platforms.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DMA in numpy: strided copies, fills and gathers.
 
-Source: fact sheet elf_driver §3.3.
+Source: docs/reference/elf.md#dma-descriptors.
 """
 
 from __future__ import annotations

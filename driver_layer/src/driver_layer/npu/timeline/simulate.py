@@ -9,7 +9,7 @@ channels of a DMA port do not slow each other down (assumed).
 Because transfers share bandwidth, a faster engine can make a program slower: an earlier transfer
 can take bandwidth from one that is critical. Without contention, this cannot happen.
 
-Source: fact sheet elf_driver §3.4; the order of issue is that of ``npu.order``.
+Source: docs/reference/elf.md#barriers-and-queues; the order of issue is that of ``npu.order``.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def nrmse(found: Array, expected: Array) -> float:
         found: floats of any shape.
         expected: of the same shape.
 
-    Source: NPUW's accuracy comparator (fact sheet npuw §d).
+    Source: NPUW's accuracy comparator (docs/reference/npuw.md#accuracy-check).
     """
     numbers = np.isfinite(expected)
     strange = ~numbers

@@ -4,8 +4,8 @@
 ``programs``  programs that dump their inputs and outputs
 ``tensors``   the files of one tensor, and lists of them
 
-Source: fact sheet npuw §b.2 and §f 8; names and contents of the files are NPUW's, which has these
-options only in developer builds.
+Source: docs/reference/npuw.md#further-options; names and contents of the files are NPUW's, which
+has these options only in developer builds.
 """
 
 from __future__ import annotations

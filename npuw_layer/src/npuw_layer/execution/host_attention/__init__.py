@@ -24,6 +24,6 @@ DYNAMIC: the graph runs on the host, with the current number of stored rows.
     flash_device   a device for HFA
     dynamic_device a device for DYNAMIC
 
-Source: fact sheet npuw §a.7; M. Milakov and N. Gimelshein, "Online normalizer calculation for
-softmax" (2018); T. Dao et al., "FlashAttention" (2022).
+Source: docs/reference/npuw.md#attention-kinds; M. Milakov and N. Gimelshein, "Online normalizer
+calculation for softmax" (2018); T. Dao et al., "FlashAttention" (2022).
 """

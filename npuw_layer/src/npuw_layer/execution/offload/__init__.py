@@ -15,6 +15,5 @@ is simply overwritten.
     timeline   predicted times of layers and copies on the simulated device
     report     counts and costs of copies
 
-Source: "Asynchronous offload" of the project's seed; behaviour of MindIE-SD's, fact sheet
-simulators_npu §d.
+Source: behaviour of MindIE-SD's, docs/reference/npu.md#weight-offload.
 """

@@ -11,7 +11,7 @@ gap, and the measured one is in the middle: a stall is
 which is zero if copies are shorter than layers. The model leaves out the host's work between
 programs, and the queueing of a program that runs during a copy.
 
-Source: the law of the stall is that of MindIE-SD's offload, fact sheet simulators_npu §d.
+Source: the law of the stall is that of MindIE-SD's offload, docs/reference/npu.md#weight-offload.
 """
 
 from __future__ import annotations

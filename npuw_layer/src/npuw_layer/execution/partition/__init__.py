@@ -16,5 +16,5 @@ which may drive several programs from the host where one program would have to d
     model      the parts as one model
     device     a device that runs partitioned models
 
-Source: NPUW's partitioning and its function calls, fact sheet npuw §d.
+Source: NPUW's partitioning and its function calls, docs/reference/npuw.md#partitioning.
 """

@@ -6,7 +6,7 @@
 ``profile``    a request's record of its inferences: NPU_PROFILING_TYPE
 ``info``       OpenVINO's ``ProfilingInfo``
 
-Source: fact sheet npuw §e.5; names and rules are those of OpenVINO's NPU plugin and of NPUW. Ours:
-times are those of the simulated device, and a split language model reports its static models, where
-NPUW reports nothing.
+Source: docs/reference/npuw.md#profiling; names and rules are those of OpenVINO's NPU plugin and of
+NPUW. Ours: times are those of the simulated device, and a split language model reports its static
+models, where NPUW reports nothing.
 """

@@ -13,5 +13,5 @@ costs one tile of a model for 1,024 tokens.
 ``execution.partition.row_blocks`` isolates the blocks. ``compiler_layer.partition`` defines a
 block's ops and its tiles (``row_wise``, ``row_parts``, ``row_tiles``).
 
-Source: NPUW's spatial execution; fact sheet npuw §b.2.
+Source: NPUW's spatial execution; docs/reference/npuw.md#further-options.
 """

@@ -4,7 +4,7 @@ The result has the form of an exported language model without a head. Each chunk
 follow the stored ones, the mask covers stored and new tokens, and positions are an input, as they
 no longer start at 0.
 
-Source: NPUW's PrepareTextEmbeddingModel (fact sheet npuw §a.3, step 2).
+Source: NPUW's PrepareTextEmbeddingModel (docs/reference/npuw.md#embedding-models).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ returns a view of it, and nothing is copied. A host tensor of the caller is copi
 before each inference, or from it afterwards. A remote tensor of the same context is bound directly;
 one of another context is copied like a host tensor.
 
-Source: Intel KB 000101553; fact sheet npuw §e.4 (set_tensor, infer).
+Source: Intel KB 000101553; docs/reference/npuw.md#tensors-of-requests (set_tensor, infer).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One buffer is bound to both the input that reads the old value and the output th
 one, so nothing is copied between inferences. STATE_IN_PLACE requests this from the compiler, which
 then orders each read before the write.
 
-Source: fact sheets npuw §e.4 (ZeroVariableState) and simulators_npu §e.
+Source: docs/reference/npuw.md#variable-states (ZeroVariableState).
 """
 
 from __future__ import annotations

@@ -11,5 +11,5 @@ The rest is that of a language model (``npuw_layer.llm``), with the trait
 ``traits.cross_attention``: prefill has one more input, and variants read constant K and V in
 addition to growing ones. The encoder is a static model.
 
-Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
+Source: docs/reference/npuw.md#whisper.
 """

@@ -4,7 +4,7 @@ The rules are NPUW's: several tokens, or the first token of all, are a prompt an
 a single later token continues the text. All rows of the cache are used. When the last row is taken,
 the logits select the token that ends the text.
 
-Source: NPUW's Whisper infer request; fact sheet npuw §a.4.
+Source: NPUW's Whisper infer request; docs/reference/npuw.md#whisper.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The stateful decoder keeps them in variables, which are initialised by matmuls o
 ``encoder_hidden_states`` and never change. Of the static models, prefill computes and assigns them;
 generate models read them, and no longer contain these matmuls.
 
-Source: fact sheet npuw §a.3 (NPUW's preparation of Whisper rewrites these variables).
+Source: docs/reference/npuw.md#whisper (NPUW's preparation of Whisper rewrites these variables).
 """
 
 from __future__ import annotations

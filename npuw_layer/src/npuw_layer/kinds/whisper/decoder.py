@@ -4,7 +4,7 @@ A language model has inputs for positions and mask. A Whisper decoder has neithe
 from the number of stored rows, which is constant in a static cache. So the decoder gets both
 inputs, and its caches are then stored like those of any language model.
 
-Source: fact sheet npuw §a.3 step 12, §a.4, §f 15.
+Source: docs/reference/npuw.md#whisper.
 """
 
 from __future__ import annotations

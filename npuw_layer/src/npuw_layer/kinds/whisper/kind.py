@@ -27,7 +27,7 @@ _SETTLED = {
 """Option fields that a decoder has regardless of the given options: its LM head is small compared
 with its cross-attention and is not cut off, and a prompt of few tokens is read whole.
 
-Source: fact sheet npuw §a.4.
+Source: docs/reference/npuw.md#whisper.
 """
 
 

@@ -1,6 +1,6 @@
 """Lengths of prompts and caches of a Whisper decoder.
 
-Source: fact sheet npuw §a.4; NPUW's LLM compiled model sets the same options and lengths.
+Source: docs/reference/npuw.md#whisper; NPUW's LLM compiled model sets the same options and lengths.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ adapter in parallel with the matmul belongs to the head. ChatGLM and similar mod
 states [tokens, 1, channels] and transpose their logits; between static models hidden states are
 always [1, tokens, channels].
 
-Source: fact sheet npuw §a.3, step 5.
+Source: docs/reference/npuw.md#lm-head.
 """
 
 from __future__ import annotations

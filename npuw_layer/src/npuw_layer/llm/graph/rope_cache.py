@@ -1,7 +1,8 @@
 """Tables of sines and cosines for the rotary embedding.
 
-Source: CACHE_ROPE in NPUW (fact sheet npuw §a.3, step 17). Difference: the inputs that rotary
-factors depend on are found by evaluation, not by patterns, so scaled embeddings are cached as well.
+Source: CACHE_ROPE in NPUW (docs/reference/npuw.md#rotary-tables). Difference: the inputs that
+rotary factors depend on are found by evaluation, not by patterns, so scaled embeddings are cached
+as well.
 """
 
 from __future__ import annotations

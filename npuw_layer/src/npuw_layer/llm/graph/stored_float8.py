@@ -5,7 +5,7 @@ scale of all rows for each token. Here f8(x · scale) is stored, and rows are di
 same numbers, in half the memory. NPUW does the same, with passes of OpenVINO that move
 a FakeConvert before the Concat with new rows, and decompose it.
 
-Source: fact sheet npuw §a.3 step 1; NPUW's optimize_kv_cache_storage.
+Source: docs/reference/npuw.md#kv-types; NPUW's optimize_kv_cache_storage.
 """
 
 from __future__ import annotations

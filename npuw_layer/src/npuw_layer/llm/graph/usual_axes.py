@@ -1,6 +1,7 @@
 """Transposition of caches to the usual axes [sequences, heads, tokens, width].
 
-Source: fact sheet npuw §b (the options), openvino_genai's get_kv_axes_pos (which models differ).
+Source: docs/reference/npuw.md#options (the options), openvino_genai's get_kv_axes_pos (which models
+differ).
 """
 
 from __future__ import annotations

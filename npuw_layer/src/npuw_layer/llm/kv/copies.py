@@ -1,6 +1,7 @@
 """Copies of new rows into the KV cache, on all cores if the size warrants it.
 
-Source: copy_kvcache and update_kvcache_for of NPUW's llm_infer_request (fact sheet npuw §c.5).
+Source: copy_kvcache and update_kvcache_for of NPUW's llm_infer_request
+(docs/reference/npuw.md#kv-copies).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``kv_cache`` stores each variable in one buffer, ``block_cache`` in blocks allocated on demand.
 
-Source: NPUW separates its caches in the same way (fact sheet npuw §h, good 4).
+Source: NPUW separates its caches in the same way (docs/reference/npuw.md#kv-strategies).
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class KVStrategy(Protocol):
     def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
         """Schedule new rows to be appended to all caches before the next read.
 
-        So a prompt's first token does not wait for the copy; NPUW copies as late (fact sheet npuw
-        §c.5).
+        So a prompt's first token does not wait for the copy; NPUW copies as late
+        (docs/reference/npuw.md#kv-copies).
 
         Args:
             present: for each of ``stacks``, [variables, width, heads, channels]; must not change

@@ -4,8 +4,8 @@ The key of a block is a hash of its tokens (ids or embeddings, and positions), o
 them and of all else that rows depend on, so a hit is always right. Blocks form a tree. Only leaves
 are evicted, the least recently used first, since a block is useless without its predecessors.
 
-Source: NPUW's llm_prefix_caching (fact sheet npuw §c.8). Differences: hashes do not collide and
-include adapters, which change K and V; a limit in bytes; blocks of any length.
+Source: NPUW's llm_prefix_caching (docs/reference/npuw.md#prefix-cache). Differences: hashes do not
+collide and include adapters, which change K and V; a limit in bytes; blocks of any length.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lengths of prompts, chunks and caches.
 
-Source: fact sheet npuw §a.2.
+Source: docs/reference/npuw.md#lengths.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def given_ladder(steps: Sequence[int], total: int) -> list[int]:
 
 
 def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int) -> int:
-    """Return the index of the variant to generate with (fact sheet npuw §c.6).
+    """Return the index of the variant to generate with (docs/reference/npuw.md#generate-variants).
 
     Args:
         capacities: capacities of the variants, ascending.

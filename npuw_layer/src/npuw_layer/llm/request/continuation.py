@@ -14,7 +14,7 @@ prefilled) / C): its caches have different layouts for prefill and generate, and
 Here all models read the same rows, so any proposed number is granted, whichever model computed the
 rows. Fewer are granted only where a full cache gave up rows (NPUW_LLM_ON_FULL).
 
-Source: fact sheet npuw §c.9.
+Source: docs/reference/npuw.md#continuous-prefill.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Conversation with an LLM: prefill reads prompts, generate reads few tokens.
 
 ``life_cycle.TABLE`` lists the effect of tokens in each state. The rules are those of NPUW's
-llm_infer_request (fact sheet npuw §c.1, §c.2, §c.6): several tokens at the first position begin a
-new conversation. All others continue it; if their positions begin earlier, a rewind comes first. A
-rewind is exact to any depth, since each inference makes its masks from the stored tokens.
+llm_infer_request (docs/reference/npuw.md#starting-and-continuing, docs/reference/npuw.md#prefill,
+docs/reference/npuw.md#generation): several tokens at the first position begin a new conversation.
+All others continue it; if their positions begin earlier, a rewind comes first. A rewind is exact to
+any depth, since each inference makes its masks from the stored tokens.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ rest: beam_idx, the last input that exporters write (openvino_genai adds inputs 
 and inputs that a trait replaced. So nothing of the model need be kept, and any blob shows the
 inputs of its programs.
 
-Source: fact sheet npuw §a.6; the files that the exporter wrote, in tests/goldens.
+Source: docs/reference/npuw.md#tensors-of-static-models; the files that the exporter wrote, in
+tests/goldens.
 """
 
 from __future__ import annotations

@@ -8,5 +8,6 @@
 Each kind of model adds its own content: ``llm.exported`` and ``llm.imported``,
 ``kinds.static.exported`` and ``kinds.static.imported``.
 
-Source: fact sheet npuw §d (content of NPUW's blobs), genai §c.2 (EXPORT_BLOB).
+Source: docs/reference/npuw.md#model-blobs (content of NPUW's blobs) and
+docs/reference/genai.md#npu-options (EXPORT_BLOB).
 """

@@ -1,6 +1,6 @@
 """Import of models of every kind, from files that are not trusted.
 
-Source: fact sheet npuw §d, §f 23 and 27 to 29; genai §c.2.
+Source: docs/reference/npuw.md#model-blobs, docs/reference/genai.md#npu-options.
 """
 
 from __future__ import annotations

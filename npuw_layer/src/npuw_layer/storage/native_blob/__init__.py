@@ -23,6 +23,6 @@ OPTIMIZE_SIZE they are its inputs, named by file and offset. For these the plugi
 schedules, programs that convert weights for the main one. Our programs read the model's files
 directly, so no init schedules are needed; a blob with init schedules is rejected.
 
-Source: fact sheet npuw §e.6; metadata.cpp, metadata.hpp and blob_format_importers.cpp of the
-plugin, as of OpenVINO 2026.4.
+Source: docs/reference/npuw.md#native-blobs; metadata.cpp, metadata.hpp and
+blob_format_importers.cpp of the plugin, as of OpenVINO 2026.4.
 """

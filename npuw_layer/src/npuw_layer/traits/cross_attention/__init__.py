@@ -6,7 +6,7 @@ buffers         device memory of a conversation
 variable_state  K or V as an OpenVINO variable
 imported_ports  checks of imported programs
 
-Source: fact sheet npuw §a.3 step 12, §a.4.
+Source: docs/reference/npuw.md#whisper.
 """
 
 from npuw_layer.traits.cross_attention.trait import TRAIT as TRAIT

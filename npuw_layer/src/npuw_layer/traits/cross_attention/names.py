@@ -16,7 +16,7 @@ _CROSS = re.compile(r"past_key_values\.\d+\.encoder\.(key|value)")
 def cross_variable(layer: int, part: str) -> str:
     """Return the name of a layer's K or V, e.g. ``past_key_values.0.encoder.key``.
 
-    Source: NPUW's names of the inputs (fact sheet npuw §a.3).
+    Source: NPUW's names of the inputs (docs/reference/npuw.md#whisper).
     """
     return f"past_key_values.{layer}.encoder.{part}"
 

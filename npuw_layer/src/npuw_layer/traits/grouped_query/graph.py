@@ -3,8 +3,9 @@
 ONNX Runtime's OpenVINO execution provider makes an ONNX decoder with GroupQueryAttention stateful:
 ``past_key_values.N`` are then variables, read through a Gather by beam_idx.
 
-Source: NPUW's DecomposeGQA (fact sheet npuw §a.3, step 11), which has separate masks for prefill
-models, padded to the left, and for generate models; ONNX Runtime's ov_stateful_patch_utils.
+Source: NPUW's DecomposeGQA (docs/reference/npuw.md#grouped-query-attention), which has separate
+masks for prefill models, padded to the left, and for generate models; ONNX Runtime's
+ov_stateful_patch_utils.
 """
 
 from __future__ import annotations

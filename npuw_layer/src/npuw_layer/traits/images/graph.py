@@ -38,7 +38,8 @@ def _check_types(model: Model) -> None:
     """Check that a prompt may be read in chunks.
 
     Tokens of an image attend to its later tokens, which would be in another chunk; nor do exported
-    masks leave room for stored rows. NPUW rejects such models, too (fact sheet npuw §a.2).
+    masks leave room for stored rows. NPUW rejects such models, too
+    (docs/reference/npuw.md#lengths).
 
     Raises:
         ModelError: the prompt must be read whole.

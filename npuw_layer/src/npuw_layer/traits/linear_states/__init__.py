@@ -11,7 +11,8 @@ imported_ports      checks of imported programs
 A state has no rows of single tokens, so a rewind reads again the tokens that the state was computed
 from.
 
-Source: fact sheet npuw §a.6 (shape of states), §c.2, §c.4 and §c.6 (times of changes).
+Source: docs/reference/npuw.md#tensors-of-static-models (shape of states) and
+docs/reference/npuw.md#prefill, docs/reference/npuw.md#generation (times of changes).
 """
 
 from npuw_layer.traits.linear_states.trait import TRAIT as TRAIT

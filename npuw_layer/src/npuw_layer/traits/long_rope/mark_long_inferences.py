@@ -108,7 +108,7 @@ class MarkLongInferences(GraphPass):
     replaces the largest position; its name ends with the position that makes an inference long.
     Evaluation finds the dependent values and that position.
 
-    Source: fact sheet npuw §a.3, step 17: the host chooses between both sets of factors.
+    Source: docs/reference/npuw.md#rotary-tables: the host chooses between both sets of factors.
     """
 
     name = "mark-long-inferences"

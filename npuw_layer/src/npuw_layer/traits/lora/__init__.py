@@ -18,7 +18,7 @@ variables; a model to which openvino_genai added them is compiled like any other
         variable_state  a tensor of an adapter as an OpenVINO variable
 
 Source: openvino_genai's AdapterController (src/cpp/src/lora/adapter.cpp), NPUW's
-llm_infer_request (fact sheet npuw §a.6, §c.11).
+llm_infer_request (docs/reference/npuw.md#lora).
 """
 
 from npuw_layer.traits.lora.trait import TRAIT as TRAIT

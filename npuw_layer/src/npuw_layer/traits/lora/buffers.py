@@ -2,8 +2,8 @@
 
 Only changed variables are copied to device memory, before the next inference. All static models of
 the conversation read the same buffers, so prefill and every generate variant agree. (NPUW sets
-adapters only on prefill and the current variant, and only when a conversation begins; fact sheet
-npuw §c.11.)
+adapters only on prefill and the current variant, and only when a conversation begins;
+docs/reference/npuw.md#lora.)
 """
 
 from __future__ import annotations

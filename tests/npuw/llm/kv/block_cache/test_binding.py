@@ -58,7 +58,10 @@ def variants(request: InferRequest) -> list[RecordedProgram]:
 
 
 def test_the_first_blocks_inputs_are_equal_in_all_variants(talks) -> None:
-    """The smallest variant's past of 71 rows has two blocks and a tail (Fact sheet npuw, f22)."""
+    """The smallest variant's past of 71 rows has two blocks and a tail.
+
+    Source: docs/reference/npuw.md#block-cache.
+    """
     models = talks(**VARIANTS).request._compiled.models
     ports = {
         stage.past: {info.name: info for info in model.inputs if READ_PREFIX in info.name}
@@ -98,7 +101,7 @@ def test_inputs_without_a_block_share_one_dummy(talks) -> None:
 
 
 def test_switching_variants_only_binds_blocks(talks) -> None:
-    """K and V do not move (Fact sheet npuw, f21)."""
+    """K and V do not move (docs/reference/npuw.md#block-cache)."""
     talk = talks(**VARIANTS)
     cache = talk.request._conversation.cache
     talk.tell(IDS[:60])

@@ -184,7 +184,7 @@ def test_batched_conversations_require_ids(llava) -> None:
         ModelError, match=r"support only ids.*the model has inputs_embeds f32 \[1, tok"
     ):
         llava.compiled().create_batching()
-    with pytest.raises(ModelError, match="takes inputs_embeds"):
+    with pytest.raises(ModelError, match="the model has inputs_embeds"):
         llava.compiled(NPUW_LLM_BATCH_SLOTS="1,2")
 
 

@@ -9,5 +9,5 @@ pool        blocks of a conversation
 attachment  bindings of a program to blocks
 cache       the cache that conversations use
 
-Source: fact sheet npuw §c.10, §a.3 step 15.
+Source: docs/reference/npuw.md#block-cache, docs/reference/npuw.md#block-inputs.
 """
