@@ -40,7 +40,7 @@ def _matmul(bench: Bench, kinds: tuple[str, str, str], **changes: Any) -> Any:
     return one(DPU_REGISTERS, **(fields | changes))
 
 
-def check_products_of_all_operand_types(bench: Bench) -> None:
+def check_matmuls_of_all_operand_types(bench: Bench) -> None:
     """Check out = alpha · act · weightᵀ, summed in f32, in two variants that share the output."""
     random = np.random.RandomState(0)
     for kinds in (("f16", "f16", "f16"), ("f32", "f16", "f32"), ("bf16", "bf16", "bf16")):
@@ -173,7 +173,7 @@ def check_integer_activations_are_summed_exactly(bench: Bench) -> None:
     assert np.array_equal(found, expected)
 
 
-def check_the_zero_point_of_activations_is_taken_away(bench: Bench) -> None:
+def check_the_zero_point_of_activations_is_subtracted(bench: Bench) -> None:
     """Check alpha · sum of (act - zero) · (weight - zero), with one zero point for activations."""
     random = np.random.RandomState(2)
     act = random.randint(0, 256, (2, 3, 4))
