@@ -60,8 +60,13 @@ An NPU needs static shapes. Names may be patterns; variables are named by their 
     help="8-bit activations with a scale per token, in matmuls with 8-bit weights (W8A8)",
 )
 @click.option("--no-fold", is_flag=True, help="compile each layer separately, even equal ones")
-@click.option("--print-ir-after", multiple=True, metavar="PASS")
-@click.option("--print-ir-after-all", is_flag=True)
+@click.option(
+    "--print-ir-after",
+    multiple=True,
+    metavar="PASS",
+    help="print the IR after a pass, and continue; may be repeated",
+)
+@click.option("--print-ir-after-all", is_flag=True, help="print the IR after every pass")
 @click.option("--stop-after", metavar="PASS", help="print the IR after a pass, and stop")
 def compile_command(
     model: Path,
