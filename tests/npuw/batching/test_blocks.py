@@ -45,11 +45,11 @@ def test_slots_are_bound_to_the_conversations_own_blocks(batching, crowd) -> Non
         tensor.name: model._program._pointer(index)
         for index, tensor in enumerate(model._program._loaded.inputs)
     }
-    pieces = KVLayout(block=16).pieces(stage.past)
+    spans = KVLayout(block=16).spans(stage.past)
     for slot, cache in enumerate(caches):
         places = cache._layout.places
-        for number, piece in enumerate(pieces[: len(cache._pool)]):
+        for number, span in enumerate(spans[: len(cache._pool)]):
             begin = cache._pool[number].memory.address
             for name, place in places.items():
-                read = bound[f"vpux_ie_read_value_{piece.of(name)}@slot{slot}"]
+                read = bound[f"vpux_ie_read_value_{span.of(name)}@slot{slot}"]
                 assert read == begin + place.offset
