@@ -25,8 +25,8 @@ from driver_layer.abi.layout import Record
 from driver_layer.abi.tasks import DPU_REGISTERS
 from driver_layer.engines.native.dpu import (
     WORDS,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     Reuse,
     Word,
     choose,
@@ -213,10 +213,10 @@ class _Bench:
 
     def _work(
         self, case: Case, threads: int
-    ) -> tuple[list[Callable[[], None]], int, int, KernelChoice]:
+    ) -> tuple[list[Callable[[], None]], int, int, MatmulKernel]:
         batch, m, n, k = case.sizes
         registers, operands, weight_bytes = _operands(case)
-        problem = KernelProblem.of(registers, m)
+        problem = MatmulProblem.of(registers, m)
         choice = choose(problem, self.kernels.host)
         code = self.kernels.address(choice.spec)
         assert choice.scratch(m, n, k) <= _SCRATCH

@@ -52,7 +52,7 @@ class CopyQueue:
 class RecordedCopies:
     """A command list of copies, and the event that signals their end.
 
-    Satisfies ``protocols.RecordedCopies``.
+    Satisfies ``protocols.CopyProgram``.
 
     Args:
         queue: the queue of the copies.

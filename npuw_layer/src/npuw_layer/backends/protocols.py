@@ -626,7 +626,7 @@ class WeightCopy:
     nbytes: int
 
 
-class RecordedCopies(Protocol):
+class CopyProgram(Protocol):
     """Recorded copies, which can run repeatedly."""
 
     def start(self) -> None:
@@ -659,7 +659,7 @@ class Cost:
 class OffloadingDevice(Device, CompilesParts, Protocol):
     """Ability of a device: copies in parallel to programs, and predicted costs of both."""
 
-    def record_copies(self, spans: Sequence[WeightCopy]) -> RecordedCopies:
+    def record_copies(self, spans: Sequence[WeightCopy]) -> CopyProgram:
         """Record copies to run in parallel to programs.
 
         Raises:

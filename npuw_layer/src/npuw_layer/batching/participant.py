@@ -9,7 +9,7 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.request import BatchedRequest
-from npuw_layer.llm.plan.stages import StagePlan
+from npuw_layer.llm.plan.stages import LLMPlan
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reader import Reading
@@ -69,7 +69,7 @@ class Participant:
         return self.submission is not None and not self.submission.logits.done()
 
 
-def reads_prompt(submission: Submission, plan: StagePlan, options: Options) -> bool:
+def reads_prompt(submission: Submission, plan: LLMPlan, options: Options) -> bool:
     """Return whether a conversation can read its pending tokens by itself, in one chunk or several.
 
     Several tokens behind stored ones may be too many for it (``TooManyTokens``): then they are read

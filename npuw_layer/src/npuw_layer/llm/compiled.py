@@ -15,7 +15,7 @@ from npuw_layer.execution.dumps import dumped
 from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
-from npuw_layer.llm.plan.stages import Stage, StagePlan, lengths_of, plan
+from npuw_layer.llm.plan.stages import LLMPlan, Stage, lengths_of, plan
 from npuw_layer.llm.programs import ModelChange, ProgramMaker, StageProgram, blob_weights
 from npuw_layer.llm.trait import Instance
 from npuw_layer.options import Options
@@ -44,7 +44,7 @@ class CompiledLLM:
 
     device: Device
     options: Options
-    plan: StagePlan
+    plan: LLMPlan
     models: Mapping[Stage, LoadedModel]
     bank: WeightsBank
     traits: tuple[Instance, ...]
@@ -196,7 +196,7 @@ def assemble(
     )
 
 
-def _instances(models: Mapping[Stage, LoadedModel], planned: StagePlan) -> tuple[Instance, ...]:
+def _instances(models: Mapping[Stage, LoadedModel], planned: LLMPlan) -> tuple[Instance, ...]:
     """Return a model's traits, recognised by the inputs of one conversation's programs."""
     stages = (*(planned.generate or planned.prefill), *planned.prefill, *planned.own_heads)
     inputs = dict[str, TensorInfo]()

@@ -13,6 +13,6 @@ its number of equal layers. So planning a model of 70 B takes no longer than one
 
 from npuw_layer.plan.memory import Item
 from npuw_layer.plan.predict import EXPECTED_ERROR, Prediction, plan_model
-from npuw_layer.plan.stage import StagePlan
+from npuw_layer.plan.stage import StagePrediction
 
-__all__ = ["EXPECTED_ERROR", "Item", "Prediction", "StagePlan", "plan_model"]
+__all__ = ["EXPECTED_ERROR", "Item", "Prediction", "StagePrediction", "plan_model"]

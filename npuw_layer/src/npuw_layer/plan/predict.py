@@ -21,12 +21,12 @@ from npuw_layer.llm.plan.stages import (
     StageKind,
     choose_prefill,
 )
-from npuw_layer.llm.plan.stages import StagePlan as Stages
+from npuw_layer.llm.plan.stages import LLMPlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
 from npuw_layer.plan.fork import map_forked
 from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes
-from npuw_layer.plan.stage import StagePlan, plan_stage
+from npuw_layer.plan.stage import StagePrediction, plan_stage
 
 if TYPE_CHECKING:
     from compiler_layer.frontends.huggingface.decoder import Decoder
@@ -51,7 +51,7 @@ class Prediction:
     decoder: Decoder
     parameters: int
     lengths: Lengths
-    stages: tuple[StagePlan, ...]
+    stages: tuple[StagePrediction, ...]
     weights: tuple[Item, ...]
     """Bytes by use; stored once for all static models, if blobs are without weights."""
     memory: tuple[Item, ...]
@@ -67,12 +67,12 @@ class Prediction:
         return sum(item.nbytes for item in (*self.weights, *self.memory))
 
     @property
-    def prefill(self) -> list[StagePlan]:
+    def prefill(self) -> list[StagePrediction]:
         """Models that read prompts, ascending by tokens."""
         return self._of(StageKind.PREFILL)
 
     @property
-    def generate(self) -> list[StagePlan]:
+    def generate(self) -> list[StagePrediction]:
         """Variants that generate for one conversation, ascending."""
         return [one for one in self._of(StageKind.GENERATE) if one.stage.slots == 1]
 
@@ -81,7 +81,7 @@ class Prediction:
         heads = (one for one in self._of(StageKind.HEAD) if one.stage.tokens >= tokens)
         return next((one.seconds for one in heads), 0.0)
 
-    def tokens_per_s(self, one: StagePlan) -> float:
+    def tokens_per_s(self, one: StagePrediction) -> float:
         """Return the throughput of a static model; generate models include the LM head.
 
         The tokens of all its conversations count.
@@ -106,7 +106,7 @@ class Prediction:
             done += stage.tokens
         return seconds
 
-    def _of(self, kind: StageKind) -> list[StagePlan]:
+    def _of(self, kind: StageKind) -> list[StagePrediction]:
         return [one for one in self.stages if one.stage.kind is kind]
 
 
@@ -205,8 +205,8 @@ def _family(config: Path) -> str:
     return str(Config.read(config).values["model_type"])
 
 
-def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[StagePlan, ...]:
-    def plan_one(stage: Stage) -> StagePlan:
+def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[StagePrediction, ...]:
+    def plan_one(stage: Stage) -> StagePrediction:
         try:
             return plan_stage(sample, stage, options)
         except CompilerError as error:
@@ -216,7 +216,7 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 
 
 def _memory(
-    decoder: Decoder, planned: Stages, stages: tuple[StagePlan, ...], options: Options
+    decoder: Decoder, planned: Stages, stages: tuple[StagePrediction, ...], options: Options
 ) -> tuple[Item, ...]:
     talks = planned.slots[-1]
     shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
@@ -237,7 +237,7 @@ def _memory(
 
 
 def _warnings(
-    stages: tuple[StagePlan, ...], everything: list[Item], options: Options
+    stages: tuple[StagePrediction, ...], everything: list[Item], options: Options
 ) -> Iterator[str]:
     """Yield a warning for each address range of the device that is too small."""
     from driver_layer.npu.memory import MemoryKind
@@ -259,7 +259,7 @@ def _warnings(
         )
 
 
-def _advice(stages: tuple[StagePlan, ...], options: Options, reach: int) -> str:
+def _advice(stages: tuple[StagePrediction, ...], options: Options, reach: int) -> str:
     """Return a remedy for too long task lists: the largest chunk estimated to fit."""
     chunk = 1 << (max(one.stage.tokens for one in stages).bit_length() - 2)
     while chunk >= SMALLEST_PREFILL:
@@ -271,7 +271,7 @@ def _advice(stages: tuple[StagePlan, ...], options: Options, reach: int) -> str:
     return "no NPUW_LLM_PREFILL_CHUNK_SIZE is small enough; use a smaller model"
 
 
-def _task_bytes(stages: tuple[StagePlan, ...], stage: Stage) -> float:
+def _task_bytes(stages: tuple[StagePrediction, ...], stage: Stage) -> float:
     """Estimate the size of a model's task lists, which grows with its tokens, by interpolation."""
     alike = [one for one in stages if one.stage.kind is stage.kind]
     tokens = sorted({one.stage.tokens for one in alike})

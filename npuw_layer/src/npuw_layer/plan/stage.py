@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class StagePlan:
+class StagePrediction:
     """Predicted costs of one static model; times are the device's, without the host's."""
 
     stage: Stage
@@ -54,7 +54,7 @@ class StagePlan:
         return max(self.busy, key=lambda name: self.busy[name])
 
 
-def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
+def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePrediction:
     """Predict the costs of one static model.
 
     Raises:
@@ -79,4 +79,4 @@ def plan_stage(sample: Sample, stage: Stage, options: Options) -> StagePlan:
         for name, nbytes in found.port_bytes.items()
         if not name.startswith((READ_PREFIX, ASSIGN_PREFIX))
     )
-    return StagePlan(stage, found.whole(sample.counts), found.scratch_bytes, sum(own_ports))
+    return StagePrediction(stage, found.whole(sample.counts), found.scratch_bytes, sum(own_ports))

@@ -21,8 +21,8 @@ from driver_layer.abi.dtypes import ELEMENT_TYPES, FLOAT8, DType, narrowed, unpa
 from driver_layer.abi.platforms import tile_base
 from driver_layer.abi.tasks import DPU_REGISTERS, DPU_VARIANT, DpuFlag, DpuWorkload
 from driver_layer.engines.native.dpu import (
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     Reuse,
     Word,
     choose,
@@ -68,7 +68,7 @@ class Guarded:
 _MEMORY = {name: Guarded() for name in ("act", "weight", "out", "scale", "zero", "row_scales")}
 
 
-Choose = Callable[[KernelProblem, Host], KernelChoice | None]
+Choose = Callable[[MatmulProblem, Host], MatmulKernel | None]
 """Returns a kernel, as ``dpu.choose`` and each family do."""
 
 
@@ -103,7 +103,7 @@ class Workload:
         for rows, columns in self.parts:
             part = part_of(words, rows, columns)
             m, n, k = (int(part[word]) for word in (Word.M, Word.N, Word.K))
-            choice = choose(KernelProblem.of(self.registers, m), kernels.host)
+            choice = choose(MatmulProblem.of(self.registers, m), kernels.host)
             assert choice is not None
             used.append(choice.spec.key)
             run(kernels, choice, part, scratch(choice.scratch(m, n, k)))
@@ -333,7 +333,7 @@ def runs_again_without_weights(workload: Workload, isa: Isa) -> bool:
     """Return whether a second run with ``PRESENT`` agrees after the weights are overwritten."""
     kernels, words = KERNELS[isa], words_of(workload.registers, _pointers(workload))
     m, n, k, group = (int(words[word]) for word in (Word.M, Word.N, Word.K, Word.GROUP))
-    choice = choose(KernelProblem.of(workload.registers, m), kernels.host)
+    choice = choose(MatmulProblem.of(workload.registers, m), kernels.host)
     assert choice.keeps_weights(n, k, group)
     memory = scratch(choice.scratch(m, n, k))
     words[Word.REUSE] = Reuse.KEEP
@@ -358,7 +358,7 @@ def in_parts(workload: Workload, isa: Isa, borders: list[int], paddings: list[in
     """
     kernels, whole = KERNELS[isa], words_of(workload.registers, _pointers(workload))
     m, n, k = (int(whole[word]) for word in (Word.M, Word.N, Word.K))
-    choice = choose(KernelProblem.of(workload.registers, m), kernels.host)
+    choice = choose(MatmulProblem.of(workload.registers, m), kernels.host)
     assert choice.takes_parts
     rows = workload.operands["weight"].reshape(k, -1)
     words = np.tile(whole, (len(paddings), 1))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu import KernelProblem, choose, lookups
+from driver_layer.engines.native.dpu import MatmulProblem, choose, lookups
 from driver_layer.engines.native.dpu.problem import WeightLayout
 from driver_layer.engines.native.jit.host import Isa, detect, native_isa
 
@@ -63,7 +63,7 @@ def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: in
 
 
 def test_the_fastest_available_dot_products_are_chosen() -> None:
-    problem = KernelProblem(
+    problem = MatmulProblem(
         act=DType.FP16,
         weight=DType.U4,
         out=DType.FP16,
@@ -79,7 +79,7 @@ def test_the_fastest_available_dot_products_are_chosen() -> None:
     vectors = host.features - {"sse4a", "avx512vnni"} | {"avx512bf16"}
     one, two = problem, replace(problem, rows=2)
 
-    def family(problem: KernelProblem, *more: str) -> str:
+    def family(problem: MatmulProblem, *more: str) -> str:
         choice = choose(problem, replace(host, features=vectors | set(more)))
         return choice.spec.key.split()[1]
 

@@ -12,7 +12,7 @@ from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import plan_offload
 from npuw_layer.execution.offload.ring import LayerWeights, WeightsRing
-from npuw_layer.execution.offload.sources import ByteRange, SlotLayout
+from npuw_layer.execution.offload.sources import HostBytes, SlotLayout
 
 LAYERS = 5
 
@@ -62,7 +62,7 @@ class Machine:
 def weights(seed: int = 0) -> LayerWeights:
     layout = SlotLayout.of([TensorInfo("w", "u8", (4,))])
     hosts = [HostMemory(np.full(4, seed + layer, np.uint8)) for layer in range(LAYERS)]
-    return LayerWeights(layout, [[ByteRange(host, 0, 4)] for host in hosts])
+    return LayerWeights(layout, [[HostBytes(host, 0, 4)] for host in hosts])
 
 
 def ring(machine, ahead, reserved=1, budget=0) -> WeightsRing:

@@ -26,7 +26,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, TensorInfo
 from npuw_layer.execution.devices.placed import PlacedModel
 from npuw_layer.execution.offload.plan import plan_offload
 from npuw_layer.execution.offload.ring import LayerWeights, WeightsRing
-from npuw_layer.execution.offload.sources import ByteRange, SlotLayout
+from npuw_layer.execution.offload.sources import HostBytes, SlotLayout
 from npuw_layer.execution.token_tiles.program import RowTilesProgram
 from npuw_layer.kinds.static.bound_tensor import BoundTensor
 from npuw_layer.kinds.static.variable_state import VariableState
@@ -244,7 +244,7 @@ def test_a_layer_never_runs_on_incomplete_weights(ahead: bool) -> None:
     )
     layout = SlotLayout.of([TensorInfo("w", "u8", (4,))])
     hosts = [HostMemory(np.full(4, layer + 1, np.uint8)) for layer in range(3)]
-    weights = LayerWeights(layout, [[ByteRange(host, 0, 4)] for host in hosts])
+    weights = LayerWeights(layout, [[HostBytes(host, 0, 4)] for host in hosts])
 
     def make() -> WeightsRing:
         return WeightsRing(machine, plan_offload(3, 4, 0, 0, 1), 4, ahead)

@@ -11,7 +11,7 @@ from npuw_layer.backends.protocols import Device, OffloadingDevice, ability
 from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.offload.container import read_container, write_container
-from npuw_layer.execution.offload.model import LoadedParts
+from npuw_layer.execution.offload.model import LoadedOffload
 from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
 from npuw_layer.execution.offload.report import OffloadReport, StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
@@ -73,7 +73,7 @@ class OffloadDevice(DeviceDecorator):
             yield smaller
         yield model
 
-    def load(self, program: bytes | memoryview) -> LoadedParts:
+    def load(self, program: bytes | memoryview) -> LoadedOffload:
         """Load the parts of a model.
 
         Raises:
@@ -89,7 +89,7 @@ class OffloadDevice(DeviceDecorator):
                 raise DeviceError("load all static models before the first conversation")
             self._stages.append(stage)
             self._plan()
-        return LoadedParts(self._device, stage, self._resident, self._slots)
+        return LoadedOffload(self._device, stage, self._resident, self._slots)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Return none: weights are in the model's files; see ``protocols.FindsConstants``."""

@@ -18,7 +18,7 @@ _INSIDE = (HIDDEN_IN, HIDDEN_OUT, SHARED, WEIGHT_PREFIX, LITERAL_PREFIX)
 """Prefixes of the ports that only this module binds."""
 
 
-class LoadedParts:
+class LoadedOffload:
     """Prologue, block and epilogue on a device; satisfies ``protocols.LoadedModel``.
 
     Args:
@@ -69,17 +69,17 @@ class LoadedParts:
                 name = names.get(info.name, info.name)
                 yield TensorInfo(name, info.element, info.shape)
 
-    def create_program(self) -> PartsProgram:
+    def create_program(self) -> OffloadedProgram:
         """Create a runnable program.
 
         Raises:
             DeviceError: the device has no memory left.
             ModelError: weights cannot be read.
         """
-        return PartsProgram(self, self._ring())
+        return OffloadedProgram(self, self._ring())
 
 
-class PartsProgram:
+class OffloadedProgram:
     """One user of an offloaded model; satisfies ``protocols.Program``.
 
     Each layer has its own program of the block, always bound to the same slot, K and V: a run
@@ -90,7 +90,7 @@ class PartsProgram:
         ring: the layers' weights.
     """
 
-    def __init__(self, loaded: LoadedParts, ring: WeightsRing) -> None:
+    def __init__(self, loaded: LoadedOffload, ring: WeightsRing) -> None:
         stage = loaded.stage
         self._ring = ring
         self._weights = stage.weights

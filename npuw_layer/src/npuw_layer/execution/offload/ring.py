@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from npuw_layer.backends.protocols import (
+    CopyProgram,
     Memory,
     OffloadingDevice,
-    RecordedCopies,
     WeightCopy,
 )
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.offload.plan import OffloadPlan
-from npuw_layer.execution.offload.sources import ByteRange, SlotLayout
+from npuw_layer.execution.offload.sources import HostBytes, SlotLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class LayerWeights:
     """Weights of all layers of a model: layout in a slot, and sources on the host."""
 
     layout: SlotLayout
-    sources: Sequence[Sequence[ByteRange]]
+    sources: Sequence[Sequence[HostBytes]]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class _Slot:
 
     memory: Memory
     holds: tuple[LayerWeights, int] | None = None
-    arriving: RecordedCopies | None = None
+    arriving: CopyProgram | None = None
 
 
 class WeightsRing:
@@ -73,7 +73,7 @@ class WeightsRing:
         self._plan = plan
         self._ahead = ahead
         self._slots = [_Slot(device.allocate(nbytes)) for _ in range(plan.slots)]
-        self._recorded: dict[tuple[LayerWeights, int], RecordedCopies] = {}
+        self._recorded: dict[tuple[LayerWeights, int], CopyProgram] = {}
 
     def memory(self, layer: int) -> Memory:
         """Return the slot that holds a layer's weights when it runs."""
@@ -138,7 +138,7 @@ class WeightsRing:
         self.traffic.copies += 1
         self.traffic.nbytes += sum(place.nbytes for place in weights.sources[layer])
 
-    def _transfer(self, weights: LayerWeights, layer: int) -> RecordedCopies:
+    def _transfer(self, weights: LayerWeights, layer: int) -> CopyProgram:
         known = self._recorded.get((weights, layer))
         if known is not None:
             return known

@@ -22,7 +22,7 @@ from npuw_layer.errors import DeviceError, ModelError
 
 
 @dataclass(frozen=True, slots=True)
-class ByteRange:
+class HostBytes:
     """Location of bytes."""
 
     memory: Memory
@@ -72,7 +72,7 @@ class HostWeights:
 
     def layer(
         self, parts: CompiledParts, infos: Sequence[TensorInfo], number: int
-    ) -> list[ByteRange]:
+    ) -> list[HostBytes]:
         """Find the weights of one layer.
 
         Args:
@@ -84,7 +84,7 @@ class HostWeights:
             ModelError: a weight cannot be read from the model's files.
             DeviceError: the device cannot access the host's memory.
         """
-        found: dict[str, ByteRange] = {}
+        found: dict[str, HostBytes] = {}
         converted: dict[str, bytes | memoryview] = {}
         for info in infos:
             if info.name in parts.literals:
@@ -92,7 +92,7 @@ class HostWeights:
                 continue
             ref = self._ref(parts.weights[info.name][number], info)
             if ref.stored == ref.element:
-                found[info.name] = ByteRange(self._file(ref.file), ref.offset, ref.size)
+                found[info.name] = HostBytes(self._file(ref.file), ref.offset, ref.size)
             else:
                 converted[info.name] = self._read(ref, info)
         found |= self._staged(converted)
@@ -126,18 +126,18 @@ class HostWeights:
             self._files[name] = _reached(self._device.map_host(data))
         return self._files[name]
 
-    def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, ByteRange]:
+    def _staged(self, contents: dict[str, bytes | memoryview]) -> dict[str, HostBytes]:
         """Keep bytes in host memory that the device can access."""
         if not contents:
             return {}
         sizes = [padded(len(content)) for content in contents.values()]
         data = np.frombuffer(mmap.mmap(-1, max(sum(sizes), 1)), np.uint8)
         memory = _reached(self._device.map_host(data))
-        places: dict[str, ByteRange] = {}
+        places: dict[str, HostBytes] = {}
         at = 0
         for (name, content), size in zip(contents.items(), sizes, strict=True):
             data[at : at + len(content)] = np.frombuffer(content, np.uint8)
-            places[name] = ByteRange(memory, at, len(content))
+            places[name] = HostBytes(memory, at, len(content))
             at += size
         return places
 
@@ -159,10 +159,10 @@ class ResidentWeights:
     def __init__(self, device: Device, host: HostWeights) -> None:
         self._device = device
         self._host = host
-        self._places: dict[str, ByteRange] = {}
+        self._places: dict[str, HostBytes] = {}
         self._lock = threading.Lock()
 
-    def place(self, info: TensorInfo) -> ByteRange:
+    def place(self, info: TensorInfo) -> HostBytes:
         """Return a weight's location; the first request copies it.
 
         Raises:
@@ -175,5 +175,5 @@ class ResidentWeights:
                 content = np.frombuffer(self._host.content(info), np.uint8)
                 memory = self._device.allocate(content.size)
                 memory.data[:] = content
-                found = self._places[info.name] = ByteRange(memory, 0, content.size)
+                found = self._places[info.name] = HostBytes(memory, 0, content.size)
             return found

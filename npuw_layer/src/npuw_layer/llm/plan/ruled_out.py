@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.plan.stages import Stage, StagePlan
+from npuw_layer.llm.plan.stages import LLMPlan, Stage
 from npuw_layer.llm.trait import ModelNames
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import CACHE_POSITION, POSITIONS
@@ -19,7 +19,7 @@ from npuw_layer.tensors.token_outputs import TokenOutput, token_outputs
 from npuw_layer.tensors.traits import traits
 
 
-def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: StagePlan, options: Options) -> None:
+def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: LLMPlan, options: Options) -> None:
     """Check that a model supports the options.
 
     Args:

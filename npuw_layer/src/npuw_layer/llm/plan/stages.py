@@ -65,7 +65,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class StagePlan:
+class LLMPlan:
     """Lengths of an LLM, and its static models."""
 
     lengths: Lengths
@@ -137,7 +137,7 @@ def kv_layout(options: Options) -> KVLayout:
     )
 
 
-def plan(options: Options) -> StagePlan:
+def plan(options: Options) -> LLMPlan:
     """Plan the static models.
 
     Raises:
@@ -147,7 +147,7 @@ def plan(options: Options) -> StagePlan:
     kv_layout(options)  # reject impossible layouts before any compilation
     prefills = tuple(_prefills(options, lengths))
     if not options.generates:
-        return StagePlan(
+        return LLMPlan(
             lengths, prefills, (), (Stage(StageKind.HEAD, 1, 0),) if options.cuts_head else ()
         )
     tokens = round_generation_len(options.max_generation_token_len)
@@ -157,7 +157,7 @@ def plan(options: Options) -> StagePlan:
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
     batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
-    return StagePlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+    return LLMPlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:

@@ -13,7 +13,7 @@ from npuw_layer.errors import (
     TensorError,
     TooManyTokens,
 )
-from npuw_layer.llm.plan.stages import ROPE_LEAD, StagePlan
+from npuw_layer.llm.plan.stages import ROPE_LEAD, LLMPlan
 from npuw_layer.llm.request.history import SavedHistory
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.options import Options
@@ -33,7 +33,7 @@ class Admission:
         inputs: inputs with a row for each new token.
     """
 
-    def __init__(self, options: Options, plan: StagePlan, inputs: Sequence[TokenInput]) -> None:
+    def __init__(self, options: Options, plan: LLMPlan, inputs: Sequence[TokenInput]) -> None:
         self._options = options
         self._plan = plan
         positions = [one for one in inputs if one.name == POSITIONS]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuw_layer.options import Options
-from npuw_layer.plan import EXPECTED_ERROR, Item, Prediction, StagePlan
+from npuw_layer.plan import EXPECTED_ERROR, Item, Prediction, StagePrediction
 
 _BAR = 32
 """Characters of the longest bar."""
@@ -71,7 +71,7 @@ def as_json(plan: Prediction, options: Options, weights: str) -> dict[str, Any]:
     }
 
 
-def _stage_json(plan: Prediction, one: StagePlan) -> dict[str, Any]:
+def _stage_json(plan: Prediction, one: StagePrediction) -> dict[str, Any]:
     return {
         "name": one.stage.name,
         "kind": one.stage.kind.value,
@@ -130,7 +130,7 @@ def _table(plan: Prediction) -> Iterator[str]:
         ).rstrip()
 
 
-def _row(plan: Prediction, one: StagePlan) -> tuple[str, ...]:
+def _row(plan: Prediction, one: StagePrediction) -> tuple[str, ...]:
     tokens, past = one.stage.tokens, one.stage.past
     taken = f"{tokens:,}" if not past else f"{tokens:,} after {past:,}"
     if one.stage.slots > 1:

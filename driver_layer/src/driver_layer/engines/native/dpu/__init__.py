@@ -15,13 +15,13 @@ accumulates; elements of the output must not overlap.
 """
 
 from driver_layer.engines.native.dpu.choice import choose
-from driver_layer.engines.native.dpu.problem import KernelChoice, KernelProblem, WeightLayout
+from driver_layer.engines.native.dpu.problem import MatmulKernel, MatmulProblem, WeightLayout
 from driver_layer.engines.native.dpu.words import WORDS, Reuse, Word, part_of, words_of
 
 __all__ = [
     "WORDS",
-    "KernelChoice",
-    "KernelProblem",
+    "MatmulKernel",
+    "MatmulProblem",
     "Reuse",
     "WeightLayout",
     "Word",

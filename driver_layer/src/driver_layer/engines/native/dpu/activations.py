@@ -5,7 +5,7 @@ from __future__ import annotations
 from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import SIZES, TaskRange
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of, side_by_side
-from driver_layer.engines.native.dpu.problem import FLOATS, KernelProblem
+from driver_layer.engines.native.dpu.problem import FLOATS, MatmulProblem
 from driver_layer.engines.native.dpu.rows import Row, take_row, widen_row
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
@@ -40,7 +40,7 @@ class Activations:
 
     def __init__(
         self,
-        problem: KernelProblem,
+        problem: MatmulProblem,
         flavour: NumberFormat,
         task: KernelArguments,
         rows: int,

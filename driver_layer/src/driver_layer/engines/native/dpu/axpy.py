@@ -16,8 +16,8 @@ from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, column_numbers, finish
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
@@ -39,21 +39,21 @@ _AHEAD = 32
 _LINE = 64
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
     if problem.layout is not WeightLayout.N or problem.act not in FLOATS:
         return None
     spec = KernelSpec(f"dpu axpy {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(_scratch, problem.rows), takes_parts=True)
+    return MatmulKernel(spec, partial(_scratch, problem.rows), takes_parts=True)
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return 4 * rows * (k + 16 + n + 16) + 64
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     _Axpy(problem, e).write()
     return e.finish()
@@ -62,7 +62,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 class _Axpy:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.rows = problem.rows

@@ -14,11 +14,11 @@ from driver_layer.engines.native.dpu import (
     quads,
     tiles,
 )
-from driver_layer.engines.native.dpu.problem import KernelChoice, KernelProblem
+from driver_layer.engines.native.dpu.problem import MatmulKernel, MatmulProblem
 from driver_layer.engines.native.jit.host import Host
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel:
     """Return the fastest kernel that can compute a problem on a host; at least the generic one."""
     packed = nibble_digits, lookups, nibbles
     if host.dots_bf16_fast:

@@ -21,8 +21,8 @@ from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
 from driver_layer.engines.native.dpu.problem import (
     BYTES,
     FLOATS,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
@@ -50,7 +50,7 @@ _Sums = list[Variable]
 """Sums of products of a row with a column, by digit: vectors of i32."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
@@ -59,16 +59,16 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
     spec = KernelSpec(f"dpu digits {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(_scratch, problem))
+    return MatmulKernel(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
+def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     rows, padded = problem.rows, k + _VECTOR
     ours = (_DIGITS * rows + 4) * padded + 4 * (rows + 2) * (n + 16) + _VECTOR * _DIGITS * rows
     return max(ours, gemv.scratch(problem, m, n, k))
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     _Digits(problem, e).write()
     return e.finish()
@@ -77,7 +77,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 class _Digits:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.rows = problem.rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import ELEMENT_TYPES, DType
-from driver_layer.engines.native.dpu.problem import KernelProblem
+from driver_layer.engines.native.dpu.problem import MatmulProblem
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, I32, I64, Value
@@ -37,7 +37,7 @@ class TaskRange:
 
 
 def finish(
-    problem: KernelProblem,
+    problem: MatmulProblem,
     task: KernelArguments,
     tile: SumTile,
     batch: Value,
@@ -79,7 +79,7 @@ def finish(
             element(column, 1)
 
 
-def _row_factor(problem: KernelProblem, task: KernelArguments, m: Value) -> Value | None:
+def _row_factor(problem: MatmulProblem, task: KernelArguments, m: Value) -> Value | None:
     if not problem.row_scales:
         return None
     return task.e.load(task.address(Word.ACT_SCALE, (m, Word.ACT_SCALE_M)), F32)

@@ -11,7 +11,7 @@ from enum import Enum
 from llvmlite import ir
 
 from driver_layer.abi.dtypes import FLOAT8, DType
-from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, KernelProblem, WeightLayout
+from driver_layer.engines.native.dpu.problem import BYTES, FLOATS, MatmulProblem, WeightLayout
 from driver_layer.engines.native.jit.emitter import F32, I8, I16, I32, Emitter, Value
 from driver_layer.engines.native.jit.host import Host
 
@@ -60,7 +60,7 @@ class NumberFormat(Enum):
         return self is not NumberFormat.F32
 
 
-def flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
+def flavour_of(problem: MatmulProblem, host: Host) -> NumberFormat | None:
     """Choose the number format for vectors; None if no format is exact enough."""
     if problem.act in BYTES:
         if problem.zero not in BYTES | {DType.UNSET} or problem.group:
@@ -73,7 +73,7 @@ def flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
     return NumberFormat.F32
 
 
-def tile_flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
+def tile_flavour_of(problem: MatmulProblem, host: Host) -> NumberFormat | None:
     """Choose the number format for tile registers; None if they support none."""
     if problem.act in BYTES:
         return NumberFormat.BYTES if flavour_of(problem, host) is NumberFormat.BYTES else None
@@ -87,7 +87,7 @@ def tile_flavour_of(problem: KernelProblem, host: Host) -> NumberFormat | None:
     return None
 
 
-def fits_bf16(problem: KernelProblem) -> bool:
+def fits_bf16(problem: MatmulProblem) -> bool:
     """Return whether weights less zero points are exact in bf16: 8-bit floats, integers to 256."""
     if problem.weight in FLOATS:
         return False

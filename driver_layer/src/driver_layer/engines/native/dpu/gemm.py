@@ -29,8 +29,8 @@ from driver_layer.engines.native.dpu.pack import (
 from driver_layer.engines.native.dpu.problem import (
     MANY_ROWS,
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, widen_row
@@ -57,7 +57,7 @@ _VECTORS = 12
 """Maximum vectors of columns of a tile."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.layout is WeightLayout.OTHER:
         return None
@@ -68,13 +68,13 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
         return None
     spec = KernelSpec(f"dpu gemm {problem.key}", partial(_write, problem, flavour))
     sizes = _Sizes(problem, flavour, host.lanes)
-    return KernelChoice(spec, sizes.scratch, sizes.keeps)
+    return MatmulKernel(spec, sizes.scratch, sizes.keeps)
 
 
 class _Sizes:
     """Layout of scratch: offsets in bytes."""
 
-    def __init__(self, problem: KernelProblem, flavour: NumberFormat, lanes: int) -> None:
+    def __init__(self, problem: MatmulProblem, flavour: NumberFormat, lanes: int) -> None:
         self.problem, self.flavour = problem, flavour
         self.line = 4 * lanes
         self.lanes = lanes
@@ -102,7 +102,7 @@ class _Sizes:
         return self.packed + (KEPT_BYTES if self.problem.rows == MANY_ROWS else block)
 
 
-def _write(problem: KernelProblem, flavour: NumberFormat, host: Host) -> str:
+def _write(problem: MatmulProblem, flavour: NumberFormat, host: Host) -> str:
     e = Emitter(host)
     _Gemm(problem, flavour, e).write()
     return e.finish()
@@ -123,7 +123,7 @@ class _Packed:
 class _Gemm:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, flavour: NumberFormat, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, flavour: NumberFormat, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
         self.task = KernelArguments(e)
         self.sizes = sizes = _Sizes(problem, flavour, e.lanes)

@@ -21,8 +21,8 @@ from driver_layer.engines.native.dpu.finish import SIZES, SumTile, TaskRange, fi
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
@@ -50,7 +50,7 @@ _ROWS = 4
 """Maximum of rows at a time; further rows find a block's weights in a cache."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if host.lanes == 1 or problem.rows > MOST_ROWS:
         return None
@@ -59,24 +59,24 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     if problem.weight in NIBBLES and _nibbles(problem, host.lanes) == 0:
         return None
     spec = KernelSpec(f"dpu gemv {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(scratch, problem))
+    return MatmulKernel(spec, partial(scratch, problem))
 
 
-def scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
+def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     tables = 8 * (n + 8) * (-(-k // problem.group) + 1) if problem.group else 0
     return 4 * (rows + 1) * (k + 2 * _STEP) + 4 * rows * (n + _STEP) + tables + 64
 
 
-def _nibbles(problem: KernelProblem, lanes: int) -> int:
+def _nibbles(problem: MatmulProblem, lanes: int) -> int:
     """Return the number of 4-bit weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((count for count in (8, 4, 2) if problem.group % (lanes * count) == 0), 0)
 
 
-def _columns(problem: KernelProblem, host: Host) -> int:
+def _columns(problem: MatmulProblem, host: Host) -> int:
     """Return the number of columns at a time.
 
     Rows of wide weights are often complete pages apart: more columns would evict each other from
@@ -90,7 +90,7 @@ def _columns(problem: KernelProblem, host: Host) -> int:
     return max(1, sums // rows // (2 if few and sums > 2 else 1))
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     Gemv(problem, e).write()
     return e.finish()
@@ -99,7 +99,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 class Gemv:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.rows = problem.rows

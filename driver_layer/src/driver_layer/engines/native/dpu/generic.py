@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from driver_layer.abi.dtypes import DType
-from driver_layer.engines.native.dpu.problem import BYTES, NIBBLES, KernelChoice, KernelProblem
+from driver_layer.engines.native.dpu.problem import BYTES, NIBBLES, MatmulKernel, MatmulProblem
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.jit.emitter import F32, F64, I8, I64, Emitter, Value
@@ -17,9 +17,9 @@ from driver_layer.engines.native.jit.kernels import KernelSpec
 from driver_layer.engines.native.jit.memory_types import load_f32, store_f32
 
 
-def choose(problem: KernelProblem) -> KernelChoice:
+def choose(problem: MatmulProblem) -> MatmulKernel:
     """Return the kernel for a problem; every problem has one."""
-    return KernelChoice(
+    return MatmulKernel(
         KernelSpec(f"dpu generic {problem.key}", partial(_write, problem)), _no_scratch
     )
 
@@ -28,7 +28,7 @@ def _no_scratch(m: int, n: int, k: int) -> int:
     return 0
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     task = KernelArguments(e)
     with (
@@ -50,7 +50,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 _Place = tuple[Value, Value, Value]
 
 
-def _act(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
+def _act(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
     e, (batch, m, k) = task.e, place
     steps = ((batch, Word.ACT_B), (m, Word.ACT_M), (k, Word.ACT_K))
     value = load_f32(e, task.address(Word.ACT, *steps), problem.act, 1)
@@ -59,7 +59,7 @@ def _act(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
     return value
 
 
-def _weight(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
+def _weight(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
     """Return the weight less its zero point, and scaled, unless sums of integers are scaled."""
     b, (_, n, k) = task.e.b, place
     group = b.udiv(k, task[Word.GROUP])
@@ -71,7 +71,7 @@ def _weight(problem: KernelProblem, task: KernelArguments, place: _Place) -> Val
     return value
 
 
-def _stored(problem: KernelProblem, task: KernelArguments, place: _Place) -> Value:
+def _stored(problem: MatmulProblem, task: KernelArguments, place: _Place) -> Value:
     e, (batch, n, k) = task.e, place
     b = e.b
     packed = problem.weight in NIBBLES
@@ -90,7 +90,7 @@ def _stored(problem: KernelProblem, task: KernelArguments, place: _Place) -> Val
     return b.sitofp(b.ashr(nibble, I8(4)), F32)
 
 
-def _store(problem: KernelProblem, task: KernelArguments, value: Value, place: _Place) -> None:
+def _store(problem: MatmulProblem, task: KernelArguments, value: Value, place: _Place) -> None:
     e, (batch, m, n) = task.e, place
     b = e.b
     if problem.act in BYTES:

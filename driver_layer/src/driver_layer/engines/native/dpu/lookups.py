@@ -21,8 +21,8 @@ from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, widen_row
@@ -62,24 +62,24 @@ _UNITS = {2: I8, 4: I16, 8: I32}
 """Integer type that holds a number of weights."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if host.isa < Isa.AVX512 or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
     if problem.act not in FLOATS or problem.weight not in NIBBLES or _parts(problem) == 0:
         return None
     spec = KernelSpec(f"dpu lookups {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(scratch, problem))
+    return MatmulKernel(spec, partial(scratch, problem))
 
 
-def _parts(problem: KernelProblem) -> int:
+def _parts(problem: MatmulProblem) -> int:
     """Return the number of weights in a lane, as groups allow; 0 if less than two."""
     if problem.group == 0:
         return 8
     return next((parts for parts in (8, 4, 2) if problem.group % (_LANES * parts) == 0), 0)
 
 
-def scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
+def scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     """Return the bytes of scratch for given sizes."""
     rows = problem.rows
     groups = -(-k // problem.group) if problem.group else 1
@@ -87,7 +87,7 @@ def scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     return acts + totals + 4 * rows * (n + _BLOCK) + 8 * _BLOCK * groups + _VECTOR
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     Lookups(problem, e).write()
     return e.finish()
@@ -100,7 +100,7 @@ _Sums = list[Variable]
 class Lookups:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.rows, self.rows_at_once = problem.rows, min(problem.rows, _ROWS)

@@ -23,8 +23,8 @@ from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
 from driver_layer.engines.native.dpu.problem import (
     FLOATS,
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, load_some, widen_row
@@ -47,7 +47,7 @@ _DIGITS = 3
 _CHUNK_BYTES = _CHUNK * _DIGITS
 
 _GROUPS = (32, 64, _CHUNK)
-"""Supported group sizes, and multiples of the last (see ``KernelProblem.group``)."""
+"""Supported group sizes, and multiples of the last (see ``MatmulProblem.group``)."""
 
 _BLOCK = 16
 """Columns that share one pass over tables, and one over the lanes of their sums."""
@@ -56,7 +56,7 @@ _COLUMNS = 2
 """Columns at a time."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > 1 or problem.layout is not WeightLayout.K:
         return None
@@ -65,10 +65,10 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     if problem.group not in _GROUPS:
         return None
     spec = KernelSpec(f"dpu nibble_digits {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(_scratch, problem))
+    return MatmulKernel(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
+def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     padded = k + _CHUNK
     groups = padded // problem.group + 2 * _LANES
     acts = (_DIGITS + 4) * padded + _VECTOR * _BLOCK
@@ -77,13 +77,13 @@ def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     return max(ours, lookups.scratch(problem, m, n, k))
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     _NibbleDigits(problem, e).write()
     return e.finish()
 
 
-def _moved(problem: KernelProblem) -> float | None:
+def _moved(problem: MatmulProblem) -> float | None:
     """Return the offset to add to stored weights, without zero points; None to add nothing."""
     if problem.weight is DType.I4:
         return -8.0
@@ -93,7 +93,7 @@ def _moved(problem: KernelProblem) -> float | None:
 class _NibbleDigits:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.per_unit = max(1, _CHUNK // problem.group)

@@ -22,8 +22,8 @@ from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, fits_bf1
 from driver_layer.engines.native.dpu.pack import turned
 from driver_layer.engines.native.dpu.problem import (
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
@@ -55,7 +55,7 @@ _HALVES = {DType.FP16: 2, DType.BFP16: 1}
 """Number of bf16 whose sum is an activation."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.dots_bf16 or problem.rows > 1 or problem.layout is not WeightLayout.K:
         return None
@@ -64,10 +64,10 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     if problem.group % (2 * _WORDS):
         return None
     spec = KernelSpec(f"dpu nibbles {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(_scratch, problem))
+    return MatmulKernel(spec, partial(_scratch, problem))
 
 
-def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
+def _scratch(problem: MatmulProblem, m: int, n: int, k: int) -> int:
     groups = -(-k // problem.group) if problem.group else 1
     acts, sums = 8 * (k + _STEP), 4 * (n + 16)
     tables = _VECTOR * (_ZEROS + groups + 16) + 8 * n * groups
@@ -75,7 +75,7 @@ def _scratch(problem: KernelProblem, m: int, n: int, k: int) -> int:
     return acts + sums + tables + _VECTOR
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     _Nibbles(problem, e).write()
     return e.finish()
@@ -84,7 +84,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 class _Nibbles:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.parts = 2 if problem.group % _STEP else 4

@@ -20,7 +20,7 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import FLOAT8, DType
 from driver_layer.engines.native.dpu.finish import SIZES, column_numbers
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot, halves_of
-from driver_layer.engines.native.dpu.problem import NIBBLES, KernelProblem, WeightLayout
+from driver_layer.engines.native.dpu.problem import NIBBLES, MatmulProblem, WeightLayout
 from driver_layer.engines.native.dpu.rows import copy_bytes
 from driver_layer.engines.native.dpu.task import KernelArguments
 from driver_layer.engines.native.dpu.words import Word
@@ -32,14 +32,14 @@ from driver_layer.engines.native.jit.memory_types import load_f32
 _HALF_BITS = 16
 
 
-def head_vectors(problem: KernelProblem, flavour: NumberFormat) -> int:
+def head_vectors(problem: MatmulProblem, flavour: NumberFormat) -> int:
     """Return the number of head vectors before a run's units."""
     if flavour is NumberFormat.BYTES:
         return 2
     return int(flavour.scales_sums and not flavour.whole and problem.scale is not DType.UNSET)
 
 
-def square_steps(problem: KernelProblem, lanes: int) -> tuple[int, int]:
+def square_steps(problem: MatmulProblem, lanes: int) -> tuple[int, int]:
     """Return the number of 32-bit words of a column in a square, and of weights in them.
 
     Blocks are padded to that number of k; without squares, to 8.
@@ -76,7 +76,7 @@ class Packer:
     """
 
     def __init__(
-        self, problem: KernelProblem, flavour: NumberFormat, task: KernelArguments, lower: int = 0
+        self, problem: MatmulProblem, flavour: NumberFormat, task: KernelArguments, lower: int = 0
     ) -> None:
         self.problem, self.flavour, self.task = problem, flavour, task
         self.e, self.b = task.e, task.e.b
@@ -323,7 +323,7 @@ def turned(e: Emitter, rows: list[Value]) -> list[Value]:
     return rows
 
 
-def moved_zero(problem: KernelProblem, task: KernelArguments) -> Value:
+def moved_zero(problem: MatmulProblem, task: KernelArguments) -> Value:
     """Return the zero point of packed activations; those of i8 are shifted to u8."""
     return task.e.b.add(task[Word.ACT_ZERO], I64(128 if problem.act is DType.I8 else 0))
 

@@ -30,7 +30,7 @@ class WeightLayout(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class KernelProblem:
+class MatmulProblem:
     """Properties that select code; all others are run-time arguments."""
 
     act: DType
@@ -49,7 +49,7 @@ class KernelProblem:
     """0 for one group; else the largest power of two, up to 128, that divides the group size."""
 
     @classmethod
-    def of(cls, registers: Any, rows: int) -> KernelProblem:
+    def of(cls, registers: Any, rows: int) -> MatmulProblem:
         """Describe a workload that the reference engine accepts.
 
         Args:
@@ -82,7 +82,7 @@ class KernelProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelChoice:
+class MatmulKernel:
     """A kernel for a problem."""
 
     spec: KernelSpec

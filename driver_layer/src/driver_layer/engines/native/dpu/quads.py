@@ -18,7 +18,7 @@ from llvmlite import ir
 from driver_layer.abi.dtypes import DType
 from driver_layer.engines.native.dpu.finish import SumTile, TaskRange, finish
 from driver_layer.engines.native.dpu.flavours import NumberFormat, dot
-from driver_layer.engines.native.dpu.problem import BYTES, KernelChoice, KernelProblem, WeightLayout
+from driver_layer.engines.native.dpu.problem import BYTES, MatmulKernel, MatmulProblem, WeightLayout
 from driver_layer.engines.native.dpu.rows import Row, copy_bytes, take_row
 from driver_layer.engines.native.dpu.sums import sums_of, sums_of_rows
 from driver_layer.engines.native.dpu.tables import take_table
@@ -37,7 +37,7 @@ _COLUMNS = 4
 """Columns at a time."""
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.dots_bytes or problem.rows > MOST_ROWS or problem.layout is not WeightLayout.K:
         return None
@@ -46,14 +46,14 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
     if problem.zero not in BYTES | {DType.UNSET}:
         return None
     spec = KernelSpec(f"dpu quads {problem.key}", partial(_write, problem))
-    return KernelChoice(spec, partial(_scratch, problem.rows))
+    return MatmulKernel(spec, partial(_scratch, problem.rows))
 
 
 def _scratch(rows: int, m: int, n: int, k: int) -> int:
     return rows * (k + _VECTOR) + 4 * (rows + 2) * (n + 16)
 
 
-def _write(problem: KernelProblem, host: Host) -> str:
+def _write(problem: MatmulProblem, host: Host) -> str:
     e = Emitter(host)
     _Quads(problem, e).write()
     return e.finish()
@@ -62,7 +62,7 @@ def _write(problem: KernelProblem, host: Host) -> str:
 class _Quads:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, e: Emitter) -> None:
         self.problem, self.e, self.b = problem, e, e.b
         self.task = task = KernelArguments(e)
         self.rows = problem.rows

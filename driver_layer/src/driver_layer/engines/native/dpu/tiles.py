@@ -24,8 +24,8 @@ from driver_layer.engines.native.dpu.pack import PackedBlock, Packer, head_vecto
 from driver_layer.engines.native.dpu.problem import (
     MANY_ROWS,
     NIBBLES,
-    KernelChoice,
-    KernelProblem,
+    MatmulKernel,
+    MatmulProblem,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.rows import Row, widen_row
@@ -57,7 +57,7 @@ _UNITS = 320
 _VECTORS = COLUMNS // ROWS
 
 
-def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
+def choose(problem: MatmulProblem, host: Host) -> MatmulKernel | None:
     """Return the kernel, if it can compute the problem."""
     if not host.has_tiles or problem.rows != MANY_ROWS or problem.layout is WeightLayout.OTHER:
         return None
@@ -68,10 +68,10 @@ def choose(problem: KernelProblem, host: Host) -> KernelChoice | None:
         return None
     spec = KernelSpec(f"dpu tiles {problem.key}", partial(_write, problem, flavour))
     size = _Places(problem, flavour).end
-    return KernelChoice(spec, lambda m, n, k: size, columns=COLUMNS)
+    return MatmulKernel(spec, lambda m, n, k: size, columns=COLUMNS)
 
 
-def _write(problem: KernelProblem, flavour: NumberFormat, host: Host) -> str:
+def _write(problem: MatmulProblem, flavour: NumberFormat, host: Host) -> str:
     e = Emitter(host)
     with configured(e):
         _Tiles(problem, flavour, e).write()
@@ -81,7 +81,7 @@ def _write(problem: KernelProblem, flavour: NumberFormat, host: Host) -> str:
 class _Places:
     """Layout of scratch: offsets in bytes."""
 
-    def __init__(self, problem: KernelProblem, flavour: NumberFormat) -> None:
+    def __init__(self, problem: MatmulProblem, flavour: NumberFormat) -> None:
         self.units = _UNITS // flavour.act_parts
         """Maximum units of a block."""
         self.taken = SIDE * 4 * flavour.act_parts
@@ -104,7 +104,7 @@ class _Places:
 class _Tiles:
     """Writer of one kernel."""
 
-    def __init__(self, problem: KernelProblem, flavour: NumberFormat, e: Emitter) -> None:
+    def __init__(self, problem: MatmulProblem, flavour: NumberFormat, e: Emitter) -> None:
         self.problem, self.flavour, self.e, self.b = problem, flavour, e, e.b
         self.task = KernelArguments(e)
         self.places = places = _Places(problem, flavour)

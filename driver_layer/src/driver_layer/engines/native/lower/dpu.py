@@ -11,12 +11,12 @@ import numpy as np
 from driver_layer.abi.dtypes import DType
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import TILE_OFFSET_MASK, tile_base
-from driver_layer.engines.native.dpu import KernelProblem, Reuse, choose
+from driver_layer.engines.native.dpu import MatmulProblem, Reuse, choose
 from driver_layer.engines.native.dpu.problem import (
     BYTES,
     MANY_ROWS,
     NIBBLES,
-    KernelChoice,
+    MatmulKernel,
     WeightLayout,
 )
 from driver_layer.engines.native.dpu.words import (
@@ -146,7 +146,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     """Return the template of a variant, and the words of its slots."""
     m_begin, m_end, n_begin, n_end = (int(variant[name]) for name in _VARIANT)
     words = part_of(words_of(registers, {}), (m_begin, m_end), (n_begin, n_end))
-    problem = KernelProblem.of(registers, m_end - m_begin)
+    problem = MatmulProblem.of(registers, m_end - m_begin)
     choice = choose(problem, host)
     operands = operands_of(problem)
     slots = tuple(slot_of(one, words, problem) for one in operands)
@@ -177,7 +177,7 @@ def _template(registers: Any, variant: Any, host: Host) -> tuple[Template, list[
     return template, [one.pointer for one in operands]
 
 
-def _reduction(problem: KernelProblem, choice: KernelChoice, sizes: tuple[int, int]) -> Reduction:
+def _reduction(problem: MatmulProblem, choice: MatmulKernel, sizes: tuple[int, int]) -> Reduction:
     """Return the reduction dimension of a workload of ``sizes`` (m, n)."""
     packed = 2 if problem.weight in NIBBLES else 1
     tables = {Word.SCALE: problem.scale, Word.ZERO: problem.zero}
@@ -195,7 +195,7 @@ def _reduction(problem: KernelProblem, choice: KernelChoice, sizes: tuple[int, i
     )
 
 
-def _max_size(problem: KernelProblem) -> int | None:
+def _max_size(problem: MatmulProblem) -> int | None:
     if problem.act in BYTES:
         return MOST_INTEGERS
     return MOST_DIGITS if problem.weight in BYTES else None

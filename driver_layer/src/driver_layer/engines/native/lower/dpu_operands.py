@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driver_layer.abi.dtypes import BY_CODE, DType
-from driver_layer.engines.native.dpu import KernelChoice, KernelProblem
+from driver_layer.engines.native.dpu import MatmulKernel, MatmulProblem
 from driver_layer.engines.native.dpu.words import Word
 from driver_layer.engines.native.lower.arrays import Ints
 from driver_layer.engines.native.lower.template import (
@@ -34,7 +34,7 @@ class Operand:
     kind: DType
 
 
-def operands_of(problem: KernelProblem) -> list[Operand]:
+def operands_of(problem: MatmulProblem) -> list[Operand]:
     """Return the operands of a problem: activations, weights, output, and its tables."""
     rows, columns, out = ((Word.BATCH, *dims) for dims in _SIZES)
     groups = (Word.N, Word.GROUP)
@@ -55,7 +55,7 @@ def operands_of(problem: KernelProblem) -> list[Operand]:
     return found
 
 
-def slot_of(operand: Operand, words: Ints, problem: KernelProblem) -> Slot:
+def slot_of(operand: Operand, words: Ints, problem: MatmulProblem) -> Slot:
     """Return the slot of an operand; the word of its pointer holds the variant's offset."""
     access = Access.READ
     if operand.pointer is Word.OUT:
@@ -87,7 +87,7 @@ def dims_of(operand: Operand, words: Ints) -> list[Dim]:
 
 
 def split_dims_of(
-    problem: KernelProblem, choice: KernelChoice, words: Ints
+    problem: MatmulProblem, choice: MatmulKernel, words: Ints
 ) -> tuple[SplitDim, ...]:
     """Return the dimensions along which weights and their tables may be split.
 
