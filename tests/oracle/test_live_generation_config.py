@@ -5,6 +5,7 @@ pip install openvino-genai==2026.4.1
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from tests.genai.generation_cases import REJECTED, REPAIRS, UNSUPPORTED, VALID, 
 from tests.genai.test_generation_config import FROM_FILES, NOT_FROM_FILES
 
 import genai_layer
+from genai_layer import TextEmbeddingPipeline, TextRerankPipeline
 
 real = pytest.importorskip("openvino_genai")
 
 pytestmark = pytest.mark.oracle
 
 CONFIGS = ["GenerationConfig", "WhisperGenerationConfig"]
+TEXTS = ["TextEmbeddingPipeline", "TextRerankPipeline"]
 
 
 def members(thing: object) -> set[str]:
@@ -43,9 +46,19 @@ def test_methods_are_the_real_ones(name: str) -> None:
     assert members(getattr(real, name)) <= members(getattr(genai_layer, name)())
 
 
+@pytest.mark.parametrize("name", TEXTS)
+def test_parameters_of_texts_are_the_real_ones(name: str) -> None:
+    ours, theirs = getattr(genai_layer, name).Config, getattr(real, name).Config
+    assert fields(ours()) == fields(theirs())
+    assert members(theirs) <= members(ours())
+
+
 def test_enumerations_are_the_real_ones() -> None:
-    theirs = real.StopCriteria.__members__.values()
-    assert list(map(repr, genai_layer.StopCriteria)) == list(map(repr, theirs))
+    for ours, theirs in (
+        (genai_layer.StopCriteria, real.StopCriteria),
+        (TextEmbeddingPipeline.PoolingType, real.TextEmbeddingPipeline.PoolingType),
+    ):
+        assert [repr(each) for each in ours] == [repr(each) for each in theirs.__members__.values()]
 
 
 def judge(values: Values) -> str:
@@ -170,3 +183,16 @@ def test_files_of_whisper_set_the_same_fields(tmp_path: Path) -> None:
     ours = fields(genai_layer.WhisperGenerationConfig(path))
     assert ours == fields(real.WhisperGenerationConfig(path))
     assert ours["alignment_heads"] == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("values", [{}, {"max_length": 0}, {"batch_size": 0}, {"max_length": 1}])
+def test_parameters_of_embeddings_are_judged_alike(values: Values) -> None:
+    ours, theirs = (each.TextEmbeddingPipeline.Config(**values) for each in (genai_layer, real))
+    assert (objection(ours) == "") is (objection(theirs) == "")
+
+
+def test_a_rerank_names_its_arguments_like_the_real_one() -> None:
+    for method in (TextRerankPipeline.rerank, TextRerankPipeline.start_rerank_async):
+        documented = getattr(real.TextRerankPipeline, method.__name__).__doc__
+        for name in list(inspect.signature(method).parameters)[1:]:
+            assert f"{name}: " in documented
