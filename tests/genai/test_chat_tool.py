@@ -83,7 +83,7 @@ def test_an_empty_question_is_answered_with_a_template(capsys, core, folder) -> 
         (["--prompt", "?", "-c", "A=1", "-c", "A=1"], "-c A: given twice; leave one out"),
         (["--prompt", "h\udce9llo"], "a lone surrogate; pass text in UTF-8"),
         (["--prompt", "?", "--max-new-tokens", "0"], "max_new_tokens = 0: must be at least 1"),
-        (["--prompt", "?", "--top-p", "7"], "top_p must be"),
+        (["--prompt", "?", "--top-p", "7"], "top_p = 7.0: must be"),
     ],
 )
 def test_bad_input_prints_one_line_and_returns_2(capsys, core, folder, argv, message) -> None:

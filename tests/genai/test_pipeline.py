@@ -165,6 +165,16 @@ class TestConfiguration:
         assert pipe.generate("?") == "he"
         assert pipe.get_generation_config().eos_token_id == EOS
 
+    def test_a_method_to_come_is_rejected_before_a_generation(self, speaks) -> None:
+        pipe = speaks("hey")
+        config = pipe.get_generation_config()
+        config.num_beams = 4
+        for call in (lambda: pipe.generate("?", config), lambda: pipe.generate("?", num_beams=4)):
+            with pytest.raises(ConfigError, match="num_beams = 4 is not supported; set it to 1"):
+                call()
+        config.num_beams, config.echo, config.num_return_sequences = 1, False, 1
+        assert pipe.generate("?", config) == "hey"
+
     def test_an_unknown_parameter_names_the_nearest_one(self, speaks) -> None:
         with pytest.raises(ConfigError, match="did you mean max_new_tokens"):
             speaks("hey").generate("?", max_new_token=3)

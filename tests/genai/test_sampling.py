@@ -136,6 +136,7 @@ def test_equal_seeds_draw_equal_tokens_and_other_seeds_differ() -> None:
 
     assert sequence(42) == sequence(42)
     assert len({sequence(seed) for seed in (42, 123, 777, 2024)}) == 4
+    assert sequence(42) == sequence((1 << 62) + 42), "the low 32 bits count"
 
 
 def test_sampled_frequencies_are_the_probabilities() -> None:

@@ -78,7 +78,7 @@ def test_ranks_are_openvino_genais(folder: Any, name: str) -> None:
     pipe = TextRerankPipeline(
         folder(case["model"], case["folder"]), "NPU", **case["config"], **options
     )
-    found = pipe.rerank(QUERY, DOCUMENTS)
+    found = pipe.rerank(query=QUERY, texts=DOCUMENTS)
     assert [index for index, _ in found] == [index for index, _ in case["said"]]
     scores = [[score for _, score in each] for each in (found, case["said"])]
     np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
@@ -106,6 +106,16 @@ def test_ranks_on_openvino_are_openvino_genais(folder: Any, name: str) -> None:
     assert [index for index, _ in found] == [index for index, _ in case["said"]]
 
 
+def test_a_prompt_precedes_texts_instead_of_the_instruction(folder: Any) -> None:
+    case = SAID["embeddings"]["qwen3_told"]
+    config = embedding_config({**case["config"], "embed_instruction": "other "})
+    pipe = TextEmbeddingPipeline(
+        folder(case["model"]), "NPU", config, **npu_options(case["config"])
+    )
+    found = pipe.embed(texts=DOCUMENTS, prompt=case["config"]["embed_instruction"])
+    np.testing.assert_allclose(found, case["documents"], **CLOSE)
+
+
 def test_texts_are_embedded_asynchronously(folder: Any) -> None:
     pipe = TextEmbeddingPipeline(folder("bert"), "NPU", **EXACT)
     expected = pipe.embed_documents(DOCUMENTS[:2])
@@ -122,10 +132,21 @@ def test_unreadable_texts_and_invalid_parameters_are_rejected(folder: Any) -> No
         pipe.embed_documents(["text " * 200, "short"])
     for wrong, message in (
         ({"max_length": 0}, "max_length = 0"),
+        ({"batch_size": 0}, "batch_size = 0"),
         ({"padding_side": "middle"}, "padding_side"),
         ({"pad_to_max_length": True}, "max_length is not set"),
     ):
         with pytest.raises(ConfigError, match=message):
             TextEmbeddingPipeline(folder("bert"), "NPU", **wrong)
-    with pytest.raises(ConfigError, match="unknown parameter 'top'"):
+    with pytest.raises(ConfigError, match="unknown parameter 'top'; did you mean top_n"):
         TextRerankPipeline.Config(top=3)
+
+
+def test_lengths_are_checked_when_parameters_are_validated() -> None:
+    config = TextEmbeddingPipeline.Config(max_length=0)
+    config.batch_size = np.int64(2)
+    with pytest.raises(ConfigError, match="max_length = 0: must be at least 1"):
+        config.validate()
+    config.max_length = None
+    config.validate()
+    assert config == TextEmbeddingPipeline.Config(batch_size=2)

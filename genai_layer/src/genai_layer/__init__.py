@@ -29,6 +29,7 @@ __all__ = [
     "PromptError",
     "PropertyError",
     "RuntimeFailure",
+    "StopCriteria",
     "StreamerBase",
     "StreamingStatus",
     "TemplateError",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from genai_layer.errors import RuntimeFailure as RuntimeFailure
     from genai_layer.errors import TemplateError as TemplateError
     from genai_layer.generation_config import GenerationConfig as GenerationConfig
+    from genai_layer.generation_fields import StopCriteria as StopCriteria
     from genai_layer.lora.adapter import Adapter as Adapter
     from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
     from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
@@ -90,6 +92,7 @@ _HOMES = {
     "RuntimeFailure": "errors",
     "TemplateError": "errors",
     "GenerationConfig": "generation_config",
+    "StopCriteria": "generation_fields",
     "PerfMetrics": "perf_metrics",
     "LLMPipeline": "pipeline",
     "DecodedResults": "results",

@@ -51,7 +51,7 @@ def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConf
         ModelError: the file is broken.
     """
     path = folder / "generation_config.json"
-    config = GenerationConfig.from_file(path) if is_file(path) else GenerationConfig()
+    config = GenerationConfig(path) if is_file(path) else GenerationConfig()
     if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
         config.set_eos_token_id(tokenizer.get_eos_token_id())
     return config

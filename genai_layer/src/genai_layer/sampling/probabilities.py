@@ -39,14 +39,14 @@ class Draw:
     """Seeded draws by inverse transform; equal seeds draw equal indices.
 
     Args:
-        seed: 0 to 2**32 - 1.
+        seed: its low 32 bits count.
 
     Source: one 32-bit output of mt19937 per draw; docs/reference/genai.md#sampling,
     docs/reference/genai.md#sampling-examples.
     """
 
     def __init__(self, seed: int) -> None:
-        self._twister = np.random.RandomState(seed)
+        self._twister = np.random.RandomState(seed % (1 << 32))
 
     def __call__(self, probabilities: Probabilities) -> int:
         """Draw an index; probabilities that filters left below a sum of 1 are scaled."""

@@ -1,6 +1,7 @@
 """Parameters of the pipelines of texts, with openvino_genai's names and defaults.
 
-Source: openvino_genai.TextEmbeddingPipeline.Config, TextRerankPipeline.Config.
+Source: openvino_genai.TextEmbeddingPipeline.Config, TextRerankPipeline.Config,
+docs/reference/genai.md#embedding-and-reranking.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from genai_layer.errors import ConfigError
+from genai_layer.parameters import Parameters
 
 PaddingSide = Literal["left", "right"]
 
-_Count = Annotated[int, Field(ge=1, strict=True)]
+_Count = Annotated[int, Field(ge=0)]
 
 
 class PoolingType(Enum):
@@ -29,23 +31,7 @@ class PoolingType(Enum):
     """Hidden state of the last token."""
 
 
-class _Config(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_assignment=True)
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise _explained(error) from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            super().__setattr__(name, value)
-        except ValidationError as error:
-            raise _explained(error) from None
-
-
-class TextConfig(_Config):
+class TextConfig(Parameters):
     """Parameters of tokenisation.
 
     Raises:
@@ -58,6 +44,16 @@ class TextConfig(_Config):
     """True to pad shorter texts to max_length, else to the longest of a batch."""
     padding_side: PaddingSide | None = None
     """Padding side; the default is the tokenizer's."""
+
+    def validate(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (openvino_genai's name; pydantic's is deprecated)
+        """Check the values.
+
+        Raises:
+            ConfigError: a length or the batch size is 0.
+        """
+        for name in ("max_length", "batch_size"):
+            if getattr(self, name, None) == 0:
+                raise ConfigError(f"{name} = 0: must be at least 1; set it to None for any")
 
 
 class EmbeddingConfig(TextConfig):
@@ -78,7 +74,7 @@ class EmbeddingConfig(TextConfig):
 class RerankConfig(TextConfig):
     """Parameters of a reranking pipeline."""
 
-    top_n: Annotated[int, Field(ge=0, strict=True)] = 3
+    top_n: _Count = 3
     """Number of returned documents, the best first."""
 
 
@@ -102,12 +98,6 @@ def settle(
     if config is not None and own:
         raise ConfigError(f"{', '.join(own)}: given in addition to a config; pass one of both")
     rest = {name: value for name, value in properties.items() if name not in own}
-    return kind(**own) if config is None else config.model_copy(), rest
-
-
-def _explained(error: ValidationError) -> ConfigError:
-    first = error.errors()[0]
-    name = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        return ConfigError(f"unknown parameter {name!r}")
-    return ConfigError(f"{name} = {first['input']!r}: {first['msg']}")
+    chosen = kind(**own) if config is None else config.model_copy()
+    chosen.validate()
+    return chosen, rest

@@ -64,6 +64,11 @@ class TextEmbeddingPipeline(Exclusive):
         self.start_embed_documents_async(texts)
         return self.wait_embed_documents()
 
+    def embed(self, texts: Sequence[str], prompt: str) -> list[list[float]]:
+        """Return the embedding of each text, prefixed with the prompt; errors as above."""
+        self._start([prompt + text for text in texts])
+        return self.wait_embed_documents()
+
     def embed_query(self, text: str) -> list[float]:
         """Return the embedding of a query, prefixed with query_instruction; errors as above."""
         self.start_embed_query_async(text)

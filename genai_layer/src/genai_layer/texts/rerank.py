@@ -65,22 +65,20 @@ class TextRerankPipeline(Exclusive):
         self._model = TextModel(folder, device, rest, "NPUW_TEXT_RERANK", length, core)
         self._running = False
 
-    def rerank(self, query: str, documents: Sequence[str]) -> list[tuple[int, float]]:
+    def rerank(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
         """Return the indices and scores of the top_n best documents, the best first.
 
         Raises:
             PromptError: the list of documents is empty.
             RuntimeFailure: the runtime cannot read the texts, e.g. because one is too long on NPU.
         """
-        self.start_rerank_async(query, documents)
+        self.start_rerank_async(query, texts)
         return self.wait_rerank()
 
-    def start_rerank_async(self, query: str, documents: Sequence[str]) -> None:
+    def start_rerank_async(self, query: str, texts: Sequence[str]) -> None:
         """Begin to rank documents; ``wait_rerank`` returns the ranks."""
-        texts: list[Text] = [
-            query + document if self._joins else (query, document) for document in documents
-        ]
-        self._model.start(self._encoder.encode(texts))
+        joined: list[Text] = [query + text if self._joins else (query, text) for text in texts]
+        self._model.start(self._encoder.encode(joined))
         self._running = True
 
     def wait_rerank(self) -> list[tuple[int, float]]:

@@ -41,7 +41,7 @@ class WhisperFolder:
                     "--task automatic-speech-recognition-with-past"
                 )
         path = folder / "generation_config.json"
-        config = WhisperGenerationConfig.from_file(path) if is_file(path) else None
+        config = WhisperGenerationConfig(path) if is_file(path) else None
         config = config or WhisperGenerationConfig()
         if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
             config.set_eos_token_id(tokenizer.get_eos_token_id())

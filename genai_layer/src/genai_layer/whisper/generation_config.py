@@ -5,20 +5,47 @@ Source: openvino_genai.WhisperGenerationConfig. Word timestamps are not supporte
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from genai_layer.errors import ConfigError, ModelError
+from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.json_file import read_object
+from genai_layer.generation_fields import Count
+from genai_layer.generation_rules import Rule, contradictions, unsupported
+from genai_layer.parameters import plain
 
 Token = Annotated[int, Field(ge=0, lt=1 << 31)]
 
 
+def _pairs(value: object) -> object:
+    """Accept any sequences for the list and its pairs."""
+    if not isinstance(value, list | tuple):
+        return value
+    items = cast(Sequence[object], value)
+    return [
+        tuple(plain(part) for part in cast(Sequence[object], item))
+        if isinstance(item, list | tuple)
+        else item
+        for item in items
+    ]
+
+
 class WhisperGenerationConfig(GenerationConfig):
     """Parameters of a transcription."""
+
+    _not_in_files: ClassVar[frozenset[str]] = GenerationConfig._not_in_files | {
+        "translate_token_id",
+        "transcribe_token_id",
+        "language",
+        "task",
+        "return_timestamps",
+        "word_timestamps",
+        "initial_prompt",
+        "hotwords",
+    }
 
     decoder_start_token_id: Token = 50258
     pad_token_id: Token = 50257
@@ -35,9 +62,15 @@ class WhisperGenerationConfig(GenerationConfig):
     """"en" or "<|en|>"; None detects the language from the audio."""
     lang_to_id: dict[str, Token] = Field(default_factory=dict[str, int])
     """Language tokens by name, e.g. "<|en|>"."""
-    task: Literal["transcribe", "translate"] | None = None
+    task: str | None = None
+    """"transcribe" or "translate"; None transcribes."""
     return_timestamps: bool = False
-    word_timestamps: Literal[False] = False
+    word_timestamps: bool = False
+    """Timestamps of words; not supported yet."""
+    alignment_heads: Annotated[list[tuple[Count, Count]], BeforeValidator(_pairs)] = Field(
+        default_factory=list[tuple[int, int]]
+    )
+    """Layers and heads of cross-attention that follow the speech, for timestamps of words."""
     initial_prompt: str | None = None
     """Context of the first window's text, e.g. names and their spelling."""
     hotwords: str | None = None
@@ -48,23 +81,27 @@ class WhisperGenerationConfig(GenerationConfig):
     """Tokens that are forbidden everywhere."""
     apply_chat_template: bool = False
 
+    def __init__(
+        self, json_path: str | bytes | os.PathLike[str] | None = None, **values: Any
+    ) -> None:
+        # Without this method, type checkers derive one from the fields, which has no json_path.
+        super().__init__(json_path, **values)
+
     @classmethod
-    def from_file(cls, path: Path) -> Self:
-        """Read a Hugging Face ``generation_config.json``; unknown entries are ignored.
+    def _values_of(cls, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields among a file's entries.
 
         Raises:
-            ModelError: the file is not a JSON object, or a value has a wrong type.
+            ConfigError: an entry lacks a task's token.
         """
-        config = super().from_file(path)
-        tasks: object = read_object(path).get("task_to_id")
+        values, tasks = super()._values_of(found), found.get("task_to_id")
         if isinstance(tasks, dict):
             ids = cast(dict[str, Any], tasks)
-            try:
-                for task in ("transcribe", "translate"):
-                    setattr(config, f"{task}_token_id", ids[task])
-            except (ConfigError, KeyError) as error:
-                raise ModelError(f"{path}: task_to_id: {error}") from error
-        return config
+            for task in ("transcribe", "translate"):
+                if task not in ids:
+                    raise ConfigError(f"task_to_id: {task!r} is missing; add it")
+                values[f"{task}_token_id"] = ids[task]
+        return values
 
     @property
     def first_timestamp(self) -> int:
@@ -88,18 +125,36 @@ class WhisperGenerationConfig(GenerationConfig):
             raise ConfigError(f"language = {language!r}: the model supports {known or 'none'}")
         return self.lang_to_id[name]
 
-    def _problems(self) -> list[tuple[bool, str]]:
-        if self.is_multilingual and self.language is not None:
+    def _rules(self) -> Iterator[Rule]:
+        yield from contradictions(self)
+        if self.is_multilingual:
+            yield from self._rules_of_languages()
+        else:
+            for name in ("language", "task"):
+                yield (
+                    getattr(self, name) is not None,
+                    f"{name}: only for multilingual models; set it to None",
+                )
+        yield (
+            self.word_timestamps and not self.alignment_heads,
+            "word_timestamps = True: alignment_heads is empty; set it",
+        )
+        yield from unsupported(self)
+        yield self.word_timestamps, "word_timestamps = True is not supported; set it to False"
+
+    def _rules_of_languages(self) -> Iterator[Rule]:
+        """Yield the rules for a multilingual model.
+
+        Raises:
+            ConfigError: the model does not support the language.
+        """
+        yield (
+            not self.lang_to_id,
+            "lang_to_id is empty; start from the pipeline's get_generation_config()",
+        )
+        if self.language is not None:
             self.language_token_id(self.language)
-        named = self.language is not None or self.task is not None
-        return [
-            *super()._problems(),
-            (
-                self.is_multilingual and not self.lang_to_id,
-                "lang_to_id is empty; start from the pipeline's get_generation_config()",
-            ),
-            (
-                not self.is_multilingual and named,
-                "language and task are for multilingual models; leave them out",
-            ),
-        ]
+        yield (
+            self.task not in (None, "transcribe", "translate"),
+            f"task = {self.task!r}: must be 'transcribe' or 'translate'",
+        )
