@@ -121,7 +121,7 @@ def _answers(tokenizer: Tokenizer) -> list[int]:
         ModelError: the tokenizer lacks one of them.
     """
     known = tokenizer.get_vocab()
-    missing = [word for word in _ANSWERS if word not in known]
+    missing = [word for word in _ANSWERS if word.encode() not in known]
     if missing:
         raise ModelError(f"the tokenizer lacks {' and '.join(missing)}, which Qwen3 rerankers need")
-    return [known[word] for word in _ANSWERS]
+    return [known[word.encode()] for word in _ANSWERS]
