@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import openvino
 import pytest
 
 from genai_layer import (
@@ -19,6 +20,7 @@ from genai_layer import (
     PromptError,
     PropertyError,
     RuntimeFailure,
+    Tensor,
     TokenizedInputs,
     Tokenizer,
 )
@@ -66,6 +68,13 @@ class TestInputsAndResults:
         assert results.tokens == [[*ids_of("hey"), EOS]]
         assert pipe.generate(TokenizedInputs(ids, np.ones_like(ids))).tokens == results.tokens
 
+    @pytest.mark.parametrize("make", [np.asarray, Tensor, openvino.Tensor, np.ndarray.tolist])
+    def test_ids_may_be_an_array_a_tensor_or_lists(self, speaks, make) -> None:
+        ids = make(np.array([[ASSISTANT]], np.int64))
+        pipe = speaks("hey")
+        assert pipe.generate(ids).tokens == [[*ids_of("hey"), EOS]]
+        assert pipe.generate(TokenizedInputs(ids, ids)).tokens == [[*ids_of("hey"), EOS]]
+
     def test_read_only_ids_are_accepted(self, speaks) -> None:
         ids = np.array([[ASSISTANT]], np.int64)
         ids.flags.writeable = False
@@ -80,6 +89,9 @@ class TestInputsAndResults:
             (np.zeros((1, 0), np.int64), "the prompt is empty"),
             (np.zeros((2, 3), np.int64), "batch is 1"),
             (np.zeros((1, 3), np.int32), "not i64"),
+            (Tensor([5]), r"int64 \[1\], not"),
+            ([[5], [6, 7]], "different lengths"),
+            ([[]], "the prompt is empty"),
             (np.array([[5, 99999]], np.int64), "token id 99999: the vocabulary has"),
             (np.array([[-1]], np.int64), "token id -1"),
         ],

@@ -54,7 +54,7 @@ def test_the_tokenizer_has_a_template_and_an_end_of_turn(demo: Path) -> None:
     prompt = tokenizer.apply_chat_template([{"role": "user", "content": "hi"}], True)
     assert prompt == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
     text = "An NPU – “neural” ☃\n  x"
-    assert tokenizer.decode(tokenizer.encode(text).input_ids[0].tolist()) == text
+    assert tokenizer.decode(tokenizer.encode(text).input_ids.data[0].tolist()) == text
 
 
 def test_the_corpus_has_several_hundred_pairs_in_several_phrasings(corpus: Any) -> None:

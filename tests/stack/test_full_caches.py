@@ -118,7 +118,7 @@ def test_a_chat_continues_when_its_history_is_longer_than_the_cache(pipes) -> No
     for question in ("What is an NPU?", "What is a blob?", "Who reads it?", "What is a KV cache?"):
         history.append({"role": "user", "content": question})
         prompt = tokenizer.apply_chat_template(history, add_generation_prompt=True)
-        ids = tokenizer.encode(prompt, add_special_tokens=False).input_ids
+        ids = tokenizer.encode(prompt, add_special_tokens=False).input_ids.data
         lengths.append(ids.shape[1])
         if ids.shape[1] > 64:
             ids = np.concatenate([ids[:, :SINKS], ids[:, SINKS - 64 :]], 1)

@@ -33,6 +33,7 @@ __all__ = [
     "StreamerBase",
     "StreamingStatus",
     "TemplateError",
+    "Tensor",
     "TextEmbeddingPipeline",
     "TextRerankPipeline",
     "TextStreamer",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
+    from genai_layer.tensor import Tensor as Tensor
     from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
@@ -102,6 +104,7 @@ _HOMES = {
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",
+    "Tensor": "tensor",
     "TextEmbeddingPipeline": "texts.embedding",
     "TextRerankPipeline": "texts.rerank",
     "Tokenizer": "tokenizer",

@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-
 from genai_layer.chat_history import ChatHistory
 from genai_layer.errors import (
     ConfigError,
@@ -40,14 +38,15 @@ from genai_layer.npu import (
 )
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.properties import check_names, taken_adapters, with_dictionary
-from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
+from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, make_sink
 from genai_layer.streamers import StreamingStatus
+from genai_layer.token_ids import Ids, is_ids, prompt_ids
 from genai_layer.tokenizer import Tokenizer
 
-Inputs = str | list[str] | ChatHistory | TokenizedInputs | Ids
+Inputs = str | list[str] | ChatHistory | Ids
 
 
 class LLMPipeline(Exclusive):
@@ -101,7 +100,7 @@ class LLMPipeline(Exclusive):
         model = find_model(folder, needed=not imported)
         self._tokenizer = tokenizer
         self._config = read_generation_config(folder, tokenizer)
-        self._vocabulary = max(tokenizer.get_vocab().values(), default=0) + 1
+        self._vocabulary = tokenizer.vocabulary_size
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             properties, self._lengths = npu_properties(properties)
@@ -152,7 +151,7 @@ class LLMPipeline(Exclusive):
     @overload
     def generate(
         self,
-        inputs: TokenizedInputs | Ids,
+        inputs: Ids,
         generation_config: GenerationConfig | None = None,
         streamer: Streamer = None,
         **kwargs: Any,
@@ -177,7 +176,8 @@ class LLMPipeline(Exclusive):
         """Generate a text.
 
         Args:
-            inputs: a text; a list of one text; a ChatHistory; or token ids i64 [1, n].
+            inputs: a text; a list of one text; a ChatHistory; or token ids i64 [1, n]:
+                TokenizedInputs, a tensor, an array or lists.
             generation_config: parameters, instead of the pipeline's.
             streamer: receives the text as it is generated: a callable, or a StreamerBase.
             kwargs: single parameters, which override the others.
@@ -196,7 +196,7 @@ class LLMPipeline(Exclusive):
         base = self._config if generation_config is None else generation_config
         config = base.with_stops_of(self._config).updated(kwargs)
         config.validate()
-        if isinstance(inputs, TokenizedInputs | np.ndarray):
+        if is_ids(inputs):
             return self._generate_encoded(inputs, config, streamer, began)
         if isinstance(inputs, str) and self._chat is not None:
             return self._generate_turn(self._chat, inputs, config, streamer, began).texts[0]
@@ -281,18 +281,14 @@ class LLMPipeline(Exclusive):
 
     def _generate_encoded(
         self,
-        inputs: TokenizedInputs | Ids,
+        inputs: Ids,
         config: GenerationConfig,
         streamer: Streamer,
         began: Stopwatch,
     ) -> EncodedResults:
-        rows = inputs.input_ids if isinstance(inputs, TokenizedInputs) else inputs
-        if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[0] != 1:
-            raise PromptError(
-                f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [1, n]; batch is 1"
-            )
+        ids = prompt_ids(inputs)
         metrics = self._metrics()
-        generated = self._run(rows[0].tolist(), config, streamer, metrics, began)
+        generated = self._run(ids, config, streamer, metrics, began)
         return EncodedResults(
             [generated.tokens], [generated.score], [generated.finish_reason], metrics
         )
@@ -304,7 +300,7 @@ class LLMPipeline(Exclusive):
         watch = Stopwatch()
         encoded = self._tokenizer.encode(text, add_special_tokens)
         metrics.raw_metrics.tokenization_durations.append(watch.microseconds())
-        return encoded.input_ids[0].tolist()
+        return encoded.input_ids.data[0].tolist()
 
     def _run(
         self,

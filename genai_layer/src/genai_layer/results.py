@@ -8,12 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-import numpy as np
-import numpy.typing as npt
-
 from genai_layer.perf_metrics import PerfMetrics
-
-Ids = npt.NDArray[np.int64]
+from genai_layer.tensor import Tensor, TensorLike
 
 
 class GenerationFinishReason(IntEnum):
@@ -32,12 +28,20 @@ class GenerationFinishReason(IntEnum):
     openvino_genai returns NONE."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False)
 class TokenizedInputs:
-    """Token ids i64 [batch, n] and their mask."""
+    """Token ids i64 [batch, n] and their mask.
 
-    input_ids: Ids
-    attention_mask: Ids
+    Raises:
+        PromptError: an argument is not an array, a tensor or nested lists.
+    """
+
+    input_ids: Tensor
+    attention_mask: Tensor
+
+    def __init__(self, input_ids: TensorLike, attention_mask: TensorLike) -> None:
+        self.input_ids = Tensor(input_ids)
+        self.attention_mask = Tensor(attention_mask)
 
 
 @dataclass(frozen=True, slots=True)

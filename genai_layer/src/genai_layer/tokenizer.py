@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
-import numpy as np
+import numpy.typing as npt
 import tokenizers
 from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
-from genai_layer.errors import ModelError, PromptError, TemplateError
+from genai_layer.encode_call import read_call
+from genai_layer.encoding import Padding, Truncation, encode_rows, padded
+from genai_layer.errors import ConfigError, ModelError, PromptError, TemplateError
 from genai_layer.files import is_file
 from genai_layer.json_file import read_object
+from genai_layer.properties import check_names, with_dictionary
 from genai_layer.results import TokenizedInputs
+from genai_layer.tensor import HasData
+from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
+from genai_layer.tokenizer_files import SPECIAL, find_template, special_tokens
+from genai_layer.vocabulary import token_bytes
 
-_SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
 MAX_FILE_BYTES = 256 << 20
 _NO_LIMIT = 1 << 24
 
@@ -29,15 +35,24 @@ class Tokenizer:
     """The tokenizer of a model folder.
 
     Args:
-        models_path: a folder with tokenizer.json and, optionally, tokenizer_config.json,
+        tokenizer_path: a folder with tokenizer.json and, optionally, tokenizer_config.json,
             special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
+        properties: OpenVINO's properties as a dictionary; deprecated, as in openvino_genai.
+        named: OpenVINO's properties. They have no effect, because no model is compiled.
 
     Raises:
         ModelError: a file is missing or broken.
+        PropertyError: a name is not upper case, or a value is None.
     """
 
-    def __init__(self, models_path: str | Path) -> None:
-        folder = Path(models_path)
+    def __init__(
+        self,
+        tokenizer_path: str | Path,
+        properties: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> None:
+        check_names(with_dictionary(properties, named) if properties else named)
+        folder = Path(tokenizer_path)
         path = folder / "tokenizer.json"
         if not is_file(path):
             raise ModelError(f"{folder}: has no tokenizer.json")
@@ -47,40 +62,111 @@ class Tokenizer:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises plain Exception
             raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
         self._settings = read_object(folder / "tokenizer_config.json")
         self._add_tokens(folder)
-        self._tokens = _special_tokens(folder)
+        self._tokens = special_tokens(folder)
         self._ids = self._special_ids(folder)
-        self._chat_template = _find_template(folder)
+        self._chat_template = find_template(folder)
         self._original_template = self._chat_template
 
+    @overload
     def encode(
-        self, prompts: str | Sequence[str], add_special_tokens: bool = True
-    ) -> TokenizedInputs:
-        """Encode texts; shorter texts are padded on the left to the longest.
+        self,
+        prompts: Sequence[str] | Sequence[Sequence[str]],
+        add_special_tokens: bool = True,
+        pad_to_max_length: bool = False,
+        max_length: int | None = None,
+        padding_side: str | None = None,
+        truncation: bool = False,
+    ) -> TokenizedInputs: ...
+    @overload
+    def encode(
+        self,
+        prompt: str,
+        add_special_tokens: bool = True,
+        pad_to_max_length: bool = False,
+        max_length: int | None = None,
+        padding_side: str | None = None,
+        truncation: bool = False,
+    ) -> TokenizedInputs: ...
+    @overload
+    def encode(
+        self,
+        prompts_1: Sequence[str],
+        prompts_2: Sequence[str],
+        add_special_tokens: bool = True,
+        pad_to_max_length: bool = False,
+        max_length: int | None = None,
+        padding_side: str | None = None,
+        truncation: bool = False,
+    ) -> TokenizedInputs: ...
+
+    def encode(self, *args: Any, **named: Any) -> TokenizedInputs:
+        """Encode a text, texts, or pairs of texts.
+
+        Args:
+            args: a text; a list of texts or of pairs; or two lists, of which one may have a single
+                text for all of the other. Then the options in the order of the overloads.
+            named: the same by name. ``max_length`` matters with ``pad_to_max_length`` and
+                ``truncation``; its default is the model's. Texts are padded to the longest.
 
         Returns:
             ids and mask, i64 [texts, longest].
 
         Raises:
-            PromptError: a text has a lone surrogate, e.g. from a command line that is not UTF-8.
+            ConfigError: an option is unknown or out of range.
+            PromptError: an argument is not a text, or a text has a lone surrogate, e.g. from a
+                command line that is not UTF-8.
         """
-        texts = [prompts] if isinstance(prompts, str) else list(prompts)
-        for text in texts:
-            _check_characters(text)
-        encoded = self._tokenizer.encode_batch(texts, add_special_tokens=add_special_tokens)
-        rows = [encoding.ids for encoding in encoded]
-        longest = max(map(len, rows), default=0)
-        ids = np.full((len(rows), longest), max(self.get_pad_token_id(), 0), np.int64)
-        mask = np.zeros_like(ids)
-        for index, row in enumerate(rows):
-            ids[index, longest - len(row) :] = row
-            mask[index, longest - len(row) :] = 1
-        return TokenizedInputs(ids, mask)
+        texts, options = read_call(args, named)
+        length = self.model_max_length if options.max_length is None else options.max_length
+        truncation = None
+        if options.truncation and length is not None:
+            truncation = Truncation(length, self._side("truncation"))
+        rows = encode_rows(self._tokenizer, texts, options.add_special_tokens, truncation)
+        width = 0
+        if options.pad_to_max_length:
+            if length is None:
+                raise ConfigError(
+                    "pad_to_max_length: the tokenizer has no model_max_length; pass max_length"
+                )
+            width = length
+        left = (options.padding_side or self.padding_side) == "left"
+        return padded(rows, Padding(width, left, max(self.get_pad_token_id(), 0)))
 
-    def decode(self, tokens: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Return the text of ids; invalid UTF-8 is replaced, unknown ids are dropped."""
-        return self._tokenizer.decode(list(tokens), skip_special_tokens=skip_special_tokens)
+    @overload
+    def decode(self, tokens: Row, skip_special_tokens: bool = True) -> str: ...
+    @overload
+    def decode(
+        self, tokens: HasData | Sequence[Row], skip_special_tokens: bool = True
+    ) -> list[str]: ...
+    @overload
+    def decode(self, tokens: npt.NDArray[Any], skip_special_tokens: bool = True) -> Any: ...
+
+    def decode(self, tokens: Row | Rows, skip_special_tokens: bool = True) -> str | list[str]:
+        """Return the text of ids, or the texts of a batch.
+
+        Invalid UTF-8 is replaced, unknown ids are dropped. Lists of different lengths are padded
+        to the longest, as in openvino_genai; without ``skip_special_tokens``, padding has text.
+
+        Args:
+            tokens: ids of one text: a list, or an array [n]; or ids of several texts: a list of
+                lists, a tensor i64 [texts, n], or an array.
+            skip_special_tokens: whether special tokens have no text.
+
+        Raises:
+            PromptError: the ids are not integers, or a tensor has another type or shape.
+        """
+        if is_row(tokens):
+            return self._text(row_of(tokens), skip_special_tokens)
+        rows = rows_of(tokens)
+        longest = max(map(len, rows), default=0)
+        padding = [self._ids["pad"]] if self._ids["pad"] >= 0 else []
+        return [
+            self._text([*row, *padding * (longest - len(row))], skip_special_tokens) for row in rows
+        ]
 
     def apply_chat_template(
         self,
@@ -150,13 +236,13 @@ class Tokenizer:
         return self._ids["eos"]
 
     def get_pad_token_id(self) -> int:
-        """Return the id of the padding token, else of the end-of-text token."""
-        return self._ids["pad"] if self._ids["pad"] >= 0 else self._ids["eos"]
+        """Return the id of the padding token; -1 if the model has none."""
+        return self._ids["pad"]
 
     @property
     def padding_side(self) -> str:
         """Padding side "left" or "right", the default, for embedding and reranking pipelines."""
-        return "left" if self._settings.get("padding_side") == "left" else "right"
+        return self._side("padding")
 
     @property
     def model_max_length(self) -> int | None:
@@ -169,9 +255,39 @@ class Tokenizer:
         """Return tokenizer.json's content, for a tokenizer with other settings."""
         return self._tokenizer.to_str()
 
-    def get_vocab(self) -> dict[str, int]:
-        """Return all tokens with their ids."""
-        return self._tokenizer.get_vocab(with_added_tokens=True)
+    def get_vocab(self) -> dict[bytes, int]:
+        """Return the ids of all tokens, by the bytes of their texts."""
+        return {token: number for number, token in enumerate(token_bytes(self._tokenizer))}
+
+    def get_vocab_vector(self) -> list[str]:
+        """Return the texts of all tokens, in the order of ids.
+
+        Raises:
+            PromptError: the bytes of a token are not UTF-8.
+        """
+        try:
+            return [token.decode() for token in token_bytes(self._tokenizer)]
+        except UnicodeDecodeError as error:
+            raise PromptError(
+                f"the token {error.object!r} is not UTF-8; use get_vocab, which returns bytes"
+            ) from None
+
+    def supports_paired_input(self) -> bool:
+        """Return True: every tokenizer.json joins pairs of texts."""
+        return True
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of token ids: the largest one plus 1."""
+        known = self._tokenizer.get_vocab(with_added_tokens=True)
+        return max(known.values(), default=0) + 1
+
+    def _text(self, tokens: list[int], skip_special_tokens: bool) -> str:
+        return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)
+
+    def _side(self, name: str) -> str:
+        """Return the side of padding or truncation in the settings; "right" by default."""
+        return "left" if self._settings.get(f"{name}_side") == "left" else "right"
 
     def _add_tokens(self, folder: Path) -> None:
         """Add the tokens that only tokenizer_config.json lists, as transformers does.
@@ -197,7 +313,7 @@ class Tokenizer:
         """Return the special tokens' ids: those of config.json, else those of the tokens' texts."""
         config = read_object(folder / "config.json")
         ids: dict[str, int] = {}
-        for name in _SPECIAL:
+        for name in SPECIAL:
             given = config.get(f"{name}_token_id")
             if isinstance(given, list) and given:
                 given = given[0]  # pyright: ignore[reportUnknownVariableType] (JSON)
@@ -208,54 +324,3 @@ class Tokenizer:
             if not self._tokens[name] and ids[name] >= 0:
                 self._tokens[name] = self._tokenizer.id_to_token(ids[name]) or ""
         return ids
-
-
-def _special_tokens(folder: Path) -> dict[str, str]:
-    """Return the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
-    tokens: dict[str, str] = dict.fromkeys(_SPECIAL, "")
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        found = read_object(folder / name)
-        for special in _SPECIAL:
-            given = found.get(f"{special}_token")
-            if isinstance(given, dict):
-                given = given.get("content")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (JSON)
-            if isinstance(given, str):
-                tokens[special] = given
-    return tokens
-
-
-def _find_template(folder: Path) -> str:
-    """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
-    plain = folder / "chat_template.jinja"
-    if is_file(plain):
-        try:
-            return plain.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{plain}: cannot be read: {error}") from error
-    for name in ("chat_template.json", "tokenizer_config.json"):
-        found = read_object(folder / name).get("chat_template")
-        if isinstance(found, str):
-            return found
-        if isinstance(found, list):
-            return _named_template(found)  # pyright: ignore[reportUnknownArgumentType] (JSON)
-    return ""
-
-
-def _named_template(templates: Sequence[Any]) -> str:
-    """Return the template named "default", else the first."""
-    entries: list[dict[str, Any]] = [entry for entry in templates if isinstance(entry, dict)]
-    named = {
-        str(e["name"]): str(e["template"]) for e in entries if {"name", "template"} <= e.keys()
-    }
-    return named.get("default", next(iter(named.values()), ""))
-
-
-def _check_characters(text: str) -> None:
-    """Reject a text that cannot be encoded in UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise PromptError(
-            f"character {error.start} of a text is {text[error.start]!r}, a lone surrogate; "
-            "pass text in UTF-8"
-        ) from None

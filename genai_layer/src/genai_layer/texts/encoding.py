@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import tokenizers
 
+from genai_layer.encode_call import Text
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.runtime import Array
 from genai_layer.texts.config import TextConfig
 from genai_layer.tokenizer import Tokenizer
-
-Text = str | tuple[str, str]
-"""A text, or a pair that the tokenizer joins."""
 
 
 @dataclass(frozen=True, slots=True)

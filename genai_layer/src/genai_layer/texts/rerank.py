@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from genai_layer.encode_call import Text
 from genai_layer.errors import ModelError, PromptError
 from genai_layer.exclusive import Exclusive
 from genai_layer.json_file import read_object
@@ -18,7 +19,7 @@ from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Array, Core
 from genai_layer.texts import config as configs
 from genai_layer.texts.compiled import TextModel
-from genai_layer.texts.encoding import Text, TextEncoder
+from genai_layer.texts.encoding import TextEncoder
 from genai_layer.tokenizer import Tokenizer
 
 _DECODER = "qwen3"
@@ -119,7 +120,7 @@ def _answers(tokenizer: Tokenizer) -> list[int]:
         ModelError: the tokenizer lacks one of them.
     """
     known = tokenizer.get_vocab()
-    missing = [word for word in _ANSWERS if word not in known]
+    missing = [word for word in _ANSWERS if word.encode() not in known]
     if missing:
         raise ModelError(f"the tokenizer lacks {' and '.join(missing)}, which Qwen3 rerankers need")
-    return [known[word] for word in _ANSWERS]
+    return [known[word.encode()] for word in _ANSWERS]

@@ -261,7 +261,7 @@ class _Transcription:
         if not text:
             return []
         ids = self._pipeline.get_tokenizer().encode(f" {text}", add_special_tokens=False)
-        return ids.input_ids[0].tolist()
+        return ids.input_ids.data[0].tolist()
 
 
 def _go_on(token: int) -> StreamingStatus:

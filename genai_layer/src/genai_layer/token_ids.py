@@ -1,0 +1,91 @@
+"""Token ids that callers pass: lists, arrays and tensors.
+
+Source: docs/reference/genai.md#tokenizer, docs/reference/genai.md#results. Ours: generation accepts
+arrays and lists, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.errors import PromptError
+from genai_layer.results import TokenizedInputs
+from genai_layer.tensor import HasData, array_of, is_tensor
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+Row = Sequence[int]
+Rows = HasData | npt.NDArray[Any] | Sequence[Row]
+Ids = TokenizedInputs | HasData | npt.NDArray[Any] | Sequence[Row]
+"""Ids that a pipeline continues: i64 [1, n]."""
+
+
+def is_ids(inputs: object) -> TypeIs[Ids]:
+    """Return whether the inputs of a generation are token ids."""
+    if isinstance(inputs, list | tuple):
+        return any(not isinstance(one, str | dict) for one in cast("Sequence[object]", inputs))
+    return isinstance(inputs, TokenizedInputs | np.ndarray) or is_tensor(inputs)
+
+
+def prompt_ids(inputs: Ids) -> list[int]:
+    """Return the ids of the only row.
+
+    Raises:
+        PromptError: the ids are not i64 [1, n].
+    """
+    given = inputs.input_ids if isinstance(inputs, TokenizedInputs) else inputs
+    rows = array_of(given)
+    if not rows.size and isinstance(given, list | tuple):
+        rows = rows.astype(np.int64)
+    if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[0] != 1:
+        raise PromptError(
+            f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [1, n]; batch is 1"
+        )
+    return rows[0].tolist()
+
+
+def is_row(tokens: Row | Rows) -> TypeIs[Row]:
+    """Return whether tokens to decode are one text's: a list, or an array of one dimension."""
+    if isinstance(tokens, np.ndarray):
+        return tokens.ndim == 1
+    if not isinstance(tokens, list | tuple):
+        return False
+    return not tokens or not isinstance(tokens[0], list | tuple | np.ndarray)
+
+
+def row_of(tokens: Row) -> list[int]:
+    """Return ids that a vocabulary may have; others, which have no text, are dropped.
+
+    Raises:
+        PromptError: an id is not an integer.
+    """
+    try:
+        return [number for token in tokens if 0 <= (number := index(token)) < 1 << 32]
+    except TypeError:
+        raise PromptError(f"token ids {tokens!r}: not all are integers; pass ints") from None
+
+
+def rows_of(tokens: Rows) -> list[list[int]]:
+    """Return the rows of a batch to decode.
+
+    Raises:
+        PromptError: a tensor is not i64 [texts, n], or an id is not an integer.
+    """
+    if isinstance(tokens, list | tuple):
+        if not all(isinstance(row, list | tuple | np.ndarray) for row in tokens):
+            raise PromptError("tokens mix ids and lists; pass ids, or one list for each text")
+        return [row_of(row) for row in tokens]
+    rows = array_of(tokens)
+    if is_tensor(tokens) and rows.dtype != np.int64:
+        raise PromptError(f"tokens are {rows.dtype}: a tensor of ids must be i64; convert it")
+    if rows.ndim != 2:
+        raise PromptError(
+            f"tokens have the shape {list(rows.shape)}, not [texts, n]; pass a row as a list"
+        )
+    return [row_of(row) for row in rows.tolist()]

@@ -1,0 +1,56 @@
+"""Special tokens and chat template of a Hugging Face folder.
+
+Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hugging Face folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from genai_layer.errors import ModelError
+from genai_layer.files import is_file
+from genai_layer.json_file import read_object
+
+SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
+
+
+def special_tokens(folder: Path) -> dict[str, str]:
+    """Return the special tokens: special_tokens_map.json's, else tokenizer_config.json's."""
+    tokens: dict[str, str] = dict.fromkeys(SPECIAL, "")
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        found = read_object(folder / name)
+        for special in SPECIAL:
+            given = found.get(f"{special}_token")
+            if isinstance(given, dict):
+                given = given.get("content")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (JSON)
+            if isinstance(given, str):
+                tokens[special] = given
+    return tokens
+
+
+def find_template(folder: Path) -> str:
+    """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
+    plain = folder / "chat_template.jinja"
+    if is_file(plain):
+        try:
+            return plain.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{plain}: cannot be read: {error}") from error
+    for name in ("chat_template.json", "tokenizer_config.json"):
+        found = read_object(folder / name).get("chat_template")
+        if isinstance(found, str):
+            return found
+        if isinstance(found, list):
+            return _named_template(found)  # pyright: ignore[reportUnknownArgumentType] (JSON)
+    return ""
+
+
+def _named_template(templates: Sequence[Any]) -> str:
+    """Return the template named "default", else the first."""
+    entries: list[dict[str, Any]] = [entry for entry in templates if isinstance(entry, dict)]
+    named = {
+        str(e["name"]): str(e["template"]) for e in entries if {"name", "template"} <= e.keys()
+    }
+    return named.get("default", next(iter(named.values()), ""))
