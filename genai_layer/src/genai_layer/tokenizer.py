@@ -13,11 +13,13 @@ import numpy as np
 import tokenizers
 from tokenizers import AddedToken
 
+from genai_layer import openvino_tokenizer
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
 from genai_layer.errors import ModelError, PromptError, TemplateError
 from genai_layer.files import is_file
 from genai_layer.json_file import read_object
+from genai_layer.openvino_tokenizer import OpenVINOTokenizer
 from genai_layer.results import TokenizedInputs
 
 _SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
@@ -29,29 +31,29 @@ class Tokenizer:
     """The tokenizer of a model folder.
 
     Args:
-        models_path: a folder with tokenizer.json and, optionally, tokenizer_config.json,
+        models_path: a folder with tokenizer.json, else with openvino_tokenizer.xml and
+            openvino_detokenizer.xml; and, optionally, with tokenizer_config.json,
             special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
 
     Raises:
-        ModelError: a file is missing or broken.
+        ModelError: a file is missing or broken, or openvino_tokenizer.xml has a step that is not
+            supported.
     """
 
     def __init__(self, models_path: str | Path) -> None:
         folder = Path(models_path)
-        path = folder / "tokenizer.json"
-        if not is_file(path):
-            raise ModelError(f"{folder}: has no tokenizer.json")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ModelError(f"{path}: larger than 256 MiB")
-        try:
-            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises plain Exception
-            raise ModelError(f"{path}: not a tokenizer: {error}") from error
         self._settings = read_object(folder / "tokenizer_config.json")
-        self._add_tokens(folder)
         self._tokens = _special_tokens(folder)
+        converted = _read_converted(folder)
+        if converted is None:
+            self._tokenizer = _load(folder / "tokenizer.json")
+            self._add_tokens(folder)
+        else:
+            self._tokenizer = converted.tokenizer
         self._ids = self._special_ids(folder)
         self._chat_template = _find_template(folder)
+        if converted is not None:
+            self._override(converted)
         self._original_template = self._chat_template
 
     def encode(
@@ -193,6 +195,14 @@ class Tokenizer:
                     "assigns another id; save the tokenizer again with save_pretrained"
                 )
 
+    def _override(self, converted: OpenVINOTokenizer) -> None:
+        """Replace what the folder's files say by what the tokenizer model says."""
+        for name in _SPECIAL:
+            if (number := getattr(converted, f"{name}_token_id")) >= 0:
+                self._ids[name] = number
+                self._tokens[name] = getattr(converted, f"{name}_token")
+        self._chat_template = converted.chat_template or self._chat_template
+
     def _special_ids(self, folder: Path) -> dict[str, int]:
         """Return the special tokens' ids: those of config.json, else those of the tokens' texts."""
         config = read_object(folder / "config.json")
@@ -208,6 +218,25 @@ class Tokenizer:
             if not self._tokens[name] and ids[name] >= 0:
                 self._tokens[name] = self._tokenizer.id_to_token(ids[name]) or ""
         return ids
+
+
+def _read_converted(folder: Path) -> OpenVINOTokenizer | None:
+    """Return the tokenizer of openvino_tokenizer.xml; None if the folder has tokenizer.json."""
+    if is_file(folder / "tokenizer.json"):
+        return None
+    if not is_file(folder / "openvino_tokenizer.xml"):
+        raise ModelError(f"{folder}: has no tokenizer.json and no openvino_tokenizer.xml")
+    return openvino_tokenizer.read(folder)
+
+
+def _load(path: Path) -> tokenizers.Tokenizer:
+    """Return the tokenizer of tokenizer.json."""
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise ModelError(f"{path}: larger than 256 MiB")
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ModelError(f"{path}: not a tokenizer: {error}") from error
 
 
 def _special_tokens(folder: Path) -> dict[str, str]:
