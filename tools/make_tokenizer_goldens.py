@@ -81,11 +81,13 @@ def train(tokenizer: hf.Tokenizer, trainer: Any) -> hf.Tokenizer:
     return tokenizer
 
 
-def add_tokens(tokenizer: hf.Tokenizer) -> hf.Tokenizer:
+def add_tokens(tokenizer: hf.Tokenizer, wide: bool) -> hf.Tokenizer:
     """Add a special token, one that is not special, and one that takes the spaces around it."""
     tokenizer.add_special_tokens([AddedToken("<special>", normalized=False)])
     tokenizer.add_tokens([AddedToken("<plain>", normalized=False)])
-    tokenizer.add_tokens([AddedToken("<spaces>", lstrip=True, rstrip=True, normalized=False)])
+    if wide:
+        token = AddedToken("<spaces>", lstrip=True, rstrip=True, normalized=False)
+        tokenizer.add_tokens([token])
     return tokenizer
 
 
@@ -253,7 +255,7 @@ def convert(name: str, folder: Path) -> None:
     make, special = FAMILIES[name]
     made = make()
     if special is not BERT:  # WordPiece finds no token that is not in its vocabulary
-        add_tokens(made)
+        add_tokens(made, wide=name != "mistral")
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, chat_template=TEMPLATE, **special
     )

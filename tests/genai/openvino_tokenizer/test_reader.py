@@ -128,6 +128,25 @@ def test_a_detokenizer_of_another_model_is_rejected(golden: Any) -> None:
         models.read()
 
 
+@pytest.mark.parametrize(
+    ("name", "token", "quoted", "message"),
+    [
+        ("llama2", "<p▁n>", r"\<p▁n\>", "no merge makes the token '<p▁n>'"),
+        ("gpt2", "\nplain>", "\\\nplain\\>", "one token takes spaces, another begins"),
+        ("mistral", "\nplain>", "\\\nplain\\>", "a special token may begin with spaces"),
+    ],
+)
+def test_a_special_token_that_would_be_found_elsewhere_is_rejected(
+    golden: Any, name: str, token: str, quoted: str, message: str
+) -> None:
+    models = golden(name)
+    for file, data in models.files.items():
+        renamed = data.replace(rb"\<plain\>", quoted.encode()).replace(b"<plain>", token.encode())
+        models.files[file] = renamed
+    with pytest.raises(ModelError, match=message):
+        models.read()
+
+
 def test_a_token_that_no_merge_makes_is_rejected(golden: Any) -> None:
     models = golden("gpt2")
     weights = models.files["openvino_tokenizer.bin"]

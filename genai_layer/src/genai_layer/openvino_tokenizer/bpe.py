@@ -43,6 +43,7 @@ def bpe(graph: Graph, node: Node) -> Vocabulary:
     if not is_bytes and not (fallback and all(token in ids for token in byte_level.TOKENS)):
         raise graph.unsupported(node, "characters outside of the vocabulary are not bytes")
     unmerged = {token for token in listed.values() if len(token) > 1}
+    unmerged |= {text(token.encode()) for token in added.values()}
     unmerged -= {left + right for left, right in pairs}
     unmerged -= set(byte_level.TOKENS if fallback else ())
     if is_bytes:

@@ -34,6 +34,8 @@ def pre_tokenizer(graph: Graph, steps: list[Node], specials: list[SpecialToken])
     node, others = steps[0], steps[2:]
     pattern, content = (graph.text(node, len(node.ports) - place) for place in (2, 1))
     match = _FIRST.fullmatch(pattern)
+    if any(token.left or token.text[0].isspace() for token in specials):
+        raise graph.unsupported(node, "a special token may begin with spaces")
     known = match is not None and set(unquoted(match["tokens"])) == {t.text for t in specials}
     # Only a replacement of spaces may follow.
     spaces = [

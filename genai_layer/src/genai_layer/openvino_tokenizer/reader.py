@@ -150,9 +150,7 @@ def _add(
     numbers = {words.ids[token.text] for token in specials}
     if not skipped <= numbers:
         raise graph.error(f"tokens {sorted(skipped - numbers)[:5]} are not special", REMEDY)
-    for token in words.unmerged - {token.text for token in specials}:
-        if _is_whole(made, token):
-            raise graph.error(f"no merge makes the token {token!r}", REMEDY)
+    _check_unmerged(graph, made, words, {token.text for token in specials})
     made.add_tokens(  # pyright: ignore[reportUnknownMemberType] (its list has no element type)
         [
             AddedToken(
@@ -167,10 +165,27 @@ def _add(
     )
 
 
-def _is_whole(made: tokenizers.Tokenizer, token: str) -> bool:
-    """Return whether the splits leave a token whole."""
+def _check_unmerged(
+    graph: Graph, made: tokenizers.Tokenizer, words: Vocabulary, specials: set[str]
+) -> None:
+    """Reject tokens that the op would find in normalized text, and that tokenizers would not.
+
+    Raises:
+        ModelError: the splits leave such a token whole, or a normalizer writes one that is special.
+    """
     splits: Any = made.pre_tokenizer
-    return splits is None or len(splits.pre_tokenize_str(token)) == 1
+    written = [
+        graph.text(node, len(node.ports) - 1)[:1]
+        for node in graph.nodes.values()
+        if node.type == "RegexNormalization"
+    ]
+    for token in words.unmerged:
+        if token in specials:
+            found = any(text and text in token for text in written)
+        else:
+            found = splits is None or len(splits.pre_tokenize_str(token)) == 1
+        if found:
+            raise graph.error(f"no merge makes the token {token!r}", REMEDY)
 
 
 def _described(graph: Graph, made: tokenizers.Tokenizer) -> OpenVINOTokenizer:

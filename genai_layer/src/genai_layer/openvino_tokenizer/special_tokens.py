@@ -44,6 +44,11 @@ def special_tokens(graph: Graph, node: Node) -> list[SpecialToken]:
         for text in unquoted(match["tokens"]):
             found.append(SpecialToken(text, bool(match["left"]), bool(match["right"])))
         place = match.end()
+    edges = [(token.text[0].isspace(), token.text[-1].isspace()) for token in found]
+    if (any(token.right for token in found) and any(first for first, _ in edges)) or (
+        any(token.left for token in found) and any(last for _, last in edges)
+    ):
+        raise graph.unsupported(node, "one token takes spaces, another begins or ends with them")
     earlier: set[str] = set()
     for token in found:  # tokenizers finds the longest, the op the first
         if any(token.text[:length] in earlier for length in range(1, len(token.text))):
