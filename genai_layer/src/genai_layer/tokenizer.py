@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy.typing as npt
-import tokenizers
 from tokenizers import AddedToken
 
 from genai_layer.chat_history import ChatHistory
@@ -18,16 +17,21 @@ from genai_layer.chat_template import render
 from genai_layer.encode_call import read_call
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded
 from genai_layer.errors import ConfigError, ModelError, PromptError, TemplateError
-from genai_layer.files import is_file
 from genai_layer.json_file import read_object
+from genai_layer.openvino_tokenizer import OpenVINOTokenizer
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
-from genai_layer.tokenizer_files import SPECIAL, find_template, special_tokens
+from genai_layer.tokenizer_files import (
+    SPECIAL,
+    find_template,
+    read_converted,
+    read_tokenizer,
+    special_tokens,
+)
 from genai_layer.vocabulary import token_bytes
 
-MAX_FILE_BYTES = 256 << 20
 _NO_LIMIT = 1 << 24
 
 
@@ -35,13 +39,15 @@ class Tokenizer:
     """The tokenizer of a model folder.
 
     Args:
-        tokenizer_path: a folder with tokenizer.json and, optionally, tokenizer_config.json,
+        tokenizer_path: a folder with tokenizer.json, else with openvino_tokenizer.xml and
+            openvino_detokenizer.xml; and, optionally, with tokenizer_config.json,
             special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
         properties: OpenVINO's properties as a dictionary; deprecated, as in openvino_genai.
         named: OpenVINO's properties. They have no effect, because no model is compiled.
 
     Raises:
-        ModelError: a file is missing or broken.
+        ModelError: a file is missing or broken, or openvino_tokenizer.xml has a step that is not
+            supported.
         PropertyError: a name is not upper case, or a value is None.
     """
 
@@ -53,22 +59,20 @@ class Tokenizer:
     ) -> None:
         check_names(with_dictionary(properties, named) if properties else named)
         folder = Path(tokenizer_path)
-        path = folder / "tokenizer.json"
-        if not is_file(path):
-            raise ModelError(f"{folder}: has no tokenizer.json")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ModelError(f"{path}: larger than 256 MiB")
-        try:
-            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises plain Exception
-            raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        self._settings = read_object(folder / "tokenizer_config.json")
+        self._tokens = special_tokens(folder)
+        converted = read_converted(folder)
+        if converted is None:
+            self._tokenizer = read_tokenizer(folder / "tokenizer.json")
+            self._add_tokens(folder)
+        else:
+            self._tokenizer = converted.tokenizer
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._settings = read_object(folder / "tokenizer_config.json")
-        self._add_tokens(folder)
-        self._tokens = special_tokens(folder)
         self._ids = self._special_ids(folder)
         self._chat_template = find_template(folder)
+        if converted is not None:
+            self._override(converted)
         self._original_template = self._chat_template
 
     @overload
@@ -308,6 +312,14 @@ class Tokenizer:
                     f"{path}: added token {token.content!r} has id {number}, but tokenizer.json "
                     "assigns another id; save the tokenizer again with save_pretrained"
                 )
+
+    def _override(self, converted: OpenVINOTokenizer) -> None:
+        """Replace what the folder's files say by what the tokenizer model says."""
+        for name in SPECIAL:
+            if (number := getattr(converted, f"{name}_token_id")) >= 0:
+                self._ids[name] = number
+                self._tokens[name] = getattr(converted, f"{name}_token")
+        self._chat_template = converted.chat_template or self._chat_template
 
     def _special_ids(self, folder: Path) -> dict[str, int]:
         """Return the special tokens' ids: those of config.json, else those of the tokens' texts."""

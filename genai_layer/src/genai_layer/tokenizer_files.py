@@ -1,4 +1,4 @@
-"""Special tokens and chat template of a Hugging Face folder.
+"""Files of a tokenizer: its model, special tokens and chat template.
 
 Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hugging Face folders.
 """
@@ -9,11 +9,35 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import tokenizers
+
+from genai_layer import openvino_tokenizer
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file
 from genai_layer.json_file import read_object
+from genai_layer.openvino_tokenizer import OpenVINOTokenizer
 
 SPECIAL: tuple[str, ...] = ("bos", "eos", "pad")
+_MAX_FILE_BYTES = 256 << 20
+
+
+def read_converted(folder: Path) -> OpenVINOTokenizer | None:
+    """Return the tokenizer of openvino_tokenizer.xml; None if the folder has tokenizer.json."""
+    if is_file(folder / "tokenizer.json"):
+        return None
+    if not is_file(folder / "openvino_tokenizer.xml"):
+        raise ModelError(f"{folder}: has no tokenizer.json and no openvino_tokenizer.xml")
+    return openvino_tokenizer.read(folder)
+
+
+def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
+    """Return the tokenizer of tokenizer.json."""
+    if path.stat().st_size > _MAX_FILE_BYTES:
+        raise ModelError(f"{path}: larger than 256 MiB")
+    try:
+        return tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exception
+        raise ModelError(f"{path}: not a tokenizer: {error}") from error
 
 
 def special_tokens(folder: Path) -> dict[str, str]:

@@ -1,0 +1,11 @@
+"""Tokenizers of folders that only have openvino_tokenizer.xml and openvino_detokenizer.xml.
+
+The graphs are not run: their constants are read, and a ``tokenizers.Tokenizer`` of the same steps
+is built. A step that has no exact counterpart is rejected by name.
+
+Source: docs/reference/genai.md#tokenizer-models.
+"""
+
+from genai_layer.openvino_tokenizer.reader import OpenVINOTokenizer, read, read_model
+
+__all__ = ["OpenVINOTokenizer", "read", "read_model"]

@@ -1,0 +1,134 @@
+"""Decoder: the ops of openvino_detokenizer.xml as ``tokenizers.decoders``.
+
+Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py and hf_parser.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tokenizers import Regex, decoders
+
+from genai_layer.openvino_tokenizer import bytes as byte_level
+from genai_layer.openvino_tokenizer.graph import Graph, Node
+from genai_layer.openvino_tokenizer.normalizers import arguments, replaced
+
+_INPUTS = {
+    "VocabDecoder": 0,
+    "ByteFallback": 0,
+    "FuzeRagged": 2,
+    "RegexNormalization": 0,
+    "UTF8Validate": 0,
+    "Convert": 0,
+}
+_CLEAN_UP = r"(?| ([\\.\\?\\!,])| ('[ms])| (') | ('[rv]e)| (n't))"
+_CLEANED = r" (?=[\\.?!,])| (?='[ms])| (?=' )|(?<= ') | (?='[rv]e)| (?=n't)"
+
+
+def skipped(graph: Graph) -> set[int]:
+    """Return the ids that decoding leaves out.
+
+    Raises:
+        ModelError: they are not constant.
+    """
+    node = graph.only("VocabDecoder")
+    if len(node.ports) < 5:
+        return set()
+    source = graph.source(node, 4)
+    found = graph.array(source, 0) if source.type == "Slice" else graph.array(node, 4)
+    return {int(number) for number in found}
+
+
+def decoder(graph: Graph, tokens: dict[int, str], is_bytes: bool) -> Any:
+    """Return the decoder.
+
+    Args:
+        graph: the detokenizer.
+        tokens: the tokens by id, as tokenizers has them.
+        is_bytes: whether characters of tokens stand for bytes.
+
+    Raises:
+        ModelError: the detokenizer does something that decoders cannot do exactly.
+    """
+    last = graph.source(graph.only("StringTensorPack"), 0)
+    vocabulary, *steps = graph.chain(last, "Parameter", _INPUTS)
+    if vocabulary.type == "Convert":
+        vocabulary, *steps = steps
+    if [step.type for step in steps].count("FuzeRagged") != 1 or vocabulary.type != "VocabDecoder":
+        raise graph.unsupported(vocabulary, "the tokens are not joined once")
+    found = _written(graph, vocabulary, tokens, is_bytes)
+    validated = False
+    for step in steps:
+        if step.type == "UTF8Validate":
+            validated = step.flag("replace_mode")
+        elif step.type == "FuzeRagged":
+            found.append(decoders.ByteLevel() if is_bytes else decoders.Fuse())
+        elif step.type == "ByteFallback":
+            found.append(decoders.ByteFallback())
+        else:
+            found.append(_replacement(graph, step))
+    if not validated:
+        raise graph.unsupported(vocabulary, "invalid UTF-8 is not replaced by U+FFFD")
+    return decoders.Sequence(found)
+
+
+def _replacement(graph: Graph, node: Node) -> Any:
+    """Return the decoder of a RegexNormalization."""
+    pattern, content = arguments(graph, node)
+    if (pattern, content) == (_CLEAN_UP, "$1"):
+        return decoders.Replace(Regex(_CLEANED), "")
+    if (pattern, content) == ("^ ", ""):
+        return decoders.Strip(" ", 1, 0)
+    return decoders.Replace(replaced(graph, node, pattern, content), content)
+
+
+def _written(graph: Graph, node: Node, tokens: dict[int, str], is_bytes: bool) -> list[Any]:
+    """Return the decoders that make the op's strings of the tokens.
+
+    Raises:
+        ModelError: none does.
+    """
+    strings = graph.strings(node, 1)
+    for write, found in _WRITERS:
+        if is_bytes == (write is byte_level.from_characters) and all(
+            number < len(strings) and strings[number] == write(token)
+            for number, token in tokens.items()
+        ):
+            return list(found)
+    raise graph.unsupported(node, "its strings are not those of the tokenizer's tokens")
+
+
+def _word(token: str) -> bytes:
+    """Return WordPiece's string: a space before each token that begins a word."""
+    if token in ".,!?":
+        return token.encode()
+    return (token[2:] if token.startswith("##") else f" {token}").encode()
+
+
+def _unigram(token: str) -> bytes:
+    """Return Unigram's string: spaces, and bytes."""
+    return token.replace("▁", " ").encode()
+
+
+def _unigram_byte(token: str) -> bytes:
+    """Return Unigram's string where tokens stand for bytes."""
+    if token in byte_level.TOKENS:
+        return bytes([byte_level.TOKENS.index(token)])
+    return _unigram(token)
+
+
+_SPACES = decoders.Replace("▁", " ")
+_WRITERS: tuple[tuple[Callable[[str], bytes], tuple[Any, ...]], ...] = (
+    (byte_level.from_characters, ()),
+    (str.encode, ()),
+    (
+        _word,
+        (
+            decoders.Replace(Regex(r"\A(?!##)(?![.,!?]\z)"), " "),
+            decoders.Replace(Regex(r"\A##"), ""),
+        ),
+    ),
+    (_unigram, (_SPACES,)),
+    (_unigram_byte, (_SPACES, decoders.ByteFallback())),
+)
