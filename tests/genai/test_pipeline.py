@@ -182,21 +182,6 @@ class TestConfiguration:
 
 
 class TestLoading:
-    def test_a_tokenizer_may_be_given(self, folder) -> None:
-        pipe = LLMPipeline(folder, Tokenizer(folder), "CPU", core=answering_core("hey"))
-        assert pipe.generate("?") == "hey"
-
-    def test_properties_in_a_dictionary_are_deprecated_and_overridden(self, folder) -> None:
-        core = answering_core("hey")
-        given = {"MAX_PROMPT_LEN": 64, "CACHE_DIR": "a"}
-        with pytest.deprecated_call():
-            LLMPipeline(folder, "NPU", given, core=core, CACHE_DIR="b")
-        assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
-        assert core.config["CACHE_DIR"] == "b"
-        with pytest.deprecated_call():
-            LLMPipeline(folder, Tokenizer(folder), "NPU", given, core=core)
-        assert core.config["CACHE_DIR"] == "a"
-
     @pytest.mark.parametrize(
         ("missing", "message"),
         [("tokenizer.json", "no tokenizer.json"), ("config.json", "neither openvino_model.xml")],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,16 +9,6 @@ from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
 
 _ADAPTERS = "adapters"
-
-
-def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge both sources of properties; keyword arguments override the dictionary."""
-    warnings.warn(
-        "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
-        DeprecationWarning,
-        stacklevel=3,
-    )
-    return {**config, **properties}
 
 
 def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfig | None:
