@@ -28,6 +28,7 @@ __all__ = [
     "PerfMetrics",
     "PromptError",
     "PropertyError",
+    "RawPerfMetrics",
     "RuntimeFailure",
     "StreamerBase",
     "StreamingStatus",
@@ -41,6 +42,7 @@ __all__ = [
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
     "WhisperPipeline",
+    "get_version",
 ]
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from genai_layer.lora.adapter import Adapter as Adapter
     from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
     from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
+    from genai_layer.perf_metrics import RawPerfMetrics as RawPerfMetrics
     from genai_layer.pipeline import LLMPipeline as LLMPipeline
     from genai_layer.results import DecodedResults as DecodedResults
     from genai_layer.results import EncodedResults as EncodedResults
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
+    from genai_layer.version import get_version as get_version
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
@@ -91,6 +95,7 @@ _HOMES = {
     "TemplateError": "errors",
     "GenerationConfig": "generation_config",
     "PerfMetrics": "perf_metrics",
+    "RawPerfMetrics": "perf_metrics",
     "LLMPipeline": "pipeline",
     "DecodedResults": "results",
     "EncodedResults": "results",
@@ -106,6 +111,7 @@ _HOMES = {
     "WhisperDecodedResults": "whisper.results",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
+    "get_version": "version",
 }
 """Modules of the public names, imported at first use so that a tool starts fast."""
 
