@@ -227,8 +227,8 @@ class TestLoading:
             LLMPipeline(folder, "TPU")
 
     def test_lower_case_properties_are_rejected(self, folder) -> None:
-        with pytest.raises(PropertyError, match="'scheduler_config' is not supported"):
-            LLMPipeline(folder, "CPU", core=answering_core("hey"), scheduler_config={})
+        with pytest.raises(PropertyError, match="'max_new_tokens' is not supported"):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"), max_new_tokens=3)
 
     def test_none_is_rejected_as_a_value(self, folder) -> None:
         with pytest.raises(PropertyError, match="CACHE_DIR is None"):

@@ -15,7 +15,9 @@ __all__ = [
     "Adapter",
     "AdapterConfig",
     "AdapterError",
+    "AggregationMode",
     "BusyError",
+    "CacheEvictionConfig",
     "ChatHistory",
     "ConfigError",
     "DecodedResults",
@@ -23,6 +25,8 @@ __all__ = [
     "GenAIError",
     "GenerationConfig",
     "GenerationFinishReason",
+    "KVCrushAnchorPointMode",
+    "KVCrushConfig",
     "LLMPipeline",
     "ModelError",
     "PerfMetrics",
@@ -30,6 +34,9 @@ __all__ = [
     "PropertyError",
     "RawPerfMetrics",
     "RuntimeFailure",
+    "SchedulerConfig",
+    "SparseAttentionConfig",
+    "SparseAttentionMode",
     "StreamerBase",
     "StreamingStatus",
     "TemplateError",
@@ -66,6 +73,17 @@ if TYPE_CHECKING:
     from genai_layer.results import EncodedResults as EncodedResults
     from genai_layer.results import GenerationFinishReason as GenerationFinishReason
     from genai_layer.results import TokenizedInputs as TokenizedInputs
+    from genai_layer.scheduler.cache_eviction import AggregationMode as AggregationMode
+    from genai_layer.scheduler.cache_eviction import CacheEvictionConfig as CacheEvictionConfig
+    from genai_layer.scheduler.cache_eviction import (
+        KVCrushAnchorPointMode as KVCrushAnchorPointMode,
+    )
+    from genai_layer.scheduler.cache_eviction import KVCrushConfig as KVCrushConfig
+    from genai_layer.scheduler.config import SchedulerConfig as SchedulerConfig
+    from genai_layer.scheduler.sparse_attention import (
+        SparseAttentionConfig as SparseAttentionConfig,
+    )
+    from genai_layer.scheduler.sparse_attention import SparseAttentionMode as SparseAttentionMode
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
@@ -101,6 +119,13 @@ _HOMES = {
     "EncodedResults": "results",
     "GenerationFinishReason": "results",
     "TokenizedInputs": "results",
+    "AggregationMode": "scheduler.cache_eviction",
+    "CacheEvictionConfig": "scheduler.cache_eviction",
+    "KVCrushAnchorPointMode": "scheduler.cache_eviction",
+    "KVCrushConfig": "scheduler.cache_eviction",
+    "SchedulerConfig": "scheduler.config",
+    "SparseAttentionConfig": "scheduler.sparse_attention",
+    "SparseAttentionMode": "scheduler.sparse_attention",
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",

@@ -31,6 +31,7 @@ from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
+from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import (
     StaticLengths,
@@ -40,7 +41,7 @@ from genai_layer.npu import (
     on_full_of,
 )
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.properties import check_names, taken_adapters
+from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults, Ids, TokenizedInputs
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -90,7 +91,8 @@ class LLMPipeline(Exclusive):
         device, properties = given.device, given.properties
         tokenizer = given.tokenizer or read_tokenizer(folder)
         adapters = taken_adapters(properties, adapters)
-        check_names(properties)
+        take_mechanisms(properties, device)
+        properties = read_properties(properties)
         # A blob may contain the complete model.
         imported = device == "NPU" and imports_blob(properties)
         model = find_model(folder, needed=not imported)

@@ -1,4 +1,4 @@
-"""Checks of a pipeline's properties."""
+"""Properties of a pipeline: names are checked, values become text and numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.property_values import plain
 
 _ADAPTERS = "adapters"
 
@@ -24,12 +25,13 @@ def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfi
     raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig; pass AdapterConfig(…)")
 
 
-def check_names(properties: Mapping[str, Any]) -> None:
-    """Reject names and values that cannot be properties.
+def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties with text and numbers as values.
 
     Raises:
         PropertyError: a name is not upper case, or a value is None.
     """
+    found: dict[str, Any] = {}
     for name, value in properties.items():
         if name == _ADAPTERS:
             raise PropertyError("adapters: only LLMPipeline supports them; leave them out")
@@ -40,3 +42,5 @@ def check_names(properties: Mapping[str, Any]) -> None:
             )
         if value is None:
             raise PropertyError(f"property {name} is None; leave it out")
+        found[str(name)] = plain(value)
+    return found
