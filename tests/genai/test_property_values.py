@@ -1,4 +1,7 @@
-"""Values of properties: OpenVINO's own objects become what OpenVINO prints."""
+"""Values of properties: OpenVINO's own objects become what OpenVINO prints.
+
+tests/oracle/test_live_property_values.py has the real OpenVINO read these texts.
+"""
 
 from __future__ import annotations
 
