@@ -5,12 +5,12 @@ Source: openvino_genai.LLMPipeline, docs/reference/genai.md#construction.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from genai_layer.errors import PropertyError
+from genai_layer.properties import with_dictionary
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -39,12 +39,7 @@ def read_arguments(
     if isinstance(device, Mapping):  # (folder, device, dictionary)
         device, config = None, device
     if config is not None:
-        warnings.warn(
-            "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-        properties = {**config, **properties}
+        properties = with_dictionary(config, properties, stacklevel=4)
     if isinstance(tokenizer, str):  # (folder, device)
         if device is not None:
             raise PropertyError("tokenizer is not a Tokenizer; pass one, or the device alone")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,24 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.property_values import plain
 
 _ADAPTERS = "adapters"
+
+
+def with_dictionary(
+    config: Mapping[str, Any], properties: Mapping[str, Any], stacklevel: int = 3
+) -> dict[str, Any]:
+    """Merge both sources of properties; keyword arguments override the dictionary.
+
+    Args:
+        config: the dictionary.
+        properties: the keyword arguments.
+        stacklevel: that of the warning; 3 names the caller of the calling function.
+    """
+    warnings.warn(
+        "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
+        DeprecationWarning,
+        stacklevel=stacklevel,
+    )
+    return {**config, **properties}
 
 
 def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfig | None:
@@ -25,13 +44,12 @@ def taken_adapters(properties: dict[str, Any], adapters: object) -> AdapterConfi
     raise PropertyError(f"adapters = {found!r}: must be an AdapterConfig; pass AdapterConfig(…)")
 
 
-def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return properties with text and numbers as values.
+def check_names(properties: Mapping[str, Any]) -> None:
+    """Reject names and values that cannot be properties.
 
     Raises:
         PropertyError: a name is not upper case, or a value is None.
     """
-    found: dict[str, Any] = {}
     for name, value in properties.items():
         if name == _ADAPTERS:
             raise PropertyError("adapters: only LLMPipeline supports them; leave them out")
@@ -42,5 +60,13 @@ def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
             )
         if value is None:
             raise PropertyError(f"property {name} is None; leave it out")
-        found[str(name)] = plain(value)
-    return found
+
+
+def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties with text and numbers as values.
+
+    Raises:
+        PropertyError: see ``check_names``.
+    """
+    check_names(properties)
+    return {str(name): plain(value) for name, value in properties.items()}
