@@ -20,7 +20,7 @@ VALID: list[Values] = [
     {"eos_token_id": 1},
     {"eos_token_id": 1, "stop_token_ids": {1}},
     {"eos_token_id": 1, "stop_token_ids": {2}},
-    {"stop_strings": {"a", "b"}},
+    {"stop_strings": {"a"}},
     {"ignore_eos": True, "max_new_tokens": 10},
     {"ignore_eos": True, "max_length": 10},
     ONE | {"min_new_tokens": 1},

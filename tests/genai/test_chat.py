@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from genai_layer import (
@@ -72,6 +73,23 @@ def test_cancel_drops_a_turn_and_stop_keeps_it(speaks, status, kept) -> None:
     pipe.start_chat()
     pipe.generate("ab", streamer=lambda _: status)
     assert prompt_length(pipe) == 3 + (3 + 1 + 1 if kept else 0)
+
+
+def test_a_list_of_one_text_is_a_turn_that_returns_results(speaks) -> None:
+    pipe = speaks("hey")
+    pipe.start_chat()
+    assert pipe.generate(["ab"]).texts == ["hey"]
+    assert prompt_length(pipe) == 3 + (3 + 1) + 3
+
+
+def test_a_batch_or_token_ids_in_a_chat_are_rejected(speaks) -> None:
+    pipe = speaks("hey")
+    pipe.start_chat()
+    with pytest.raises(PromptError, match="2 texts given; the batch size is 1"):
+        pipe.generate(["a", "b"])
+    with pytest.raises(PromptError, match=r"token ids in a chat: .* finish_chat\(\)"):
+        pipe.generate(np.array([[4]], np.int64))
+    assert prompt_length(pipe) == 3, "the chat is unchanged"
 
 
 def test_a_failed_turn_leaves_the_chat_unchanged(speaks) -> None:

@@ -204,21 +204,6 @@ class TestConfiguration:
 
 
 class TestLoading:
-    def test_a_tokenizer_may_be_given(self, folder) -> None:
-        pipe = LLMPipeline(folder, Tokenizer(folder), "CPU", core=answering_core("hey"))
-        assert pipe.generate("?") == "hey"
-
-    def test_properties_in_a_dictionary_are_deprecated_and_overridden(self, folder) -> None:
-        core = answering_core("hey")
-        given = {"MAX_PROMPT_LEN": 64, "CACHE_DIR": "a"}
-        with pytest.deprecated_call():
-            LLMPipeline(folder, "NPU", given, core=core, CACHE_DIR="b")
-        assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
-        assert core.config["CACHE_DIR"] == "b"
-        with pytest.deprecated_call():
-            LLMPipeline(folder, Tokenizer(folder), "NPU", given, core=core)
-        assert core.config["CACHE_DIR"] == "a"
-
     @pytest.mark.parametrize(
         ("missing", "message"),
         [("tokenizer.json", "no tokenizer.json"), ("config.json", "neither openvino_model.xml")],
@@ -264,8 +249,8 @@ class TestLoading:
             LLMPipeline(folder, "TPU")
 
     def test_lower_case_properties_are_rejected(self, folder) -> None:
-        with pytest.raises(PropertyError, match="'scheduler_config' is not supported"):
-            LLMPipeline(folder, "CPU", core=answering_core("hey"), scheduler_config={})
+        with pytest.raises(PropertyError, match="'max_new_tokens' is not supported"):
+            LLMPipeline(folder, "CPU", core=answering_core("hey"), max_new_tokens=3)
 
     def test_none_is_rejected_as_a_value(self, folder) -> None:
         with pytest.raises(PropertyError, match="CACHE_DIR is None"):
@@ -287,33 +272,3 @@ class TestLoading:
         assert pipe.generate("?", max_new_tokens=2) == "he"
         with pytest.raises(RuntimeFailure, match="logits after 5 tokens are NaN"):
             pipe.generate("?", max_new_tokens=3)
-
-
-class TestMetrics:
-    def test_metrics_follow_from_the_raw_durations(self, speaks) -> None:
-        metrics = speaks("hey").generate(["who?"]).perf_metrics
-        raw = metrics.raw_metrics
-        assert metrics.get_num_generated_tokens() == 4
-        assert len(raw.m_durations) == 3
-        assert metrics.get_tpot().mean == pytest.approx(np.mean(raw.m_durations) / 1000)
-        assert metrics.get_throughput().mean == pytest.approx(1000 / metrics.get_tpot().mean)
-        assert 0 < metrics.get_ttft().mean <= metrics.get_generate_duration().mean
-        assert len(raw.chat_template_durations) == len(raw.tokenization_durations) == 1
-
-    def test_the_throughput_of_a_single_token_is_0(self, speaks) -> None:
-        metrics = speaks("hey").generate(["?"], max_new_tokens=1).perf_metrics
-        assert tuple(metrics.get_throughput()) == (0, 0)
-        assert tuple(metrics.get_tpot()) == (0, 0)
-
-    def test_steps_that_did_not_run_have_duration_0(self, speaks) -> None:
-        metrics = speaks("hey").generate(np.array([[ASSISTANT]], np.int64)).perf_metrics
-        assert tuple(metrics.get_tokenization_duration()) == (0, 0)
-        assert tuple(metrics.get_chat_template_duration()) == (0, 0)
-
-    def test_added_metrics_concatenate_their_durations(self, speaks) -> None:
-        pipe = speaks("hey")
-        one, two = (pipe.generate(["?"]).perf_metrics for _ in range(2))
-        total = one + two
-        assert total.get_num_generated_tokens() == 8
-        assert len(total.raw_metrics.m_durations) == 6
-        assert one.get_num_generated_tokens() == 4, "the operands are unchanged"

@@ -15,7 +15,9 @@ __all__ = [
     "Adapter",
     "AdapterConfig",
     "AdapterError",
+    "AggregationMode",
     "BusyError",
+    "CacheEvictionConfig",
     "ChatHistory",
     "ConfigError",
     "DecodedResults",
@@ -23,12 +25,18 @@ __all__ = [
     "GenAIError",
     "GenerationConfig",
     "GenerationFinishReason",
+    "KVCrushAnchorPointMode",
+    "KVCrushConfig",
     "LLMPipeline",
     "ModelError",
     "PerfMetrics",
     "PromptError",
     "PropertyError",
+    "RawPerfMetrics",
     "RuntimeFailure",
+    "SchedulerConfig",
+    "SparseAttentionConfig",
+    "SparseAttentionMode",
     "StopCriteria",
     "StreamerBase",
     "StreamingStatus",
@@ -43,6 +51,7 @@ __all__ = [
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
     "WhisperPipeline",
+    "get_version",
 ]
 
 if TYPE_CHECKING:
@@ -61,11 +70,23 @@ if TYPE_CHECKING:
     from genai_layer.lora.adapter import Adapter as Adapter
     from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
     from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
+    from genai_layer.perf_metrics import RawPerfMetrics as RawPerfMetrics
     from genai_layer.pipeline import LLMPipeline as LLMPipeline
     from genai_layer.results import DecodedResults as DecodedResults
     from genai_layer.results import EncodedResults as EncodedResults
     from genai_layer.results import GenerationFinishReason as GenerationFinishReason
     from genai_layer.results import TokenizedInputs as TokenizedInputs
+    from genai_layer.scheduler.cache_eviction import AggregationMode as AggregationMode
+    from genai_layer.scheduler.cache_eviction import CacheEvictionConfig as CacheEvictionConfig
+    from genai_layer.scheduler.cache_eviction import (
+        KVCrushAnchorPointMode as KVCrushAnchorPointMode,
+    )
+    from genai_layer.scheduler.cache_eviction import KVCrushConfig as KVCrushConfig
+    from genai_layer.scheduler.config import SchedulerConfig as SchedulerConfig
+    from genai_layer.scheduler.sparse_attention import (
+        SparseAttentionConfig as SparseAttentionConfig,
+    )
+    from genai_layer.scheduler.sparse_attention import SparseAttentionMode as SparseAttentionMode
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
@@ -73,6 +94,7 @@ if TYPE_CHECKING:
     from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
+    from genai_layer.version import get_version as get_version
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
@@ -96,11 +118,19 @@ _HOMES = {
     "GenerationConfig": "generation_config",
     "StopCriteria": "generation_fields",
     "PerfMetrics": "perf_metrics",
+    "RawPerfMetrics": "perf_metrics",
     "LLMPipeline": "pipeline",
     "DecodedResults": "results",
     "EncodedResults": "results",
     "GenerationFinishReason": "results",
     "TokenizedInputs": "results",
+    "AggregationMode": "scheduler.cache_eviction",
+    "CacheEvictionConfig": "scheduler.cache_eviction",
+    "KVCrushAnchorPointMode": "scheduler.cache_eviction",
+    "KVCrushConfig": "scheduler.cache_eviction",
+    "SchedulerConfig": "scheduler.config",
+    "SparseAttentionConfig": "scheduler.sparse_attention",
+    "SparseAttentionMode": "scheduler.sparse_attention",
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",
@@ -112,6 +142,7 @@ _HOMES = {
     "WhisperDecodedResults": "whisper.results",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
+    "get_version": "version",
 }
 """Modules of the public names, imported at first use so that a tool starts fast."""
 

@@ -98,7 +98,7 @@ class Generation:
         self._detokenizer = Detokenizer(decode)
         stops = tuple(sorted(config.stop_strings))
         self._stop_strings = StopStrings(stops, config.include_stop_str_in_output)
-        self._inferred = self._sampled = self._decoded = 0.0
+        self._inferred = self._decoded = 0.0
 
     def run(self, prompt: list[int], began: Stopwatch) -> Generated:
         """Generate tokens after a prompt.
@@ -114,13 +114,11 @@ class Generation:
         history = TokenHistory(prompt)
         result = Generated(history.generated)
         self._reset()
-        last = began
         logits = self._infer(prompt, 0)
         while True:
             token = self._sample(sampler, logits, history)
             history.generated.append(token)
-            self._note_time(began, last)
-            last = Stopwatch()
+            self._note_time(began)
             if self._take(token, result):
                 break
             logits = self._infer([token], len(prompt) + len(history.generated) - 1)
@@ -159,7 +157,6 @@ class Generation:
         result.text += rest
         self._sink.end(rest)
         self._raw.inference_durations.append(self._inferred)
-        self._raw.sampling_durations.append(self._sampled)
         self._raw.detokenization_durations.append(self._decoded)
 
     def _reset(self) -> None:
@@ -197,14 +194,17 @@ class Generation:
     def _sample(self, sampler: Sampler, logits: Logits, history: TokenHistory) -> int:
         watch = Stopwatch()
         token = sampler.next_token(logits, history)
-        self._sampled += watch.microseconds()
+        self._raw.sampling_durations.append(watch.microseconds())
         return token
 
-    def _note_time(self, began: Stopwatch, last: Stopwatch) -> None:
-        if last is began:
-            self._raw.m_times_to_first_token.append(began.microseconds())
+    def _note_time(self, began: Stopwatch) -> None:
+        times, now = self._raw.m_new_token_times, time.perf_counter() * 1e3
+        if times:
+            self._raw.m_durations.append((now - times[-1]) * 1e3)
         else:
-            self._raw.m_durations.append(last.microseconds())
+            self._raw.m_times_to_first_token.append(began.microseconds())
+        times.append(now)
+        self._raw.m_batch_sizes.append(1)
 
 
 def _check_numbers(logits: Logits, tokens: int) -> None:

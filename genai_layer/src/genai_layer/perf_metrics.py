@@ -1,24 +1,27 @@
 """Durations of generations.
 
 Source: openvino_genai.PerfMetrics, docs/reference/genai.md#performance-metrics. Ours: without
-measurements the mean is 0, never a negative throughput.
+measurements all statistics are 0, never negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
+
+from genai_layer.errors import GenAIUsageError
 
 
 @dataclass(frozen=True, slots=True)
 class MeanStdPair:
     """Mean and population standard deviation; both are 0 without measurements."""
 
-    mean: float
-    std: float
+    mean: float = 0.0
+    std: float = 0.0
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.mean, self.std))
@@ -27,9 +30,23 @@ class MeanStdPair:
     def of(values: Sequence[float], unit: float = 1.0) -> MeanStdPair:
         """Summarise values, divided by ``unit``."""
         if not values:
-            return MeanStdPair(0.0, 0.0)
+            return MeanStdPair()
         scaled = np.asarray(values, float) / unit
         return MeanStdPair(float(scaled.mean()), float(scaled.std()))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryStats:
+    """Mean, population standard deviation and limits; all are 0 without measurements."""
+
+    mean: float = 0.0
+    std: float = 0.0
+    min: float = 0.0
+    max: float = 0.0
+
+    def as_tuple(self) -> tuple[float, float, float, float]:
+        """Return the four values in this order."""
+        return self.mean, self.std, self.min, self.max
 
 
 _US_PER_MS = 1000.0
@@ -45,12 +62,22 @@ class RawPerfMetrics:
     chat_template_durations: list[float] = field(default_factory=list[float])
     inference_durations: list[float] = field(default_factory=list[float])
     sampling_durations: list[float] = field(default_factory=list[float])
+    """One entry per token."""
     token_infer_durations: list[float] = field(default_factory=list[float])
+    """One entry per token; the first is the prompt's."""
     m_times_to_first_token: list[float] = field(default_factory=list[float])
     m_durations: list[float] = field(default_factory=list[float])
+    """Times between successive tokens."""
+    m_new_token_times: list[float] = field(default_factory=list[float])
+    """Times at which tokens were ready, in milliseconds of a monotonic clock. A sum of metrics
+    has those of the first operand, as in openvino_genai."""
+    m_batch_sizes: list[int] = field(default_factory=list[int])
+    """Sequences computed together, which is 1 for each token."""
+    grammar_compile_times: list[float] = field(default_factory=list[float])
+    """Empty, as there is no structured output."""
 
     def __iadd__(self, other: RawPerfMetrics) -> Self:
-        for name in RawPerfMetrics.__slots__:
+        for name in set(RawPerfMetrics.__slots__) - {"m_new_token_times"}:
             getattr(self, name).extend(getattr(other, name))
         return self
 
@@ -92,7 +119,7 @@ class PerfMetrics:
         """Tokens per second after the first token."""
         mean, std = self.get_tpot()
         if not mean:
-            return MeanStdPair(0.0, 0.0)
+            return MeanStdPair()
         return MeanStdPair(1000.0 / mean, std * 1000.0 / mean**2)
 
     def get_generate_duration(self) -> MeanStdPair:
@@ -104,7 +131,7 @@ class PerfMetrics:
         return MeanStdPair.of(self.raw_metrics.inference_durations, _US_PER_MS)
 
     def get_sampling_duration(self) -> MeanStdPair:
-        """Time in sampling, per generation."""
+        """Time in sampling, per token."""
         return MeanStdPair.of(self.raw_metrics.sampling_durations, _US_PER_MS)
 
     def get_tokenization_duration(self) -> MeanStdPair:
@@ -119,14 +146,31 @@ class PerfMetrics:
         """Time to apply the chat template."""
         return MeanStdPair.of(self.raw_metrics.chat_template_durations, _US_PER_MS)
 
+    def get_grammar_compile_time(self) -> SummaryStats:
+        """Time to compile a grammar; 0, as there is no structured output."""
+        return SummaryStats()
+
+    def get_grammar_compiler_init_times(self) -> dict[str, float]:
+        """Times to load the grammar compilers; empty, as there is none."""
+        return {}
+
     def __iadd__(self, other: PerfMetrics) -> Self:
+        """Add the measurements of another generation.
+
+        Raises:
+            GenAIUsageError: the other generation belongs to another pipeline.
+        """
+        if self.load_time != other.load_time:
+            raise GenAIUsageError(
+                f"metrics with load times of {self.load_time:.0f} and {other.load_time:.0f} ms "
+                "belong to different pipelines; add those of one pipeline"
+            )
         self.num_input_tokens += other.num_input_tokens
         self.num_generated_tokens += other.num_generated_tokens
         self.raw_metrics += other.raw_metrics
         return self
 
     def __add__(self, other: PerfMetrics) -> PerfMetrics:
-        total = PerfMetrics(self.load_time)
-        total += self
+        total = deepcopy(self)
         total += other
         return total

@@ -8,18 +8,19 @@ deliberate differences.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
+from genai_layer.arguments import read_arguments
 from genai_layer.chat_history import ChatHistory
 from genai_layer.errors import (
     ConfigError,
     GenAIError,
     PromptError,
-    PropertyError,
     RuntimeFailure,
 )
 from genai_layer.exclusive import Exclusive, one_at_a_time
@@ -28,6 +29,7 @@ from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
+from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import (
     StaticLengths,
@@ -37,7 +39,7 @@ from genai_layer.npu import (
     on_full_of,
 )
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.properties import check_names, taken_adapters, with_dictionary
+from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -55,7 +57,7 @@ class LLMPipeline(Exclusive):
     Args:
         models_path: a folder with ``openvino_model.xml``, or a Hugging Face folder; either with
             ``tokenizer.json``.
-        tokenizer: a Tokenizer, or the device if the folder's own tokenizer is used.
+        tokenizer: a Tokenizer; None, or the device in its place, for the folder's own.
         device: e.g. "NPU" or "CPU".
         config: properties as a dictionary; deprecated, as in openvino_genai.
         core: a runtime, instead of the device's.
@@ -73,8 +75,8 @@ class LLMPipeline(Exclusive):
 
     def __init__(
         self,
-        models_path: str | Path,
-        tokenizer: Tokenizer | str,
+        models_path: str | bytes | os.PathLike[str],
+        tokenizer: Tokenizer | str | None = None,
         device: str | Mapping[str, Any] | None = None,
         config: Mapping[str, Any] | None = None,
         *,
@@ -83,18 +85,13 @@ class LLMPipeline(Exclusive):
         **properties: Any,
     ) -> None:
         watch = Stopwatch()
-        folder = Path(models_path)
-        if isinstance(device, Mapping):  # (path, device, dictionary)
-            device, config = None, device
-        if config is not None:
-            properties = with_dictionary(config, properties)
-        if not isinstance(tokenizer, Tokenizer):
-            if device is not None:
-                raise PropertyError("tokenizer is not a Tokenizer; pass one, or the device alone")
-            tokenizer, device = read_tokenizer(folder), tokenizer
-        device = "CPU" if device is None else device
+        folder = Path(os.fsdecode(models_path))
+        given = read_arguments(tokenizer, device, config, properties)
+        device, properties = given.device, given.properties
+        tokenizer = given.tokenizer or read_tokenizer(folder)
         adapters = taken_adapters(properties, adapters)
-        check_names(properties)
+        take_mechanisms(properties, device)
+        properties = read_properties(properties)
         # A blob may contain the complete model.
         imported = device == "NPU" and imports_blob(properties)
         model = find_model(folder, needed=not imported)
@@ -197,14 +194,18 @@ class LLMPipeline(Exclusive):
         config = base.with_stops_of(self._config).updated(kwargs)
         config.validate()
         if is_ids(inputs):
+            if self._chat is not None:
+                raise PromptError("token ids in a chat: pass texts, or call finish_chat() first")
             return self._generate_encoded(inputs, config, streamer, began)
-        if isinstance(inputs, str) and self._chat is not None:
-            return self._generate_turn(self._chat, inputs, config, streamer, began).texts[0]
         if isinstance(inputs, ChatHistory):
             if not inputs:
                 raise PromptError("the chat history is empty; append a message")
             return self._generate_chat(inputs, config, streamer, began)[0]
-        results = self._generate_text(_single(inputs), config, streamer, began)
+        text = _single(inputs)
+        if self._chat is None:
+            results = self._generate_text(text, config, streamer, began)
+        else:
+            results = self._generate_turn(self._chat, text, config, streamer, began)
         return results.texts[0] if isinstance(inputs, str) else results
 
     __call__ = generate

@@ -1,4 +1,4 @@
-"""Checks of a pipeline's properties."""
+"""Properties of a pipeline: names are checked, values become text and numbers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from typing import Any
 
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.property_values import plain
 
 _ADAPTERS = "adapters"
 
 
-def with_dictionary(config: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge both sources of properties; keyword arguments override the dictionary."""
+def with_dictionary(
+    config: Mapping[str, Any], properties: Mapping[str, Any], stacklevel: int = 3
+) -> dict[str, Any]:
+    """Merge both sources of properties; keyword arguments override the dictionary.
+
+    Args:
+        config: the dictionary.
+        properties: the keyword arguments.
+        stacklevel: that of the warning; 3 names the caller of the calling function.
+    """
     warnings.warn(
         "properties in a dictionary are deprecated, as in openvino_genai; pass **config",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return {**config, **properties}
 
@@ -51,3 +60,13 @@ def check_names(properties: Mapping[str, Any]) -> None:
             )
         if value is None:
             raise PropertyError(f"property {name} is None; leave it out")
+
+
+def read_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return properties with text and numbers as values.
+
+    Raises:
+        PropertyError: see ``check_names``.
+    """
+    check_names(properties)
+    return {str(name): plain(value) for name, value in properties.items()}

@@ -6,13 +6,14 @@ Source: openvino_genai, docs/reference/genai.md#results.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from typing import Any
 
+from genai_layer.named_enum import NamedEnum
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.tensor import Tensor, TensorLike
 
 
-class GenerationFinishReason(IntEnum):
+class GenerationFinishReason(NamedEnum):
     """Reason for the end of a generation."""
 
     NONE = 0
@@ -52,16 +53,27 @@ class EncodedResults:
     scores: list[float]
     finish_reasons: list[GenerationFinishReason]
     perf_metrics: PerfMetrics = field(repr=False)
+    extended_perf_metrics: None = field(default=None, repr=False)
+    """Metrics of speculative decoding, which is not supported: always None."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedResults:
-    """Generated texts."""
+    """Generated texts; ``str`` returns the text, or lines "score: text" of several."""
 
-    texts: list[str]
-    scores: list[float]
-    finish_reasons: list[GenerationFinishReason]
-    perf_metrics: PerfMetrics = field(repr=False)
+    texts: list[str] = field(default_factory=list[str])
+    scores: list[float] = field(default_factory=list[float])
+    finish_reasons: list[GenerationFinishReason] = field(
+        default_factory=list[GenerationFinishReason]
+    )
+    perf_metrics: PerfMetrics = field(default_factory=PerfMetrics, repr=False)
+    extended_perf_metrics: None = field(default=None, repr=False)
+    """Metrics of speculative decoding, which is not supported: always None."""
+    parsed: list[Any] = field(default_factory=list[Any], repr=False)
+    """Results of parsers, which are not supported: always empty."""
 
     def __str__(self) -> str:
-        return self.texts[0]
+        if len(self.texts) == 1:
+            return self.texts[0]
+        lines = zip(self.scores, self.texts, strict=True)
+        return "\n".join(f"{score:.6f}: {text}" for score, text in lines)

@@ -58,7 +58,7 @@ class TokenSink:
     """Sink that passes tokens to a StreamerBase.
 
     Args:
-        streamer: receives one token at a time.
+        streamer: receives lists, of one token unless tokens were held back.
         hold: True to hold tokens back until their text certainly belongs to the result; tokens of
             an excluded stop string are then never passed on.
     """
@@ -77,19 +77,16 @@ class TokenSink:
 
     def end(self, text: str) -> None:
         """Pass the held tokens on if the remaining text is not empty."""
-        if text:
+        if text and self._held:
             self._release()
         self._streamer.end()
 
     def _release(self) -> StreamingStatus:
-        status = StreamingStatus.RUNNING
         held, self._held = self._held, []
-        for token in held:
-            answer = self._streamer.write(token)
-            if answer is None:
-                raise TypeError("StreamerBase.write must return a StreamingStatus or a bool")
-            status = max(status, read_status(answer))
-        return status
+        answer = self._streamer.write(held)
+        if answer is None:
+            raise TypeError("StreamerBase.write must return a StreamingStatus or a bool")
+        return read_status(answer)
 
 
 def make_sink(streamer: Streamer, hold: bool) -> Sink:
@@ -100,7 +97,7 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
     """
     if streamer is None:
         return NoSink()
-    if isinstance(streamer, TextStreamer):
+    if isinstance(streamer, TextStreamer) and streamer.takes_text:
         return TextSink(streamer.write_text, streamer.end)
     if isinstance(streamer, StreamerBase):
         return TokenSink(streamer, hold)

@@ -6,15 +6,19 @@ raised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import IntEnum
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import index
+from typing import Any, Protocol, SupportsIndex
+
+import numpy as np
 
 from genai_layer.detokenizer import Detokenizer
 from genai_layer.errors import ConfigError
+from genai_layer.named_enum import NamedEnum
 
 
-class StreamingStatus(IntEnum):
+class StreamingStatus(NamedEnum):
     """Request of a streamer to continue or to end the generation."""
 
     RUNNING = 0
@@ -29,6 +33,11 @@ class StreamingStatus(IntEnum):
 Answer = StreamingStatus | bool | int | None
 """Return value of a callback: None and False continue, True stops."""
 
+Tokens = SupportsIndex | Iterable[SupportsIndex]
+"""One token, or several tokens together."""
+
+_SKIP = "skip_special_tokens"
+
 
 class Decodes(Protocol):
     """Decoder from ids to text, e.g. a Tokenizer."""
@@ -39,25 +48,45 @@ class Decodes(Protocol):
 
 
 def read_status(answer: Answer) -> StreamingStatus:
-    """Convert the return value of a callback to a status.
+    """Convert the return value of a callable or of ``write``; other integers stop.
 
     Raises:
         ConfigError: the value is not a status.
     """
     if answer is None:
         return StreamingStatus.RUNNING
-    if not isinstance(answer, int):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-        raise ConfigError(f"a streamer returned {answer!r}; return a StreamingStatus, bool or None")
-    known = {int(status) for status in StreamingStatus}
-    return StreamingStatus(answer) if int(answer) in known else StreamingStatus.STOP
+    if not isinstance(answer, int | np.integer | np.bool_) or answer < 0:  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+        raise _not_a_status(answer)
+    number = int(answer)
+    return StreamingStatus(number) if number in _STATUSES else StreamingStatus.STOP
+
+
+def read_flag(answer: Answer) -> StreamingStatus:
+    """Convert the return value of a TextStreamer's callback; any number but 0 stops.
+
+    Raises:
+        ConfigError: the value is neither a status nor a number.
+    """
+    if answer is None or isinstance(answer, StreamingStatus):
+        return read_status(answer)
+    if not isinstance(answer, int | float | np.number | np.bool_):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+        raise _not_a_status(answer)
+    return StreamingStatus.STOP if answer else StreamingStatus.RUNNING
+
+
+def _not_a_status(answer: object) -> ConfigError:
+    return ConfigError(f"a streamer returned {answer!r}; return a StreamingStatus, bool or None")
+
+
+_STATUSES = frozenset(map(int, StreamingStatus))
 
 
 class StreamerBase:
     """Receiver of tokens; a subclass defines ``write`` and, if needed, ``end``."""
 
-    def write(self, token: int | Sequence[int]) -> Answer:
-        """Receive one token, or several tokens together."""
-        raise NotImplementedError
+    def write(self, token: Any) -> Answer:
+        """Receive the list of new tokens; return a status to continue or to end."""
+        raise NotImplementedError(f"{type(self).__name__} has no method write(token); define it")
 
     def end(self) -> None:
         """Receive the end of the generation."""
@@ -69,27 +98,58 @@ class TextStreamer(StreamerBase):
     Args:
         tokenizer: decodes the tokens.
         callback: receives texts; joined they are the text of the tokens.
+        detokenization_params: ``{"skip_special_tokens": False}`` to keep special tokens.
+
+    Raises:
+        ConfigError: a parameter is not supported.
     """
 
-    def __init__(self, tokenizer: Decodes, callback: Callable[[str], Answer]) -> None:
-        self._tokenizer = tokenizer
+    def __init__(
+        self,
+        tokenizer: Decodes,
+        callback: Callable[[str], Answer],
+        detokenization_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._skip = _skips_special_tokens(detokenization_params or {})
+        self._decode = partial(tokenizer.decode, skip_special_tokens=self._skip)
         self._callback = callback
-        self._detokenizer = Detokenizer(tokenizer.decode)
+        self._detokenizer = Detokenizer(self._decode)
 
-    def write(self, token: int | Sequence[int]) -> Answer:
-        """Receive tokens; call back if they complete some text."""
-        status = StreamingStatus.RUNNING
-        for one in (token,) if isinstance(token, int) else token:
-            status = max(status, read_status(self.write_text(self._detokenizer.add(one))))
-        return status
+    @property
+    def takes_text(self) -> bool:
+        """True if a pipeline may pass its own text to ``write_text``, instead of tokens."""
+        return self._skip and type(self).write is TextStreamer.write
 
-    def write_text(self, text: str) -> Answer:
+    def write(self, token: Tokens) -> StreamingStatus:
+        """Receive one token or several; call back if they complete some text.
+
+        Raises:
+            TypeError: a token is not an integer.
+        """
+        tokens = token if isinstance(token, Iterable) else (token,)
+        return self.write_text("".join(self._detokenizer.add(index(one)) for one in tokens))
+
+    def write_text(self, text: str) -> StreamingStatus:
         """Receive text that a pipeline has decoded; call back unless it is empty."""
-        return self._callback(text) if text else StreamingStatus.RUNNING
+        return read_flag(self._callback(text)) if text else StreamingStatus.RUNNING
 
     def end(self) -> None:
         """Pass on the remaining text, and prepare for another generation."""
         rest = self._detokenizer.flush()
         if rest:
             self._callback(rest)
-        self._detokenizer = Detokenizer(self._tokenizer.decode)
+        self._detokenizer = Detokenizer(self._decode)
+
+
+def _skips_special_tokens(params: Mapping[str, Any]) -> bool:
+    """Read a TextStreamer's parameters.
+
+    Raises:
+        ConfigError: a parameter is not supported.
+    """
+    for name, value in params.items():
+        if name != _SKIP:
+            raise ConfigError(f"detokenization_params: {name!r} is not supported; only {_SKIP} is")
+        if not isinstance(value, bool):
+            raise ConfigError(f"{_SKIP} = {value!r}: must be True or False")
+    return params.get(_SKIP, True)

@@ -12,7 +12,7 @@ from genai_layer.errors import RuntimeFailure
 from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
-from genai_layer.properties import check_names
+from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core, InferRequest, ListsInputs
 from genai_layer.runtimes import load_core
 from genai_layer.texts.encoding import EncodedTexts
@@ -50,9 +50,8 @@ class TextModel:
         max_length: int | None,
         core: Core | None,
     ) -> None:
-        check_names(properties)
+        wanted = read_properties(properties)
         model, config = find_model(folder), read_object(folder / "config.json")
-        wanted = dict(properties)
         if device == "NPU":
             longest = max_length or _most_tokens(config)
             if not {"MAX_PROMPT_LEN", "NPUW_LLM_MAX_PROMPT_LEN", "BLOB_PATH"} & wanted.keys():

@@ -20,7 +20,7 @@ from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation import Stopwatch
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.properties import check_names
+from genai_layer.properties import read_properties
 from genai_layer.runtime import Array, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, make_sink
@@ -68,7 +68,7 @@ class WhisperPipeline(Exclusive):
         self._tokenizer = read_tokenizer(folder)
         self._model = WhisperFolder.read(folder, self._tokenizer)
         self._config = self._model.config
-        check_names(properties)
+        properties = read_properties(properties)
         encoder, decoder = properties, properties
         if device == "NPU":
             eos, frames = self._config.eos_token_id, self._model.source_positions
