@@ -25,7 +25,6 @@ _CLAUSE = re.compile(
     r"(What|Which|Who|Whose|How|Where|Whether|When|Why|That|Those|These|This|There|It|Its|They"
     r"|Their|So|Of|As|With|In|To|For|If)\b"
 )
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _QUOTED = re.compile(r"``.*?``|`.*?`|\".*?\"", re.DOTALL)
 """Code and quotations, which are not our words."""
 
@@ -49,10 +48,13 @@ def replaced_words(glossary: str) -> dict[str, str]:
 
 
 def docstrings(tree: ast.Module) -> Iterator[Text]:
-    """Yield the docstrings of a module, its classes and its functions."""
+    """Yield the docstrings of a module, its classes, functions and attributes."""
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and (words := ast.get_docstring(node)):
-            yield Text(node.body[0].lineno, words)
+        match node:
+            case ast.Expr(ast.Constant(str(words))):
+                yield Text(node.lineno, words)
+            case _:
+                pass
 
 
 def comments(source: str) -> Iterator[Text]:

@@ -64,6 +64,11 @@ def test_a_docstring_that_opens_with_a_clause_is_found(find: Any, docstring: str
     assert "opens with" in message
 
 
+def test_the_docstring_of_an_attribute_is_checked(find: Any) -> None:
+    (message,) = find('class C:\n    size: int\n    """How large it is."""\n')
+    assert "opens with 'How'" in message
+
+
 @pytest.mark.parametrize("docstring", ["Whatever-typed values.", "Information.", "Return a head."])
 def test_other_openings_pass(find: Any, docstring: str) -> None:
     assert find(f'class C:\n    """{docstring}"""\n') == []

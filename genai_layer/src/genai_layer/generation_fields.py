@@ -24,7 +24,7 @@ class StopCriteria(Enum):
     """Condition under which beam search ends."""
 
     EARLY = 0
-    """As many texts as beams are complete."""
+    """The number of complete texts equals that of beams."""
     HEURISTIC = 1
     """A better text is unlikely."""
     NEVER = 2

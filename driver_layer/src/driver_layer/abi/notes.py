@@ -26,7 +26,7 @@ NOTE = record(
 NT_LOADER_ABI_VERSION = 1
 NT_MAPPED_INFERENCE_VERSION = 0xA000
 NT_CONTENT_DIGEST = 0xD165
-"""This project's own type; public loaders skip notes of unknown types."""
+"""A type of this project; public loaders skip notes of unknown types."""
 CONTENT_DIGEST = "note.ContentDigest"
 """Name of the section with the digest note."""
 NOTE_OWNER = b"NPU"

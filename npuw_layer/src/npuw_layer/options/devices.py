@@ -62,7 +62,7 @@ class DeviceOptions(OptionGroup):
     order: prefill, generate variants, LM head. Names ("generate_256") and kinds ("prefill",
     "generate", "head") are accepted, too."""
     fallback_exec: bool = Field(True, alias="NPUW_FALLBACK_EXEC")
-    """Whether the next device takes over a submodel when its device fails at run time; never with
+    """YES: the next device takes over a submodel when its device fails at run time; never with
     DYNAMIC attention."""
     acc_check: bool = Field(False, alias="NPUW_ACC_CHECK")
     """Run each submodel on NPUW_ACC_DEVICE, too, and move inaccurate ones there. Each part of a

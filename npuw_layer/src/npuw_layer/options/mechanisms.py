@@ -31,13 +31,13 @@ class MechanismOptions(OptionGroup):
     """The device always computes with compressed weights; DYNAMIC_QUANTIZATION_GROUP_SIZE selects
     whether it quantizes activations, too."""
     dyn_quant_full: bool = Field(True, alias="NPUW_DQ_FULL")
-    """As NPUW_DQ: no graph has to be rewritten for compressed weights."""
+    """No effect, like NPUW_DQ: no graph has to be rewritten for compressed weights."""
     compiler_dyn_quant: bool = Field(False, alias="NPU_COMPILER_DYNAMIC_QUANTIZATION")
-    """As NPUW_DQ: the compiler always accepts compressed weights."""
+    """No effect, like NPUW_DQ: the compiler always accepts compressed weights."""
     dcoff_type: Literal["", "i8", "f16"] = Field("", alias="NPUW_DCOFF_TYPE")
-    """As NPUW_DQ: the host decompresses no weights of functions, so no type applies."""
+    """No effect, like NPUW_DQ: the host decompresses no weights, so no type applies."""
     dcoff_scale: bool = Field(False, alias="NPUW_DCOFF_SCALE")
-    """As NPUW_DQ: scales go to the device with their weights."""
+    """No effect, like NPUW_DQ: scales go to the device with their weights."""
     unqdq: bool = Field(False, alias="NPUW_UNQDQ")
     """FakeQuantize and compressed weights are supported directly; no pairs have to be removed."""
     mm_gated: bool = Field(True, alias="NPUW_MM_GATED")
@@ -85,13 +85,14 @@ class MechanismOptions(OptionGroup):
     compiler_type: Literal["PREFER_PLUGIN", "PLUGIN", "DRIVER"] = Field(
         "PREFER_PLUGIN", alias="NPU_COMPILER_TYPE"
     )
-    """There is one compiler, outside plugin and driver; NPUW_COMPILER names it."""
+    """One compiler exists, outside plugin and driver; NPUW_COMPILER names it."""
     defer_weights_load: bool = Field(False, alias="NPU_DEFER_WEIGHTS_LOAD")
     """Files are mapped, so weights are always read when a program first runs."""
     num_streams: int = Field(-1, alias="NUM_STREAMS", ge=-2)
-    """As PERFORMANCE_HINT: one inference uses the complete device; AUTO, NUMA or a number."""
+    """No effect, like PERFORMANCE_HINT: one inference uses the complete device. AUTO, NUMA or a
+    number."""
     num_requests: int = Field(1, alias="PERFORMANCE_HINT_NUM_REQUESTS", ge=0)
-    """As PERFORMANCE_HINT: the number of requests is not limited."""
+    """No effect, like PERFORMANCE_HINT: the number of requests is not limited."""
     strides_for: tuple[str, ...] = Field((), alias="NPU_ENABLE_STRIDES_FOR")
     """Host tensors of any input may have strides: they are copied to the device's memory."""
     performance_hint: Literal["", "LATENCY", "THROUGHPUT", "CUMULATIVE_THROUGHPUT"] = Field(

@@ -18,7 +18,7 @@ class PlainOptions(OptionGroup):
     """YES runs the model through NPUW, NO runs a static model directly; if unset, NPUW_LLM decides.
     """
     llm: bool | None = Field(None, alias="NPUW_LLM")
-    """Whether NPUW splits the model as a language model; if unset, NPU_USE_NPUW decides, and if
+    """YES: NPUW splits the model as a language model; if unset, NPU_USE_NPUW decides, and if
     both are unset, models whose inputs have dynamic shapes are split."""
     batch_mode: Literal["AUTO", "PLUGIN", "COMPILER"] = Field("AUTO", alias="NPU_BATCH_MODE")
     """Handling of the batch of a static model for the NPU itself, which is the first dimension of

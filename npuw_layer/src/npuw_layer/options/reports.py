@@ -62,7 +62,7 @@ class DumpOptions(OptionGroup):
     dump_subs_dir: str = Field("", alias="NPUW_DUMP_SUBS_DIR")
     """The folder of all dumped files, created if missing; "" is the current folder."""
     dump_subs_on_fail: Selection = Field("", alias="NPUW_DUMP_SUBS_ON_FAIL")
-    """As NPUW_DUMP_SUBS, but only for a static model that cannot be compiled:
+    """Like NPUW_DUMP_SUBS, but only for a static model that cannot be compiled:
     "failed_prefill_1024_03.xml", and the error in "failed_prefill_1024.txt"."""
     dump_io: Selection = Field("", alias="NPUW_DUMP_IO")
     """Write inputs and outputs of submodels, selected as for NPUW_DUMP_SUBS, at each run:

@@ -57,11 +57,11 @@ class StageOptions(OptionGroup):
     more_prefill_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_PREFILL_CONFIG")
     """Options of the prefill models, which override all others."""
     generate_config: dict[str, Any] = Field({}, alias="NPUW_LLM_GENERATE_CONFIG")
-    """As NPUW_LLM_PREFILL_CONFIG, for the generate models; excludes NPUW_LLM_GENERATE_HINT."""
+    """Like NPUW_LLM_PREFILL_CONFIG, for the generate models; excludes NPUW_LLM_GENERATE_HINT."""
     more_generate_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_GENERATE_CONFIG")
     """Options of the generate models, which override all others."""
     shared_head_config: dict[str, Any] = Field({}, alias="NPUW_LLM_SHARED_HEAD_CONFIG")
-    """As NPUW_LLM_PREFILL_CONFIG, for the shared LM head."""
+    """Like NPUW_LLM_PREFILL_CONFIG, for the shared LM head."""
     more_shared_head_config: dict[str, Any] = Field({}, alias="++NPUW_LLM_SHARED_HEAD_CONFIG")
     """Options of the shared LM head, which override all others."""
 

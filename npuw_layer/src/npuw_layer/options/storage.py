@@ -27,7 +27,7 @@ class WeightOptions(OptionGroup):
     token, where weights have 8 bits and one scale per column (W8A8); tokens are not cut into
     groups. The graph interpreter (NPUW_DEVICES=CPU) stays exact."""
     enable_weightless: bool | None = Field(None, alias="ENABLE_WEIGHTLESS")
-    """Whether blobs are without weights, regardless of CACHE_MODE; if unset, CACHE_MODE decides.
+    """YES: blobs are without weights, regardless of CACHE_MODE; if unset, CACHE_MODE decides.
     For one stage: its blobs."""
     cache_rope: bool = Field(True, alias="NPUW_LLM_CACHE_ROPE")
     """Look up cos and sin of positions in a table, instead of computing them at each step."""
@@ -75,7 +75,7 @@ class CacheOptions(OptionGroup):
     cache_dir: str = Field("", alias="CACHE_DIR")
     """Folder of compiled programs; empty caches none."""
     npuw_cache_dir: str = Field("", alias="NPUW_CACHE_DIR")
-    """As CACHE_DIR, used if CACHE_DIR is empty: NPUW keeps complete models in one and submodels in
+    """Used like CACHE_DIR if that is empty: NPUW keeps complete models in one and submodels in
     the other; here each submodel is always cached separately."""
     cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
         "OPTIMIZE_SIZE", alias="CACHE_MODE"
@@ -93,7 +93,7 @@ class CacheOptions(OptionGroup):
     """File or folder of the weights that an imported blob lacks: the model's .bin, or the folder of
     its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
-    """As WEIGHTS_PATH, by the model: its .xml or folder; in OpenVINO it is a model object."""
+    """Equal to WEIGHTS_PATH, by the model: its .xml or folder; in OpenVINO it is a model object."""
 
     encryption: tuple[Callable[[bytes], bytes], ...] = Field((), alias="CACHE_ENCRYPTION_CALLBACKS")
     """Two functions, one that encrypts and one that decrypts bytes: for entries of CACHE_DIR, whose

@@ -40,7 +40,7 @@ class LoadedOffload:
         self.resident = resident
         self._ring = ring
         self.names = [stage.in_model(layer) for layer in range(stage.layers)]
-        """For each layer, the model's names of the block's variables."""
+        """The model's names of the block's variables, for each layer."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
