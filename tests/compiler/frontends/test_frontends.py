@@ -169,7 +169,7 @@ def xml(llama_8m_ir: Path, tmp_path: Path) -> Path:
     [
         ("<net ", "<!DOCTYPE net [<!ENTITY a 'b'>]><net ", "document type"),
         ("</layers>", "", "is not an OpenVINO IR"),
-        ('to-layer="5"', 'to-layer="5000"', "ends at unknown port 0 of layer 5000"),
+        ('to-layer="5"', 'to-layer="5000"', "an edge ends at unknown port 0 of layer 5000"),
         ('from-port="0"', 'from-port="77"', "begins at unknown port 77 of layer"),
         ('offset="0"', 'offset="99999999"', "the constant is at"),
         ('size="8"', 'size="7"', "7 bytes for i64"),

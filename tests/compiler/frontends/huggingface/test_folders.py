@@ -100,10 +100,18 @@ def test_a_missing_tensor_is_named(
     ("name", "values", "says"),
     [
         ("phi3", {"num_key_value_heads": 4}, "weight: is [64, 32], but the config needs [96, 32]"),
-        ("phi3", {"intermediate_size": 50}, "gate_up_proj.weight: is [96, 32], but the config"),
+        (
+            "phi3",
+            {"intermediate_size": 50},
+            "gate_up_proj.weight: is [96, 32], but the config needs [100, 32]",
+        ),
         ("gpt2", {"n_inner": 64}, "c_fc.weight: is [32, 128], but the config needs [32, 64]"),
         ("gpt2", {"n_positions": 512}, "wpe.weight: is [256, 32], but the config needs [512, 32]"),
-        ("gpt_neox", {"vocab_size": 97}, "embed_in.weight: is [96, 32], but the config needs [97"),
+        (
+            "gpt_neox",
+            {"vocab_size": 97},
+            "embed_in.weight: is [96, 32], but the config needs [97, 32]",
+        ),
         ("gemma3", {"head_dim": 16}, "q_proj.weight: is [48, 32], but the config needs [64, 32]"),
     ],
 )

@@ -130,7 +130,10 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
         ((PARAMETER, RESULT), "input port 0 is not connected"),
         ((PARAMETER, RESULT, edge(0, 7, 9)), "an edge begins at unknown port 7 of layer 0"),
         ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 9)), "port 0 of layer 9 has two sources"),
-        ((PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 8)), "ends at unknown port 0 of layer 8"),
+        (
+            (PARAMETER, RESULT, edge(0, 0, 9), edge(0, 0, 8)),
+            "an edge ends at unknown port 0 of layer 8",
+        ),
         ((PARAMETER, PARAMETER), "two layers have the id 0"),
         (
             (PARAMETER, layer(1, "Result", inputs=1), RESULT, edge(0, 0, 1), edge(1, 1, 9)),
@@ -154,7 +157,10 @@ HUGE = ",".join(["9223372036854775807"] * 200_000)
         ((PARAMETER.replace("2,3", "1000000,1000000,1000000"),), "000' is not a valid shape"),
         ((PARAMETER.replace("2,3", HUGE),), "(Parameter-1): '92233"),
         ((PARAMETER.replace("2,3", "9" * 10_000),), "(Parameter-1): '99999"),
-        ((PARAMETER, layer(1, "Exp", inputs=2), edge(0, 0, 1), edge(0, 0, 1, 1)), "have 2 inputs"),
+        (
+            (PARAMETER, layer(1, "Exp", inputs=2), edge(0, 0, 1), edge(0, 0, 1, 1)),
+            "cannot have 2 inputs",
+        ),
         (
             (PARAMETER, layer(1, "Exp", inputs=1, outputs=2), edge(0, 0, 1)),
             "2 outputs instead of 1",
