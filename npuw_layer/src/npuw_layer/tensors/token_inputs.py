@@ -149,6 +149,15 @@ class TokenInput:
         at = len(self.axes) + 1
         return len(shape) > at and tuple(shape) == self.shape(1, shape[at])
 
+    def sequences(self, shape: Sequence[int]) -> int:
+        """Return the number of sequences in values of a shape; 0 if the rank does not fit."""
+        fits = len(shape) == len(self.axes) + 2 + len(self.row)
+        return shape[len(self.axes)] if fits else 0
+
+    def sequence(self, values: Array, number: int) -> Array:
+        """Return the values of one of several sequences, as a batch of one; a view."""
+        return values[(*[slice(None)] * len(self.axes), slice(number, number + 1))]
+
     def rows(self, values: Array) -> Array:
         """Return the values of one sequence ordered by token; a view."""
         sequence: Array = values[(*[slice(None)] * len(self.axes), 0)]

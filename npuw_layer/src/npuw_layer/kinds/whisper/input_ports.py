@@ -54,6 +54,10 @@ class WhisperInputPorts(InputPorts):
         """
         self._set[name] = self._accepted(name, value)
 
+    def sources(self, given: Mapping[str, Tensor | RemoteTensor]) -> tuple[int, ...]:
+        """Return that the only row continues itself: beam_idx is ignored."""
+        return (0,)
+
     def take(self, given: Mapping[str, AnyTensor]) -> NewTokens:
         """Read the tokens of an inference, and the audio if they are a prompt.
 

@@ -102,6 +102,15 @@ class Conversation:
             return self._step(self._go_on(tokens), None)
         return (yield from self._read(event, tokens, None))
 
+    def check(self, tokens: NewTokens) -> None:
+        """Check new tokens as ``infer`` does first; nothing changes.
+
+        Raises:
+            TensorError: positions do not continue the stored tokens, or the mask does not fit.
+            PromptTooLong, TooManyTokens, CapacityError: there is no room for the tokens.
+        """
+        self._admit(tokens)
+
     def rows_of(self, tokens: NewTokens) -> int:
         """Return the number of last tokens that will have logits."""
         return len(tokens) if self._event_of(tokens) is Event.STEP else 1
@@ -249,6 +258,23 @@ class Conversation:
             held[...] = tensors[name]
         self.continuation.end()
         self.reader.generate.select()
+
+    def copy_from(self, other: Conversation) -> None:
+        """Continue a copy of another conversation with the same static models.
+
+        Settings such as adapters are not copied.
+
+        Raises:
+            DeviceError: device memory is exhausted.
+        """
+        rows, tensors = other.cache, other.parts.tensors()
+        self.cache.replace(rows.rows.numbers(), {name: rows.read(name) for name in rows.names})
+        self.history.copy_from(other.history)
+        self.parts.hold(self.history.count)
+        for name, held in self.parts.tensors().items():
+            held[...] = tensors[name]
+        self.continuation.end()
+        self.reader.copy_from(other.reader)
 
     def _make_reader(self, check_wanted: Callable[[], None]) -> Reader:
         """Make the reader of this conversation's tokens."""

@@ -195,6 +195,12 @@ class History:
         known = begin - self.unknown
         self._known[known:] = [self._known[known + number] for number in chosen]
 
+    def copy_from(self, other: History) -> None:
+        """Take a copy of the history of another conversation with the same model."""
+        self.first_position, self.unknown = other.first_position, other.unknown
+        self.sinks, self.dropped = other.sinks, other.dropped
+        self._known = [*other._known]
+
     def restore(self, saved: SavedHistory) -> None:
         """Take another conversation's history; all tokens are unknown if it lacks an input."""
         self.begin(saved.first_position)

@@ -1,4 +1,4 @@
-"""Counterpart of OpenVINO's ``InferRequest`` for one conversation with an LLM."""
+"""Counterpart of OpenVINO's ``InferRequest`` for a language model."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.logits_port import LogitsPort
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.rows import Rows
 from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.stored_tokens import StoredTokensState
 from npuw_layer.llm.request.variable_state import RequestState, VariableState
@@ -43,7 +45,9 @@ class RequestMemory:
 
 
 class InferRequest(Request):
-    """One conversation; two requests of a compiled model share no state that changes results.
+    """A conversation, or several in the rows of a batch.
+
+    Two requests of a compiled model share no state that changes results.
 
     Args:
         compiled: the static models.
@@ -52,12 +56,17 @@ class InferRequest(Request):
     def __init__(self, compiled: CompiledLLM) -> None:
         super().__init__(compiled.options)
         self._compiled = compiled
-        self._conversation = self._make_conversation()
+        self._rows = Rows(self._make_conversation(), self._run.check_wanted)
         self.transfers = Transfers()
         """Bytes copied, and bytes written in place."""
         self._inputs = self._make_inputs()
         self._logits = LogitsPort(compiled, self.transfers.of(LOGITS))
         self._input_ports, self._output_ports = self._make_ports()
+
+    @property
+    def _conversation(self) -> Conversation:
+        """Conversation of row 0."""
+        return self._rows.first
 
     @property
     def model_inputs(self) -> Sequence[OpenPort]:
@@ -72,7 +81,11 @@ class InferRequest(Request):
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Run on new tokens.
+        """Run on new tokens of one row, or of several rows with the same number of tokens.
+
+        Rows run one after the other, each as a conversation of its own. Row b continues a copy of
+        row beam_idx[b] of the last inference; after ``reset_state`` there are as many empty rows as
+        beam_idx has. One row may be inferred without beam_idx.
 
         Args:
             inputs: by name, number or port, or in the order of ``model_inputs``; arrays or remote
@@ -85,17 +98,20 @@ class InferRequest(Request):
                 deepstack_visual_embeds f32 [levels, marked tokens, width], any number of rows if no
                 token is marked; per_layer_inputs f32 [1, n, layers, width]; hidden_states f32 [1,
                 n, width]; eagle_tree_mask f32 or f16 [1, 1, n, stored + n], or fewer columns that
-                end with the last new token, which is added to scores. beam_idx is ignored.
+                end with the last new token, which is added to scores. beam_idx is i32 [1]. With B
+                rows, the dimension before n is B, as are those of attention_mask and beam_idx;
+                models with inputs of images or token trees accept one row.
             share_inputs: no effect: the call returns after the inputs were read.
             share_outputs: no effect: each inference makes its own arrays.
 
         Returns:
-            logits f32 [1, 1, V] of the last token, or [1, n, V] after a generate step of several
+            logits f32 [B, 1, V] of the last tokens, or [B, n, V] after a generate step of several
             tokens; absent if set to a remote tensor. Also the model's other outputs that follow
-            tokens, e.g. last_hidden_state f32 [1, n, width].
+            tokens, e.g. last_hidden_state f32 [B, n, width].
 
         Raises:
-            TensorError: an input is missing or does not fit, or an id is not in the vocabulary.
+            TensorError: an input is missing or does not fit, an id is not in the vocabulary, or the
+                last inference had no row beam_idx[b].
             RemoteError: the memory of a remote tensor was freed.
             PromptTooLong, CapacityError: the conversation is too long.
             RequestBusy: the request is running.
@@ -134,7 +150,8 @@ class InferRequest(Request):
         """Cancel the running inference before its next chunk or token.
 
         ``wait``, or ``infer``, then raises InferenceCancelled. Tokens stored so far stay: continue
-        by positions, or call ``reset_state``.
+        by positions, or call ``reset_state``. Of several rows, some may have run, and all are in
+        the new order: continue with beam_idx 0, 1, 2, …
         """
         self._run.cancel()
 
@@ -167,8 +184,7 @@ class InferRequest(Request):
         """
         self._run.check_idle()
         name = self._name_of(key)
-        rows = self._conversation.reader.gathered.value(name)
-        if rows is not None:
+        if name != LOGITS and (rows := self._rows.outputs().get(name)) is not None:
             return Tensor(rows)
         found = self._logits.tensor if name == LOGITS else self._inputs.get(name)
         if found is None:
@@ -178,8 +194,8 @@ class InferRequest(Request):
     def query_state(self) -> Sequence[RequestState]:
         """Return the variables: each layer's K and V, then those of traits.
 
-        They include npuw_stored_tokens_state, which is writable only with
-        NPUW_LLM_ENABLE_CONTINUOUS_PREFILL.
+        They are the variables of row 0; adapters apply to all rows. They include
+        npuw_stored_tokens_state, which is writable only with NPUW_LLM_ENABLE_CONTINUOUS_PREFILL.
         """
         self._run.check_idle()
         talk, check = self._conversation, self._run.check_idle
@@ -197,9 +213,11 @@ class InferRequest(Request):
 
         Raises:
             RequestBusy: the request is running.
+            StateError: the last inference had several rows.
             NpuwFault: the file cannot be written.
         """
         self._run.check_idle()
+        self._rows.check_one("save_state")
         save_state(self._conversation, Path(path))
 
     def load_state(self, path: str | Path, /) -> None:
@@ -208,26 +226,32 @@ class InferRequest(Request):
         Raises:
             RequestBusy: the request is running.
             StateError: the file is damaged, of another model, of other adapters than those set, or
-                too long; nothing has changed.
+                too long, or the last inference had several rows; nothing has changed.
             NpuwFault: the file cannot be read.
         """
         self._run.check_idle()
+        self._rows.check_one("load_state")
         load_state(self._conversation, Path(path))
 
     def reset_state(self) -> None:
-        """Begin a new conversation; settings such as adapters stay until their own reset.
+        """Begin a new conversation of one row, and free the memory of other rows.
+
+        Settings such as adapters stay until their own reset.
 
         Raises:
             RequestBusy: the request is running.
         """
         self._run.check_idle()
-        self._conversation.reset()
+        self._rows.reset()
 
     def memory(self) -> RequestMemory:
         """Return the device memory of caches, adapters and shared weights."""
-        talk = self._conversation
-        caches, adapters = (talk.parts.nbytes(persists) for persists in (False, True))
-        return RequestMemory(talk.cache.nbytes + caches, self._compiled.bank.nbytes, adapters)
+        talks = self._rows.pool
+        caches, adapters = (
+            sum(talk.parts.nbytes(persists) for talk in talks) for persists in (False, True)
+        )
+        stored = sum(talk.cache.nbytes for talk in talks)
+        return RequestMemory(stored + caches, self._compiled.bank.nbytes, adapters)
 
     def execution_report(self) -> Mapping[str, str]:
         """Return a readable report of the last inferences."""
@@ -239,6 +263,8 @@ class InferRequest(Request):
             "KV variant": f"{plan.capacities[talk.reader.generate.variant]} of {ladder}",
             "KV copied": _described_copies(talk.cache.copied_bytes),
         }
+        if len(self._rows.active) > 1:
+            report["rows"] = f"{len(self._rows.active)}; the values above are of row 0"
         if self._compiled.prefixes is not None:
             report["prefix cache"] = f"{talk.reader.prefill.counts.cached_tokens} tokens"
         offload = ability(self._compiled.device, ReportsOffload)
@@ -265,7 +291,7 @@ class InferRequest(Request):
         del shared  # each inference makes its own arrays
         values = self._logits.value
         logits = {} if values is None else {LOGITS: values}
-        return logits | self._conversation.reader.gathered.values()
+        return logits | self._rows.outputs()
 
     def _name_of(self, key: PortKey) -> str:
         """Return the name of an input or output."""
@@ -277,10 +303,19 @@ class InferRequest(Request):
         return input_name(key, every)
 
     def _infer(self, given: Given) -> None:
-        tokens, talk = self._inputs.take(given), self._conversation
-        target = self._logits.target(talk.rows_of(tokens))
-        self._logits.take(talk.infer(tokens, target))
+        sources = self._inputs.sources(given)
+        if sources == (0,) and len(self._rows.active) == 1:
+            tokens, talk = self._inputs.take(given), self._conversation
+            target = self._logits.target(talk.rows_of(tokens))
+            self._logits.take(talk.infer(tokens, target))
+        else:
+            self._infer_rows(sources, self._inputs.take_rows(given, len(sources)))
         self.transfers.inferences += 1
+
+    def _infer_rows(self, sources: Sequence[int], tokens: Sequence[NewTokens]) -> None:
+        """Run on the tokens of several rows, or of one of several."""
+        self._logits.target(self._rows.check(sources, tokens), len(sources))  # before a row runs
+        self._logits.take(self._rows.infer(sources, tokens))
 
 
 def _described_copies(nbytes: int) -> str:

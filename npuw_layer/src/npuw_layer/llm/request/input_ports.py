@@ -42,9 +42,10 @@ class InputPorts:
         traits: Sequence[Instance] = (),
         vocabulary: int | None = None,
     ) -> None:
-        self._inputs: dict[str, CallerInput] = {one.name: one for one in inputs}
-        self._takes_positions = POSITIONS in self._inputs
-        self._inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
+        self._token_inputs = {one.name: one for one in inputs}
+        self._takes_positions = POSITIONS in self._token_inputs
+        self._token_inputs.setdefault(POSITIONS, TokenInput(POSITIONS, "i64"))
+        self._inputs: dict[str, CallerInput] = {**self._token_inputs}
         for trait in traits:
             self._inputs |= {one.name: one for one in trait.caller_inputs(inputs)}
         self._traits, self._vocabulary = traits, vocabulary
@@ -69,8 +70,60 @@ class InputPorts:
         """Return the tensor that an input was set to; None if it was not set."""
         return self._set.get(name)
 
+    def sources(self, given: Mapping[str, Tensor | RemoteTensor]) -> tuple[int, ...]:
+        """Return the row of the last inference that each row continues; 0 without beam_idx.
+
+        Args:
+            given: inputs for this inference only.
+
+        Raises:
+            TensorError: beam_idx is not i32 [rows], or is missing for several rows.
+        """
+        first = next(iter(self._token_inputs.values()))
+        tokens, beams = (given.get(name, self._set.get(name)) for name in (first.name, BEAMS))
+        count = 1 if tokens is None else first.sequences(tokens.shape) or 1
+        if beams is None and count == 1:
+            return (0,)
+        if beams is None:
+            raise TensorError(f"inputs are missing: {BEAMS}, which {count} rows of tokens require")
+        values = values_of(beams)
+        if values.shape != (count,) or values.dtype.kind != "i":
+            raise TensorError(
+                f"{BEAMS} is {values.dtype} {list(values.shape)}, not int32 [{count}], a number "
+                f"for each row of {first.name}"
+            )
+        return tuple(values.tolist())
+
+    def take_rows(self, given: Mapping[str, AnyTensor], count: int) -> list[NewTokens]:
+        """Read the tokens of each row of an inference.
+
+        Args:
+            given: inputs for this inference only.
+            count: number of rows.
+
+        Raises:
+            TensorError, RemoteError: as ``take``, or an input has another number of rows.
+        """
+        tensors = self._set | {name: self._checked(name, value) for name, value in given.items()}
+        values: dict[TokenInput, Array] = {}
+        for port in (_MASK, *self._token_inputs.values()):
+            if port.name not in tensors:
+                continue  # ``take`` names what is missing
+            shape = tensors[port.name].shape
+            if port.sequences(shape) != count:
+                first = next(iter(self._token_inputs))
+                raise TensorError(f"{first} has {count} rows, but {port.name} is {list(shape)}")
+            self.were_remote |= isinstance(tensors[port.name], RemoteTensor)
+            values[port] = values_of(tensors[port.name])
+        return [
+            self.take(
+                {port.name: Tensor(port.sequence(each, row)) for port, each in values.items()}
+            )
+            for row in range(count)
+        ]
+
     def take(self, given: Mapping[str, AnyTensor]) -> NewTokens:
-        """Read the tokens of an inference.
+        """Read the tokens of an inference of one row.
 
         Args:
             given: inputs for this inference only.

@@ -57,15 +57,15 @@ class LogitsPort:
         """Set the tensor for logits, from the next inference on.
 
         Raises:
-            TensorError: the tensor is read-only, or not f32 [1, n, V] with a possible n.
+            TensorError: the tensor is read-only, or not f32 [rows, n, V] with a possible n.
             RemoteError: the tensor was made for inputs.
         """
         tensor = as_tensor(value)
         remote = isinstance(tensor, RemoteTensor)
         element = tensor.element_type if remote else tensor.data.dtype
         shape = tensor.shape
-        rows = shape[1] if len(shape) == 3 else 0
-        if element not in ("f32", np.float32) or shape != (1, rows, self._width) or not rows:
+        rows = shape[1] if len(shape) == 3 and shape[0] else 0
+        if element not in ("f32", np.float32) or not rows or shape[2] != self._width:
             raise TensorError(f"{LOGITS} is f32 [1, n, {self._width}], not {element} {list(shape)}")
         if rows > self._most:
             raise TensorError(f"{LOGITS}: {rows} rows; an inference returns at most {self._most}")
@@ -78,11 +78,12 @@ class LogitsPort:
         self._given = tensor
         self._transfers.bound_to = self._described(tensor)
 
-    def target(self, rows: int) -> LogitsTarget | None:
+    def target(self, rows: int, sequences: int = 1) -> LogitsTarget | None:
         """Return the memory for the device to write logits to; called before an inference.
 
         Args:
-            rows: number of logits that the inference will return.
+            rows: number of logits that the inference will return for each sequence.
+            sequences: number of sequences of the inference.
 
         Raises:
             TensorError: the tensor set by the caller has another number of rows.
@@ -91,12 +92,13 @@ class LogitsPort:
         given = self._given
         if given is None:
             return None
-        if given.shape[1] != rows:
+        shape = (sequences, rows, self._width)
+        if given.shape != shape:
             raise TensorError(
-                f"{LOGITS} will be {[1, rows, self._width]}, but the tensor set for it is "
+                f"{LOGITS} will be {list(shape)}, but the tensor set for it is "
                 f"{list(given.shape)}; set a tensor of that shape"
             )
-        if not isinstance(given, RemoteTensor):
+        if not isinstance(given, RemoteTensor) or sequences > 1:
             return None
         span = given.span()
         return LogitsTarget(span.memory, span.offset, rows) if self._reaches(given) else None
@@ -105,7 +107,8 @@ class LogitsPort:
         """Store an inference's logits.
 
         Args:
-            logits: f32 [1, rows, V], copied once; None if the device wrote them to the target.
+            logits: f32 [sequences, rows, V], copied once; None if the device wrote them to the
+                target.
 
         Raises:
             RemoteError: the memory of the tensor was freed.

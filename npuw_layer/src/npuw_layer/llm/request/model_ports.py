@@ -43,7 +43,7 @@ def numbered(kinds: list[OpenInput]) -> list[OpenPort]:
 
 
 def with_beams(kinds: list[OpenInput]) -> list[OpenInput]:
-    """Insert beam_idx, which is ignored, where exporters put it."""
+    """Insert beam_idx, which no static model has, where exporters put it."""
     behind = {name for trait in traits() for name in trait.last_inputs}
     first = [kind for kind in kinds if kind[0] not in behind]
     last = [kind for kind in kinds if kind[0] in behind]

@@ -71,6 +71,11 @@ class Prefill:
         """Begin a new conversation."""
         self.counts, self.unfinished = Counts([]), False
 
+    def copy_from(self, other: Prefill) -> None:
+        """Go on where another conversation's prefill is."""
+        prefills, cached = other.counts.prefills, other.counts.cached_tokens
+        self.counts, self.unfinished = Counts([*prefills], cached), other.unfinished
+
     def read(self, tokens: NewTokens, history: History) -> Chunks:
         """Read tokens after the stored ones, in chunks if necessary.
 

@@ -61,6 +61,11 @@ class Reader:
         self.prefill.prepare()
         self.generate.prepare()
 
+    def copy_from(self, other: Reader) -> None:
+        """Go on where the reader of a copied conversation is."""
+        self.prefill.copy_from(other.prefill)
+        self.generate.variant = other.generate.variant
+
     def start(self) -> None:
         """Choose a variant for a conversation that begins without a prompt."""
         self.prefill.forget()

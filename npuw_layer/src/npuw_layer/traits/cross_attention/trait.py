@@ -22,6 +22,8 @@ class _OfModel(Instance):
         held: the input of encoder states, and the inputs that read K and V.
     """
 
+    one_row_for = "an encoder's states"
+
     def __init__(self, held: Sequence[TensorInfo]) -> None:
         self._held = held
 

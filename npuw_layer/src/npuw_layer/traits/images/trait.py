@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class _Images(Instance, ConversationPart):
     """Inputs of images; stateless, so all conversations share the instance."""
 
+    one_row_for = "inputs of images"
+
     def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Return the instance itself."""
         return self

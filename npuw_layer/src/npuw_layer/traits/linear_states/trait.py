@@ -29,6 +29,7 @@ class _OfModel(Instance):
     """
 
     rereads = True
+    one_row_for = ""
 
     def __init__(self, inputs: Sequence[TensorInfo]) -> None:
         self._inputs = inputs

@@ -27,6 +27,8 @@ class _Reach(Instance, ConversationPart):
         limit: position that makes an inference long.
     """
 
+    one_row_for = ""
+
     def __init__(self, name: str, limit: int) -> None:
         self._name, self._limit = name, limit
 

@@ -81,6 +81,8 @@ class _OfModel(Instance):
         inputs: inputs that read adapters, each variable once.
     """
 
+    one_row_for = ""
+
     def __init__(self, inputs: Sequence[TensorInfo]) -> None:
         self._inputs = inputs
         self._shapes = {info.name.removeprefix(READ_PREFIX): info.shape for info in inputs}

@@ -34,6 +34,8 @@ class _OfModel(Instance):
         most: maximum tokens of a step.
     """
 
+    one_row_for = "token trees"
+
     def __init__(self, mask: TreeMask, most: int) -> None:
         self._mask, self._most = mask, most
 
