@@ -74,9 +74,8 @@ class Forgetful(MemoryRequest):
     """Request without memory between inferences."""
 
     def infer(self, inputs, /):
-        tokens = self.query_state()[0].tokens
         result = super().infer(inputs)
-        tokens[:] = [0] * len(tokens)
+        self._state.rows = [[0] * len(row) for row in self._state.rows]
         return result
 
 
@@ -84,7 +83,7 @@ class Clinging(MemoryRequest):
     """Request whose reset keeps the first token."""
 
     def reset_state(self) -> None:
-        del self.query_state()[0].tokens[1:]
+        self._state.rows = [row[:1] for row in self._state.rows]
 
 
 class Sharing(MemoryRequest):
@@ -95,7 +94,17 @@ class Sharing(MemoryRequest):
         self._state = Sharing.state = getattr(Sharing, "state", self._state)
 
 
-@pytest.mark.parametrize("broken", [Forgetful, Clinging, Sharing])
+class Unordered(MemoryRequest):
+    """Request that ignores ``beam_idx`` once there are several rows."""
+
+    def infer(self, inputs, /):
+        rows = len(self._state.rows)
+        if rows > 1:
+            inputs = inputs | {"beam_idx": np.arange(len(inputs["input_ids"]), dtype=np.int32)}
+        return super().infer(inputs)
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Clinging, Sharing, Unordered])
 def test_the_checks_find_broken_runtimes(broken: type[MemoryRequest]) -> None:
     class Compiled:
         def create_infer_request(self) -> MemoryRequest:

@@ -3,10 +3,15 @@
 Shapes and names are OpenVINO's, so the real ``openvino`` package satisfies these protocols without
 an adapter, as npuw_layer does. The interface is independent of devices, KV layouts and blobs.
 
-A *stateful* language model has the inputs ``input_ids`` i64 [1, n], ``attention_mask`` i64
-[1, past + n], ``position_ids`` i64 [1, n] and ``beam_idx`` i32 [1], and the output ``logits`` f32
-[1, rows, vocabulary] where ``rows`` is n or 1: the last row always belongs to the last token. The
-model keeps state between inferences; ``reset_state`` clears it.
+A *stateful* language model has the inputs ``input_ids`` i64 [B, n], ``attention_mask`` i64
+[B, past + n], ``position_ids`` i64 [B, n] and ``beam_idx`` i32 [B], and the output ``logits`` f32
+[B, m, vocabulary] where m is n or 1: the last logits always belong to the last token. The model
+keeps state between inferences; ``reset_state`` clears it.
+
+Row b continues the state of row ``beam_idx[b]`` of the last inference, so rows are copied, dropped
+and reordered by ``beam_idx`` alone: one prompt is read as one row, and ``beam_idx`` [0, 0, 0]
+continues it in three ways. The first inference after ``reset_state`` may have any number of rows,
+with ``beam_idx`` 0 to B - 1. All rows of an inference have the same number of tokens.
 
 Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Python API 2026).
 """
@@ -47,7 +52,7 @@ class VariableState(Protocol):
 
 
 class InferRequest(Protocol):
-    """Tensors and state of one conversation with a compiled model.
+    """Tensors and state of a conversation, or of several rows, with a compiled model.
 
     Two requests of one compiled model share nothing that an inference changes.
     """

@@ -41,30 +41,46 @@ class MemoryTensor:
 
 
 class MemoryState:
-    """Stored tokens; satisfies ``runtime.VariableState``."""
+    """Stored tokens of all rows; satisfies ``runtime.VariableState``."""
 
     name = "history"
 
     def __init__(self) -> None:
-        self.tokens: list[int] = []
+        self.rows: list[list[int]] = []
+        """Stored tokens of each row, equally many; no rows before the first inference."""
         self.forgotten = 0
         """Number of tokens before the stored ones, which were forgotten."""
 
-    def append(self, tokens: Sequence[int], capacity: int) -> None:
-        """Store further tokens; beyond the capacity the oldest ones are forgotten."""
-        self.tokens.extend(tokens)
-        surplus = max(len(self.tokens) - capacity, 0)
-        del self.tokens[:surplus]
+    @property
+    def stored(self) -> int:
+        """Number of tokens stored for each row."""
+        return len(self.rows[0]) if self.rows else 0
+
+    def append(self, tokens: Array, sources: Array, capacity: int) -> None:
+        """Store further tokens; beyond the capacity the oldest ones are forgotten.
+
+        Args:
+            tokens: new tokens of each row, i64 [B, n].
+            sources: the stored row that each new row continues, i32 [B].
+            capacity: maximum number of stored tokens of a row.
+        """
+        rows = self.rows or [list[int]() for _ in tokens]
+        whole = [
+            [*rows[int(source)], *map(int, new)]
+            for source, new in zip(sources, tokens, strict=True)
+        ]
+        surplus = max(len(whole[0]) - capacity, 0)
+        self.rows = [row[surplus:] for row in whole]
         self.forgotten += surplus
 
     def reset(self) -> None:
         """Forget all tokens."""
-        self.tokens = []
+        self.rows = []
         self.forgotten = 0
 
 
 class MemoryRequest:
-    """Conversation with the toy; satisfies ``runtime.InferRequest``.
+    """Rows of conversations with the toy; satisfies ``runtime.InferRequest``.
 
     Args:
         table: logits by the last token.
@@ -83,11 +99,10 @@ class MemoryRequest:
     def infer(self, inputs: Mapping[str, Array], /) -> object:
         """Run on new tokens."""
         self._check(inputs)
-        self._state.append(inputs["input_ids"][0].tolist(), self._capacity)
-        history = np.bincount(self._state.tokens, minlength=len(self._table))
-        logits = self._table[self._state.tokens[-1]] + _HISTORY_WEIGHT * history
+        self._state.append(inputs["input_ids"], inputs["beam_idx"], self._capacity)
+        logits = np.array([[self._logits(row)] for row in self._state.rows], np.float32)
         self._tensors = {name: MemoryTensor(value) for name, value in inputs.items()}
-        self._tensors["logits"] = MemoryTensor(logits.astype(np.float32)[None, None])
+        self._tensors["logits"] = MemoryTensor(logits)
         return None
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
@@ -114,19 +129,29 @@ class MemoryRequest:
         """Begin a new conversation."""
         self._state.reset()
 
+    def _logits(self, tokens: Sequence[int]) -> Array:
+        """Return the logits after the stored tokens of a row, f64 [vocabulary]."""
+        history = np.bincount(tokens, minlength=len(self._table))
+        return self._table[tokens[-1]] + _HISTORY_WEIGHT * history
+
     def _check(self, inputs: Mapping[str, Array]) -> None:
-        stored = len(self._state.tokens)
+        stored = self._state.stored
         for name in ("input_ids", "attention_mask", "position_ids"):
             if name not in inputs:
                 raise RuntimeError(f"input {name} is missing")
             if inputs[name].dtype != np.int64 or inputs[name].ndim != 2:
-                raise RuntimeError(f"{name} is not i64 [1, n]")
-        new = inputs["input_ids"].shape[1]
+                raise RuntimeError(f"{name} is not i64 [B, n]")
+        rows, new = inputs["input_ids"].shape
         said = stored + self._state.forgotten + new
-        if inputs["attention_mask"].shape[1] != said:
-            raise RuntimeError(f"attention_mask must have {said} positions")
-        if inputs["position_ids"][0, -1] != said - 1:
+        if inputs["attention_mask"].shape != (rows, said):
+            raise RuntimeError(f"attention_mask must have {said} positions for each of {rows} rows")
+        if (inputs["position_ids"][:, -1] != said - 1).any():
             raise RuntimeError(f"position_ids must end with {said - 1}")
+        sources, before = inputs.get("beam_idx"), len(self._state.rows) or rows
+        if sources is None or sources.dtype != np.int32 or sources.shape != (rows,):
+            raise RuntimeError(f"beam_idx is not i32 [{rows}]")
+        if not ((sources >= 0) & (sources < before)).all():
+            raise RuntimeError(f"beam_idx is {sources.tolist()}, but there are {before} rows")
         kept = {OnFull.ERROR: stored + new, OnFull.SLIDE: new, OnFull.TRUNCATE: 0}[self._on_full]
         if kept > self._capacity:
             raise RuntimeError(f"{kept} tokens exceed the capacity of {self._capacity}")
