@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.probabilities import Draw, min_p, softmax, top_p
+from genai_layer.sampling.candidates import Candidates, min_p, softmax, top_k, top_p
+from genai_layer.sampling.draw import Draw
+from genai_layer.sampling.heap_order import largest_in_heap_order
 from genai_layer.sampling.processors import (
     TokenHistory,
     frequency_penalty,
     min_new_tokens,
     presence_penalty,
     repetition_penalty,
-    top_k,
 )
 from genai_layer.sampling.sampler import Sampler
 
@@ -27,8 +28,12 @@ def f32(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-def kept(values: np.ndarray) -> set[int]:
-    return set(np.flatnonzero(np.isfinite(values) & (values != 0)).tolist())
+def possible(logits: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.isfinite(logits)).tolist())
+
+
+def candidates(*values: float) -> Candidates:
+    return Candidates.of(f32(*values))
 
 
 def choose(logits: np.ndarray, history: TokenHistory = NOTHING, **config: object) -> int:
@@ -54,27 +59,42 @@ def test_greedy_scores_are_zero_or_the_raw_log_probabilities() -> None:
     [((1, 2, 3), 1.0, (0.0900, 0.2447, 0.6652)), ((3, 2, 1), 2.0, (0.5065, 0.3072, 0.1863))],
 )
 def test_temperature(logits, temperature, expected) -> None:
-    assert softmax(f32(*logits), temperature) == pytest.approx(expected, abs=1e-4)
+    assert softmax(candidates(*logits), temperature).values == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize(("mass", "expected"), [(0.2, {2}), (0.9, {1, 2}), (0.95, {0, 1, 2})])
 def test_top_p_keeps_the_shortest_run_above_the_mass(mass, expected) -> None:
-    assert kept(top_p(softmax(f32(1, 2, 3)), mass)) == expected
+    assert set(top_p(softmax(candidates(1, 2, 3)), mass).ids) == expected
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 4), (0.1, 3), (0.4, 1)])
 def test_min_p_keeps_tokens_not_far_below_the_likeliest(share, expected) -> None:
-    filtered = min_p(f32(0.032, 0.087, 0.644, 0.237), share)
-    assert np.count_nonzero(filtered) == expected
+    filtered = min_p(candidates(0.032, 0.087, 0.644, 0.237), share)
+    assert len(filtered.ids) == expected
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, {3}), (2, {3, 1}), (9, {0, 1, 2, 3})])
 def test_top_k(count, expected) -> None:
-    assert kept(top_k(count)(f32(1, 3, 2, 4), NOTHING)) == expected
+    assert set(top_k(candidates(1, 3, 2, 4), count).ids) == expected
 
 
 def test_top_k_of_equal_logits_prefers_lower_ids() -> None:
-    assert kept(top_k(2)(f32(5, 5, 5), NOTHING)) == {0, 1}
+    assert set(top_k(candidates(5, 5, 5), 2).ids) == {0, 1}
+
+
+def test_top_k_keeps_the_order_of_a_heap() -> None:
+    """A draw goes through the candidates in this order; docs/reference/genai.md#sampling."""
+    assert top_k(candidates(4, 1, 3, 5, 2), 3).ids.tolist() == [2, 0, 3]
+
+
+@given(arrays(np.float32, st.integers(2, 3000), elements=st.integers(-99, 99)), st.data())
+def test_heap_order_is_that_of_a_heap_filled_one_by_one(values, data) -> None:
+    count = data.draw(st.integers(1, len(values) - 1))
+    places = largest_in_heap_order(values, count)
+    smallest = values[places[0]]
+    assert sorted(values[places]) == sorted(values)[-count:]
+    assert all(values[places[i]] >= values[places[(i - 1) // 2]] for i in range(1, count))
+    assert (values[places] >= smallest).all()
 
 
 @pytest.mark.parametrize(
@@ -116,15 +136,15 @@ def test_frequency_scales_with_the_count() -> None:
 
 def test_min_new_tokens_forbids_every_stop_token_and_then_releases_it() -> None:
     process = min_new_tokens(2, {0, 2, 99})
-    assert kept(process(f32(1, 2, 3), TokenHistory([], [1]))) == {1}
-    assert kept(process(f32(1, 2, 3), TokenHistory([], [1, 1]))) == {0, 1, 2}
+    assert possible(process(f32(1, 2, 3), TokenHistory([], [1]))) == {1}
+    assert possible(process(f32(1, 2, 3), TokenHistory([], [1, 1]))) == {0, 1, 2}
 
 
 def test_a_draw_is_one_32_bit_output_of_the_mersenne_twister() -> None:
     words = [2357136044, 2546248239, 3071714933]  # mt19937 seeded with 0
-    probabilities = np.full(1000, 1e-3, np.float32)
+    equal = Candidates.of(np.full(1000, 0.5, np.float32))
     draw = Draw(0)
-    assert [draw(probabilities) for _ in words] == [word * 1000 >> 32 for word in words]
+    assert [draw(equal)[0] for _ in words] == [word * 1000 >> 32 for word in words]
 
 
 def test_equal_seeds_draw_equal_tokens_and_other_seeds_differ() -> None:
@@ -140,10 +160,10 @@ def test_equal_seeds_draw_equal_tokens_and_other_seeds_differ() -> None:
 
 
 def test_sampled_frequencies_are_the_probabilities() -> None:
-    probabilities = f32(0.5, 0.0, 0.3, 0.2)
+    weighted = candidates(0.5, 0.0, 0.3, 0.2)
     draw = Draw(7)
-    counts = np.bincount([draw(probabilities) for _ in range(20_000)], minlength=4)
-    assert counts / 20_000 == pytest.approx(probabilities, abs=0.015)
+    counts = np.bincount([draw(weighted)[0] for _ in range(20_000)], minlength=4)
+    assert counts / 20_000 == pytest.approx(weighted.values, abs=0.015)
 
 
 finite = arrays(np.float32, st.integers(2, 40), elements=st.floats(-30, 30, width=32))
@@ -167,7 +187,6 @@ def test_processors_do_not_change_their_argument(logits) -> None:
         repetition_penalty(1.5),
         presence_penalty(1.0),
         frequency_penalty(1.0),
-        top_k(1),
     ):
         step(logits, history)
         assert np.array_equal(logits, before)

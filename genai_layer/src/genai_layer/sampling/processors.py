@@ -1,4 +1,4 @@
-"""Logit processors: penalties, forbidden stop tokens and top-k.
+"""Logit processors: penalties and forbidden stop tokens.
 
 Source: order and formulas of openvino_genai, docs/reference/genai.md#sampling.
 """
@@ -75,20 +75,6 @@ def frequency_penalty(penalty: float) -> Processor:
     def process(logits: Logits, history: TokenHistory) -> Logits:
         ids, counts = np.unique(np.array(history.generated, np.int64), return_counts=True)
         return _lowered(logits, ids, penalty * counts)
-
-    return process
-
-
-def top_k(count: int) -> Processor:
-    """Keep the ``count`` highest logits; of equal ones those with lower ids."""
-
-    def process(logits: Logits, _history: TokenHistory) -> Logits:
-        if count >= len(logits):
-            return logits
-        kept = np.argsort(-logits, kind="stable")[:count]
-        filtered = np.full_like(logits, -np.inf)
-        filtered[kept] = logits[kept]
-        return filtered
 
     return process
 

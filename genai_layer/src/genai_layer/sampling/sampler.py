@@ -7,11 +7,14 @@ min_p → top_p → draw.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from typing import Self
 
 import numpy as np
 
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.sampling.probabilities import Draw, min_p, softmax, top_p
+from genai_layer.sampling.candidates import Candidates, min_p, softmax, top_k, top_p
+from genai_layer.sampling.draw import Draw
 from genai_layer.sampling.processors import (
     Logits,
     Processor,
@@ -20,7 +23,6 @@ from genai_layer.sampling.processors import (
     min_new_tokens,
     presence_penalty,
     repetition_penalty,
-    top_k,
 )
 
 Choose = Callable[[Logits], tuple[int, float]]
@@ -40,6 +42,10 @@ class Sampler:
         self._raw_scores = config.logprobs > 0
         self.score = 0.0
         """Sum of the log-probabilities of the chosen tokens; see GenerationConfig.logprobs."""
+
+    def fork(self) -> Self:
+        """Return a sampler of another sequence, which takes its turns at the same draws."""
+        return copy(self)
 
     def next_token(self, logits: Logits, history: TokenHistory) -> int:
         """Choose a token.
@@ -64,7 +70,6 @@ def _processors(config: GenerationConfig) -> list[Processor]:
         (config.repetition_penalty != 1.0, repetition_penalty(config.repetition_penalty)),
         (config.presence_penalty != 0.0, presence_penalty(config.presence_penalty)),
         (config.frequency_penalty != 0.0, frequency_penalty(config.frequency_penalty)),
-        (config.do_sample and config.top_k > 0, top_k(config.top_k)),
     )
     return [step for wanted, step in steps if wanted]
 
@@ -78,13 +83,12 @@ def _multinomial(config: GenerationConfig) -> Choose:
     draw = Draw(config.rng_seed)
 
     def choose(logits: Logits) -> tuple[int, float]:
-        probabilities = softmax(logits, config.temperature)
+        candidates = softmax(top_k(Candidates.of(logits), config.top_k), config.temperature)
         if config.min_p > 0:
-            probabilities = min_p(probabilities, config.min_p)
+            candidates = min_p(candidates, config.min_p)
         if config.top_p < 1:
-            probabilities = top_p(probabilities, config.top_p)
-        token = draw(probabilities)
-        return token, float(np.log(probabilities[token]))
+            candidates = top_p(candidates, config.top_p)
+        return draw(candidates)
 
     return choose
 

@@ -1,0 +1,66 @@
+"""Candidates of a draw: top-k, softmax, min-p and top-p.
+
+Source: formulas and order of openvino_genai, docs/reference/genai.md#sampling. Sums are f32 from
+the first element to the last, as there, so that a seed draws the same tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.sampling.heap_order import largest_in_heap_order
+from genai_layer.sampling.processors import Logits
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Tokens in the order in which a draw goes through them."""
+
+    ids: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float32]
+    """Logits, or after ``softmax`` weights, whose sum filters leave below 1."""
+
+    @staticmethod
+    def of(logits: Logits) -> Candidates:
+        """Return all tokens, in the order of their ids."""
+        return Candidates(np.arange(len(logits)), logits)
+
+    def kept(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Candidates:
+        """Return the candidates at some places."""
+        return Candidates(self.ids[places], self.values[places])
+
+
+def top_k(candidates: Candidates, count: int) -> Candidates:
+    """Keep the ``count`` highest logits, in a heap's order; of equal ones those with lower ids."""
+    if not 0 < count < len(candidates.ids):
+        return candidates
+    return candidates.kept(largest_in_heap_order(candidates.values, count))
+
+
+def softmax(candidates: Candidates, temperature: float = 1.0) -> Candidates:
+    """Return candidates with their probabilities; a low temperature sharpens them."""
+    logits = candidates.values
+    weights = np.exp((logits - logits.max()) * (np.float32(1) / np.float32(temperature)))
+    return Candidates(candidates.ids, weights / ordered_sums(weights)[-1])
+
+
+def min_p(candidates: Candidates, share: float) -> Candidates:
+    """Drop tokens below ``share`` of the highest probability; at least one token stays."""
+    weights = candidates.values
+    return candidates.kept(weights >= np.float32(share) * weights.max())
+
+
+def top_p(candidates: Candidates, mass: float) -> Candidates:
+    """Keep the shortest run of likeliest tokens whose sum exceeds ``mass``, likeliest first."""
+    ordered = candidates.kept(np.argsort(-candidates.values, kind="stable"))
+    exceeds = ordered_sums(ordered.values).astype(np.float64) > mass
+    count = int(exceeds.argmax()) + 1 if exceeds.any() else len(exceeds)
+    return ordered.kept(np.arange(count))
+
+
+def ordered_sums(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the running sums, each rounded to f32."""
+    return np.cumsum(values, dtype=np.float32)
