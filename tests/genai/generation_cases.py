@@ -42,6 +42,14 @@ VALID: list[Values] = [
     ONE | {"no_repeat_ngram_size": 0},
     ONE | {"diversity_penalty": 1.0},
     ONE | {"length_penalty": 2},
+    {"max_new_tokens": 0, "echo": True},
+    ONE | {"do_sample": True, "num_return_sequences": 2},
+    ONE | {"num_beams": 2},
+    ONE | {"num_beams": 2, "num_return_sequences": 1},
+    ONE | {"num_beams": 2, "num_return_sequences": 2},
+    ONE | {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1.0},
+    ONE | {"num_beams": 4, "length_penalty": 1.0},
+    ONE | {"num_beams": 4, "no_repeat_ngram_size": 2},
     # Without an assistant, its parameters are not read.
     ONE | {"num_assistant_tokens": 0},
     ONE | {"assistant_confidence_threshold": -0.5},
@@ -53,14 +61,6 @@ VALID: list[Values] = [
 """Parameters that both accept."""
 
 UNSUPPORTED: list[tuple[Values, str]] = [
-    ({"max_new_tokens": 0, "echo": True}, "echo = True"),
-    (ONE | {"do_sample": True, "num_return_sequences": 2}, "num_return_sequences = 2"),
-    (ONE | {"num_beams": 2}, "num_beams = 2"),
-    (ONE | {"num_beams": 2, "num_return_sequences": 1}, "num_beams = 2"),
-    (ONE | {"num_beams": 2, "num_return_sequences": 2}, "num_beams = 2"),
-    (ONE | {"num_beams": 4, "num_beam_groups": 2, "diversity_penalty": 1.0}, "num_beams = 4"),
-    (ONE | {"num_beams": 4, "length_penalty": 1.0}, "num_beams = 4"),
-    (ONE | {"num_beams": 4, "no_repeat_ngram_size": 2}, "num_beams = 4"),
     (ONE | {"tree_depth": 2, "num_assistant_tokens": 3}, "tree_depth = 2"),
     (ONE | {"assistant_confidence_threshold": 0.5}, "assistant_confidence_threshold = 0.5"),
     (ONE | {"num_assistant_tokens": 2}, "num_assistant_tokens = 2"),

@@ -32,9 +32,9 @@ def prompt_length(pipe) -> int:
 
     run = pipe._run
 
-    def watch(ids, *rest):
-        lengths.append(len(ids))
-        return run(ids, *rest)
+    def watch(prompts, *rest):
+        lengths.extend(map(len, prompts))
+        return run(prompts, *rest)
 
     pipe._run = watch
     try:
@@ -85,7 +85,7 @@ def test_a_list_of_one_text_is_a_turn_that_returns_results(speaks) -> None:
 def test_a_batch_or_token_ids_in_a_chat_are_rejected(speaks) -> None:
     pipe = speaks("hey")
     pipe.start_chat()
-    with pytest.raises(PromptError, match="2 texts given; the batch size is 1"):
+    with pytest.raises(PromptError, match="2 texts in a chat: pass one text"):
         pipe.generate(["a", "b"])
     with pytest.raises(PromptError, match=r"token ids in a chat: .* finish_chat\(\)"):
         pipe.generate(np.array([[4]], np.int64))

@@ -73,7 +73,9 @@ class TestInputsAndResults:
         ids = make(np.array([[ASSISTANT]], np.int64))
         pipe = speaks("hey")
         assert pipe.generate(ids).tokens == [[*ids_of("hey"), EOS]]
-        assert pipe.generate(TokenizedInputs(ids, ids)).tokens == [[*ids_of("hey"), EOS]]
+        assert pipe.generate(TokenizedInputs(ids, make(np.ones((1, 1), np.int64)))).tokens == [
+            [*ids_of("hey"), EOS]
+        ]
 
     def test_read_only_ids_are_accepted(self, speaks) -> None:
         ids = np.array([[ASSISTANT]], np.int64)
@@ -83,11 +85,12 @@ class TestInputsAndResults:
     @pytest.mark.parametrize(
         ("inputs", "message"),
         [
-            (["a", "b"], "2 texts given; the batch size is 1"),
-            ([], "0 texts given; the batch size is 1"),
+            ([], "pass a text, or a list of at least one text"),
             (ChatHistory(), "history is empty"),
             (np.zeros((1, 0), np.int64), "the prompt is empty"),
-            (np.zeros((2, 3), np.int64), "batch is 1"),
+            (np.zeros((0, 3), np.int64), r"not i64 \[prompts, n\]"),
+            (TokenizedInputs([[5, 6]], [[1]]), "attention_mask has the shape"),
+            (TokenizedInputs([[5, 6]], [[0, 0]]), "the prompt is empty"),
             (np.zeros((1, 3), np.int32), "not i64"),
             (Tensor([5]), r"int64 \[1\], not"),
             ([[5], [6, 7]], "different lengths"),
@@ -109,6 +112,50 @@ class TestInputsAndResults:
         templated = pipe.generate(["ab"]).perf_metrics.get_num_input_tokens()
         plain = pipe.generate(["ab"], apply_chat_template=False, max_new_tokens=1)
         assert (templated, plain.perf_metrics.get_num_input_tokens()) == (4, 2)
+
+
+class TestSeveralTexts:
+    def test_each_prompt_of_a_list_has_its_text(self, speaks) -> None:
+        results = speaks("hey").generate(["?", "and?"], max_new_tokens=2)
+        assert (results.texts, len(results.scores)) == (["he", "he"], 2)
+        assert results.perf_metrics.get_num_generated_tokens() == 4
+
+    def test_rows_of_ids_are_continued_without_their_padding(self, speaks) -> None:
+        inputs = TokenizedInputs([[0, ASSISTANT], [5, ASSISTANT]], [[0, 1], [1, 1]])
+        results = speaks("hey").generate(inputs)
+        assert results.tokens == [[*ids_of("hey"), EOS]] * 2
+        assert results.perf_metrics.get_num_input_tokens() == 3
+
+    def test_several_sequences_of_a_text_are_results(self, speaks) -> None:
+        for method in ({"do_sample": True}, {"num_beams": 3}):
+            results = speaks("hey").generate(
+                "?", num_return_sequences=2, max_new_tokens=3, **method
+            )
+            assert len(results.texts) == 2
+        assert speaks("hey").generate("?", num_beams=3, max_new_tokens=3) == "hey"
+
+    def test_echo_returns_the_prompt_too(self, speaks) -> None:
+        pipe, seen = speaks("hey"), list[str]()
+        plain = {"apply_chat_template": False, "echo": True}
+        text = pipe.generate("ab", streamer=seen.append, max_new_tokens=2, **plain)
+        assert text.startswith("ab")
+        assert "".join(seen) == text
+        nothing = pipe.generate(["ab"], max_new_tokens=0, **plain)
+        assert (nothing.texts, finish(nothing)) == (["ab"], Reason.NONE)
+        ids = pipe.generate([[ASSISTANT]], echo=True)
+        assert ids.tokens == [[ASSISTANT, *ids_of("hey"), EOS]]
+
+    @pytest.mark.parametrize(
+        ("inputs", "parameters", "remedy"),
+        [
+            (["?", "?"], {}, "2 prompts are given; pass one"),
+            (["?"], {"num_beams": 2}, "set num_beams to 1"),
+            (["?"], {"do_sample": True, "num_return_sequences": 2}, "set num_return_sequences"),
+        ],
+    )
+    def test_a_streamer_needs_one_text(self, speaks, inputs, parameters, remedy) -> None:
+        with pytest.raises(ConfigError, match=remedy):
+            speaks("hey").generate(inputs, streamer=print, max_new_tokens=2, **parameters)
 
 
 class TestEnds:
@@ -180,10 +227,15 @@ class TestConfiguration:
     def test_a_method_to_come_is_rejected_before_a_generation(self, speaks) -> None:
         pipe = speaks("hey")
         config = pipe.get_generation_config()
-        config.num_beams = 4
-        for call in (lambda: pipe.generate("?", config), lambda: pipe.generate("?", num_beams=4)):
-            with pytest.raises(ConfigError, match="num_beams = 4 is not supported; set it to 1"):
-                call()
+        config.tree_depth, config.num_assistant_tokens = 2, 3
+        with pytest.raises(ConfigError, match="tree_depth = 2 is not supported; set it to 0"):
+            pipe.generate("?", config)
+        with pytest.raises(ConfigError, match="num_assistant_tokens = 2 is not supported"):
+            pipe.generate("?", num_assistant_tokens=2)
+
+    def test_neutral_values_change_nothing(self, speaks) -> None:
+        pipe = speaks("hey")
+        config = pipe.get_generation_config()
         config.num_beams, config.echo, config.num_return_sequences = 1, False, 1
         assert pipe.generate("?", config) == "hey"
 

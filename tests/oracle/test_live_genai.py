@@ -6,12 +6,10 @@ runs on device NPU without an NPU; this one on the simulated NPU, with the demo 
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino as ov
 import pytest
 from tests.oracle.real_npuw import ON_CPU
 
@@ -28,25 +26,10 @@ QUESTION = "What is an NPU?"
 
 
 @pytest.fixture(scope="module")
-def folder(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the demo model that both packages read."""
-    convert = pytest.importorskip("openvino_tokenizers").convert_tokenizer
-    transformers = pytest.importorskip("transformers")
-    target = tmp_path_factory.mktemp("genai")
-    for file in (*demo.glob("*.json"), demo_ir, demo_ir.with_suffix(".bin")):
-        shutil.copy(file, target)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(target)
-    models = convert(tokenizer, with_detokenizer=True)
-    for name, model in zip(("tokenizer", "detokenizer"), models, strict=True):
-        ov.save_model(model, target / f"openvino_{name}.xml")
-    return target
-
-
-@pytest.fixture(scope="module")
-def pipes(folder: Path) -> tuple[Any, Any]:
+def pipes(genai_folder: Path) -> tuple[Any, Any]:
     """Both pipelines; neither fails in a streamer, which makes the real one unusable."""
-    real = theirs.LLMPipeline(models_path=folder, device="NPU", **ON_CPU, **LENGTHS)
-    return ours.LLMPipeline(models_path=folder, device="NPU", **LENGTHS), real
+    real = theirs.LLMPipeline(models_path=genai_folder, device="NPU", **ON_CPU, **LENGTHS)
+    return ours.LLMPipeline(models_path=genai_folder, device="NPU", **LENGTHS), real
 
 
 def both(pipes: tuple[Any, Any], act: Any) -> list[Any]:

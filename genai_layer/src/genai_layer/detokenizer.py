@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 
 REPLACEMENT = "\ufffd"
 """The decoders' character for bytes that are no complete character."""
@@ -35,6 +37,12 @@ class Detokenizer:
             return ""
         self._context, self._done = self._done, len(self._ids)
         return text[len(known) :]
+
+    def fork(self) -> Self:
+        """Return a copy that grows on its own."""
+        forked = copy(self)
+        forked._ids = list(self._ids)
+        return forked
 
     def flush(self) -> str:
         """Return the remaining text, with broken characters replaced."""

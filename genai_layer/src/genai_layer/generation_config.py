@@ -2,7 +2,7 @@
 
 Source: openvino_genai.GenerationConfig, docs/reference/genai.md#generation-config,
 docs/reference/genai.md#validation. The fields exist completely; ``validate`` rejects values that
-need an unsupported method: beam search, several sequences, assistants, structured output.
+need an unsupported method.
 """
 
 from __future__ import annotations

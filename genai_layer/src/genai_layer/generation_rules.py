@@ -41,11 +41,7 @@ def contradictions(fields: GenerationFields) -> Iterator[Rule]:
 
 def unsupported(fields: GenerationFields) -> Iterator[Rule]:
     """Yield the rules for valid parameters that genai_layer cannot compute yet."""
-    beams, sequences = fields.num_beams, fields.num_return_sequences
     yield "" in fields.stop_strings, "stop_strings: a stop string must not be empty; remove it"
-    yield fields.is_beam_search(), f"num_beams = {beams} is not supported; set it to 1"
-    yield sequences > 1, f"num_return_sequences = {sequences} is not supported; set it to 1"
-    yield fields.echo, "echo = True is not supported; set it to False, and prepend the prompt"
     yield fields.is_tree_search(), f"tree_depth = {fields.tree_depth} is not supported; set it to 0"
     yield (
         (fields.num_assistant_tokens or 0) > 0,

@@ -17,6 +17,11 @@ from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_history import ChatHistory
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.methods import decode
+from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.decoding.task import Task
 from genai_layer.errors import (
     ConfigError,
     GenAIError,
@@ -24,8 +29,7 @@ from genai_layer.errors import (
     RuntimeFailure,
 )
 from genai_layer.exclusive import Exclusive, one_at_a_time
-from genai_layer.generation import Generated, Generation, Limits, Stopwatch
-from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
@@ -39,13 +43,15 @@ from genai_layer.npu import (
     on_full_of,
 )
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
+from genai_layer.results_of import decoded_results, encoded_results
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
-from genai_layer.sinks import Streamer, make_sink
+from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.streamers import StreamingStatus
-from genai_layer.token_ids import Ids, is_ids, prompt_ids
+from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 
 Inputs = str | list[str] | ChatHistory | Ids
@@ -173,14 +179,17 @@ class LLMPipeline(Exclusive):
         """Generate a text.
 
         Args:
-            inputs: a text; a list of one text; a ChatHistory; or token ids i64 [1, n]:
-                TokenizedInputs, a tensor, an array or lists.
+            inputs: a text; a list of texts; a ChatHistory; or token ids i64 [prompts, n]:
+                TokenizedInputs, a tensor, an array or lists. Prompts are continued one after the
+                other.
             generation_config: parameters, instead of the pipeline's.
-            streamer: receives the text as it is generated: a callable, or a StreamerBase.
+            streamer: receives the text as it is generated: a callable, or a StreamerBase. It needs
+                one prompt and one sequence, and no beam search.
             kwargs: single parameters, which override the others.
 
         Returns:
-            The text for a text, DecodedResults for a list or a history, EncodedResults for ids.
+            The text for a text if one sequence is returned; else DecodedResults, or EncodedResults
+            for ids. Sequences of a prompt follow one another, highest score first.
 
         Raises:
             BusyError: the pipeline is generating, in another thread or outside a callback.
@@ -201,12 +210,13 @@ class LLMPipeline(Exclusive):
             if not inputs:
                 raise PromptError("the chat history is empty; append a message")
             return self._generate_chat(inputs, config, streamer, began)[0]
-        text = _single(inputs)
+        texts = texts_of(inputs)
         if self._chat is None:
-            results = self._generate_text(text, config, streamer, began)
+            results = self._generate_texts(texts, config, streamer, began)
         else:
-            results = self._generate_turn(self._chat, text, config, streamer, began)
-        return results.texts[0] if isinstance(inputs, str) else results
+            results = self._generate_turn(self._chat, texts, config, streamer, began)
+        alone = isinstance(inputs, str) and config.num_return_sequences == 1
+        return results.texts[0] if alone else results
 
     __call__ = generate
 
@@ -237,15 +247,18 @@ class LLMPipeline(Exclusive):
         request = self._request
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
 
-    def _generate_text(
-        self, text: str, config: GenerationConfig, streamer: Streamer, began: Stopwatch
+    def _generate_texts(
+        self, texts: list[str], config: GenerationConfig, streamer: Streamer, began: Stopwatch
     ) -> DecodedResults:
-        if config.apply_chat_template and self._tokenizer.chat_template:
-            history = ChatHistory([{"role": "user", "content": text}])
-            return self._generate_chat(history, config, streamer, began)[0]
         metrics = self._metrics()
-        ids = self._encode(text, True, metrics)
-        return _decoded(self._run(ids, config, streamer, metrics, began), metrics)
+        chats = config.apply_chat_template and self._tokenizer.chat_template
+        prompts = [
+            self._encode_chat(ChatHistory([{"role": "user", "content": text}]), metrics)
+            if chats
+            else self._encode(text, True, metrics)
+            for text in texts
+        ]
+        return decoded_results(self._run(prompts, config, streamer, metrics, began), metrics)
 
     def _generate_chat(
         self,
@@ -257,23 +270,22 @@ class LLMPipeline(Exclusive):
         if not config.apply_chat_template:
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         metrics = self._metrics()
-        watch = Stopwatch()
-        prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
-        metrics.raw_metrics.chat_template_durations.append(watch.microseconds())
-        ids = self._encode(prompt, False, metrics)
-        generated = self._run(ids, config, streamer, metrics, began)
-        return _decoded(generated, metrics), generated.status
+        ids = self._encode_chat(history, metrics)
+        (sequences,) = self._run([ids], config, streamer, metrics, began)
+        return decoded_results([sequences], metrics), sequences[0].status
 
     def _generate_turn(
         self,
         chat: ChatHistory,
-        text: str,
+        texts: list[str],
         config: GenerationConfig,
         streamer: Streamer,
         began: Stopwatch,
     ) -> DecodedResults:
         """Generate in a chat; a cancelled or failed turn is not added to the history."""
-        attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": text}])
+        if len(texts) != 1:
+            raise PromptError(f"{len(texts)} texts in a chat: pass one text per turn")
+        attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])
         results, status = self._generate_chat(attempt, config, streamer, began)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
@@ -287,15 +299,17 @@ class LLMPipeline(Exclusive):
         streamer: Streamer,
         began: Stopwatch,
     ) -> EncodedResults:
-        ids = prompt_ids(inputs)
-        metrics = self._metrics()
-        generated = self._run(ids, config, streamer, metrics, began)
-        return EncodedResults(
-            [generated.tokens], [generated.score], [generated.finish_reason], metrics
-        )
+        prompts, metrics = prompts_ids(inputs), self._metrics()
+        return encoded_results(self._run(prompts, config, streamer, metrics, began), metrics)
 
     def _metrics(self) -> PerfMetrics:
         return PerfMetrics(self._load_time)
+
+    def _encode_chat(self, history: ChatHistory, metrics: PerfMetrics) -> list[int]:
+        watch = Stopwatch()
+        prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        metrics.raw_metrics.chat_template_durations.append(watch.microseconds())
+        return self._encode(prompt, False, metrics)
 
     def _encode(self, text: str, add_special_tokens: bool, metrics: PerfMetrics) -> list[int]:
         watch = Stopwatch()
@@ -305,52 +319,31 @@ class LLMPipeline(Exclusive):
 
     def _run(
         self,
-        ids: list[int],
+        prompts: list[list[int]],
         config: GenerationConfig,
         streamer: Streamer,
         metrics: PerfMetrics,
         began: Stopwatch,
-    ) -> Generated:
-        limits = self._limits(ids, config)
+    ) -> list[list[GeneratedSequence]]:
+        """Continue prompts one after the other; all are checked first."""
+        limits = [limits_of(ids, config, self._vocabulary, self._lengths) for ids in prompts]
+        sink = sink_of_one_text(streamer, config, len(prompts))
         self._adapters.apply(config.adapters)
-        sink = make_sink(streamer, hold=bool(config.stop_strings))
-        decode = self._tokenizer.decode
-        generation = Generation(self._request, config, limits, decode, sink, metrics.raw_metrics)
-        generated = generation.run(ids, began)
-        metrics.num_input_tokens += len(ids)
-        metrics.num_generated_tokens += len(generated.tokens)
-        metrics.raw_metrics.generate_durations.append(began.microseconds())
-        return generated
-
-    def _limits(self, ids: list[int], config: GenerationConfig) -> Limits:
-        """Check a prompt, and return the limits of its generation.
-
-        Raises:
-            PromptError, ConfigError: the prompt cannot be run.
-        """
-        if not ids:
-            raise PromptError("the prompt is empty")
-        wrong = [token for token in ids if not 0 <= token < self._vocabulary]
-        if wrong:
-            raise PromptError(f"token id {wrong[0]}: the vocabulary has {self._vocabulary} tokens")
-        capacity = UNSET
-        if self._lengths is not None:
-            self._lengths.check_prompt(len(ids))
-            capacity = self._lengths.room_after(len(ids))
-            if capacity < 1:
-                raise PromptError(
-                    f"a prompt of {len(ids)} tokens leaves no room for an answer; raise "
-                    "MIN_RESPONSE_LEN"
-                )
-        return Limits(config.get_max_new_tokens(len(ids)), capacity)
-
-
-def _single(inputs: str | list[str]) -> str:
-    texts = [inputs] if isinstance(inputs, str) else list(inputs)
-    if len(texts) != 1 or not isinstance(texts[0], str):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
-        raise PromptError(f"{len(texts)} texts given; the batch size is 1, pass one text")
-    return texts[0]
-
-
-def _decoded(generated: Generated, metrics: PerfMetrics) -> DecodedResults:
-    return DecodedResults([generated.text], [generated.score], [generated.finish_reason], metrics)
+        raw = metrics.raw_metrics
+        results: list[list[GeneratedSequence]] = []
+        for ids, limit in zip(prompts, limits, strict=True):
+            task = Task(
+                prompt=ids,
+                config=config,
+                limits=limit,
+                model=LanguageModel(self._request, raw),
+                decode=self._tokenizer.decode,
+                sink=sink,
+                raw=raw,
+                times=TokenTimes(raw, began),
+            )
+            results.append(decode(task))
+        metrics.num_input_tokens += sum(map(len, prompts))
+        metrics.num_generated_tokens = sum(raw.m_batch_sizes)
+        raw.generate_durations.append(began.microseconds())
+        return results

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from genai_layer.decoding.task import Sink
 from genai_layer.errors import ConfigError
-from genai_layer.generation import Sink
+from genai_layer.generation_config import GenerationConfig
 from genai_layer.streamers import (
     Answer,
     StreamerBase,
@@ -92,6 +93,10 @@ class TokenSink:
 def make_sink(streamer: Streamer, hold: bool) -> Sink:
     """Return the sink for a streamer.
 
+    Args:
+        streamer: the streamer, or None.
+        hold: see ``TokenSink``.
+
     Raises:
         ConfigError: the object is not a streamer.
     """
@@ -104,3 +109,24 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
     if callable(streamer):
         return TextSink(streamer, lambda: None)
     raise ConfigError(f"{streamer!r} is not a streamer; pass a callable or a StreamerBase")
+
+
+def sink_of_one_text(streamer: Streamer, config: GenerationConfig, prompts: int) -> Sink:
+    """Return the sink for the text of a generation.
+
+    Args:
+        streamer: the streamer, or None.
+        config: parameters of the generation.
+        prompts: number of prompts.
+
+    Raises:
+        ConfigError: the object is not a streamer, or there are several texts.
+    """
+    for several, remedy in (
+        (prompts > 1, f"{prompts} prompts are given; pass one"),
+        (config.num_return_sequences > 1, "set num_return_sequences to 1"),
+        (config.is_beam_search(), "set num_beams to 1"),
+    ):
+        if several and streamer is not None:
+            raise ConfigError(f"streamer: it receives the text of one sequence; {remedy}")
+    return make_sink(streamer, hold=bool(config.stop_strings))

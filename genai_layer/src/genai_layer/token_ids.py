@@ -1,4 +1,4 @@
-"""Token ids that callers pass: lists, arrays and tensors.
+"""Inputs that callers pass: texts, and token ids as lists, arrays and tensors.
 
 Source: docs/reference/genai.md#tokenizer, docs/reference/genai.md#results. Ours: generation accepts
 arrays and lists, too.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Row = Sequence[int]
 Rows = HasData | npt.NDArray[Any] | Sequence[Row]
 Ids = TokenizedInputs | HasData | npt.NDArray[Any] | Sequence[Row]
-"""Ids that a pipeline continues: i64 [1, n]."""
+"""Ids that a pipeline continues: i64 [prompts, n]."""
 
 
 def is_ids(inputs: object) -> TypeIs[Ids]:
@@ -33,21 +33,40 @@ def is_ids(inputs: object) -> TypeIs[Ids]:
     return isinstance(inputs, TokenizedInputs | np.ndarray) or is_tensor(inputs)
 
 
-def prompt_ids(inputs: Ids) -> list[int]:
-    """Return the ids of the only row.
+def prompts_ids(inputs: Ids) -> list[list[int]]:
+    """Return the ids of each prompt, without those that a mask hides.
 
     Raises:
-        PromptError: the ids are not i64 [1, n].
+        PromptError: the ids are not i64 [prompts, n], or the mask has another shape.
     """
     given = inputs.input_ids if isinstance(inputs, TokenizedInputs) else inputs
     rows = array_of(given)
     if not rows.size and isinstance(given, list | tuple):
         rows = rows.astype(np.int64)
-    if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[0] != 1:
+    if rows.dtype != np.int64 or rows.ndim != 2 or not len(rows):
         raise PromptError(
-            f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [1, n]; batch is 1"
+            f"token ids are {rows.dtype} {list(rows.shape)}, not i64 [prompts, n]; pass rows"
         )
-    return rows[0].tolist()
+    if not isinstance(inputs, TokenizedInputs):
+        return rows.tolist()
+    mask = array_of(inputs.attention_mask)
+    if mask.shape != rows.shape:
+        raise PromptError(
+            f"attention_mask has the shape {list(mask.shape)}, not {list(rows.shape)} of input_ids"
+        )
+    return [row[shown == 1].tolist() for row, shown in zip(rows, mask, strict=True)]
+
+
+def texts_of(inputs: str | list[str]) -> list[str]:
+    """Return the texts to continue.
+
+    Raises:
+        PromptError: there is no text, or an element is not a text.
+    """
+    texts = [inputs] if isinstance(inputs, str) else list(inputs)
+    if not texts or not all(isinstance(text, str) for text in texts):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+        raise PromptError(f"inputs = {inputs!r}: pass a text, or a list of at least one text")
+    return texts
 
 
 def is_row(tokens: Row | Rows) -> TypeIs[Row]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.task import Sink
 from genai_layer.detokenizer import Detokenizer
 from genai_layer.errors import RuntimeFailure
-from genai_layer.generation import Sink, Stopwatch
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.runtime import Array, InferRequest, last_logits
 from genai_layer.sampling.processors import Logits, TokenHistory

@@ -140,6 +140,9 @@ class WhisperGenerationConfig(GenerationConfig):
             "word_timestamps = True: alignment_heads is empty; set it",
         )
         yield from unsupported(self)
+        for name, only in (("num_beams", 1), ("num_return_sequences", 1), ("echo", False)):
+            value = getattr(self, name)
+            yield value > only, f"{name} = {value} is not supported for speech; set it to {only}"
         yield self.word_timestamps, "word_timestamps = True is not supported; set it to False"
 
     def _rules_of_languages(self) -> Iterator[Rule]:

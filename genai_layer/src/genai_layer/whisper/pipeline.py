@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import PromptError, RuntimeFailure
 from genai_layer.exclusive import Exclusive, one_at_a_time
-from genai_layer.generation import Stopwatch
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.properties import read_properties

@@ -1,0 +1,175 @@
+"""Beam search: several texts grow side by side, and the likeliest ones are continued.
+
+Groups search one after the other; a later one is penalised for the tokens that earlier ones chose
+in the same step, which makes its texts different.
+
+Source: docs/reference/genai.md#beam-search. Ours: stop tokens are excluded before min_new_tokens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.decoding.beam_group import Beam, BeamGroup
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.one_sequence import echo
+from genai_layer.decoding.repeated_ngrams import repeating_tokens
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.task import Task
+from genai_layer.results import GenerationFinishReason
+from genai_layer.sampling.candidates import ordered_sums
+from genai_layer.sampling.processors import Logits
+
+_Scores = npt.NDArray[np.float32]
+
+
+def search_beams(task: Task) -> list[GeneratedSequence]:
+    """Search for the likeliest texts.
+
+    Returns:
+        ``num_return_sequences`` texts, highest score first.
+
+    Raises:
+        RuntimeFailure: the runtime failed.
+    """
+    search = _Search(task)
+    rows, sources, past = [task.prompt], [0], 0
+    while rows:
+        logits = task.model.read(rows, past, sources)[:, -1]
+        past += len(rows[0])
+        watch = Stopwatch()
+        search.step(logits, past - len(task.prompt))
+        task.raw.sampling_durations.append(watch.microseconds())
+        task.times.note()
+        rows, sources = search.rows()
+    best = search.best()
+    for sequence in best:
+        sequence.flush()
+    task.finish(best)
+    return best
+
+
+class _Search:
+    """Groups of beams, and their steps."""
+
+    def __init__(self, task: Task) -> None:
+        config = task.config
+        self._task, self._config = task, config
+        base = task.new_sequence()
+        echo(task, base)
+        # All beams begin with the same text, so only one of them may be continued first.
+        scores = [0.0] + [-np.inf] * (config.num_beams // config.num_beam_groups - 1)
+        self._groups = [
+            BeamGroup(len(scores), config, [Beam(base, np.float32(each), 0) for each in scores])
+            for _ in range(config.num_beam_groups)
+        ]
+        self._stops = frozenset[int]() if config.ignore_eos else config.stop_token_ids
+        if base.ended:
+            self._finish()
+
+    def rows(self) -> tuple[list[list[int]], list[int]]:
+        """Return the last token of each beam, and the row that the beam continues.
+
+        The beams are renumbered by their places in this list.
+        """
+        rows: list[list[int]] = []
+        sources: list[int] = []
+        for group in self._groups:
+            for place, beam in enumerate(group.beams):
+                group.beams[place] = Beam(beam.sequence, beam.score, len(rows))
+                rows.append([beam.sequence.tokens[-1]])
+                sources.append(beam.row)
+        return rows, sources
+
+    def step(self, logits: Logits, generated: int) -> None:
+        """Continue the beams of all groups by one token.
+
+        Args:
+            logits: f32 [rows, vocabulary].
+            generated: number of tokens that the beams have.
+        """
+        chosen: list[int] = []
+        for group in self._groups:
+            if group.done:
+                continue
+            children = self._children(group, logits, chosen)
+            group.check_done(self._task.limits.max_new_tokens)
+            group.done = group.done or not children
+            group.beams = [] if group.done else children
+            chosen.extend(child.sequence.tokens[-1] for child in children)
+        if generated + 1 >= self._task.limits.tokens:
+            self._finish()
+
+    def best(self) -> list[GeneratedSequence]:
+        """Return the best texts of all groups."""
+        texts = [text for group in self._groups for _, text in group.completed]
+        texts.sort(key=lambda one: -one.score)
+        return texts[: self._config.num_return_sequences]
+
+    def _children(self, group: BeamGroup, logits: Logits, chosen: list[int]) -> list[Beam]:
+        """Return a group's next beams; complete texts that end with this step."""
+        children: list[Beam] = []
+        candidates = self._candidates(group, logits, chosen)
+        for place, (parent, token, score) in enumerate(candidates):
+            sequence = parent.sequence.fork()
+            sequence.add(token)
+            beam = Beam(sequence, score, parent.row)
+            if sequence.finish_reason is not GenerationFinishReason.STOP:
+                children.append(beam)
+            elif place < group.size:
+                stopped = token in self._stops
+                group.complete(beam, len(parent.sequence.tokens) + stopped)
+            if len(children) == group.size:
+                break
+        return children
+
+    def _candidates(
+        self, group: BeamGroup, logits: Logits, chosen: list[int]
+    ) -> list[tuple[Beam, int, np.float32]]:
+        """Return the likeliest continuations, which are enough if half of them end a text."""
+        wanted = 2 * group.size
+        found: list[tuple[Beam, int, np.float32]] = []
+        for beam in group.beams:
+            scores = self._scores(beam, logits[beam.row], chosen)
+            likeliest = _likeliest(scores, wanted)
+            found.extend(
+                (beam, token, np.float32(beam.score + scores[token])) for token in likeliest
+            )
+        return sorted(found, key=lambda each: -each[2])
+
+    def _scores(self, beam: Beam, logits: Logits, chosen: list[int]) -> _Scores:
+        """Return the scores of a beam's next tokens."""
+        config, tokens = self._config, beam.sequence.tokens
+        scores = _log_softmax(logits)
+        for token in chosen:
+            scores[token] -= np.float32(config.diversity_penalty)
+        scores[
+            repeating_tokens([*self._task.prompt, *tokens], config.no_repeat_ngram_size)
+        ] = -np.inf
+        if len(tokens) < config.min_new_tokens:
+            scores[[stop for stop in self._stops if stop < len(scores)]] = -np.inf
+        return scores
+
+    def _finish(self) -> None:
+        """Complete all beams: their length is at a limit."""
+        limits = self._task.limits
+        full = limits.capacity < limits.max_new_tokens
+        reason = GenerationFinishReason.CAPACITY if full else GenerationFinishReason.LENGTH
+        for group in self._groups:
+            for beam in group.beams:
+                beam.sequence.end(reason)
+                group.complete(beam, len(beam.sequence.tokens))
+            group.beams, group.done = [], True
+
+
+def _log_softmax(logits: Logits) -> _Scores:
+    shifted = logits - logits.max()
+    return shifted - np.log(ordered_sums(np.exp(shifted))[-1])
+
+
+def _likeliest(scores: _Scores, count: int) -> list[int]:
+    """Return the tokens of the highest scores, in falling order; lower ids first if equal."""
+    count = min(count, len(scores))
+    found = np.sort(np.argpartition(-scores, count - 1)[:count])
+    return found[np.argsort(-scores[found], kind="stable")].tolist()

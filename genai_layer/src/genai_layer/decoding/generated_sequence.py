@@ -1,0 +1,117 @@
+"""One text as it grows: its tokens, its text, and the reasons to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Self
+
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.detokenizer import Detokenizer, StopStrings
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.results import GenerationFinishReason
+from genai_layer.streamers import StreamingStatus
+
+_REASONS = {
+    StreamingStatus.STOP: GenerationFinishReason.STOP,
+    StreamingStatus.CANCEL: GenerationFinishReason.NONE,
+    StreamingStatus.TOOL_CALL_STOP: GenerationFinishReason.TOOL_CALL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of a generation's length in tokens; the smaller one ends it."""
+
+    max_new_tokens: int
+    capacity: int
+    """Tokens that the runtime can store after this prompt."""
+
+    @property
+    def tokens(self) -> int:
+        """The smaller limit."""
+        return min(self.max_new_tokens, self.capacity)
+
+
+class GeneratedSequence:
+    """Tokens after a prompt, and their text.
+
+    Args:
+        config: validated parameters.
+        limits: limits of the length.
+        decode: returns the text of ids, without special tokens.
+    """
+
+    def __init__(
+        self, config: GenerationConfig, limits: Limits, decode: Callable[[list[int]], str]
+    ) -> None:
+        self.tokens: list[int] = []
+        """Generated tokens, the stop token included."""
+        self.echoed: list[int] = []
+        """Tokens of the prompt that the result repeats."""
+        self.text = ""
+        self.score = 0.0
+        self.finish_reason = GenerationFinishReason.NONE
+        self.status = StreamingStatus.RUNNING
+        self.ended = False
+        self.decoded = 0.0
+        """Time of decoding, in microseconds."""
+        self._limits = limits
+        self._stops = frozenset[int]() if config.ignore_eos else config.stop_token_ids
+        self._detokenizer = Detokenizer(decode)
+        self._stop_strings = StopStrings(
+            tuple(sorted(config.stop_strings)), config.include_stop_str_in_output
+        )
+
+    def echo(self, token: int) -> str:
+        """Repeat a token of the prompt; return text that certainly belongs to the result."""
+        self.echoed.append(token)
+        text = self._detokenizer.add(token)
+        self.text += text
+        return text
+
+    def add(self, token: int) -> str:
+        """Add a token; return text that certainly belongs to the result."""
+        watch = Stopwatch()
+        self.tokens.append(token)
+        stopped = token in self._stops
+        # The text of a stop token is dropped, even if the tokenizer does not call it special.
+        text = self._stop_strings.feed("" if stopped else self._detokenizer.add(token))
+        self.text += text
+        if stopped or self._stop_strings.found:
+            self.end(GenerationFinishReason.STOP)
+        elif len(self.tokens) >= self._limits.max_new_tokens:
+            self.end(GenerationFinishReason.LENGTH)
+        elif len(self.tokens) >= self._limits.capacity:
+            self.end(GenerationFinishReason.CAPACITY)
+        self.decoded += watch.microseconds()
+        return text
+
+    def end(self, reason: GenerationFinishReason) -> None:
+        """End the text for a reason."""
+        self.ended, self.finish_reason = True, reason
+
+    def heed(self, status: StreamingStatus) -> None:
+        """End the text if a streamer requests it; its reason precedes all others."""
+        self.status = status
+        if status is not StreamingStatus.RUNNING:
+            self.end(_REASONS[status])
+
+    def flush(self) -> str:
+        """Complete the text; return its rest, which had been held back."""
+        watch = Stopwatch()
+        rest = self._stop_strings.feed(self._detokenizer.flush()) + self._stop_strings.flush()
+        if self._stop_strings.found and self.status is StreamingStatus.RUNNING:
+            self.finish_reason = GenerationFinishReason.STOP
+        self.text += rest
+        self.decoded += watch.microseconds()
+        return rest
+
+    def fork(self) -> Self:
+        """Return a copy that grows on its own."""
+        forked = copy(self)
+        forked.tokens = list(self.tokens)
+        forked._detokenizer = self._detokenizer.fork()
+        forked._stop_strings = copy(self._stop_strings)
+        return forked

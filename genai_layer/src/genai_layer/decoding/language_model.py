@@ -1,0 +1,126 @@
+"""Language model of a generation: tokens in, logits out.
+
+Source: inputs of stateful models, docs/reference/genai.md#several-sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.errors import RuntimeFailure
+from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.runtime import Array, InferRequest
+
+Rows = Sequence[Sequence[int]]
+"""Ids of the new tokens: as many in each row."""
+
+MakeInputs = Callable[[npt.NDArray[np.int64], int], Mapping[str, Array]]
+"""Returns the inputs, except beam_idx, for ids i64 [rows, n] after a number of stored tokens."""
+
+
+def token_inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
+    """Return the inputs of a model of token ids."""
+    rows, count = ids.shape
+    positions = np.arange(past, past + count, dtype=np.int64)
+    return {
+        "input_ids": ids,
+        "attention_mask": np.ones((rows, past + count), np.int64),
+        "position_ids": np.tile(positions, (rows, 1)),
+    }
+
+
+class LanguageModel:
+    """Request that reads the tokens of a generation, and the times that it takes.
+
+    Args:
+        request: the request to run.
+        raw: collects the measurements.
+        inputs: makes the model's inputs.
+    """
+
+    def __init__(
+        self, request: InferRequest, raw: RawPerfMetrics, inputs: MakeInputs = token_inputs
+    ) -> None:
+        self._request = request
+        self._raw = raw
+        self._inputs = inputs
+        self._inferred = 0.0
+
+    def reset(self) -> None:
+        """Forget all tokens.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        try:
+            self._request.reset_state()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def read(
+        self,
+        rows: Rows,
+        past: int,
+        sources: Sequence[int] = (0,),
+        *,
+        last: int = 1,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """Read new tokens.
+
+        Args:
+            rows: ids of the new tokens.
+            past: number of tokens before them.
+            sources: for each row, the row of the last inference that it continues.
+            last: number of last tokens whose logits are returned.
+            meanwhile: work to do while the device runs.
+
+        Returns:
+            Logits of the last tokens of each row, f32 [rows, last, vocabulary]; a copy.
+
+        Raises:
+            RuntimeFailure: the runtime failed, or logits are NaN.
+        """
+        ids = np.array(rows, np.int64)
+        watch = Stopwatch()
+        inputs = {**self._inputs(ids, past), "beam_idx": np.array(sources, np.int32)}
+        try:
+            if meanwhile is None:
+                self._request.infer(inputs)
+            else:
+                self._request.start_async(inputs)
+                try:
+                    meanwhile()
+                finally:
+                    self._request.wait()
+            logits = np.array(self._request.get_tensor("logits").data[:, -last:], np.float32)
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        _check_numbers(logits, past + ids.shape[1])
+        took = watch.microseconds()
+        self._inferred += took
+        self._raw.token_infer_durations.append(took)
+        return logits
+
+    def finish(self) -> None:
+        """Note the duration of all inferences."""
+        self._raw.inference_durations.append(self._inferred)
+
+
+def _check_numbers(logits: npt.NDArray[np.float32], tokens: int) -> None:
+    """Reject NaN logits, from which sampling would choose the same token forever.
+
+    A model with a position table returns NaN beyond the table, which a sliding cache can reach.
+
+    Raises:
+        RuntimeFailure: a logit is NaN.
+    """
+    if np.isnan(logits.max()):
+        raise RuntimeFailure(
+            f"the logits after {tokens} tokens are NaN; if the model has no positions that far, "
+            "request fewer tokens, or set NPUW_LLM_ON_FULL=TRUNCATE, which keeps positions low"
+        )

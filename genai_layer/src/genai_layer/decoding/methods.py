@@ -1,0 +1,26 @@
+"""Choice of the decoding method."""
+
+from __future__ import annotations
+
+from genai_layer.decoding.beams import search_beams
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.one_sequence import generate_one
+from genai_layer.decoding.several_sequences import generate_several
+from genai_layer.decoding.task import Task
+
+
+def decode(task: Task) -> list[GeneratedSequence]:
+    """Continue a prompt by the method that its parameters select.
+
+    Returns:
+        ``num_return_sequences`` texts, highest score first.
+
+    Raises:
+        RuntimeFailure: the runtime failed.
+    """
+    task.model.reset()
+    if task.config.is_beam_search():
+        return search_beams(task)
+    if task.config.num_return_sequences > 1:
+        return generate_several(task)
+    return generate_one(task)

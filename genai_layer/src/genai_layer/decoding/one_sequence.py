@@ -1,0 +1,43 @@
+"""Greedy decoding, or sampling of one text: infer, sample, decode, check for the end."""
+
+from __future__ import annotations
+
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.task import Task
+from genai_layer.sampling.processors import TokenHistory
+from genai_layer.sampling.sampler import Sampler
+
+
+def generate_one(task: Task) -> list[GeneratedSequence]:
+    """Generate one text, and pass it to the sink as it grows.
+
+    Raises:
+        RuntimeFailure: the runtime failed.
+    """
+    sequence, sampler = task.new_sequence(), Sampler(task.config)
+    history = TokenHistory(task.prompt, sequence.tokens)
+    echo(task, sequence)
+    new, past = task.prompt, 0
+    while not sequence.ended:
+        logits = task.model.read([new], past)[0, -1]
+        past += len(new)
+        watch = Stopwatch()
+        token = sampler.next_token(logits, history)
+        task.raw.sampling_durations.append(watch.microseconds())
+        task.times.note()
+        sequence.heed(task.sink.write(token, sequence.add(token)))
+        new = [token]
+    sequence.score = sampler.score
+    task.sink.end(sequence.flush())
+    task.finish([sequence])
+    return [sequence]
+
+
+def echo(task: Task, sequence: GeneratedSequence) -> None:
+    """Begin a text with the prompt, if the parameters request it."""
+    if not task.config.echo:
+        return
+    for token in task.prompt:
+        task.sink.write(token, sequence.echo(token))
+    sequence.ended = task.limits.max_new_tokens == 0

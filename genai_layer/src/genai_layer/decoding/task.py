@@ -1,0 +1,53 @@
+"""One prompt, and all that its decoding needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
+from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.stopwatch import TokenTimes
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.streamers import StreamingStatus
+
+
+class Sink(Protocol):
+    """Receiver of a generation's tokens and text."""
+
+    def write(self, token: int, text: str) -> StreamingStatus:
+        """Receive a token, and text that certainly belongs to the result."""
+        ...
+
+    def end(self, text: str) -> None:
+        """Receive the remaining text; the generation has ended."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One prompt to continue."""
+
+    prompt: list[int]
+    """Ids; at least one."""
+    config: GenerationConfig
+    """Validated parameters."""
+    limits: Limits
+    model: LanguageModel
+    decode: Callable[[list[int]], str]
+    """Returns the text of ids, without special tokens."""
+    sink: Sink
+    """Receives the text of a single sequence as it grows."""
+    raw: RawPerfMetrics
+    times: TokenTimes
+
+    def new_sequence(self) -> GeneratedSequence:
+        """Return an empty text."""
+        return GeneratedSequence(self.config, self.limits, self.decode)
+
+    def finish(self, sequences: list[GeneratedSequence]) -> None:
+        """Note the durations of all inferences and of decoding the texts."""
+        self.model.finish()
+        self.raw.detokenization_durations.append(sum(one.decoded for one in sequences))

@@ -1,0 +1,114 @@
+"""Beam search, several sequences, batches and seeds, compared to the real openvino_genai, live.
+
+Skipped unless openvino_genai and openvino_tokenizers are installed. Both run the demo model on the
+real CPU plugin with the same kernels (ATTENTION_BACKEND=SDPA), unless only the other backend has a
+method.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import genai_layer as ours
+
+theirs = pytest.importorskip("openvino_genai")
+
+pytestmark = pytest.mark.oracle
+
+QUESTION, OTHER = "What is an NPU?", "Who reads a blob?"
+EXACTLY = {"INFERENCE_PRECISION_HINT": "f32"}
+
+BEAMS = [(2, 1, 1), (4, 1, 3), (4, 2, 4), (6, 3, 2), (15, 3, 15)]
+"""Numbers of beams, of groups, and of returned texts."""
+SEARCHES: list[dict[str, Any]] = [
+    {},
+    {"no_repeat_ngram_size": 1},
+    {"no_repeat_ngram_size": 2},
+    {"length_penalty": 2.0},
+    {"length_penalty": -1.0},
+    {"stop_criteria": "EARLY"},
+    {"stop_criteria": "NEVER"},
+]
+FILTERS: list[dict[str, Any]] = [
+    {},
+    {"top_k": 5},
+    {"top_k": 40},
+    {"top_k": 30, "logprobs": 1},
+    {"top_k": 20, "top_p": 0.9},
+    {"top_k": 300, "min_p": 0.001},
+    {"top_k": 7, "repetition_penalty": 1.3},
+    {"top_p": 0.8},
+    {"min_p": 0.02},
+]
+
+
+@pytest.fixture(scope="module")
+def pipes(genai_folder: Path) -> dict[str, tuple[Any, Any]]:
+    """Both pipelines, the real one with each of its attention backends."""
+    own = ours.LLMPipeline(genai_folder, "CPU", **EXACTLY)
+    return {
+        backend: (
+            own,
+            theirs.LLMPipeline(genai_folder, "CPU", ATTENTION_BACKEND=backend, **EXACTLY),
+        )
+        for backend in ("SDPA", "PA")
+    }
+
+
+def both(pipes: tuple[Any, Any], inputs: Any, parameters: dict[str, Any]) -> list[Any]:
+    """Return texts, scores and reasons of each package."""
+    found: list[Any] = []
+    for package, pipe in zip((ours, theirs), pipes, strict=True):
+        values = dict(parameters)
+        if "stop_criteria" in values:
+            values["stop_criteria"] = getattr(package.StopCriteria, values["stop_criteria"])
+        results = pipe.generate(inputs, **values)
+        reasons = [reason.name for reason in results.finish_reasons]
+        found.append((results.texts, reasons, pytest.approx(results.scores, abs=2e-3, rel=2e-3)))
+    return found
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize(("beams", "groups", "texts"), BEAMS)
+def test_beam_search_is_equal(pipes, beams, groups, texts, search) -> None:
+    parameters = search | {
+        "max_new_tokens": 24,
+        "num_beams": beams,
+        "num_beam_groups": groups,
+        "num_return_sequences": texts,
+        "diversity_penalty": 1.0 if groups > 1 else 0.0,
+    }
+    found, expected = both(pipes["PA"], [OTHER], parameters)
+    assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("filters", FILTERS, ids=str)
+def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
+    parameters = filters | {
+        "max_new_tokens": 12,
+        "do_sample": True,
+        "rng_seed": seed,
+        "temperature": 3.0 if seed % 2 else 1.7,
+    }
+    found, expected = both(pipes["SDPA"], [QUESTION], parameters)
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parameters"),
+    [
+        ([QUESTION], {"max_new_tokens": 5, "echo": True}),
+        ([QUESTION], {"max_new_tokens": 0, "echo": True}),
+        ([QUESTION, OTHER], {"max_new_tokens": 9}),
+        ([QUESTION, OTHER], {"max_new_tokens": 9, "num_beams": 3, "num_return_sequences": 2}),
+        ([QUESTION, OTHER], {"max_new_tokens": 5, "do_sample": True, "num_return_sequences": 3}),
+    ],
+    ids=str,
+)
+def test_texts_of_prompts_are_equal(pipes, inputs, parameters) -> None:
+    found, expected = both(pipes["PA"], inputs, parameters)
+    assert found == expected
