@@ -33,7 +33,7 @@ class Draw:
         share = min(np.float32(word) / _WORDS, _BELOW_ONE)
         sums = ordered_sums(candidates.values)
         total = sums[-1]
-        place = int(np.searchsorted(sums, total * share, side="right"))
+        place = int(np.count_nonzero(sums <= total * share))
         if place == len(sums):  # by rounding; a filtered token, of weight 0, is never drawn
             place = int(np.flatnonzero(candidates.values)[-1])
         weight = candidates.values[place]
