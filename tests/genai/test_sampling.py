@@ -175,7 +175,7 @@ def test_filters_always_keep_a_token(logits, k, p, share, temperature) -> None:
     token = choose(logits, do_sample=True, **config)
     assert 0 <= token < len(logits)
     if k:
-        assert token in np.argsort(-logits, kind="stable")[:k]
+        assert logits[token] >= sorted(logits)[-min(k, len(logits))]
 
 
 @given(finite)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import lzma
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
-import openvino as ov
 import pytest
+
+TOKENIZER = Path(__file__).resolve().parents[1] / "goldens" / "tokenizers" / "demo.json.xz"
 
 
 @pytest.fixture(scope="session")
 def genai_folder(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the demo model, with the tokenizer's models."""
-    convert = pytest.importorskip("openvino_tokenizers").convert_tokenizer
-    transformers = pytest.importorskip("transformers")
+    """Folder of the demo model, with the tokenizer's models as openvino_tokenizers wrote them.
+
+    The golden models have a chat template of their own, which the folder's replaces.
+    """
     target = tmp_path_factory.mktemp("genai")
     for file in (*demo.glob("*.json"), demo_ir, demo_ir.with_suffix(".bin")):
         shutil.copy(file, target)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(target)
-    models = convert(tokenizer, with_detokenizer=True)
-    for name, model in zip(("tokenizer", "detokenizer"), models, strict=True):
-        ov.save_model(model, target / f"openvino_{name}.xml")
+    for name, data in json.loads(lzma.decompress(TOKENIZER.read_bytes()))["files"].items():
+        (target / name).write_bytes(base64.b64decode(data))
+    template = json.loads((demo / "tokenizer_config.json").read_text())["chat_template"]
+    xml = ElementTree.parse(target / "openvino_tokenizer.xml")
+    for element in xml.iter("chat_template"):
+        element.set("value", template)
+    xml.write(target / "openvino_tokenizer.xml")
     return target

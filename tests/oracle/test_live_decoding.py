@@ -1,6 +1,6 @@
 """Beam search, several sequences, batches and seeds, compared to the real openvino_genai, live.
 
-Skipped unless openvino_genai and openvino_tokenizers are installed. Both run the demo model on the
+Skipped unless openvino_genai is installed. Both run the demo model on the
 real CPU plugin with the same kernels (ATTENTION_BACKEND=SDPA), unless only the other backend has a
 method.
 """
@@ -58,17 +58,18 @@ def pipes(genai_folder: Path) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def both(pipes: tuple[Any, Any], inputs: Any, parameters: dict[str, Any]) -> list[Any]:
-    """Return texts, scores and reasons of each package."""
+def check_equal(pipes: tuple[Any, Any], inputs: Any, parameters: dict[str, Any]) -> None:
+    """Check that texts, reasons and scores of both packages are equal."""
     found: list[Any] = []
     for package, pipe in zip((ours, theirs), pipes, strict=True):
         values = dict(parameters)
         if "stop_criteria" in values:
             values["stop_criteria"] = getattr(package.StopCriteria, values["stop_criteria"])
-        results = pipe.generate(inputs, **values)
-        reasons = [reason.name for reason in results.finish_reasons]
-        found.append((results.texts, reasons, pytest.approx(results.scores, abs=2e-3, rel=2e-3)))
-    return found
+        found.append(pipe.generate(inputs, **values))
+    own, real = found
+    assert own.texts == real.texts
+    assert [one.name for one in own.finish_reasons] == [one.name for one in real.finish_reasons]
+    assert own.scores == pytest.approx(real.scores, abs=2e-3, rel=2e-3)
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
@@ -81,11 +82,10 @@ def test_beam_search_is_equal(pipes, beams, groups, texts, search) -> None:
         "num_return_sequences": texts,
         "diversity_penalty": 1.0 if groups > 1 else 0.0,
     }
-    found, expected = both(pipes["PA"], [OTHER], parameters)
-    assert found == expected
+    check_equal(pipes["PA"], [OTHER], parameters)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
     parameters = filters | {
@@ -94,8 +94,7 @@ def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
         "rng_seed": seed,
         "temperature": 3.0 if seed % 2 else 1.7,
     }
-    found, expected = both(pipes["SDPA"], [QUESTION], parameters)
-    assert found == expected
+    check_equal(pipes["SDPA"], [QUESTION], parameters)
 
 
 @pytest.mark.parametrize(
@@ -110,5 +109,4 @@ def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
     ids=str,
 )
 def test_texts_of_prompts_are_equal(pipes, inputs, parameters) -> None:
-    found, expected = both(pipes["PA"], inputs, parameters)
-    assert found == expected
+    check_equal(pipes["PA"], inputs, parameters)

@@ -1,6 +1,6 @@
 """Scripts' view of the text pipeline, compared to the real openvino_genai, live.
 
-Skipped unless openvino_genai, openvino_tokenizers and transformers are installed. The real pipeline
+Skipped unless openvino_genai is installed. The real pipeline
 runs on device NPU without an NPU; this one on the simulated NPU, with the demo model.
 """
 

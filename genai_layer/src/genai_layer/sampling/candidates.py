@@ -34,7 +34,7 @@ class Candidates:
 
 
 def top_k(candidates: Candidates, count: int) -> Candidates:
-    """Keep the ``count`` highest logits, in a heap's order; of equal ones those with lower ids."""
+    """Keep the ``count`` highest logits, in the order in which a heap holds them."""
     if not 0 < count < len(candidates.ids):
         return candidates
     return candidates.kept(largest_in_heap_order(candidates.values, count))

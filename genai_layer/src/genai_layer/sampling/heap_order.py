@@ -19,7 +19,7 @@ def largest_in_heap_order(values: npt.NDArray[np.float32], count: int) -> npt.ND
     """Return the places of the largest values, as a heap with the smallest on top holds them.
 
     Args:
-        values: f32 [n]; of equal values the earlier ones are kept.
+        values: f32 [n].
         count: number of places, at least 1 and less than n.
     """
     heap = _Heap(values[:count].tolist())
