@@ -21,18 +21,29 @@ __all__ = [
     "ChatHistory",
     "ConfigError",
     "DecodedResults",
+    "DeepSeekR1ReasoningIncrementalParser",
+    "DeepSeekR1ReasoningParser",
     "EncodedResults",
     "GenAIError",
     "GenerationConfig",
     "GenerationFinishReason",
+    "IncrementalParser",
     "KVCrushAnchorPointMode",
     "KVCrushConfig",
     "LLMPipeline",
+    "Llama3JsonToolParser",
+    "Llama3PythonicToolParser",
     "ModelError",
+    "ParseError",
+    "Parser",
     "PerfMetrics",
+    "Phi4ReasoningIncrementalParser",
+    "Phi4ReasoningParser",
     "PromptError",
     "PropertyError",
     "RawPerfMetrics",
+    "ReasoningIncrementalParser",
+    "ReasoningParser",
     "RuntimeFailure",
     "SchedulerConfig",
     "SparseAttentionConfig",
@@ -43,10 +54,12 @@ __all__ = [
     "TemplateError",
     "Tensor",
     "TextEmbeddingPipeline",
+    "TextParserStreamer",
     "TextRerankPipeline",
     "TextStreamer",
     "TokenizedInputs",
     "Tokenizer",
+    "VLLMParserWrapper",
     "WhisperDecodedResultChunk",
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
@@ -61,6 +74,7 @@ if TYPE_CHECKING:
     from genai_layer.errors import ConfigError as ConfigError
     from genai_layer.errors import GenAIError as GenAIError
     from genai_layer.errors import ModelError as ModelError
+    from genai_layer.errors import ParseError as ParseError
     from genai_layer.errors import PromptError as PromptError
     from genai_layer.errors import PropertyError as PropertyError
     from genai_layer.errors import RuntimeFailure as RuntimeFailure
@@ -69,6 +83,24 @@ if TYPE_CHECKING:
     from genai_layer.generation_fields import StopCriteria as StopCriteria
     from genai_layer.lora.adapter import Adapter as Adapter
     from genai_layer.lora.adapter_config import AdapterConfig as AdapterConfig
+    from genai_layer.parsers.base import IncrementalParser as IncrementalParser
+    from genai_layer.parsers.base import Parser as Parser
+    from genai_layer.parsers.incremental_reasoning import (
+        DeepSeekR1ReasoningIncrementalParser as DeepSeekR1ReasoningIncrementalParser,
+    )
+    from genai_layer.parsers.incremental_reasoning import (
+        Phi4ReasoningIncrementalParser as Phi4ReasoningIncrementalParser,
+    )
+    from genai_layer.parsers.incremental_reasoning import (
+        ReasoningIncrementalParser as ReasoningIncrementalParser,
+    )
+    from genai_layer.parsers.reasoning import DeepSeekR1ReasoningParser as DeepSeekR1ReasoningParser
+    from genai_layer.parsers.reasoning import Phi4ReasoningParser as Phi4ReasoningParser
+    from genai_layer.parsers.reasoning import ReasoningParser as ReasoningParser
+    from genai_layer.parsers.streamer import TextParserStreamer as TextParserStreamer
+    from genai_layer.parsers.tool_calls import Llama3JsonToolParser as Llama3JsonToolParser
+    from genai_layer.parsers.tool_calls import Llama3PythonicToolParser as Llama3PythonicToolParser
+    from genai_layer.parsers.vllm import VLLMParserWrapper as VLLMParserWrapper
     from genai_layer.perf_metrics import PerfMetrics as PerfMetrics
     from genai_layer.perf_metrics import RawPerfMetrics as RawPerfMetrics
     from genai_layer.pipeline import LLMPipeline as LLMPipeline
@@ -103,20 +135,33 @@ if TYPE_CHECKING:
     from genai_layer.whisper.results import WhisperDecodedResults as WhisperDecodedResults
 
 _HOMES = {
-    "Adapter": "lora.adapter",
-    "AdapterConfig": "lora.adapter_config",
+    "ChatHistory": "chat_history",
     "AdapterError": "errors",
     "BusyError": "errors",
-    "ChatHistory": "chat_history",
     "ConfigError": "errors",
     "GenAIError": "errors",
     "ModelError": "errors",
+    "ParseError": "errors",
     "PromptError": "errors",
     "PropertyError": "errors",
     "RuntimeFailure": "errors",
     "TemplateError": "errors",
     "GenerationConfig": "generation_config",
     "StopCriteria": "generation_fields",
+    "Adapter": "lora.adapter",
+    "AdapterConfig": "lora.adapter_config",
+    "IncrementalParser": "parsers.base",
+    "Parser": "parsers.base",
+    "DeepSeekR1ReasoningIncrementalParser": "parsers.incremental_reasoning",
+    "Phi4ReasoningIncrementalParser": "parsers.incremental_reasoning",
+    "ReasoningIncrementalParser": "parsers.incremental_reasoning",
+    "DeepSeekR1ReasoningParser": "parsers.reasoning",
+    "Phi4ReasoningParser": "parsers.reasoning",
+    "ReasoningParser": "parsers.reasoning",
+    "TextParserStreamer": "parsers.streamer",
+    "Llama3JsonToolParser": "parsers.tool_calls",
+    "Llama3PythonicToolParser": "parsers.tool_calls",
+    "VLLMParserWrapper": "parsers.vllm",
     "PerfMetrics": "perf_metrics",
     "RawPerfMetrics": "perf_metrics",
     "LLMPipeline": "pipeline",
@@ -138,11 +183,11 @@ _HOMES = {
     "TextEmbeddingPipeline": "texts.embedding",
     "TextRerankPipeline": "texts.rerank",
     "Tokenizer": "tokenizer",
-    "WhisperDecodedResultChunk": "whisper.results",
-    "WhisperDecodedResults": "whisper.results",
+    "get_version": "version",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
-    "get_version": "version",
+    "WhisperDecodedResultChunk": "whisper.results",
+    "WhisperDecodedResults": "whisper.results",
 }
 """Modules of the public names, imported at first use so that a tool starts fast."""
 

@@ -8,6 +8,7 @@ GenAIError (RuntimeError)
 ├── GenAIInputError         an input cannot be used
 │   ├── ModelError          a folder without model or tokenizer, or with broken ones
 │   ├── AdapterError        a LoRA adapter is damaged, or belongs to another model
+│   ├── ParseError          a parser cannot read a generated text
 │   ├── TemplateError       a chat template is missing or fails
 │   └── PromptError         a prompt is empty, too long, or outside the vocabulary
 └── RuntimeFailure          the runtime below could not compile or run the model
@@ -50,6 +51,10 @@ class ModelError(GenAIInputError):
 
 class AdapterError(GenAIInputError):
     """A LoRA adapter is missing or damaged, or does not fit the model."""
+
+
+class ParseError(GenAIInputError):
+    """A generated text does not have the form that a parser expects."""
 
 
 class TemplateError(GenAIInputError):

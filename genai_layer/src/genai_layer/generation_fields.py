@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.parameters import Parameters, plain
+from genai_layer.parsers.base import Parser
 
 UNSET = (1 << 64) - 1
 """The value for "no limit", as in openvino_genai."""
@@ -106,8 +107,8 @@ class GenerationFields(Parameters):
     """LoRA adapters among those of the pipeline; None keeps the current ones."""
     structured_output_config: Any = None
     """Grammar of the text."""
-    parsers: list[Any] = Field(default_factory=list[Any])
-    """Parsers of the text."""
+    parsers: list[Parser] = Field(default_factory=list[Parser], strict=False)
+    """Parsers of the text, applied in this order; copies of the parameters share them."""
 
     def is_greedy_decoding(self) -> bool:
         """Return whether the likeliest token is always chosen."""

@@ -56,7 +56,6 @@ def unsupported(fields: GenerationFields) -> Iterator[Rule]:
         fields.structured_output_config is not None,
         "structured_output_config is not supported; set it to None",
     )
-    yield bool(fields.parsers), "parsers are not supported; set them to [], and parse the text"
     yield (
         fields.return_omni_outputs,
         "return_omni_outputs = True is not supported; set it to False",

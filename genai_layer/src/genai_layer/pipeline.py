@@ -42,6 +42,7 @@ from genai_layer.npu import (
     npu_properties,
     on_full_of,
 )
+from genai_layer.parsers.results import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties, taken_adapters
@@ -131,7 +132,7 @@ class LLMPipeline(Exclusive):
 
     def get_generation_config(self) -> GenerationConfig:
         """Return a copy of the default parameters."""
-        return self._config.model_copy(deep=True)
+        return self._config.updated({})
 
     def set_generation_config(self, config: GenerationConfig) -> None:
         """Set the default parameters; missing stop tokens are taken from the previous ones.
@@ -202,6 +203,7 @@ class LLMPipeline(Exclusive):
         base = self._config if generation_config is None else generation_config
         config = base.with_stops_of(self._config).updated(kwargs)
         config.validate()
+        begin_parsing(streamer)
         if is_ids(inputs):
             if self._chat is not None:
                 raise PromptError("token ids in a chat: pass texts, or call finish_chat() first")
@@ -258,7 +260,8 @@ class LLMPipeline(Exclusive):
             else self._encode(text, True, metrics)
             for text in texts
         ]
-        return decoded_results(self._run(prompts, config, streamer, metrics, began), metrics)
+        generated = self._run(prompts, config, streamer, metrics, began)
+        return decoded_results(generated, metrics, config.parsers, streamer)
 
     def _generate_chat(
         self,
@@ -271,8 +274,9 @@ class LLMPipeline(Exclusive):
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         metrics = self._metrics()
         ids = self._encode_chat(history, metrics)
-        (sequences,) = self._run([ids], config, streamer, metrics, began)
-        return decoded_results([sequences], metrics), sequences[0].status
+        (sequences,) = generated = self._run([ids], config, streamer, metrics, began)
+        results = decoded_results(generated, metrics, config.parsers, streamer)
+        return results, sequences[0].status
 
     def _generate_turn(
         self,

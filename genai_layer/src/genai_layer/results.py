@@ -69,8 +69,8 @@ class DecodedResults:
     perf_metrics: PerfMetrics = field(default_factory=PerfMetrics, repr=False)
     extended_perf_metrics: None = field(default=None, repr=False)
     """Metrics of speculative decoding, which is not supported: always None."""
-    parsed: list[Any] = field(default_factory=list[Any], repr=False)
-    """Results of parsers, which are not supported: always empty."""
+    parsed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
+    """Messages of parsers, one for each text; empty without parsers."""
 
     def __str__(self) -> str:
         if len(self.texts) == 1:

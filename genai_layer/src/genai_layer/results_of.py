@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.parsers.base import Parser
+from genai_layer.parsers.results import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults
 
@@ -12,14 +15,18 @@ Generated = list[list[GeneratedSequence]]
 """Texts of each prompt."""
 
 
-def decoded_results(generated: Generated, metrics: PerfMetrics) -> DecodedResults:
-    """Return the texts of all prompts."""
+def decoded_results(
+    generated: Generated, metrics: PerfMetrics, parsers: Sequence[Parser], streamer: object
+) -> DecodedResults:
+    """Return the texts of all prompts, and parse them."""
     sequences = list(chain.from_iterable(generated))
+    texts = [one.text for one in sequences]
     return DecodedResults(
-        [one.text for one in sequences],
+        texts,
         [one.score for one in sequences],
         [one.finish_reason for one in sequences],
         metrics,
+        parsed=parse_texts(texts, parsers, streamer),
     )
 
 

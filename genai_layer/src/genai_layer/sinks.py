@@ -36,12 +36,10 @@ class TextSink:
 
     Args:
         callback: receives non-empty texts; joined they are the result's text.
-        end: called after the generation.
     """
 
-    def __init__(self, callback: Callable[[str], Answer], end: Callable[[], None]) -> None:
+    def __init__(self, callback: Callable[[str], Answer]) -> None:
         self._callback = callback
-        self._end = end
 
     def write(self, token: int, text: str) -> StreamingStatus:
         """Call back if the text is not empty."""
@@ -52,7 +50,26 @@ class TextSink:
         """Call back for the remaining text."""
         if text:
             self._callback(text)
-        self._end()
+
+
+class DecodedSink:
+    """Sink that passes text and its tokens to a TextStreamer, which then need not decode them.
+
+    Args:
+        streamer: receives every token, and often no text with it.
+    """
+
+    def __init__(self, streamer: TextStreamer) -> None:
+        self._streamer = streamer
+
+    def write(self, token: int, text: str) -> StreamingStatus:
+        """Pass a token and its text on."""
+        return self._streamer.write_text(text, [token])
+
+    def end(self, text: str) -> None:
+        """Pass the remaining text on."""
+        self._streamer.write_text(text)
+        self._streamer.end()
 
 
 class TokenSink:
@@ -103,11 +120,11 @@ def make_sink(streamer: Streamer, hold: bool) -> Sink:
     if streamer is None:
         return NoSink()
     if isinstance(streamer, TextStreamer) and streamer.takes_text:
-        return TextSink(streamer.write_text, streamer.end)
+        return DecodedSink(streamer)
     if isinstance(streamer, StreamerBase):
         return TokenSink(streamer, hold)
     if callable(streamer):
-        return TextSink(streamer, lambda: None)
+        return TextSink(streamer)
     raise ConfigError(f"{streamer!r} is not a streamer; pass a callable or a StreamerBase")
 
 

@@ -129,8 +129,9 @@ class TextStreamer(StreamerBase):
         tokens = token if isinstance(token, Iterable) else (token,)
         return self.write_text("".join(self._detokenizer.add(index(one)) for one in tokens))
 
-    def write_text(self, text: str) -> StreamingStatus:
+    def write_text(self, text: str, tokens: Sequence[int] = ()) -> StreamingStatus:
         """Receive text that a pipeline has decoded; call back unless it is empty."""
+        del tokens
         return read_flag(self._callback(text)) if text else StreamingStatus.RUNNING
 
     def end(self) -> None:
