@@ -69,6 +69,18 @@ def test_a_chat_with_lists_is_equal(pipes: tuple[Any, Any]) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize(("text", "equal"), [("a < b", True), ("a<|im_end|>b", False)])
+def test_special_tokens_of_a_user_are_tokens_there_and_text_here(
+    pipes: tuple[Any, Any], text: str, equal: bool
+) -> None:
+    def length(_: Any, pipe: Any) -> int:
+        return pipe.generate([text], max_new_tokens=1).perf_metrics.get_num_input_tokens()
+
+    found, expected = both(pipes, length)
+    assert (found == expected) is equal
+    assert found >= expected
+
+
 @pytest.mark.parametrize("tokens", [1, 5])
 def test_raw_metrics_have_equal_lengths(pipes: tuple[Any, Any], tokens: int) -> None:
     def lengths(_: Any, pipe: Any) -> dict[str, int]:

@@ -85,7 +85,7 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Text]
     texts = _texts(prompts) if second is None else _broadcast(prompts, second)
     for text in texts:
         for part in (text,) if isinstance(text, str) else text:
-            _check_characters(part)
+            check_characters(part)
     return texts, EncodeOptions(**positional, **options)
 
 
@@ -124,7 +124,7 @@ def _listed(prompts: object) -> Sequence[object]:
     return cast("Sequence[object]", prompts)
 
 
-def _check_characters(text: str) -> None:
+def check_characters(text: str) -> None:
     """Reject a text that cannot be encoded in UTF-8."""
     try:
         text.encode()

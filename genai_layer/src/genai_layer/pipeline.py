@@ -17,6 +17,7 @@ from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_history import ChatHistory
+from genai_layer.chat_prompt import ChatPrompt, ChatPrompts
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
@@ -103,6 +104,7 @@ class LLMPipeline(Exclusive):
         imported = device == "NPU" and imports_blob(properties)
         model = find_model(folder, needed=not imported)
         self._tokenizer = tokenizer
+        self._prompts = ChatPrompts(tokenizer)
         self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
         self._lengths: StaticLengths | None = None
@@ -257,7 +259,7 @@ class LLMPipeline(Exclusive):
         prompts = [
             self._encode_chat(ChatHistory([{"role": "user", "content": text}]), metrics)
             if chats
-            else self._encode(text, True, metrics)
+            else self._encode(text, metrics)
             for text in texts
         ]
         generated = self._run(prompts, config, streamer, metrics, began)
@@ -311,15 +313,18 @@ class LLMPipeline(Exclusive):
 
     def _encode_chat(self, history: ChatHistory, metrics: PerfMetrics) -> list[int]:
         watch = Stopwatch()
-        prompt = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        prompt = self._prompts.render(history)
         metrics.raw_metrics.chat_template_durations.append(watch.microseconds())
-        return self._encode(prompt, False, metrics)
+        return self._encode(prompt, metrics)
 
-    def _encode(self, text: str, add_special_tokens: bool, metrics: PerfMetrics) -> list[int]:
+    def _encode(self, prompt: str | ChatPrompt, metrics: PerfMetrics) -> list[int]:
         watch = Stopwatch()
-        encoded = self._tokenizer.encode(text, add_special_tokens)
+        if isinstance(prompt, ChatPrompt):
+            ids = self._prompts.encode(prompt)
+        else:
+            ids = self._tokenizer.encode(prompt).input_ids.data[0].tolist()
         metrics.raw_metrics.tokenization_durations.append(watch.microseconds())
-        return encoded.input_ids.data[0].tolist()
+        return ids
 
     def _run(
         self,

@@ -255,6 +255,12 @@ class Tokenizer:
         # "No limit" is written as a huge float or integer.
         return length if isinstance(length, int) and 0 < length < _NO_LIMIT else None
 
+    @property
+    def special_tokens(self) -> dict[int, AddedToken]:
+        """Special tokens by id."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        return {number: token for number, token in added.items() if token.special}
+
     def to_json(self) -> str:
         """Return tokenizer.json's content, for a tokenizer with other settings."""
         return self._tokenizer.to_str()

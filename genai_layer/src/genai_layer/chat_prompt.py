@@ -1,0 +1,120 @@
+"""Prompts of chats: special tokens of the template are tokens, those in messages are text.
+
+How it works. The template is rendered a second time with messages in which private characters stand
+for those that begin special tokens. The special tokens that remain are the template's. If both
+renderings agree apart from the private characters, the template did not look for the replaced ones.
+Else, e.g. if it looks for "</think>" in a message, only special tokens are changed in this way.
+
+openvino_genai encodes special tokens in messages as tokens.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from genai_layer.chat_history import ChatHistory, Message
+from genai_layer.control_tokens import ControlTokens, Span
+from genai_layer.encode_call import check_characters
+from genai_layer.errors import TemplateError
+from genai_layer.tokenizer import Tokenizer
+
+_PRIVATE = range(0xF0000, 0xFFFFE)
+"""Characters that Unicode assigns to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """A rendered prompt."""
+
+    text: str
+    tokens: list[Span] | None
+    """The template's special tokens; None if there are no others in the text."""
+
+
+class ChatPrompts:
+    """Renderer and encoder of prompts.
+
+    Args:
+        tokenizer: has the chat template.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._control = ControlTokens(tokenizer.special_tokens, tokenizer.to_json)
+
+    def render(self, history: ChatHistory) -> ChatPrompt:
+        """Render messages, up to the beginning of the assistant's turn.
+
+        Raises:
+            TemplateError: the model has no template, or the template fails.
+        """
+        text = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        begins = self._control.first_characters
+        private = (chr(code) for code in _PRIVATE if chr(code) not in text)
+        hidden = dict(zip(map(ord, begins), private, strict=False))
+        shown = {ord(mark): chr(code) for code, mark in hidden.items()}
+
+        def hide_all(part: str) -> str:
+            return part.translate(hidden)
+
+        def hide_special_tokens(part: str) -> str:
+            return self._control.pattern.sub(
+                lambda found: found[0][0].translate(hidden) + found[0][1:], part
+            )
+
+        messages = history.get_messages()
+        for hide in (hide_all, hide_special_tokens):
+            changed = [_changed(message, hide) for message in messages]
+            if changed == messages:
+                return ChatPrompt(text, None)
+            rendered = self._rendered(history, changed)
+            if rendered.translate(shown) == text:
+                tokens = self._control.spans(rendered)
+                others = tokens != self._control.spans(text)
+                return ChatPrompt(text, tokens if others else None)
+        warnings.warn(
+            "the chat template looks for special tokens in messages, so they are tokens of the "
+            "prompt; remove them from the messages, or set another template",
+            stacklevel=2,
+        )
+        return ChatPrompt(text, None)
+
+    def encode(self, prompt: ChatPrompt) -> list[int]:
+        """Return a prompt's ids.
+
+        Raises:
+            PromptError: the vocabulary has a message's special token as a word, or the text has a
+                lone surrogate.
+        """
+        if prompt.tokens is None:
+            return self._tokenizer.encode(prompt.text, False).input_ids.data[0].tolist()
+        check_characters(prompt.text)
+        return self._control.encode(prompt.text, prompt.tokens)
+
+    def _rendered(self, history: ChatHistory, messages: list[Message]) -> str:
+        """Render other messages; return "" if the template fails."""
+        other = ChatHistory(messages)
+        other.set_tools(history.get_tools())
+        other.set_extra_context(history.get_extra_context())
+        try:
+            return self._tokenizer.apply_chat_template(other, add_generation_prompt=True)
+        except TemplateError:
+            return ""
+
+
+def _changed(message: Message, change: Callable[[str], str]) -> Message:
+    """Return a message with all its texts changed, but not its role."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, list):
+            return [walk(item) for item in cast(list[Any], value)]
+        if isinstance(value, dict):
+            return {name: walk(item) for name, item in cast(dict[str, Any], value).items()}
+        return value
+
+    return {name: value if name == "role" else walk(value) for name, value in message.items()}
