@@ -80,15 +80,6 @@ def test_rules_are_checked_in_openvino_genais_order() -> None:
             config.validate()
 
 
-def test_a_grammar_is_rejected_when_it_is_validated() -> None:
-    config = GenerationConfig(max_new_tokens=1)
-    config.structured_output_config = object()
-    with pytest.raises(ConfigError, match=r"^structured_output_config .* not supported; set"):
-        config.validate()
-    config.structured_output_config = None
-    config.validate()
-
-
 def test_an_empty_stop_string_is_rejected() -> None:
     with pytest.raises(ConfigError, match="stop_strings: a stop string must not be empty"):
         GenerationConfig(stop_strings={""}).validate()

@@ -51,6 +51,9 @@ __all__ = [
     "StopCriteria",
     "StreamerBase",
     "StreamingStatus",
+    "StructuralTagItem",
+    "StructuralTagsConfig",
+    "StructuredOutputConfig",
     "TemplateError",
     "Tensor",
     "TextEmbeddingPipeline",
@@ -122,6 +125,9 @@ if TYPE_CHECKING:
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
+    from genai_layer.structured.config import StructuralTagItem as StructuralTagItem
+    from genai_layer.structured.config import StructuralTagsConfig as StructuralTagsConfig
+    from genai_layer.structured.config import StructuredOutputConfig as StructuredOutputConfig
     from genai_layer.tensor import Tensor as Tensor
     from genai_layer.texts.embedding import TextEmbeddingPipeline as TextEmbeddingPipeline
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
@@ -179,6 +185,9 @@ _HOMES = {
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",
+    "StructuralTagItem": "structured.config",
+    "StructuralTagsConfig": "structured.config",
+    "StructuredOutputConfig": "structured.config",
     "Tensor": "tensor",
     "TextEmbeddingPipeline": "texts.embedding",
     "TextRerankPipeline": "texts.rerank",

@@ -149,6 +149,8 @@ class GenerationConfig(GenerationFields):
         for broken, message in self._rules():
             if broken:
                 raise ConfigError(message)
+        if self.structured_output_config is not None:
+            self.structured_output_config.validate()
 
     def _rules(self) -> Iterator[Rule]:
         yield from contradictions(self)

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.parameters import Parameters, plain
 from genai_layer.parsers.base import Parser
+from genai_layer.structured.config import StructuredOutputConfig
 
 UNSET = (1 << 64) - 1
 """The value for "no limit", as in openvino_genai."""
@@ -105,7 +106,7 @@ class GenerationFields(Parameters):
     """Return hidden states for a model of speech."""
     adapters: Annotated[AdapterConfig | None, AfterValidator(copy)] = None
     """LoRA adapters among those of the pipeline; None keeps the current ones."""
-    structured_output_config: Any = None
+    structured_output_config: Annotated[StructuredOutputConfig | None, AfterValidator(copy)] = None
     """Grammar of the text."""
     parsers: list[Parser] = Field(default_factory=list[Parser], strict=False)
     """Parsers of the text, applied in this order; copies of the parameters share them."""

@@ -53,8 +53,8 @@ def unsupported(fields: GenerationFields) -> Iterator[Rule]:
         "supported; set it to 0.0",
     )
     yield (
-        fields.structured_output_config is not None,
-        "structured_output_config is not supported; set it to None",
+        fields.structured_output_config is not None and fields.is_beam_search(),
+        "structured_output_config: beam search ignores grammars; set num_beams to 1",
     )
     yield (
         fields.return_omni_outputs,

@@ -48,6 +48,14 @@ class SummaryStats:
         """Return the four values in this order."""
         return self.mean, self.std, self.min, self.max
 
+    @staticmethod
+    def of(values: Sequence[float], unit: float) -> SummaryStats:
+        """Summarise values, divided by ``unit``."""
+        if not values:
+            return SummaryStats()
+        mean, std = MeanStdPair.of(values, unit)
+        return SummaryStats(mean, std, min(values) / unit, max(values) / unit)
+
 
 _US_PER_MS = 1000.0
 
@@ -74,7 +82,7 @@ class RawPerfMetrics:
     m_batch_sizes: list[int] = field(default_factory=list[int])
     """Sequences computed together, which is 1 for each token."""
     grammar_compile_times: list[float] = field(default_factory=list[float])
-    """Empty, as there is no structured output."""
+    """One entry per grammar of structured output."""
 
     def __iadd__(self, other: RawPerfMetrics) -> Self:
         for name in set(RawPerfMetrics.__slots__) - {"m_new_token_times"}:
@@ -90,6 +98,8 @@ class PerfMetrics:
     num_input_tokens: int = 0
     num_generated_tokens: int = 0
     raw_metrics: RawPerfMetrics = field(default_factory=RawPerfMetrics)
+    grammar_compiler_init_times: dict[str, float] = field(default_factory=dict[str, float])
+    """Times to load the grammar compilers that were used, in milliseconds."""
 
     def get_load_time(self) -> float:
         """Time to load the pipeline."""
@@ -147,12 +157,12 @@ class PerfMetrics:
         return MeanStdPair.of(self.raw_metrics.chat_template_durations, _US_PER_MS)
 
     def get_grammar_compile_time(self) -> SummaryStats:
-        """Time to compile a grammar; 0, as there is no structured output."""
-        return SummaryStats()
+        """Time to compile a grammar of structured output."""
+        return SummaryStats.of(self.raw_metrics.grammar_compile_times, _US_PER_MS)
 
     def get_grammar_compiler_init_times(self) -> dict[str, float]:
-        """Times to load the grammar compilers; empty, as there is none."""
-        return {}
+        """Times to load the grammar compilers that were used, by name."""
+        return dict(self.grammar_compiler_init_times)
 
     def __iadd__(self, other: PerfMetrics) -> Self:
         """Add the measurements of another generation.
@@ -168,6 +178,7 @@ class PerfMetrics:
         self.num_input_tokens += other.num_input_tokens
         self.num_generated_tokens += other.num_generated_tokens
         self.raw_metrics += other.raw_metrics
+        self.grammar_compiler_init_times |= other.grammar_compiler_init_times
         return self
 
     def __add__(self, other: PerfMetrics) -> PerfMetrics:

@@ -31,6 +31,7 @@ from genai_layer.errors import (
 )
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
@@ -107,6 +108,7 @@ class LLMPipeline(Exclusive):
         self._prompts = ChatPrompts(tokenizer)
         self._config = read_generation_config(folder, tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
+        self._grammars = GrammarCompiler(tokenizer)
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             properties, self._lengths = npu_properties(properties)
@@ -337,6 +339,7 @@ class LLMPipeline(Exclusive):
         """Continue prompts one after the other; all are checked first."""
         limits = [limits_of(ids, config, self._vocabulary, self._lengths) for ids in prompts]
         sink = sink_of_one_text(streamer, config, len(prompts))
+        constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
         raw = metrics.raw_metrics
         results: list[list[GeneratedSequence]] = []
@@ -350,6 +353,7 @@ class LLMPipeline(Exclusive):
                 sink=sink,
                 raw=raw,
                 times=TokenTimes(raw, began),
+                constraint=constraint and constraint.fork(),
             )
             results.append(decode(task))
         metrics.num_input_tokens += sum(map(len, prompts))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import GenAIError, RuntimeFailure
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.runtime import Array, InferRequest
 
@@ -98,6 +98,8 @@ class LanguageModel:
                 finally:
                     self._request.wait()
             logits = np.array(self._request.get_tensor("logits").data[:, -last:], np.float32)
+        except GenAIError:
+            raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
         _check_numbers(logits, past + ids.shape[1])

@@ -6,7 +6,6 @@ from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Task
 from genai_layer.sampling.processors import TokenHistory
-from genai_layer.sampling.sampler import Sampler
 
 
 def generate_one(task: Task) -> list[GeneratedSequence]:
@@ -15,12 +14,13 @@ def generate_one(task: Task) -> list[GeneratedSequence]:
     Raises:
         RuntimeFailure: the runtime failed.
     """
-    sequence, sampler = task.new_sequence(), Sampler(task.config)
+    sequence, sampler = task.new_sequence(), task.new_sampler()
     history = TokenHistory(task.prompt, sequence.tokens)
     echo(task, sequence)
     new, past = task.prompt, 0
+    prepare = None if task.constraint is None else sampler.prepare
     while not sequence.ended:
-        logits = task.model.read([new], past)[0, -1]
+        logits = task.model.read([new], past, meanwhile=prepare)[0, -1]
         past += len(new)
         watch = Stopwatch()
         token = sampler.next_token(logits, history)

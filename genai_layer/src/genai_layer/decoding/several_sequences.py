@@ -5,6 +5,8 @@ Source: docs/reference/genai.md#several-sequences. Ours: penalties count each te
 
 from __future__ import annotations
 
+from functools import partial
+
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
 from genai_layer.decoding.stopwatch import Stopwatch
@@ -22,11 +24,20 @@ class _Sampled:
         self._sampler = sampler
         self._history = TokenHistory(task.prompt, self.sequence.tokens)
 
+    def prepare(self) -> None:
+        """Prepare the choice of the next token, while the device runs."""
+        self._sampler.prepare()
+
     def sample(self, logits: Logits) -> None:
         """Choose the text's next token."""
         token = self._sampler.next_token(logits, self._history)
         self.sequence.add(token)
         self.sequence.score = self._sampler.score
+
+
+def _prepare(texts: list[_Sampled]) -> None:
+    for text in texts:
+        text.prepare()
 
 
 def generate_several(task: Task) -> list[GeneratedSequence]:
@@ -38,11 +49,12 @@ def generate_several(task: Task) -> list[GeneratedSequence]:
     Raises:
         RuntimeFailure: the runtime failed.
     """
-    sampler = Sampler(task.config)
+    sampler = task.new_sampler()
     texts = [_Sampled(task, sampler.fork()) for _ in range(task.config.num_return_sequences)]
     running, rows, sources, past = texts, [task.prompt], [0], 0
     while running and not running[0].sequence.ended:
-        logits = task.model.read(rows, past, sources)[:, -1]
+        prepare = None if task.constraint is None else partial(_prepare, running)
+        logits = task.model.read(rows, past, sources, meanwhile=prepare)[:, -1]
         watch = Stopwatch()
         for place, text in enumerate(running):
             text.sample(logits[place if past else 0])

@@ -11,6 +11,8 @@ from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.stopwatch import TokenTimes
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.sampling.constraint import Constraint
+from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 
 
@@ -42,10 +44,16 @@ class Task:
     """Receives the text of a single sequence as it grows."""
     raw: RawPerfMetrics
     times: TokenTimes
+    constraint: Constraint | None = None
+    """Limits the tokens of a text."""
 
     def new_sequence(self) -> GeneratedSequence:
         """Return an empty text."""
         return GeneratedSequence(self.config, self.limits, self.decode)
+
+    def new_sampler(self) -> Sampler:
+        """Return a sampler of the text's first token."""
+        return Sampler(self.config, self.constraint)
 
     def finish(self, sequences: list[GeneratedSequence]) -> None:
         """Note the durations of all inferences and of decoding the texts."""

@@ -1,7 +1,7 @@
 """The sampler of one request: the sampling steps in order.
 
-stop tokens forbidden → repetition → presence → frequency → greedy, or: top_k → temperature →
-min_p → top_p → draw.
+stop tokens forbidden → constraint → repetition → presence → frequency → greedy, or: top_k →
+temperature → min_p → top_p → draw.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.sampling.candidates import Candidates, min_p, softmax, top_k, top_p
+from genai_layer.sampling.constraint import Constraint
 from genai_layer.sampling.draw import Draw
 from genai_layer.sampling.processors import (
     Logits,
@@ -34,10 +35,13 @@ class Sampler:
 
     Args:
         config: validated.
+        constraint: limits the tokens, e.g. to those of a grammar; the sampler advances it.
     """
 
-    def __init__(self, config: GenerationConfig) -> None:
-        self._processors = list(_processors(config))
+    def __init__(self, config: GenerationConfig, constraint: Constraint | None = None) -> None:
+        self._stops = min_new_tokens(config.min_new_tokens, config.stop_token_ids)
+        self._constraint = constraint
+        self._penalties = list(_penalties(config))
         self._choose = _multinomial(config) if config.do_sample else _greedy
         self._raw_scores = config.logprobs > 0
         self.score = 0.0
@@ -45,7 +49,14 @@ class Sampler:
 
     def fork(self) -> Self:
         """Return a sampler of another sequence, which takes its turns at the same draws."""
-        return copy(self)
+        forked = copy(self)
+        forked._constraint = self._constraint and self._constraint.fork()
+        return forked
+
+    def prepare(self) -> None:
+        """Do the part of the next choice that needs no logits, while the device runs."""
+        if self._constraint is not None:
+            self._constraint.prepare()
 
     def next_token(self, logits: Logits, history: TokenHistory) -> int:
         """Choose a token.
@@ -54,19 +65,22 @@ class Sampler:
             logits: f32 [vocabulary].
             history: prompt and generated tokens so far.
         """
-        processed = logits
-        for process in self._processors:
-            processed = process(processed, history)
+        processed = self._stops(logits, history)
+        if self._constraint is not None:
+            processed = self._constraint.process(processed)
+        for penalise in self._penalties:
+            processed = penalise(processed, history)
         token, log_probability = self._choose(processed)
         if self._raw_scores:
             log_probability = float(logits[token] - _log_sum_exp(logits))
         self.score += log_probability
+        if self._constraint is not None:
+            self._constraint.advance(token)
         return token
 
 
-def _processors(config: GenerationConfig) -> list[Processor]:
+def _penalties(config: GenerationConfig) -> list[Processor]:
     steps = (
-        (config.min_new_tokens > 0, min_new_tokens(config.min_new_tokens, config.stop_token_ids)),
         (config.repetition_penalty != 1.0, repetition_penalty(config.repetition_penalty)),
         (config.presence_penalty != 0.0, presence_penalty(config.presence_penalty)),
         (config.frequency_penalty != 0.0, frequency_penalty(config.frequency_penalty)),

@@ -144,6 +144,10 @@ class WhisperGenerationConfig(GenerationConfig):
             value = getattr(self, name)
             yield value > only, f"{name} = {value} is not supported for speech; set it to {only}"
         yield self.word_timestamps, "word_timestamps = True is not supported; set it to False"
+        yield (
+            self.structured_output_config is not None,
+            "structured_output_config is not supported for speech; set it to None",
+        )
 
     def _rules_of_languages(self) -> Iterator[Rule]:
         """Yield the rules for a multilingual model.

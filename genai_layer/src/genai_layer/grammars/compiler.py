@@ -1,0 +1,109 @@
+"""Grammar compiler of one tokenizer, over llguidance.
+
+Source: llguidance's docs/syntax.md; its limits bound the time and memory that a grammar takes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.errors import ConfigError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.constraint import GrammarConstraint
+from genai_layer.grammars.lark import write_lark
+from genai_layer.grammars.structural_tag import ROOT, translate
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.structured.config import StructuredOutputConfig
+from genai_layer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+
+BACKEND = "llguidance"
+_MAX_CHARACTERS = 1 << 18
+_STEP_ITEMS = 2_000_000
+"""Parser items per mask, about 0.1 s: grammars over characters need more than the default."""
+
+
+class GrammarCompiler:
+    """Compiler of constraints; llguidance is imported and loaded when the first one is needed.
+
+    Args:
+        tokenizer: the model's.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._loaded: LLTokenizer | None = None
+        self._load_time = 0.0
+
+    def constraint(
+        self, config: GenerationConfig, metrics: PerfMetrics
+    ) -> GrammarConstraint | None:
+        """Compile the grammar of a generation; None if it has none.
+
+        Args:
+            config: parameters of the generation.
+            metrics: receives the times.
+
+        Raises:
+            ConfigError: the grammar is broken, not supported, or too complex; or the generation has
+                no stop token.
+        """
+        structured, stops = config.structured_output_config, config.stop_token_ids
+        if structured is None:
+            return None
+        if not stops:
+            raise ConfigError(
+                "structured_output_config: no stop token ends the text; set stop_token_ids"
+            )
+        from llguidance import LLMatcher, LLParserLimits
+
+        tokenizer = self._load(min(stops))
+        watch = Stopwatch()
+        limits = LLParserLimits(step_max_items=_STEP_ITEMS, verbose_errors=False)
+        matcher = LLMatcher(tokenizer, grammar_of(structured), log_level=0, limits=limits)
+        constraint = GrammarConstraint(matcher, stops, tokenizer.eos_token)
+        # A grammar that is too complex is found with the first mask, before the device runs.
+        constraint.prepare()
+        metrics.raw_metrics.grammar_compile_times.append(watch.microseconds())
+        metrics.grammar_compiler_init_times[BACKEND] = self._load_time
+        return constraint
+
+    def _load(self, stop: int) -> LLTokenizer:
+        """Return llguidance's form of the tokenizer, which any token can end."""
+        if self._loaded is None:
+            from llguidance import LLTokenizer
+
+            watch = Stopwatch()
+            try:
+                self._loaded = LLTokenizer(self._tokenizer.to_json(), eos_token=stop)
+            except ValueError as error:
+                raise ConfigError(
+                    f"structured_output_config: llguidance cannot read the tokenizer: {error}"
+                ) from error
+            self._load_time = watch.microseconds() / 1000
+        return self._loaded
+
+
+def grammar_of(config: StructuredOutputConfig) -> str:
+    """Return the grammar of a configuration in llguidance's Lark dialect.
+
+    Raises:
+        ConfigError: the grammar is broken, not supported, or too large.
+    """
+    try:
+        tag = config.to_format()
+        size = len(json.dumps(tag))
+        if size > _MAX_CHARACTERS:
+            raise ConfigError(
+                f"structured_output_config: the grammar has {size} characters; at most "
+                f"{_MAX_CHARACTERS} are supported, shorten it"
+            )
+        return write_lark(translate(tag), ROOT)
+    except RecursionError:
+        raise ConfigError(
+            "structured_output_config: the grammar is nested too deep; simplify it"
+        ) from None

@@ -1,0 +1,93 @@
+"""Parameters of a function call as Qwen's models write them: ``<parameter=name>value</parameter>``.
+
+Texts stand as they are, other values as JSON. Source: docs/reference/genai.md#structured-output.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from genai_layer.errors import ConfigError
+from genai_layer.grammars.expressions import (
+    CharacterClass,
+    Choice,
+    Expression,
+    Json,
+    Literal,
+    Repeat,
+    Sequence,
+    TextUntil,
+)
+from genai_layer.grammars.json_schema import guided_schema
+from genai_layer.grammars.regex import parse_regex
+
+_END = "</parameter>"
+_SPACE = Repeat(CharacterClass(((0x20, 0x20), (0x09, 0x0A))), 0, None)
+_LINE = CharacterClass(tuple((ord(c), ord(c)) for c in "<>&\r\n"), negated=True)
+"""A character of a text with a limited length."""
+_NOTES = {"title", "description", "default", "examples", "type", "properties", "required"}
+_ROOT = _NOTES | {"$defs", "definitions", "$schema", "additionalProperties"}
+
+
+def parameters(schema: Any) -> Expression:
+    """Return the expression of the parameters, which follow each other in the schema's order.
+
+    Raises:
+        ConfigError: the schema is not that of an object, or has a keyword that is not supported.
+    """
+    if not isinstance(schema, dict) or cast(dict[str, Any], schema).get("type") != "object":
+        raise ConfigError("QwenXMLParametersFormat: the schema needs the type object; set it")
+    root = cast(dict[str, Any], schema)
+    _reject(root, _ROOT)
+    if root.get("additionalProperties"):
+        raise ConfigError(
+            "QwenXMLParametersFormat: additionalProperties are not supported; list properties"
+        )
+    required = root.get("required", [])
+    parts: list[Expression] = []
+    for name, value in cast(dict[str, Any], root.get("properties", {})).items():
+        parameter = Sequence((_SPACE, Literal(f"<parameter={name}>"), _value(value, root)))
+        parts.append(parameter if name in required else Repeat(parameter, 0, 1))
+    return Sequence(tuple(parts))
+
+
+def _value(schema: Any, root: dict[str, Any]) -> Expression:
+    """Return the expression of a value and the end of its parameter."""
+    named = cast(dict[str, Any], schema) if isinstance(schema, dict) else {}
+    if "$ref" in named:
+        named = _definition(named["$ref"], root)
+    if "anyOf" in named:
+        return Choice(tuple(_value(option, root) for option in named["anyOf"]))
+    if named.get("type") == "string" and not {"enum", "const"} & named.keys():
+        return _text(named)
+    if isinstance(schema, dict):
+        definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
+        schema = {**named, **definitions}
+    return Sequence((_SPACE, Json(guided_schema(schema)), _SPACE, Literal(_END)))
+
+
+def _text(schema: dict[str, Any]) -> Expression:
+    _reject(schema, _NOTES | {"pattern", "minLength", "maxLength"})
+    if "pattern" in schema:
+        value = parse_regex(schema["pattern"])
+    elif {"minLength", "maxLength"} & schema.keys():
+        value = Repeat(_LINE, schema.get("minLength", 0), schema.get("maxLength"))
+    else:
+        return TextUntil((_END,))
+    return Sequence((_SPACE, value, _SPACE, Literal(_END)))
+
+
+def _definition(reference: Any, root: dict[str, Any]) -> dict[str, Any]:
+    """Return the definition that a reference names, e.g. ``#/$defs/Status``."""
+    _, _, path = str(reference).partition("#/")
+    found: Any = root
+    for name in path.split("/"):
+        found = cast(dict[str, Any], found).get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        raise ConfigError(f"QwenXMLParametersFormat: {reference} is not in the schema; define it")
+    return cast(dict[str, Any], found)
+
+
+def _reject(schema: dict[str, Any], known: set[str]) -> None:
+    for name in schema.keys() - known:
+        raise ConfigError(f"QwenXMLParametersFormat: {name} is not supported; remove it")

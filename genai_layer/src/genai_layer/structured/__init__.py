@@ -1,0 +1,1 @@
+"""Configuration of structured output: openvino_genai's classes, and their JSON form."""
