@@ -1,4 +1,4 @@
-"""A model whose answer is its prompt, so that a test decides what a model wants to say."""
+"""A model whose answer is its prompt, so that a test decides what it says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Structured output compared to the real openvino_genai, live.
 
-Both pipelines run a model that wants to say a given text. With a grammar of the text, both say the
+Both pipelines run a model that prefers a given text. With a grammar of the text, both say the
 text; with another grammar, both leave the text at the same token, and then choose the lowest id
 that the grammar allows. So equal answers are equal masks.
 

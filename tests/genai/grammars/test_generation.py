@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.genai.conftest import Speaks
-from tests.genai.grammars.conftest import Constrain, GrammarCompiler
+from tests.genai.grammars.conftest import Constrain
+from tests.genai.openvino_tokenizer.conftest import golden as golden
 
 from genai_layer import (
     ConfigError,
@@ -19,8 +20,10 @@ from genai_layer import (
     LLMPipeline,
     PerfMetrics,
     StructuredOutputConfig,
+    Tokenizer,
     WhisperGenerationConfig,
 )
+from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.grammars.constraint import GrammarConstraint
 from genai_layer.testing.memory_runtime import MemoryCore, MemoryRequest
 from genai_layer.testing.toy import EOS, answering_core, ids_of, write_toy_folder
@@ -57,6 +60,19 @@ def test_samples_follow_the_grammar(speaks: Speaks) -> None:
     }
     assert len(texts) > 1
     assert all(re.fullmatch(regex, text) for text in texts)
+
+
+def test_several_texts_and_prompts_follow_the_grammar_each(speaks: Speaks) -> None:
+    results = speaks("abc").generate(
+        ["one", "two"],
+        structured_output_config=S(regex="[a-z]{2,5}"),
+        num_return_sequences=3,
+        do_sample=True,
+        temperature=9.0,
+    )
+    assert len(results.texts) == 6
+    assert len({*results.texts}) > 2
+    assert all(re.fullmatch("[a-z]{2,5}", text) for text in results.texts)
 
 
 def test_penalties_follow_the_mask(speaks: Speaks) -> None:
@@ -101,6 +117,18 @@ def test_tokenizers_that_llguidance_cannot_read_are_rejected(
     monkeypatch.setattr(type(pipe.get_tokenizer()), "to_json", lambda _: "{}")
     with pytest.raises(ConfigError, match="llguidance cannot read the tokenizer"):
         pipe.generate("?", structured_output_config=S(regex="a"))
+
+
+def test_a_tokenizer_of_openvino_models_has_masks(golden: Any, tmp_path: Path) -> None:
+    tokenizer = Tokenizer(golden("qwen2").write(tmp_path))
+    stop, size = tokenizer.get_eos_token_id(), tokenizer.vocabulary_size
+    config = GenerationConfig(eos_token_id=stop, structured_output_config=S(regex="Hello, é!"))
+    constraint = GrammarCompiler(tokenizer).constraint(config, PerfMetrics())
+    assert constraint is not None
+    for token in tokenizer.encode("Hello, é!").input_ids.data[0].tolist():
+        assert np.isfinite(constraint.process(np.zeros(size, np.float32))[token])
+        constraint.advance(token)
+    assert np.isfinite(constraint.process(np.zeros(size, np.float32))).nonzero()[0] == [stop]
 
 
 def test_metrics_have_the_compilers_times(speaks: Speaks) -> None:

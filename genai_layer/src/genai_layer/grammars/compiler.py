@@ -1,6 +1,7 @@
 """Grammar compiler of one tokenizer, over llguidance.
 
-Source: llguidance's docs/syntax.md; its limits bound the time and memory that a grammar takes.
+Source: llguidance's page on its Lark syntax. Its limits bound the time and memory that a grammar
+takes.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A grammar without recursion, JSON and tags is written as terminals, which are re
 Any other grammar is written in rules over single characters: llguidance's lexer takes the longest
 terminal that matches, and would miss texts in which a shorter one is right.
 
-Source: llguidance's docs/syntax.md.
+Source: llguidance's page on its Lark syntax.
 """
 
 from __future__ import annotations
