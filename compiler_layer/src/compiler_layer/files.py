@@ -80,6 +80,11 @@ def mapped_file(path: str) -> memoryview:
         raise BadModel(path, f"the weights cannot be read: {error}") from None
 
 
+def unmap_unused() -> None:
+    """Unmap the files that nobody holds; the next reader of a file maps it again."""
+    _map.cache_clear()
+
+
 @lru_cache(maxsize=64)
 def _map(path: str, *status: object) -> memoryview:
     del status  # It only distinguishes versions of a file.

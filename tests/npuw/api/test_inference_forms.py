@@ -235,7 +235,7 @@ def test_compile_model_accepts_the_keywords_of_openvino(tiny: Path) -> None:
 
 
 def test_an_invalid_model_or_configuration_is_rejected(tiny: Path) -> None:
-    with pytest.raises(ModelError, match="3 is not a path; save the model, and pass its IR or"):
+    with pytest.raises(ModelError, match="3 is not a path; pass the model's IR or folder, or"):
         Core().compile_model(3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(OptionError, match="is not a configuration; pass a dict of options"):
         Core().compile_model(tiny, "NPU", [("NPU_TILES", 2)])  # pyright: ignore[reportArgumentType]

@@ -21,6 +21,8 @@ from npuw_layer.options import parse_options
 from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
+from npuw_layer.remote.tensor import AnyTensor, as_tensor, values_of
+from npuw_layer.storage.memory_model import MemoryModel
 from npuw_layer.storage.source import Source
 
 if TYPE_CHECKING:
@@ -93,9 +95,24 @@ class Core(Uncopied):
             _check_name(device_name)
         return self._properties.read(device_name if name is None else name)
 
+    def read_model(self, model: str | bytes, weights: AnyTensor) -> MemoryModel:
+        """Return a model that is in memory, e.g. because its files are encrypted.
+
+        Args:
+            model: content of an ``openvino_model.xml``.
+            weights: content of the ``.bin``, as a tensor or an array of bytes; copied.
+
+        Raises:
+            ModelError: the system has no memory for it; it needs Linux. ``compile_model`` raises
+                errors of the content.
+            TensorError: the weights are not a tensor.
+        """
+        text = model.encode() if isinstance(model, str) else bytes(model)
+        return MemoryModel(text, values_of(as_tensor(weights)))
+
     def compile_model(
         self,
-        model: str | Path,
+        model: str | Path | MemoryModel,
         device_name: str = "NPU",
         config: Mapping[str, Any] | None = None,
     ) -> AnyModel:
@@ -104,7 +121,7 @@ class Core(Uncopied):
         Dynamic models are split as language models; static ones run directly, or through NPUW.
 
         Args:
-            model: an ``openvino_model.xml``, or a Hugging Face folder.
+            model: an ``openvino_model.xml``, a Hugging Face folder, or a result of ``read_model``.
             device_name: "NPU".
             config: options under OpenVINO's names; see ``npuw_layer.options``. With BLOB_PATH, the
                 blob is imported and nothing is compiled, unless EXPORT_BLOB requests to write it.
@@ -129,7 +146,7 @@ class Core(Uncopied):
             kind, options = kinds().route(path, options)
             return kind.compile(self._devices, path, options)
 
-    def adaptable_matmuls(self, model: str | Path, /) -> dict[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: str | Path | MemoryModel, /) -> dict[str, tuple[int, int]]:
         """Return the matmuls of a model that LoRA adapters can target in ``compile_adapted``.
 
         Args:
@@ -151,7 +168,7 @@ class Core(Uncopied):
 
     def compile_adapted(
         self,
-        model: str | Path,
+        model: str | Path | MemoryModel,
         device_name: str,
         config: Mapping[str, Any],
         adapters: Mapping[str, Any],
@@ -270,8 +287,12 @@ def _check_name(device_name: str) -> None:
 
 def _model_path(model: object) -> Path:
     """Return the path of a model; for a folder with an IR, that of the IR."""
+    if isinstance(model, MemoryModel):
+        return model.path
     if not isinstance(model, str | os.PathLike):
-        raise ModelError(f"{model!r} is not a path; save the model, and pass its IR or folder")
+        raise ModelError(
+            f"{model!r} is not a path; pass the model's IR or folder, or read_model(text, weights)"
+        )
     path = Path(cast("str | os.PathLike[str]", model))
     with looking_at(path, ModelError):
         if not path.exists():

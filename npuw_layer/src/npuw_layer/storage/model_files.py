@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from npuw_layer.backends.protocols import LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.storage.cache.known_files import KnownFiles, Seen, seen
 from npuw_layer.storage.cache.model_digest import digest_files, join_digests
+from npuw_layer.storage.memory_model import MemoryModel, model_in
 from npuw_layer.weights.stored_weights import StoredWeights
 
 
@@ -24,6 +25,8 @@ class ModelFiles:
     statuses: dict[str, Seen]
     model: str = ""
     """Model identity from a blob, which may need only some of the model's files."""
+    memory: MemoryModel | None = field(default=None, compare=False, repr=False)
+    """Model in memory whose files these are, which exist as long as it does; else None."""
 
     @staticmethod
     def look(files: Iterable[Path], folder: Path) -> ModelFiles:
@@ -33,7 +36,8 @@ class ModelFiles:
             ModelError: a file is missing.
         """
         try:
-            return ModelFiles(folder, {file.name: seen(file.stat()) for file in files})
+            statuses = {file.name: seen(file.stat()) for file in files}
+            return ModelFiles(folder, statuses, memory=model_in(folder))
         except OSError as error:
             raise ModelError(f"{error.filename}: {error.strerror}") from None
 

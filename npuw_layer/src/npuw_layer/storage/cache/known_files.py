@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from driver_layer.support.files import content_digest, read_regular
 from npuw_layer.storage.cache.replace import replacing
+from npuw_layer.storage.memory_model import model_in
 
 _SETTLED_NS = 2_000_000_000
 """Minimum age of a change: a file system may count time in steps of two seconds."""
@@ -85,8 +86,8 @@ class KnownFiles:
                 file.write(kept.model_dump_json().encode())
 
     def _place(self, file: Path) -> Path | None:
-        if self._folder is None:
-            return None
+        if self._folder is None or model_in(file.parent) is not None:
+            return None  # a model in memory has new files each time
         name = hashlib.sha256(os.fsencode(file.resolve())).hexdigest()
         return self._folder / f"{name[:32]}.digest"
 
