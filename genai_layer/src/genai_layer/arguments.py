@@ -1,49 +1,92 @@
-"""Arguments of ``LLMPipeline``, whose positions depend on the tokenizer.
+"""Arguments of ``LLMPipeline``, whose positions depend on the first ones.
 
 Source: openvino_genai.LLMPipeline, docs/reference/genai.md#construction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PropertyError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.model_folder import read_tokenizer
+from genai_layer.model_source import ModelFolder, ModelInMemory
 from genai_layer.properties import with_dictionary
+from genai_layer.tensor import HasData, is_tensor
 from genai_layer.tokenizer import Tokenizer
+
+_TO_CALLER = 5
+"""Stack level of the pipeline's caller for warnings of ``with_dictionary``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """Arguments by name."""
 
-    tokenizer: Tokenizer | None
-    """Tokenizer of the caller; None for the folder's own."""
+    source: ModelFolder | ModelInMemory
+    tokenizer: Tokenizer
     device: str
     properties: dict[str, Any]
 
 
-def read_arguments(
-    tokenizer: Tokenizer | str | None,
-    device: str | Mapping[str, Any] | None,
-    config: Mapping[str, Any] | None,
-    properties: Mapping[str, Any],
-) -> Arguments:
-    """Sort the arguments after the folder: (tokenizer, device, dictionary) or (device, dictionary).
+def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
+    """Sort the arguments of a pipeline.
+
+    Args:
+        given: (folder, tokenizer, device, dictionary), (folder, device, dictionary), or (model,
+            weights, tokenizer, device, generation config).
+        named: more of them by name, and properties.
 
     Raises:
-        TypeError: there is neither a tokenizer nor a device.
+        TypeError: an argument is missing, or a model in memory has no Tokenizer.
         PropertyError: there are two devices.
+        ModelError: the folder has no tokenizer, or a broken one.
     """
+    in_memory = "weights" in named or (len(given) > 1 and is_tensor(given[1]))
+    return (_of_memory if in_memory else _of_folder)(*given, **named)
+
+
+def _of_folder(
+    models_path: str | bytes | os.PathLike[str],
+    tokenizer: Tokenizer | str | None = None,
+    device: str | Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
+    **properties: Any,
+) -> Arguments:
+    """Sort the arguments of a folder; raises as ``read_arguments``."""
     if isinstance(device, Mapping):  # (folder, device, dictionary)
         device, config = None, device
     if config is not None:
-        properties = with_dictionary(config, properties, stacklevel=4)
+        properties = with_dictionary(config, properties, stacklevel=_TO_CALLER)
     if isinstance(tokenizer, str):  # (folder, device)
         if device is not None:
             raise PropertyError("tokenizer is not a Tokenizer; pass one, or the device alone")
         tokenizer, device = None, tokenizer
     elif tokenizer is None and device is None:
         raise TypeError('LLMPipeline: the device is missing; pass it, e.g. device="NPU"')
-    return Arguments(tokenizer, "CPU" if device is None else device, dict(properties))
+    folder = Path(os.fsdecode(models_path))
+    return Arguments(
+        ModelFolder(folder),
+        tokenizer or read_tokenizer(folder),
+        "CPU" if device is None else device,
+        dict(properties),
+    )
+
+
+def _of_memory(
+    model: str,
+    weights: HasData,
+    tokenizer: object,
+    device: str,
+    generation_config: GenerationConfig | None = None,
+    **properties: Any,
+) -> Arguments:
+    """Sort the arguments of a model in memory; raises as ``read_arguments``."""
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError("LLMPipeline: a model in memory needs a Tokenizer; pass it after weights")
+    source = ModelInMemory(model, weights, generation_config or GenerationConfig())
+    return Arguments(source, tokenizer, device, properties)

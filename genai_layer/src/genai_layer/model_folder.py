@@ -52,6 +52,11 @@ def read_generation_config(folder: Path, tokenizer: Tokenizer) -> GenerationConf
     """
     path = folder / "generation_config.json"
     config = GenerationConfig(path) if is_file(path) else GenerationConfig()
-    if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
-        config.set_eos_token_id(tokenizer.get_eos_token_id())
+    add_end_of_text(config, tokenizer)
     return config
+
+
+def add_end_of_text(config: GenerationConfig, tokenizer: Tokenizer) -> None:
+    """Set the tokenizer's end-of-text id in parameters that have none."""
+    if config.eos_token_id < 0 <= tokenizer.get_eos_token_id():
+        config.set_eos_token_id(tokenizer.get_eos_token_id())

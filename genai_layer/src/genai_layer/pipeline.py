@@ -12,7 +12,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
@@ -36,7 +35,6 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
 from genai_layer.mechanisms import take_mechanisms
-from genai_layer.model_folder import find_model, read_generation_config, read_tokenizer
 from genai_layer.npu import (
     StaticLengths,
     imports_blob,
@@ -54,6 +52,7 @@ from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.streamers import StreamingStatus
+from genai_layer.tensor import HasData
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 
@@ -69,6 +68,9 @@ class LLMPipeline(Exclusive):
         tokenizer: a Tokenizer; None, or the device in its place, for the folder's own.
         device: e.g. "NPU" or "CPU".
         config: properties as a dictionary; deprecated, as in openvino_genai.
+        model: content of an ``openvino_model.xml``, instead of a folder; with a Tokenizer.
+        weights: content of the ``openvino_model.bin``, a tensor u8 [n].
+        generation_config: default parameters of a model in memory.
         core: a runtime, instead of the device's.
         adapters: LoRA adapters that generations may use, with their initial alphas.
         properties: properties of the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
@@ -76,12 +78,14 @@ class LLMPipeline(Exclusive):
             lengths that it was compiled for; with EXPORT_BLOB, the compiled model is written there.
 
     Raises:
+        TypeError: an argument is missing.
         ModelError: the folder lacks a file, or one of its files is broken.
         PropertyError: a property or the device is unknown; or the device does not support adapters.
         AdapterError: an adapter belongs to another model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the model.
     """
 
+    @overload
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
@@ -92,21 +96,40 @@ class LLMPipeline(Exclusive):
         core: Core | None = None,
         adapters: AdapterConfig | None = None,
         **properties: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        model: str,
+        weights: HasData,
+        tokenizer: Tokenizer,
+        device: str,
+        generation_config: GenerationConfig | None = None,
+        *,
+        core: Core | None = None,
+        adapters: AdapterConfig | None = None,
+        **properties: Any,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        *args: Any,
+        core: Core | None = None,
+        adapters: AdapterConfig | None = None,
+        **named: Any,
     ) -> None:
         watch = Stopwatch()
-        folder = Path(os.fsdecode(models_path))
-        given = read_arguments(tokenizer, device, config, properties)
+        given = read_arguments(args, named)
         device, properties = given.device, given.properties
-        tokenizer = given.tokenizer or read_tokenizer(folder)
+        tokenizer = given.tokenizer
         adapters = taken_adapters(properties, adapters)
         take_mechanisms(properties, device)
         properties = read_properties(properties)
         # A blob may contain the complete model.
         imported = device == "NPU" and imports_blob(properties)
-        model = find_model(folder, needed=not imported)
         self._tokenizer = tokenizer
         self._prompts = ChatPrompts(tokenizer)
-        self._config = read_generation_config(folder, tokenizer)
+        self._config = given.source.generation_config(tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
         self._grammars = GrammarCompiler(tokenizer)
         self._lengths: StaticLengths | None = None
@@ -115,6 +138,7 @@ class LLMPipeline(Exclusive):
         core = load_core(device) if core is None else core
         try:
             inserted = None if imported else adapters
+            model = given.source.model(core, needed=not imported)
             compiled = compile_with(core, model, device, properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             if imported:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+
+from genai_layer.tensor import HasData
 
 Array = npt.NDArray[Any]
 
@@ -106,16 +107,33 @@ class CompiledModel(Protocol):
         ...
 
 
+AnyModel = Any
+"""Model for a runtime to compile: the path of an ``openvino_model.xml``; if the runtime supports
+it, that of a Hugging Face folder; or a result of ``Core.read_model``."""
+
+
 class Core(Protocol):
     """Compiler of models for devices."""
 
+    def read_model(self, model: str, weights: HasData, /) -> AnyModel:
+        """Return a model in memory, for this runtime's ``compile_model``.
+
+        Args:
+            model: content of an ``openvino_model.xml``.
+            weights: content of the ``.bin``, u8 [n].
+
+        Raises:
+            RuntimeError: the model cannot be read; the message is for the user.
+        """
+        ...
+
     def compile_model(
-        self, model: str | Path, device_name: str, config: Mapping[str, Any], /
+        self, model: AnyModel, device_name: str, config: Mapping[str, Any], /
     ) -> CompiledModel:
         """Compile a model for a device.
 
         Args:
-            model: an ``openvino_model.xml``; or, if the runtime supports it, a Hugging Face folder.
+            model: see ``AnyModel``.
             device_name: "NPU", "CPU" …
             config: options under OpenVINO's names.
 
@@ -171,7 +189,7 @@ class LowRank:
 class SupportsAdapters(Protocol):
     """Optional ability of a core: compiling models with LoRA adapters."""
 
-    def adaptable_matmuls(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: AnyModel, /) -> Mapping[str, tuple[int, int]]:
         """Return the matmuls y = x Wᵀ of a model by name, with the widths of x and y.
 
         The names contain the checkpoint's layer names, with dots or underscores.
@@ -180,7 +198,7 @@ class SupportsAdapters(Protocol):
 
     def compile_adapted(
         self,
-        model: str | Path,
+        model: AnyModel,
         device_name: str,
         config: Mapping[str, Any],
         adapters: Mapping[str, LowRank],

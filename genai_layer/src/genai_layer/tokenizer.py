@@ -19,7 +19,6 @@ from genai_layer.encoding import Padding, Truncation, encode_rows, padded
 from genai_layer.errors import ConfigError, ModelError, PromptError, TemplateError
 from genai_layer.json_file import read_object
 from genai_layer.openvino_tokenizer import OpenVINOTokenizer
-from genai_layer.properties import check_names, with_dictionary
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
@@ -30,49 +29,61 @@ from genai_layer.tokenizer_files import (
     read_tokenizer,
     special_tokens,
 )
+from genai_layer.tokenizer_source import find_source
 from genai_layer.vocabulary import token_bytes
 
 _NO_LIMIT = 1 << 24
 
 
 class Tokenizer:
-    """The tokenizer of a model folder.
+    """The tokenizer of a model folder, or of a tokenizer and a detokenizer model in memory.
 
     Args:
         tokenizer_path: a folder with tokenizer.json, else with openvino_tokenizer.xml and
             openvino_detokenizer.xml; and, optionally, with tokenizer_config.json,
             special_tokens_map.json, config.json, chat_template.json and chat_template.jinja.
         properties: OpenVINO's properties as a dictionary; deprecated, as in openvino_genai.
+        tokenizer_model: content of an ``openvino_tokenizer.xml``, instead of a folder.
+        tokenizer_weights: content of its ``.bin``, a tensor u8 [n].
+        detokenizer_model: content of an ``openvino_detokenizer.xml``.
+        detokenizer_weights: content of its ``.bin``, a tensor u8 [n].
         named: OpenVINO's properties. They have no effect, because no model is compiled.
 
     Raises:
-        ModelError: a file is missing or broken, or openvino_tokenizer.xml has a step that is not
+        TypeError: an argument is missing.
+        ModelError: a file is missing or broken, or a tokenizer model has a step that is not
             supported.
         PropertyError: a name is not upper case, or a value is None.
     """
 
+    @overload
     def __init__(
         self,
         tokenizer_path: str | Path,
         properties: Mapping[str, Any] | None = None,
         **named: Any,
-    ) -> None:
-        check_names(with_dictionary(properties, named) if properties else named)
-        folder = Path(tokenizer_path)
-        self._settings = read_object(folder / "tokenizer_config.json")
-        self._tokens = special_tokens(folder)
-        converted = read_converted(folder)
-        if converted is None:
-            self._tokenizer = read_tokenizer(folder / "tokenizer.json")
-            self._add_tokens(folder)
-        else:
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        tokenizer_model: str,
+        tokenizer_weights: HasData,
+        detokenizer_model: str,
+        detokenizer_weights: HasData,
+        **named: Any,
+    ) -> None: ...
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        source = find_source(args, named)
+        self._settings: dict[str, Any] = {}
+        self._tokens, self._ids = dict.fromkeys(SPECIAL, ""), dict.fromkeys(SPECIAL, -1)
+        self._chat_template = ""
+        converted = self._read_folder(source) if isinstance(source, Path) else source
+        if converted is not None:
             self._tokenizer = converted.tokenizer
+            self._override(converted)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._ids = self._special_ids(folder)
-        self._chat_template = find_template(folder)
-        if converted is not None:
-            self._override(converted)
         self._original_template = self._chat_template
 
     @overload
@@ -298,6 +309,20 @@ class Tokenizer:
     def _side(self, name: str) -> str:
         """Return the side of padding or truncation in the settings; "right" by default."""
         return "left" if self._settings.get(f"{name}_side") == "left" else "right"
+
+    def _read_folder(self, folder: Path) -> OpenVINOTokenizer | None:
+        """Read a folder's files; return its tokenizer model if there is no tokenizer.json."""
+        self._settings = read_object(folder / "tokenizer_config.json")
+        self._tokens = special_tokens(folder)
+        converted = read_converted(folder)
+        if converted is None:
+            self._tokenizer = read_tokenizer(folder / "tokenizer.json")
+            self._add_tokens(folder)
+        else:
+            self._tokenizer = converted.tokenizer
+        self._ids = self._special_ids(folder)
+        self._chat_template = find_template(folder)
+        return converted
 
     def _add_tokens(self, folder: Path) -> None:
         """Add the tokens that only tokenizer_config.json lists, as transformers does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 from genai_layer.errors import PropertyError
 from genai_layer.files import is_folder
-from genai_layer.runtime import CompiledModel, Core, LowRank
+from genai_layer.runtime import AnyModel, CompiledModel, Core, LowRank
+from genai_layer.tensor import HasData
 
 
 @cache
@@ -29,13 +31,25 @@ def _core() -> Any:
 
 
 class OpenVINOCore:
-    """``openvino.Core`` that compiles the IR of a model folder."""
+    """``openvino.Core`` that compiles the IR of a model folder, or one in memory."""
 
     def __init__(self) -> None:
         self._core = _core()
 
+    def read_model(self, model: str, weights: HasData, /) -> Any:
+        """Read an IR in memory.
+
+        Raises:
+            RuntimeError: OpenVINO rejects the IR.
+        """
+        import openvino
+
+        given: Any = weights
+        held = given if isinstance(given, openvino.Tensor) else openvino.Tensor(weights.data)
+        return self._core.read_model(model, held)
+
     def compile_model(
-        self, model: str | Path, device_name: str, config: Mapping[str, Any], /
+        self, model: AnyModel, device_name: str, config: Mapping[str, Any], /
     ) -> CompiledModel:
         """Compile an IR.
 
@@ -44,17 +58,17 @@ class OpenVINOCore:
         """
         return self._core.compile_model(_ir(model), device_name, dict(config))
 
-    def adaptable_matmuls(self, model: str | Path, /) -> Mapping[str, tuple[int, int]]:
+    def adaptable_matmuls(self, model: AnyModel, /) -> Mapping[str, tuple[int, int]]:
         """Return the matmuls that can be adapted; see ``runtime.SupportsAdapters``."""
         # Imported here and below: a pipeline without adapters does not load them.
         from genai_layer.adapters.openvino_lora import adaptable, widths
 
-        found = adaptable(self._core.read_model(_ir(model)))
+        found = adaptable(self._read(model))
         return {name: widths(node) for name, node in found.items()}
 
     def compile_adapted(
         self,
-        model: str | Path,
+        model: AnyModel,
         device_name: str,
         config: Mapping[str, Any],
         adapters: Mapping[str, LowRank],
@@ -68,12 +82,23 @@ class OpenVINOCore:
         """
         from genai_layer.adapters.openvino_lora import AdaptedModel, insert_adapters
 
-        read = self._core.read_model(_ir(model))
+        read = self._read(model)
         insert_adapters(read, adapters, mode)
         return AdaptedModel(self._core.compile_model(read, device_name, dict(config)), adapters)
 
+    def _read(self, model: AnyModel) -> Any:
+        """Return a model that may be changed."""
+        return self._core.read_model(_ir(model)) if _is_path(model) else model.clone()
 
-def _ir(model: str | Path) -> str:
+
+def _is_path(model: AnyModel) -> bool:
+    return isinstance(model, str | os.PathLike)
+
+
+def _ir(model: AnyModel) -> Any:
+    """Return the IR of a folder, or the model that was read."""
+    if not _is_path(model):
+        return model
     if is_folder(Path(model)):
         raise PropertyError(
             f"{model}: no openvino_model.xml, which OpenVINO needs; export the model with "

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.placement import blend
-from genai_layer.runtime import CompiledModel, Core, SupportsAdapters
+from genai_layer.runtime import AnyModel, CompiledModel, Core, SupportsAdapters
 
 
 def compile_with(
     core: Core,
-    model: Path,
+    model: AnyModel,
     device: str,
     properties: Mapping[str, Any],
     config: AdapterConfig | None,
@@ -23,7 +22,7 @@ def compile_with(
 
     Args:
         core: the runtime.
-        model: its IR or folder.
+        model: its IR or folder, or a model that the runtime has read.
         device: e.g. "NPU".
         properties: of the runtime.
         config: the first adapters; later ones may adapt only the same layers. None if the
