@@ -52,7 +52,7 @@ def test_rows_have_openvinos_logits(demo_ir: Path) -> None:
 
 
 def test_the_real_npuw_fails_on_rows(demo_ir: Path) -> None:
-    """In a process of its own, which the failure leaves with damaged memory."""
+    """The failure damages memory, so a process of its own meets it."""
     program = """if True:
         import os, sys
         import openvino as ov
