@@ -107,6 +107,11 @@ CASES: dict[str, tuple[float, dict[str, Any]]] = {
     "times": (4.0, {"max_new_tokens": 40, "return_timestamps": True}),
     "long": (31.0, {"max_new_tokens": 16, "return_timestamps": True}),
     "prompted": (2.0, {"max_new_tokens": 12, "initial_prompt": "Abba", "hotwords": "acdc"}),
+    "words": (4.0, {"max_new_tokens": 40, "word_timestamps": True}),
+    "long_words": (
+        31.0,
+        {"max_new_tokens": 30, "return_timestamps": True, "word_timestamps": True},
+    ),
 }
 """Seconds of speech, and parameters; the real WhisperPipeline's texts for them are stored."""
 
@@ -127,10 +132,15 @@ def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
     heard = extractor(tools.speech(4.0), sampling_rate=16000).input_features[0]
     np.savez_compressed(TARGET / "spectrogram.npz", spectrogram=heard[:, ::10])
     exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
-    pipeline = openvino_genai.WhisperPipeline(folder, "CPU", **exact)
+    plain = openvino_genai.WhisperPipeline(folder, "CPU", **exact)
+    timed = openvino_genai.WhisperPipeline(folder, "CPU", **exact, word_timestamps=True)
     found: dict[str, Any] = {}
     for name, (seconds, parameters) in CASES.items():
+        pipeline = timed if "word_timestamps" in parameters else plain
         said = pipeline.generate(tools.speech(seconds).tolist(), **parameters)
+        words = [
+            [each.start_ts, each.end_ts, each.word, each.token_ids] for each in said.words or []
+        ]
         chunks = [[each.start_ts, each.end_ts, each.text] for each in said.chunks or []]
         found[name] = {
             "seconds": seconds,
@@ -138,6 +148,7 @@ def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
             "text": said.texts[0],
             "language": getattr(said, "language", None),
             "chunks": chunks,
+            "words": words,
         }
         print(name, found[name], flush=True)
     return found

@@ -21,7 +21,7 @@ real = pytest.importorskip("openvino_genai")
 
 pytestmark = pytest.mark.oracle
 
-CONFIGS = ["GenerationConfig", "WhisperGenerationConfig"]
+CONFIGS = ["GenerationConfig", "WhisperGenerationConfig", "ASRGenerationConfig"]
 TEXTS = ["TextEmbeddingPipeline", "TextRerankPipeline"]
 
 
@@ -129,6 +129,11 @@ def test_methods_are_recognised_alike(values: Values) -> None:
             assert getattr(ours, name)() == getattr(theirs, name)()
 
 
+SPEECH_RESULTS = [
+    *("ASRDecodedResultChunk", "ASRDecodedResults", "ASRPerfMetrics", "ASRPipeline"),
+    *("ASRRawPerfMetrics", "WhisperPerfMetrics", "WhisperPipeline", "WhisperRawPerfMetrics"),
+    "WhisperWordTiming",
+]
 SPEECH = {"eos_token_id": 3, "lang_to_id": {"<|en|>": 1}}
 
 
@@ -180,9 +185,15 @@ def test_files_of_whisper_set_the_same_fields(tmp_path: Path) -> None:
         "hotwords": "b",
     }
     path.write_text(json.dumps(entries))
-    ours = fields(genai_layer.WhisperGenerationConfig(path))
-    assert ours == fields(real.WhisperGenerationConfig(path))
-    assert ours["alignment_heads"] == [(1, 2), (3, 4)]
+    for name in ("WhisperGenerationConfig", "ASRGenerationConfig"):
+        ours = fields(getattr(genai_layer, name)(path))
+        assert ours == fields(getattr(real, name)(path))
+        assert ours["alignment_heads"] == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("name", SPEECH_RESULTS)
+def test_members_of_speech_are_the_real_ones(name: str) -> None:
+    assert members(getattr(real, name)) <= members(getattr(genai_layer, name))
 
 
 @pytest.mark.parametrize("values", [{}, {"max_length": 0}, {"batch_size": 0}, {"max_length": 1}])

@@ -14,6 +14,10 @@ import numpy as np
 import pytest
 
 from genai_layer import (
+    ASRDecodedResultChunk,
+    ASRGenerationConfig,
+    ASRPerfMetrics,
+    ASRPipeline,
     ConfigError,
     PromptError,
     PropertyError,
@@ -55,6 +59,12 @@ def pipeline(folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
     return WhisperPipeline(folder, request.param, **EXACT[request.param])
 
 
+@pytest.fixture(scope="module", params=["NPU", "CPU"])
+def timed(folder: Path, request: pytest.FixtureRequest) -> WhisperPipeline:
+    """Pipeline with timestamps of words, on both devices."""
+    return WhisperPipeline(folder, request.param, **EXACT[request.param], word_timestamps=True)
+
+
 @pytest.fixture(scope="module")
 def npu(folder: Path) -> WhisperPipeline:
     return WhisperPipeline(folder, "NPU")
@@ -68,7 +78,7 @@ def test_a_spectrogram_equals_that_of_transformers(tools: Any) -> None:
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", [name for name in SAID if not SAID[name]["words"]])
 def test_texts_languages_and_timestamps_equal_openvino_genais(
     pipeline: WhisperPipeline, tools: Any, name: str
 ) -> None:
@@ -81,6 +91,23 @@ def test_texts_languages_and_timestamps_equal_openvino_genais(
     for each, other in zip(chunks, expected["chunks"], strict=True):
         assert each[:2] == pytest.approx(other[:2], abs=1e-4)
     assert said.perf_metrics.get_num_generated_tokens() > 0
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("name", [name for name in SAID if SAID[name]["words"]])
+def test_words_and_their_times_equal_openvino_genais(
+    timed: WhisperPipeline, tools: Any, name: str
+) -> None:
+    expected = SAID[name]
+    said = timed.generate(tools.speech(expected["seconds"]), **expected["parameters"])
+    assert said.texts == [expected["text"]]
+    assert said.words is not None
+    assert [[each.word, each.token_ids] for each in said.words] == [
+        each[2:] for each in expected["words"]
+    ]
+    for each, other in zip(said.words, expected["words"], strict=True):
+        assert (each.start_ts, each.end_ts) == pytest.approx(tuple(other[:2]), abs=1e-4)
+    assert said.perf_metrics.get_word_level_timestamps_processing_duration().mean > 0
 
 
 def test_text_is_streamed_and_a_streamer_can_stop_it(npu: WhisperPipeline, tools: Any) -> None:
@@ -111,12 +138,14 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
     for wrong, message in (
         ({"language": "klingon"}, "language = 'klingon': the model supports de, en"),
         ({"task": "sing"}, "task = 'sing'"),
-        ({"word_timestamps": True}, "word_timestamps = True"),
+        ({"word_timestamps": True, "alignment_heads": []}, "alignment_heads is empty"),
         ({"is_multilingual": False, "language": "en"}, "for multilingual models"),
         ({"langage": "en"}, "unknown generation parameter 'langage'; did you mean language"),
     ):
         with pytest.raises(ConfigError, match=message):
             npu.generate(speech, **wrong)
+    with pytest.raises(ConfigError, match="create it with word_timestamps=True"):
+        npu.generate(speech, word_timestamps=True)
     with pytest.raises(PromptError, match="pass more than 200 samples of 16000 Hz"):
         npu.generate(speech[:200])
     with pytest.raises(RuntimeFailure, match="at most 4 are possible; raise NPUW_LLM_MAX_PROMPT_"):
@@ -135,3 +164,48 @@ def test_folders_and_properties_are_checked(folder: Path, tmp_path: Path) -> Non
     (tmp_path / "preprocessor_config.json").write_text('{"n_fft": "400"}')
     with pytest.raises(ModelError, match="n_fft = '400': must be an integer"):
         WhisperPipeline(tmp_path, "NPU")
+
+
+def test_asr_has_the_same_texts_times_and_words(folder: Path, tools: Any) -> None:
+    pipeline = ASRPipeline(folder, "NPU", word_timestamps=True)
+    expected = WhisperPipeline(folder, "NPU", word_timestamps=True)
+    asked = {"return_timestamps": True, "max_new_tokens": 30}
+    heard: list[str] = []
+    said = pipeline.generate(tools.speech(4.0), streamer=heard.append, **asked)
+    other = expected.generate(tools.speech(4.0), **asked)
+    assert (str(said), said.languages) == (str(other), [other.language])
+    assert "".join(heard) == str(said)
+    assert other.chunks
+    assert other.words
+    assert said.chunks == [
+        [ASRDecodedResultChunk(each.start_ts, each.end_ts, each.text) for each in other.chunks]
+    ]
+    assert said.words is not None
+    assert [each.token_ids for each in said.words[0]] == [each.token_ids for each in other.words]
+    both = said.perf_metrics + said.perf_metrics
+    assert isinstance(both, ASRPerfMetrics)
+    assert len(both.asr_raw_metrics.encode_inference_durations) == 2 * len(
+        said.perf_metrics.asr_raw_metrics.encode_inference_durations
+    )
+
+
+def test_asr_takes_parameters_as_whisper_does(folder: Path, tools: Any) -> None:
+    pipeline = ASRPipeline(folder, "NPU")
+    config = pipeline.get_generation_config()
+    config.language, config.max_new_tokens = "en", 5
+    pipeline.set_generation_config(config)
+    assert pipeline.get_generation_config() == config
+    said = pipeline.generate(tools.speech(1.0))
+    assert said.languages == ["en"]
+    assert said.chunks is None
+    assert said.words is None
+    with pytest.raises(ConfigError, match="context: only for Qwen3-ASR"):
+        pipeline.generate(tools.speech(1.0), context="names")
+    with pytest.raises(ConfigError, match="num_beams = 2 is not supported"):
+        pipeline.generate(tools.speech(1.0), ASRGenerationConfig(num_beams=2))
+
+
+def test_asr_names_models_that_it_cannot_run(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3_asr"}')
+    with pytest.raises(ModelError, match="model_type = 'qwen3_asr' is not supported"):
+        ASRPipeline(tmp_path, "NPU")

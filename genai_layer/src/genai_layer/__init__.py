@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "ASRDecodedResultChunk",
+    "ASRDecodedResults",
+    "ASRGenerationConfig",
+    "ASRPerfMetrics",
+    "ASRPipeline",
+    "ASRRawPerfMetrics",
     "Adapter",
     "AdapterConfig",
     "AdapterError",
@@ -66,11 +72,20 @@ __all__ = [
     "WhisperDecodedResultChunk",
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
+    "WhisperPerfMetrics",
     "WhisperPipeline",
+    "WhisperRawPerfMetrics",
+    "WhisperWordTiming",
     "get_version",
 ]
 
 if TYPE_CHECKING:
+    from genai_layer.asr.generation_config import ASRGenerationConfig as ASRGenerationConfig
+    from genai_layer.asr.pipeline import ASRPipeline as ASRPipeline
+    from genai_layer.asr.results import ASRDecodedResultChunk as ASRDecodedResultChunk
+    from genai_layer.asr.results import ASRDecodedResults as ASRDecodedResults
+    from genai_layer.asr.results import ASRPerfMetrics as ASRPerfMetrics
+    from genai_layer.asr.results import ASRRawPerfMetrics as ASRRawPerfMetrics
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import BusyError as BusyError
@@ -136,12 +151,24 @@ if TYPE_CHECKING:
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
+    from genai_layer.whisper.perf_metrics import WhisperPerfMetrics as WhisperPerfMetrics
+    from genai_layer.whisper.perf_metrics import WhisperRawPerfMetrics as WhisperRawPerfMetrics
     from genai_layer.whisper.pipeline import WhisperPipeline as WhisperPipeline
     from genai_layer.whisper.results import WhisperDecodedResultChunk as WhisperDecodedResultChunk
     from genai_layer.whisper.results import WhisperDecodedResults as WhisperDecodedResults
+    from genai_layer.whisper.results import WhisperWordTiming as WhisperWordTiming
 
 _HOMES = {
     "ChatHistory": "chat_history",
+    "ASRDecodedResultChunk": "asr.results",
+    "ASRDecodedResults": "asr.results",
+    "ASRGenerationConfig": "asr.generation_config",
+    "ASRPerfMetrics": "asr.results",
+    "ASRPipeline": "asr.pipeline",
+    "ASRRawPerfMetrics": "asr.results",
+    "WhisperPerfMetrics": "whisper.perf_metrics",
+    "WhisperRawPerfMetrics": "whisper.perf_metrics",
+    "WhisperWordTiming": "whisper.results",
     "AdapterError": "errors",
     "BusyError": "errors",
     "ConfigError": "errors",

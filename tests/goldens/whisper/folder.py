@@ -30,6 +30,7 @@ GENERATION = {
     "prev_sot_token_id": 262,
     "no_timestamps_token_id": 263,
     "max_initial_timestamp_index": 10,
+    "alignment_heads": [[0, 1], [1, 0], [1, 1]],
     "max_length": 448,
 }
 FEATURES = {

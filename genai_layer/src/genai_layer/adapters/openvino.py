@@ -51,12 +51,19 @@ class OpenVINOCore:
     def compile_model(
         self, model: AnyModel, device_name: str, config: Mapping[str, Any], /
     ) -> CompiledModel:
-        """Compile an IR.
+        """Compile an IR; NPUW_WHISPER_DECOMPOSE_SDPA adds outputs as NPUW does.
 
         Raises:
             RuntimeError: OpenVINO rejects the IR, or the folder has weights but no IR.
         """
-        return self._core.compile_model(_ir(model), device_name, dict(config))
+        given = dict(config)
+        if given.pop("NPUW_WHISPER_DECOMPOSE_SDPA", "NO") == "NO":
+            return self._core.compile_model(_ir(model), device_name, given)
+        from genai_layer.adapters.openvino_scores import add_scores
+
+        read = self._core.read_model(_ir(model))
+        add_scores(read)
+        return self._core.compile_model(read, device_name, given)
 
     def adaptable_matmuls(self, model: AnyModel, /) -> Mapping[str, tuple[int, int]]:
         """Return the matmuls that can be adapted; see ``runtime.SupportsAdapters``."""

@@ -4,10 +4,15 @@
     generation_config   parameters: language, task, timestamps
     timestamps          timestamp tokens: constraints on logits, and segments of a text
     decoder             one window of audio to tokens
+    alignment, words    times of tokens, from scores of attention; words with their times
+    transcription       all windows of an audio in order
     folder              files of a model folder
     properties          properties of the encoder and the decoder on device NPU
-    pipeline            transcription of all windows in order
+    models              compiled encoder and decoder
+    recorder            clock of a transcription
+    pipeline            the public class
     results             results of a transcription
+    perf_metrics        durations of transcriptions
 
 Source: openvino_genai.WhisperPipeline.
 """

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Sink
 from genai_layer.detokenizer import Detokenizer
 from genai_layer.errors import RuntimeFailure
-from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.runtime import Array, InferRequest, last_logits
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
+from genai_layer.whisper.recorder import Recorder
 from genai_layer.whisper.timestamps import constrain_timestamps
 
 
@@ -34,13 +33,13 @@ class Decoder:
     Args:
         request: request of the decoder model.
         positions: maximum number of tokens in prompt and text together.
-        raw: collects the measurements.
+        recorder: collects the measurements.
     """
 
-    def __init__(self, request: InferRequest, positions: int, raw: RawPerfMetrics) -> None:
+    def __init__(self, request: InferRequest, positions: int, recorder: Recorder) -> None:
         self._request = request
         self._positions = positions
-        self._raw = raw
+        self._recorder = recorder
 
     def detect_language(self, states: Array, config: WhisperGenerationConfig) -> str:
         """Return the likeliest language, as a key of ``lang_to_id``.
@@ -49,7 +48,8 @@ class Decoder:
             RuntimeFailure: the runtime failed.
         """
         self.reset()
-        logits = self._infer([config.decoder_start_token_id], states)
+        with self._recorder.measure(self._recorder.detections):
+            logits = self._infer([config.decoder_start_token_id], states)
         return max(config.lang_to_id, key=lambda name: _known(logits, config.lang_to_id[name]))
 
     def decode(
@@ -76,18 +76,37 @@ class Decoder:
         sampler, history = Sampler(config), TokenHistory(prompt)
         room = self._positions - len(prompt)
         limit = min(config.get_max_new_tokens(len(prompt)), max(room, 1))
-        logits = self._infer(prompt, states)
+        logits = self._next_logits(prompt, states)
         while True:
-            allowed = _suppressed(logits, history, config)
-            if timestamps:
-                allowed = constrain_timestamps(allowed, history.generated, config)
-            token = sampler.next_token(allowed, history)
+            with self._recorder.measure(self._recorder.raw.sampling_durations):
+                allowed = _suppressed(logits, history, config)
+                if timestamps:
+                    allowed = constrain_timestamps(allowed, history.generated, config)
+                token = sampler.next_token(allowed, history)
             history.generated.append(token)
+            self._recorder.note_token()
             ended = token in config.stop_token_ids and not config.ignore_eos
             status = StreamingStatus.RUNNING if ended else sink(token)
             if ended or status is not StreamingStatus.RUNNING or len(history.generated) >= limit:
                 return Decoded(history.generated, status)
-            logits = self._infer([token], states)
+            logits = self._next_logits([token], states)
+
+    def scores(self, states: Array, tokens: list[int], heads: Sequence[tuple[int, int]]) -> Array:
+        """Return the scores of cross-attention before the softmax, f32 [heads, tokens, frames].
+
+        Args:
+            states: hidden states of the encoder.
+            tokens: all tokens of a new text.
+            heads: layer and head of each result.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        self.reset()
+        self._infer(tokens, states)
+        name = "cross_attention_qk_scaled_scores_{}".format
+        found = [self._request.get_tensor(name(layer)).data[0, head] for layer, head in heads]
+        return np.array(found, np.float32)
 
     def reset(self) -> None:
         """Reset the state.
@@ -100,8 +119,12 @@ class Decoder:
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
 
+    def _next_logits(self, tokens: list[int], states: Array) -> Logits:
+        raw, speech = self._recorder.raw, self._recorder.speech
+        with self._recorder.measure(raw.token_infer_durations, speech.decode_inference_durations):
+            return self._infer(tokens, states)
+
     def _infer(self, tokens: list[int], states: Array) -> Logits:
-        watch = Stopwatch()
         inputs = {
             "input_ids": np.array([tokens], np.int64),
             "encoder_hidden_states": states,
@@ -109,11 +132,9 @@ class Decoder:
         }
         try:
             self._request.infer(inputs)
-            logits = last_logits(self._request)
+            return last_logits(self._request)
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
-        self._raw.token_infer_durations.append(watch.microseconds())
-        return logits
 
 
 class TokenText:

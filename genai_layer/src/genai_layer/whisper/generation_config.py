@@ -1,6 +1,6 @@
 """Parameters of speech recognition, in addition to those of any generation.
 
-Source: openvino_genai.WhisperGenerationConfig. Word timestamps are not supported yet.
+Source: openvino_genai.WhisperGenerationConfig.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ from genai_layer.generation_config import GenerationConfig
 from genai_layer.generation_fields import Count
 from genai_layer.generation_rules import Rule, contradictions, unsupported
 from genai_layer.parameters import plain
+
+_UNSUPPORTED = (
+    *("num_beams", "num_return_sequences", "echo", "logprobs", "stop_strings", "tree_depth"),
+    *("num_assistant_tokens", "assistant_confidence_threshold", "structured_output_config"),
+    *("parsers", "adapters"),
+)
 
 Token = Annotated[int, Field(ge=0, lt=1 << 31)]
 
@@ -66,7 +72,7 @@ class WhisperGenerationConfig(GenerationConfig):
     """"transcribe" or "translate"; None transcribes."""
     return_timestamps: bool = False
     word_timestamps: bool = False
-    """Timestamps of words; not supported yet."""
+    """Timestamps of words; the pipeline must be created with word_timestamps=True."""
     alignment_heads: Annotated[list[tuple[Count, Count]], BeforeValidator(_pairs)] = Field(
         default_factory=list[tuple[int, int]]
     )
@@ -125,6 +131,20 @@ class WhisperGenerationConfig(GenerationConfig):
             raise ConfigError(f"language = {language!r}: the model supports {known or 'none'}")
         return self.lang_to_id[name]
 
+    def reject_unsupported(self) -> None:
+        """Reject valid parameters that no transcription has.
+
+        Raises:
+            ConfigError: a parameter has another value than its default.
+        """
+        for name in _UNSUPPORTED:
+            default = type(self).model_fields[name].get_default(call_default_factory=True)
+            if getattr(self, name) != default:
+                raise ConfigError(
+                    f"{name} = {getattr(self, name)!r} is not supported for speech; "
+                    f"set it to {default!r}"
+                )
+
     def _rules(self) -> Iterator[Rule]:
         yield from contradictions(self)
         if self.is_multilingual:
@@ -140,14 +160,6 @@ class WhisperGenerationConfig(GenerationConfig):
             "word_timestamps = True: alignment_heads is empty; set it",
         )
         yield from unsupported(self)
-        for name, only in (("num_beams", 1), ("num_return_sequences", 1), ("echo", False)):
-            value = getattr(self, name)
-            yield value > only, f"{name} = {value} is not supported for speech; set it to {only}"
-        yield self.word_timestamps, "word_timestamps = True is not supported; set it to False"
-        yield (
-            self.structured_output_config is not None,
-            "structured_output_config is not supported for speech; set it to None",
-        )
 
     def _rules_of_languages(self) -> Iterator[Rule]:
         """Yield the rules for a multilingual model.

@@ -1,0 +1,1 @@
+"""Speech recognition with the names of openvino_genai's ASRPipeline, over WhisperPipeline."""
