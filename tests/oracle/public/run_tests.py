@@ -1,0 +1,135 @@
+"""Counts of openvino_genai's own Python tests that pass with genai_layer in its place.
+
+Each file of a checkout's ``tests/python_tests`` runs twice: with the real package, and with
+``swapped/openvino_genai.py`` before it on the path. Only tests that pass with the real package
+count. The models are those of ``make_hub.py``, so tests of others fail both times.
+
+Run by a Python that has this project's packages, openvino_genai, and the tests' requirements
+(the checkout's ``tests/python_tests/requirements.txt``, with datasets 3.6):
+
+    python tests/oracle/public/make_hub.py HUB
+    python tests/oracle/public/run_tests.py CHECKOUT HUB [FILE …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FILES = (
+    *("test_generation_config", "test_llm_pipeline_static", "test_llm_pipeline", "test_sampling"),
+    *("test_tokenizer", "test_text_streamer", "test_parsers", "test_structured_output", "test_rag"),
+    *("test_vlm_pipeline", "test_whisper_pipeline", "test_whisper_pipeline_static"),
+    *("test_stateful_speculative_decoding", "test_continuous_batching"),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Results of one file with one package.
+
+    Attributes:
+        passed: ids of the tests that pass.
+        failures: first lines of failures, by id of the test.
+    """
+
+    passed: frozenset[str]
+    failures: dict[str, str]
+
+
+def environment(hub: Path, swapped: bool) -> dict[str, str]:
+    """Return the environment of a run; exported models are kept beside the hub."""
+    paths = [str(HERE / "swapped")] * swapped + os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.environ | {
+        "HF_HOME": str(hub),
+        "HF_HUB_OFFLINE": "1",
+        "OV_CACHE": str(hub / "exported"),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def run(tests: Path, name: str, hub: Path, swapped: bool) -> Run:
+    """Run a test file; a crash of the process fails one test, and the others go on."""
+    package = "genai_layer" if swapped else "openvino_genai"
+    report = hub / "reports" / f"{name}-{package}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    options = ["-q", "-n", "1", "-o", f"cache_dir={hub / 'pytest'}", "--junit-xml", str(report)]
+    with report.with_suffix(".txt").open("w") as log:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *options, f"{name}.py"],
+            cwd=tests,
+            env=environment(hub, swapped),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    return read(report)
+
+
+def read(report: Path) -> Run:
+    """Read a JUnit report of pytest."""
+    passed: set[str] = set()
+    failures: dict[str, str] = {}
+    for case in ET.parse(report).iter("testcase"):
+        name = f"{case.get('classname')}::{case.get('name')}".removeprefix("::")
+        problem = next(problems(case), None)
+        if problem is not None:
+            failures[name] = reason(problem)
+        elif case.find("skipped") is None:
+            passed.add(name)
+    return Run(frozenset(passed - failures.keys()), failures)
+
+
+def reason(problem: ET.Element) -> str:
+    """Return the first line of a failure; of a file that cannot be imported, its last error."""
+    lines = (problem.text or "").splitlines()
+    errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    message = (problem.get("message") or "").splitlines() or [""]
+    return (errors[-1] if "collection" in message[0] and errors else message[0])[:200]
+
+
+def problems(case: ET.Element) -> Iterator[ET.Element]:
+    """Yield the failure and the errors of a test."""
+    yield from case.iter("failure")
+    yield from case.iter("error")
+
+
+def main() -> None:
+    """Run the files, and print a table and the tests that only the real package passes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkout", type=Path, help="checkout of openvino.genai")
+    parser.add_argument("hub", type=Path, help="folder written by make_hub.py")
+    parser.add_argument("files", nargs="*", default=FILES, help="names of test files, without .py")
+    arguments = parser.parse_args()
+    tests, hub = arguments.checkout.resolve() / "tests" / "python_tests", arguments.hub.resolve()
+    total, agreed = 0, 0
+    print("| file | real package | genai_layer | |\n|---|---|---|---|")
+    missed: dict[str, str] = {}
+    for name in arguments.files:
+        real, ours = (run(tests, name, hub, swapped) for swapped in (False, True))
+        both = real.passed & ours.passed
+        total, agreed = total + len(real.passed), agreed + len(both)
+        print(row(name, len(real.passed), len(both)), flush=True)
+        reasons = ours.failures | {"": "; ".join(set(ours.failures.values()) if not both else [])}
+        missed |= {test: reasons.get(test, reasons[""]) for test in real.passed - both}
+    print(row("total", total, agreed))
+    for test, reason in sorted(missed.items()):
+        print(f"\n{test}\n    {reason}")
+
+
+def row(name: str, real: int, ours: int) -> str:
+    """Return a row of the table."""
+    share = f"{ours / real:.0%}" if real else "–"
+    return f"| {name} | {real} | {ours} | {share} |"
+
+
+if __name__ == "__main__":
+    main()
