@@ -52,6 +52,8 @@ def _smoothed(values: Floats) -> Floats:
 def warp(costs: Floats) -> tuple[Indices, Indices]:
     """Return the cheapest monotone path through costs, as rows and columns from first to last.
 
+    As in openai/whisper, the next frame wins every tie.
+
     Args:
         costs: f32 [rows, columns], neither 0.
     """
