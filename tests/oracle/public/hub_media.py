@@ -42,7 +42,7 @@ def write_whisper(folder: Path, multilingual: bool) -> None:
         decoder_attention_heads=2,
         encoder_ffn_dim=64,
         decoder_ffn_dim=64,
-        num_mel_bins=16,
+        num_mel_bins=80,
         max_source_positions=1500,
         init_std=0.2,
         pad_token_id=256,
@@ -61,7 +61,7 @@ def write_whisper(folder: Path, multilingual: bool) -> None:
     )
     tokens.add_special_tokens({"additional_special_tokens": list(speech.SPECIAL)})
     tokens.add_tokens([f"<|{step * 0.02:.2f}|>" for step in range(speech.TIMES)])
-    features = t.WhisperFeatureExtractor(feature_size=16)
+    features = t.WhisperFeatureExtractor()
     t.WhisperProcessor(features, tokens).save_pretrained(folder)
     generation = {**speech.GENERATION, "is_multilingual": multilingual}
     if not multilingual:

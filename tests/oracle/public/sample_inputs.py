@@ -1,0 +1,84 @@
+"""Model folders and files that the public samples take, for ``run_samples.py``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from hub_models import ROOT
+from make_hub import COMMIT
+
+MODELS = {
+    "embedding": ("BAAI/bge-small-en-v1.5", "feature-extraction"),
+    "rerank": ("cross-encoder/ms-marco-TinyBERT-L2-v2", "text-classification"),
+    "speech": ("openai/whisper-tiny", "automatic-speech-recognition-with-past"),
+    "vlm": ("optimum-intel-internal-testing/tiny-random-qwen2vl", "image-text-to-text"),
+}
+"""Models of the hub and the exporter's tasks, by the name in the arguments."""
+RANK = 4
+
+
+def make_inputs(hub: Path) -> dict[str, str]:
+    """Return paths by their names in the arguments; export models that are missing.
+
+    The language model is the demo model, so that texts end.
+    """
+    folder = hub / "samples"
+    folder.mkdir(exist_ok=True)
+    llm = export(ROOT / "models" / "demo", "text-generation-with-past", folder / "llm")
+    found = {"llm": llm, "lora": write_lora(folder / "lora.safetensors", "model.layers.0", 256)}
+    for name, (model, task) in MODELS.items():
+        found[name] = export(snapshot(hub, model), task, folder / name)
+    found["vlm_lora"] = write_lora(folder / "vlm.safetensors", "model.layers.0", 96)
+    found["prompts"] = folder / "prompts.jsonl"
+    found["prompts"].write_text(json.dumps({"prompt": "What is an NPU?"}) + "\n")
+    found["image"] = hub / "pytest" / "d" / "images" / "cat.jpg"
+    found["video"] = write_video(folder / "video.avi")
+    speech = snapshot(hub, "hf-internal-testing/librispeech_asr_dummy", "datasets")
+    found["wav"] = speech / "data" / "00.wav"
+    return {name: str(path) for name, path in found.items()}
+
+
+def snapshot(hub: Path, name: str, kind: str = "models") -> Path:
+    """Return the folder of a model or data set of the hub."""
+    return hub / "hub" / f"{kind}--{name.replace('/', '--')}" / "snapshots" / COMMIT
+
+
+def export(source: Path, task: str, target: Path) -> Path:
+    """Write the IR of a model, unless it exists."""
+    if not target.exists():
+        command = [sys.executable, "-m", "optimum.commands.optimum_cli", "export", "openvino"]
+        options = ["-m", source, "--task", task, "--weight-format", "fp16"]
+        subprocess.run([*command, *options, target], check=True)
+    return target
+
+
+def write_lora(path: Path, layer: str, width: int) -> Path:
+    """Write a LoRA adapter for the queries of one layer."""
+    from safetensors.numpy import save_file
+
+    random = np.random.default_rng(1)
+    name = f"base_model.model.{layer}.self_attn.q_proj.lora_{{}}.weight".format
+    shapes = {"A": (RANK, width), "B": (width, RANK)}
+    save_file(
+        {
+            name(part): random.normal(0, 0.05, shape).astype(np.float32)
+            for part, shape in shapes.items()
+        },
+        path,
+    )
+    return path
+
+
+def write_video(path: Path) -> Path:
+    """Write a video of eight frames."""
+    import cv2
+
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 4.0, (112, 112))
+    for frame in range(8):
+        writer.write(np.full((112, 112, 3), 30 * frame, np.uint8))
+    writer.release()
+    return path
