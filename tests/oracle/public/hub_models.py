@@ -62,9 +62,9 @@ def tokenizer(family: str, chat: bool = True) -> Any:
     }
     make, special = makes[family]
     template = {"chat_template": CHAT} if chat and family not in ("bert", "opt") else {}
-    return t.PreTrainedTokenizerFast(
-        tokenizer_object=make(), model_max_length=512, **special, **template
-    )
+    # BERT's own class lists token_type_ids, which the converter of tokenizers needs.
+    kind = t.BertTokenizer if family == "bert" else t.PreTrainedTokenizerFast
+    return kind(tokenizer_object=make(), model_max_length=512, **special, **template)
 
 
 def qwen2() -> hf.Tokenizer:

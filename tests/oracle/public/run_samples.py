@@ -85,6 +85,8 @@ def run(path: Path, call: Call, hub: Path, inputs: dict[str, str], swapped: bool
     with tempfile.TemporaryDirectory() as folder:
         sample = Path(folder) / path.name
         sample.write_text(text, encoding="utf-8")
+        # limit_checker reads prompts of the tests from its working directory.
+        (Path(folder) / "tests").symlink_to(path.parents[3] / "tests")
         try:
             done = subprocess.run(
                 [sys.executable, sample, *arguments],
