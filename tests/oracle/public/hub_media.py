@@ -13,7 +13,7 @@ speech = module(ROOT / "tests" / "goldens" / "whisper" / "folder.py")
 
 MARKS = [f"<|{mark}|>" for mark in ("vision_start", "vision_end", "image_pad", "video_pad")]
 WHISPERS = {"openai/whisper-tiny": True, "distil-whisper/distil-small.en": False}
-"""Whether a model has several languages, by name on the hub."""
+"""Names on the hub, and True for models of several languages."""
 VISION = {
     "optimum-intel-internal-testing/tiny-random-qwen2vl": "Qwen2VL",
     "optimum-intel-internal-testing/tiny-random-qwen2.5-vl": "Qwen2_5_VL",
