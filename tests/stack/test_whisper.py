@@ -201,7 +201,7 @@ def test_asr_takes_parameters_as_whisper_does(folder: Path, tools: Any) -> None:
     assert said.words is None
     with pytest.raises(ConfigError, match="context: only for Qwen3-ASR"):
         pipeline.generate(tools.speech(1.0), context="names")
-    with pytest.raises(ConfigError, match="num_beams = 2 is not supported"):
+    with pytest.raises(ConfigError, match="num_beams is not supported for speech; set it to 1"):
         pipeline.generate(tools.speech(1.0), ASRGenerationConfig(num_beams=2))
 
 

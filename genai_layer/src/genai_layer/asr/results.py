@@ -5,7 +5,7 @@ Source: openvino_genai.ASRDecodedResults, docs/reference/genai.md#speech-recogni
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from genai_layer.whisper.perf_metrics import WhisperPerfMetrics, WhisperRawPerfMetrics
 from genai_layer.whisper.results import WhisperDecodedResults
@@ -70,10 +70,6 @@ class ASRDecodedResults:
             chunks=[segments] if segments else None,
             words=None if words is None else [timed],
             perf_metrics=ASRPerfMetrics(
-                metrics.load_time,
-                metrics.num_input_tokens,
-                metrics.num_generated_tokens,
-                metrics.raw_metrics,
-                metrics.whisper_raw_metrics,
+                **{each.name: getattr(metrics, each.name) for each in fields(metrics)}
             ),
         )

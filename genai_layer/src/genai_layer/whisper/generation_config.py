@@ -131,20 +131,6 @@ class WhisperGenerationConfig(GenerationConfig):
             raise ConfigError(f"language = {language!r}: the model supports {known or 'none'}")
         return self.lang_to_id[name]
 
-    def reject_unsupported(self) -> None:
-        """Reject valid parameters that no transcription has.
-
-        Raises:
-            ConfigError: a parameter has another value than its default.
-        """
-        for name in _UNSUPPORTED:
-            default = type(self).model_fields[name].get_default(call_default_factory=True)
-            if getattr(self, name) != default:
-                raise ConfigError(
-                    f"{name} = {getattr(self, name)!r} is not supported for speech; "
-                    f"set it to {default!r}"
-                )
-
     def _rules(self) -> Iterator[Rule]:
         yield from contradictions(self)
         if self.is_multilingual:
@@ -160,6 +146,13 @@ class WhisperGenerationConfig(GenerationConfig):
             "word_timestamps = True: alignment_heads is empty; set it",
         )
         yield from unsupported(self)
+        for name in _UNSUPPORTED:
+            default = type(self).model_fields[name].get_default(call_default_factory=True)
+            value = getattr(self, name)
+            yield (
+                value != default,
+                f"{name} is not supported for speech; set it to {default!r}",
+            )
 
     def _rules_of_languages(self) -> Iterator[Rule]:
         """Yield the rules for a multilingual model.

@@ -148,7 +148,6 @@ class WhisperPipeline(Exclusive):
         if not found.lang_to_id:
             found = found.updated({"lang_to_id": self._config.lang_to_id})
         found.validate()
-        found.reject_unsupported()
         if found.word_timestamps and not self._models.scores:
             raise ConfigError(
                 "word_timestamps = True: the pipeline is compiled without scores of attention; "
