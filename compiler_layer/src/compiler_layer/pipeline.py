@@ -49,6 +49,7 @@ from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.passes.split_experts import SplitExperts
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.to_opset import ToOpset
+from compiler_layer.passes.unsqueeze_attention import UnsqueezeAttention
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from driver_layer.abi.platforms import DEFAULT_PLATFORM
 
@@ -94,6 +95,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         SpecializeShapes(options.shapes),
         DecomposeGQA(),
         DecomposeGroupNorm(),
+        UnsqueezeAttention(),
         DenseExperts(),
         FoldConstants(),
         Simplify(),
