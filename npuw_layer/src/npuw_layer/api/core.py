@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.support.files import looking_at
 from npuw_layer.api.core_properties import CoreProperties, Properties
-from npuw_layer.api.kind import NO_ADAPTERS, kinds
+from npuw_layer.api.kind import NO_ADAPTERS, ONLY_STATIC, kinds
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import ModelError, OptionError, RemoteError
@@ -201,6 +201,36 @@ class Core(Uncopied):
             raise OptionError(NO_ADAPTERS)
         with collected_later():
             return kind.adapted(adapters, mode).compile(self._devices, path, options)
+
+    def compile_reshaped(
+        self,
+        model: str | Path,
+        device_name: str,
+        config: Mapping[str, Any],
+        shapes: Mapping[str, Sequence[int]],
+        /,
+    ) -> AnyModel:
+        """Compile a model with open dimensions as a static one, as ``Model.reshape`` makes it.
+
+        Args:
+            model: as for ``compile_model``.
+            device_name: "NPU".
+            config: as for ``compile_model``; BLOB_PATH is the file to export to.
+            shapes: shapes of inputs by name.
+
+        Raises:
+            OptionError: as ``compile_model``; or the model is not of the kind of static models, or
+                it is imported.
+            ModelError: the model cannot be read, does not accept the shapes, or is not static then.
+            NpuwError: compiling or loading failed.
+        """
+        _check_name(device_name)
+        path = _model_path(model)
+        kind, options = kinds().route(path, parse_options(self._properties.to_compile(config)))
+        if options.blob_path and not options.export_blob:
+            raise OptionError(ONLY_STATIC)
+        with collected_later():
+            return kind.reshaped(shapes).compile(self._devices, path, options)
 
     def import_model(
         self,

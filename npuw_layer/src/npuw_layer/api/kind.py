@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -85,6 +85,15 @@ class Kind(ABC):
         del adapters, mode
         raise OptionError(NO_ADAPTERS)
 
+    def reshaped(self, shapes: Mapping[str, Sequence[int]]) -> Kind:
+        """Return the kind with shapes of inputs; see ``Core.compile_reshaped``.
+
+        Raises:
+            OptionError: models of this kind have no shapes to choose.
+        """
+        del shapes
+        raise OptionError(ONLY_STATIC)
+
     def loads(self, blob: bytes) -> bool:
         """Return whether ``load`` accepts a file format (``storage.container``)."""
         del blob
@@ -98,6 +107,11 @@ class Kind(ABC):
 NO_ADAPTERS = (
     "LoRA adapters: only language models accept them, when they are compiled; not models that read "
     "texts or audio, static models (NPUW_LLM = NO), or blobs (BLOB_PATH), which contain theirs"
+)
+
+ONLY_STATIC = (
+    "shapes of inputs: only static models (NPUW_LLM = NO) are reshaped, and not those of blobs "
+    "(BLOB_PATH), which have been compiled"
 )
 
 

@@ -143,7 +143,7 @@ def compile_static(
     """
     began = time.perf_counter()
     path = source.path
-    batch = batch_of(path, options)
+    batch = None if source.whole_batch else batch_of(path, options)
     if batch is not None:
         source = of_one_item(source, batch)
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)

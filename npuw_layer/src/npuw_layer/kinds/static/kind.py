@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npuw_layer.backends.protocols import Device
     from npuw_layer.execution.core_devices import CoreDevices
     from npuw_layer.kinds.static.compiled_model import StaticModel
+    from npuw_layer.kinds.static.source import GraphSource
     from npuw_layer.options import Options
     from npuw_layer.storage.model_blob.imported import BlobBytes
 
@@ -48,10 +49,15 @@ class ThroughNpuw(Kind):
         """Compile a model as one program."""
         from npuw_layer.kinds.static.compiled import compile_static
         from npuw_layer.kinds.static.compiled_model import ready_static
-        from npuw_layer.kinds.static.source import GraphSource
 
         npu = devices.npu_of(device, options)
-        return ready_static(compile_static(GraphSource.whole(path), device, npu, options))
+        return ready_static(compile_static(self.source(path), device, npu, options))
+
+    def source(self, path: Path) -> GraphSource:
+        """Return the source of the static graph."""
+        from npuw_layer.kinds.static.source import GraphSource
+
+        return GraphSource.whole(path)
 
 
 class StaticKind(ThroughNpuw):
@@ -88,6 +94,10 @@ class StaticKind(ThroughNpuw):
             return super().settle(path, options)
         return options.model_copy(update={"use_npuw": bool(options.use_npuw), "llm": False})
 
+    def reshaped(self, shapes: Mapping[str, Sequence[int]]) -> Kind:
+        """Return the kind of models with these shapes of inputs."""
+        return ReshapedKind(shapes)
+
     def loads(self, blob: bytes) -> bool:
         """Return whether a file is a blob of a static model, in NPUW's or the plugin's format."""
         from npuw_layer.storage.container import STATIC
@@ -105,6 +115,23 @@ class StaticKind(ThroughNpuw):
         else:
             from npuw_layer.kinds.static.native_blob.imported import import_native as load
         return ready_static(load(blob, devices.of_static, devices.npu_of))
+
+
+class ReshapedKind(StaticKind):
+    """Static models that are made of models with open dimensions.
+
+    Args:
+        shapes: shapes of inputs by name.
+    """
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        self._shapes = shapes
+
+    def source(self, path: Path) -> GraphSource:
+        """Return the source of the graph with these shapes."""
+        from npuw_layer.kinds.static.reshaped import of_shapes
+
+        return of_shapes(super().source(path), self._shapes)
 
 
 KIND = StaticKind()

@@ -23,12 +23,14 @@ class GraphSource:
         graph: reads the graph, which the compiler may modify.
         submodel: name of the submodel on devices and in logs.
         depends: facts besides the files that the graph depends on, for the cache key.
+        whole_batch: whether the graph takes a whole batch, whatever NPU_BATCH_MODE says.
     """
 
     path: Path
     graph: Callable[[], Model]
     submodel: str = STATIC_MODEL
     depends: Mapping[str, str] = field(default_factory=dict[str, str])
+    whole_batch: bool = False
 
     @staticmethod
     def whole(path: Path) -> GraphSource:
