@@ -173,6 +173,32 @@ class ReportsExecution(Protocol):
         ...
 
 
+@runtime_checkable
+class ReshapesModels(Protocol):
+    """Ability of a core that runs only static models: compiling models for given shapes."""
+
+    def compile_reshaped(
+        self,
+        model: AnyModel,
+        device_name: str,
+        config: Mapping[str, Any],
+        shapes: Mapping[str, Sequence[int]],
+        /,
+    ) -> CompiledModel:
+        """Compile a model as ``Core.compile_model`` does, for given shapes of its inputs.
+
+        Args:
+            model: see ``Core.compile_model``.
+            device_name: see ``Core.compile_model``.
+            config: see ``Core.compile_model``.
+            shapes: shapes by input name.
+
+        Raises:
+            RuntimeError: see ``Core.compile_model``; or the model does not accept the shapes.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LowRank:
     """Low-rank term that adapters add to a matmul y = x Wᵀ: ((x Aᵀ) · alpha) Bᵀ."""

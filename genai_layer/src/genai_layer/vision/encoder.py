@@ -1,0 +1,69 @@
+"""Vision encoder: from pixels to embeddings of image tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from genai_layer.runtime import Array, Core
+from genai_layer.vision.folder import VisionFolder
+from genai_layer.vision.image import Image
+from genai_layer.vision.patches import Grid
+from genai_layer.vision.shaped_model import ShapedModel
+
+_STATES = "hidden_states"
+_OUTPUT = "last_hidden_state"
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedImage:
+    """Embeddings of an image's tokens."""
+
+    grid: Grid
+    """Size of the image in tokens."""
+    embeddings: Array
+    """f32 [tokens, width], row by row."""
+
+
+class VisionEncoder:
+    """The two models of the vision encoder: patches, and the layers that merge them to tokens.
+
+    Each image is encoded alone, so its attention has no mask: openvino_genai encodes the images of
+    a prompt together, and masks the attention between them.
+
+    Args:
+        core: the runtime.
+        folder: the model folder.
+        device: the device.
+        properties: of the runtime.
+
+    Raises:
+        RuntimeFailure: the runtime cannot compile a model.
+    """
+
+    def __init__(
+        self, core: Core, folder: VisionFolder, device: str, properties: Mapping[str, Any]
+    ) -> None:
+        self._patcher = folder.patcher
+        self._rotary_width = folder.rotary_width
+        self._patches = ShapedModel(core, folder.patches, device, properties)
+        self._merger = ShapedModel(core, folder.merger, device, properties)
+
+    def encode(self, image: Image) -> EncodedImage:
+        """Encode an image.
+
+        Raises:
+            PromptError: the image is too elongated.
+            RuntimeFailure: the runtime failed.
+        """
+        patches, grid = self._patcher.prepare(image)
+        count = grid.patches
+        inputs = {
+            _STATES: self._patches.run({_STATES: patches}, _OUTPUT),
+            "attention_mask": np.zeros((1, count, count), np.float32),
+            "rotary_pos_emb": self._patcher.rotary_embedding(grid, self._rotary_width),
+        }
+        return EncodedImage(self._patcher.token_grid(grid), self._merger.run(inputs, _OUTPUT))

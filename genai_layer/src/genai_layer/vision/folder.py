@@ -1,0 +1,123 @@
+"""Files of an exported Qwen2-VL's folder.
+
+Source: docs/reference/genai.md#vision-language-models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from genai_layer.errors import ModelError
+from genai_layer.files import is_file, is_folder
+from genai_layer.json_file import read_object
+from genai_layer.vision.patches import Patcher
+
+_FAMILY = "qwen2_vl"
+_CHANNELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VisionFolder:
+    """Paths and sizes from a model folder."""
+
+    language: Path
+    text_embeddings: Path
+    patches: Path
+    merger: Path
+    patcher: Patcher
+    rotary_width: int
+    """Width of a patch's rotary embedding."""
+
+    @staticmethod
+    def read(folder: Path) -> VisionFolder:
+        """Read a folder.
+
+        Raises:
+            ModelError: a file is missing or broken, or the model is of another family.
+        """
+        if not is_folder(folder):
+            raise ModelError(f"{folder}: no such folder")
+        config = read_object(folder / "config.json")
+        family = config.get("model_type")
+        if family != _FAMILY:
+            raise ModelError(
+                f"{folder / 'config.json'}: model_type = {family!r}: not supported; export a model "
+                f"of the family {_FAMILY}"
+            )
+        return VisionFolder(
+            language=_model(folder, "language"),
+            text_embeddings=_model(folder, "text_embeddings"),
+            patches=_model(folder, "vision_embeddings"),
+            merger=_model(folder, "vision_embeddings_merger"),
+            patcher=_read_patcher(folder),
+            rotary_width=_read_rotary_width(folder, config),
+        )
+
+
+def _model(folder: Path, part: str) -> Path:
+    path = folder / f"openvino_{part}_model.xml"
+    if not is_file(path):
+        raise ModelError(
+            f"{path}: no such file; export the model with optimum-cli export openvino --task "
+            "image-text-to-text"
+        )
+    return path
+
+
+def _read_rotary_width(folder: Path, config: Mapping[str, Any]) -> int:
+    path = folder / "config.json"
+    vision = _object(config, "vision_config")
+    return _count(path, vision, "embed_dim") // _count(path, vision, "num_heads") // 2
+
+
+def _read_patcher(folder: Path) -> Patcher:
+    path, found = _settings(folder)
+    if found.get("min_pixels") is None and found.get("max_pixels") is None:
+        size = _object(found, "size")
+        found |= {"min_pixels": size.get("shortest_edge"), "max_pixels": size.get("longest_edge")}
+    return Patcher(
+        patch_size=_count(path, found, "patch_size", 14),
+        merge_size=_count(path, found, "merge_size", 2),
+        temporal_patch_size=_count(path, found, "temporal_patch_size", 2),
+        min_pixels=_count(path, found, "min_pixels", 3136),
+        max_pixels=_count(path, found, "max_pixels", 12845056),
+        image_mean=_channels(path, found, "image_mean", 0.0),
+        image_std=_channels(path, found, "image_std", 1.0),
+    )
+
+
+def _settings(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the settings of images, and their file."""
+    combined = folder / "processor_config.json"
+    found = read_object(combined)
+    if "image_processor" in found and "video_processor" in found:
+        return combined, _object(found, "image_processor")
+    path = folder / "preprocessor_config.json"
+    return path, read_object(path)
+
+
+def _object(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a copy of a nested object; empty if it is missing."""
+    value = found.get(name)
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}
+
+
+def _count(path: Path, found: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    value = default if found.get(name) is None else found[name]
+    if type(value) is not int or value < 1:
+        raise ModelError(f"{path}: {name} = {value!r}: must be a positive integer")
+    return value
+
+
+def _channels(path: Path, found: Mapping[str, Any], name: str, default: float) -> tuple[float, ...]:
+    values = found.get(name, [default] * _CHANNELS)
+    try:
+        numbers = tuple(map(float, values))
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) != _CHANNELS:
+        raise ModelError(f"{path}: {name} = {values!r}: must be {_CHANNELS} numbers")
+    return numbers

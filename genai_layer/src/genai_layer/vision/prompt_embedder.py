@@ -1,0 +1,83 @@
+"""Models before the language model: images and token ids become embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.errors import ModelError
+from genai_layer.runtime import Core
+from genai_layer.tokenizer import Tokenizer
+from genai_layer.vision.embedded_prompt import EmbeddedPrompt
+from genai_layer.vision.encoder import EncodedImage, VisionEncoder
+from genai_layer.vision.folder import VisionFolder
+from genai_layer.vision.image import Image
+from genai_layer.vision.perf_metrics import VLMRawPerfMetrics
+from genai_layer.vision.prompt_tags import PAD
+from genai_layer.vision.shaped_model import ShapedModel
+from genai_layer.vision.text_embeddings import TextEmbeddings
+
+
+class PromptEmbedder:
+    """Vision encoder and embedding table of a model.
+
+    Args:
+        core: the runtime.
+        folder: the model folder.
+        tokenizer: the model's.
+        device: the device.
+        properties: of the runtime.
+
+    Raises:
+        ModelError: the tokenizer has no token for places of images.
+        RuntimeFailure: the runtime cannot compile a model.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        folder: VisionFolder,
+        tokenizer: Tokenizer,
+        device: str,
+        properties: Mapping[str, Any],
+    ) -> None:
+        ids = tokenizer.encode(PAD, add_special_tokens=False).input_ids.data[0].tolist()
+        if len(ids) != 1:
+            raise ModelError(f"{folder.language.parent}: the tokenizer has no token {PAD}")
+        (self._pad,) = ids
+        self._encoder = VisionEncoder(core, folder, device, properties)
+        table = ShapedModel(core, folder.text_embeddings, device, properties)
+        self._text = TextEmbeddings(table)
+
+    def encode(self, images: Sequence[Image], raw: VLMRawPerfMetrics) -> list[EncodedImage]:
+        """Encode the images of a generation.
+
+        Raises:
+            PromptError: an image is too elongated.
+            RuntimeFailure: the runtime failed.
+        """
+        watch = Stopwatch()
+        encoded = [self._encoder.encode(image) for image in images]
+        raw.vision_encoding_durations.append(watch.microseconds())
+        return encoded
+
+    def embed(
+        self, ids: Sequence[int], images: Sequence[EncodedImage], raw: VLMRawPerfMetrics
+    ) -> EmbeddedPrompt:
+        """Return the language model's inputs for a prompt.
+
+        Args:
+            ids: the prompt.
+            images: the images in the order of their places.
+            raw: collects the measurements.
+
+        Raises:
+            PromptError: the prompt has other numbers of image tokens than the images.
+            RuntimeFailure: the runtime failed.
+        """
+        watch = Stopwatch()
+        prompt = EmbeddedPrompt(ids, images, self._pad, self._text)
+        raw.text_embedding_durations.append(watch.microseconds())
+        raw.per_image_slice_counts.extend([1] * len(images))
+        return prompt

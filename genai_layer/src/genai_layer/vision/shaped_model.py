@@ -1,0 +1,74 @@
+"""Models without state, run for inputs of any shape."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genai_layer.errors import RuntimeFailure
+from genai_layer.runtime import Array, Core, InferRequest, ReshapesModels
+
+_Shapes = tuple[tuple[int, ...], ...]
+
+_KEPT = 8
+"""Number of shapes whose static models are kept."""
+
+
+class ShapedModel:
+    """Model without state.
+
+    A runtime that runs only static models compiles one for each shape of the inputs; those of the
+    latest shapes are kept.
+
+    Args:
+        core: the runtime.
+        model: the IR.
+        device: the device.
+        properties: of the runtime.
+
+    Raises:
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+
+    def __init__(self, core: Core, model: Path, device: str, properties: Mapping[str, Any]) -> None:
+        self._core = core
+        self._model = model
+        self._device = device
+        self._properties = properties
+        self._static = OrderedDict[_Shapes, InferRequest]()
+        self._dynamic: InferRequest | None = None
+        if not isinstance(core, ReshapesModels):
+            try:
+                compiled = core.compile_model(model, device, properties)
+                self._dynamic = compiled.create_infer_request()
+            except RuntimeError as error:
+                raise RuntimeFailure(str(error)) from error
+
+    def run(self, inputs: Mapping[str, Array], output: str) -> Array:
+        """Run the model; return a copy of an output.
+
+        Raises:
+            RuntimeFailure: the runtime cannot compile the model for these shapes, or it failed.
+        """
+        try:
+            request = self._request(inputs) if self._dynamic is None else self._dynamic
+            request.infer(inputs)
+            return np.array(request.get_tensor(output).data)
+        except RuntimeError as error:
+            raise RuntimeFailure(f"{self._model.name}: {error}") from error
+
+    def _request(self, inputs: Mapping[str, Array]) -> InferRequest:
+        key = tuple(values.shape for values in inputs.values())
+        if key not in self._static:
+            assert isinstance(self._core, ReshapesModels)  # else the model is dynamic
+            shapes = {name: values.shape for name, values in inputs.items()}
+            given = self._model, self._device, self._properties, shapes
+            self._static[key] = self._core.compile_reshaped(*given).create_infer_request()
+            if len(self._static) > _KEPT:
+                self._static.popitem(last=False)
+        self._static.move_to_end(key)
+        return self._static[key]
