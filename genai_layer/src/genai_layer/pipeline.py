@@ -9,12 +9,12 @@ deliberate differences.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
+from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_prompt import ChatPrompt, ChatPrompts
 from genai_layer.decoding.generated_sequence import GeneratedSequence
@@ -253,11 +253,7 @@ class LLMPipeline(Exclusive):
     @one_at_a_time
     def start_chat(self, system_message: str = "") -> None:
         """Begin a conversation: texts passed to ``generate`` become its turns."""
-        warnings.warn(
-            "start_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
-            DeprecationWarning,
-            stacklevel=3,
-        )
+        warn_of_chat_call("start_chat")
         self._chat = ChatHistory()
         if system_message:
             self._chat.append({"role": "system", "content": system_message})
@@ -265,11 +261,7 @@ class LLMPipeline(Exclusive):
     @one_at_a_time
     def finish_chat(self) -> None:
         """End and forget the conversation."""
-        warnings.warn(
-            "finish_chat is deprecated, as in openvino_genai; pass a ChatHistory to generate",
-            DeprecationWarning,
-            stacklevel=3,
-        )
+        warn_of_chat_call("finish_chat")
         self._chat = None
 
     def execution_report(self) -> Mapping[str, str]:
