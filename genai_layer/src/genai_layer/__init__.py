@@ -69,6 +69,8 @@ __all__ = [
     "TokenizedInputs",
     "Tokenizer",
     "VLLMParserWrapper",
+    "VLMDecodedResults",
+    "VLMPipeline",
     "WhisperDecodedResultChunk",
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
@@ -148,6 +150,8 @@ if TYPE_CHECKING:
     from genai_layer.texts.rerank import TextRerankPipeline as TextRerankPipeline
     from genai_layer.tokenizer import Tokenizer as Tokenizer
     from genai_layer.version import get_version as get_version
+    from genai_layer.vision.pipeline import VLMPipeline as VLMPipeline
+    from genai_layer.vision.results import VLMDecodedResults as VLMDecodedResults
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
@@ -220,6 +224,8 @@ _HOMES = {
     "TextRerankPipeline": "texts.rerank",
     "Tokenizer": "tokenizer",
     "get_version": "version",
+    "VLMDecodedResults": "vision.results",
+    "VLMPipeline": "vision.pipeline",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
     "WhisperDecodedResultChunk": "whisper.results",

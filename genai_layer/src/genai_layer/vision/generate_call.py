@@ -1,0 +1,88 @@
+"""Arguments of ``VLMPipeline.generate``, which has several forms.
+
+Source: openvino_genai.VLMPipeline.generate, docs/reference/genai.md#vision-language-models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from genai_layer.chat_history import ChatHistory
+from genai_layer.errors import ConfigError, PromptError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.sinks import Streamer
+from genai_layer.vision.image import Image, read_images
+
+_FIRST = ("prompt", "history")
+_IMAGES = ("image", "images")
+_UNSUPPORTED = ("videos", "videos_metadata", "audios", "audio_streamer")
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateCall:
+    """Arguments of one call."""
+
+    prompt: str | ChatHistory
+    images: list[Image]
+    config: GenerationConfig | None
+    streamer: Streamer
+    parameters: dict[str, Any]
+    """Single parameters of the generation."""
+
+
+def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
+    """Sort the arguments: (prompt, image or images, videos, generation_config, streamer).
+
+    Args:
+        args: positional ones; images and videos may be left out.
+        named: the same by name, and parameters.
+
+    Raises:
+        TypeError: the prompt is missing, an argument is given twice, or there are too many.
+        PromptError: the prompt is not a text, an image is broken, or there are videos or audio.
+        ConfigError: the parameters are not a GenerationConfig.
+    """
+    given = dict(named)
+    for name, value in _by_name(args).items():
+        if name in given or (name in _FIRST and given.keys() & {*_FIRST}):
+            raise TypeError(f"generate() got multiple values for argument {name!r}")
+        given[name] = value
+    prompts = [given.pop(name) for name in _FIRST if name in given]
+    if len(prompts) != 1:
+        raise TypeError("generate() takes one prompt or history")
+    for name in _UNSUPPORTED:
+        value = given.pop(name, None)
+        if value is not None and value != []:
+            raise PromptError(f"{name}: not supported; pass frames of a video as images")
+    images = [given.pop(name) for name in _IMAGES if given.get(name) is not None]
+    if len(images) > 1:
+        raise PromptError("image and images are both given; pass all as images")
+    for name in _IMAGES:
+        given.pop(name, None)
+    config = given.pop("generation_config", None)
+    if config is not None and not isinstance(config, GenerationConfig):
+        raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
+    streamer = given.pop("streamer", None)
+    pixels = read_images(images[0]) if images else []
+    return GenerateCall(_prompt(prompts[0]), pixels, config, streamer, given)
+
+
+def _by_name(args: Sequence[Any]) -> dict[str, Any]:
+    """Return positional arguments by name."""
+    names = ["prompt", "images", "videos"]
+    for place, value in enumerate(args):
+        if isinstance(value, GenerationConfig):
+            names = names[:place]
+            break
+    names += ["generation_config", "streamer"]
+    if len(args) > len(names):
+        raise TypeError(f"generate() takes at most {len(names)} positional arguments")
+    return dict(zip(names, args, strict=False))
+
+
+def _prompt(given: object) -> str | ChatHistory:
+    if isinstance(given, str | ChatHistory):
+        return given
+    raise PromptError(f"prompt = {given!r}: pass a text or a ChatHistory")
