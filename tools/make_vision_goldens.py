@@ -1,0 +1,118 @@
+"""Golden files tests/goldens/vision: the four IRs of a tiny Qwen2-VL, by the real exporter.
+
+As in ``make_export_goldens.py``, the XML is stored, and a recipe of the ``.bin`` that draws weights
+again. ``texts.json`` has texts of openvino_genai's pipeline for the restored IRs, in f32.
+
+Needs PyTorch, transformers, optimum-intel and openvino_genai, which only such scripts need:
+
+    pip install torch "transformers==4.57.6" "optimum-intel[openvino]==2.2.0"
+    pip install openvino-genai==2026.4.1
+    python tools/make_vision_goldens.py        # from the checkout, about a minute
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from golden_ir import EXACT, GOLDENS, keep, load_module, restore
+
+TARGET = GOLDENS / "vision"
+tools = load_module(TARGET / "folder.py")
+"""Module that writes a complete folder, shared with the tests."""
+
+TEXT = {
+    "vocab_size": tools.LETTERS + len(tools.SPECIAL),
+    "hidden_size": 96,
+    "intermediate_size": 160,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 2048,
+    "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+}
+
+GAIN = 2.5
+"""Factor of random matrices, so that texts depend on all parts of a prompt."""
+
+CASES: dict[str, tuple[str, list[tuple[int, int]]]] = {
+    "text": ("What is it?", []),
+    "image": ("What is it?", [(60, 90)]),
+    "images": ("Compare them.", [(60, 90), (200, 100), (33, 250)]),
+    "small": ("What is it?", [(5, 9)]),
+    "large": ("What is it?", [(300, 411)]),
+    "tags": ("A <ov_genai_image_1> and b <ov_genai_image_0>", [(60, 90), (120, 60)]),
+}
+"""Prompts, with sizes of their images; the real VLMPipeline's texts for them are stored."""
+
+
+def export(target: Path) -> None:
+    """Write the IRs of a model with random weights."""
+    import torch
+    import transformers as t
+    from optimum.exporters.openvino.convert import export_from_model
+    from optimum.intel.openvino.configuration import OVConfig
+
+    torch.manual_seed(7)
+    marks = {
+        "image_token_id": tools.IDS["<|image_pad|>"],
+        "video_token_id": tools.IDS["<|video_pad|>"],
+        "vision_start_token_id": tools.IDS["<|vision_start|>"],
+        "vision_end_token_id": tools.IDS["<|vision_end|>"],
+    }
+    config = t.Qwen2VLConfig(text_config=TEXT, vision_config=tools.VISION, **marks)
+    model = t.Qwen2VLForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.mul_(GAIN if weights.dim() > 1 else 1)
+    model.generation_config = t.GenerationConfig()
+    export_from_model(
+        model, target, task="image-text-to-text", stateful=True, ov_config=OVConfig(dtype="fp32")
+    )
+
+
+def convert_tokenizer(folder: Path) -> None:
+    """Write the tokenizer's models, which openvino_genai needs."""
+    import openvino as ov
+    from openvino_tokenizers import convert_tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    encodes, decodes = convert_tokenizer(tokenizer, with_detokenizer=True)
+    ov.save_model(encodes, folder / "openvino_tokenizer.xml")
+    ov.save_model(decodes, folder / "openvino_detokenizer.xml")
+
+
+def texts(folder: Path) -> dict[str, Any]:
+    """Return the real pipeline's texts."""
+    import openvino as ov
+    import openvino_genai
+
+    pipeline = openvino_genai.VLMPipeline(folder, "CPU", **EXACT)
+    found: dict[str, Any] = {}
+    for name, (prompt, sizes) in CASES.items():
+        images = [ov.Tensor(tools.picture(*size, seed)) for seed, size in enumerate(sizes)]
+        said = pipeline.generate(prompt, images=images, max_new_tokens=16)
+        found[name] = {"prompt": prompt, "sizes": sizes, "text": said.texts[0]}
+        print(name, said.texts[0], flush=True)
+    return found
+
+
+def main() -> None:
+    """Write all golden files."""
+    TARGET.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        work = Path(scratch)
+        export(work / "ir")
+        for part in tools.PARTS:
+            keep(work / "ir" / f"openvino_{part}_model.xml", TARGET, part, work)
+        folder = tools.write(restore.restore, work / "whole")
+        convert_tokenizer(folder)
+        said = texts(folder)
+        (TARGET / "texts.json").write_text(json.dumps(said, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
