@@ -208,6 +208,31 @@ def test_chats_are_equal(pipes: tuple[Any, Any], tools: Any) -> None:
     check_alike(pipes, started([("What?", [one]), ("And?", [])], ""))
 
 
+@pytest.mark.parametrize("device", ["CPU", "NPU"])
+def test_adapters_change_texts_alike(
+    folder: Path, tools: Any, load_module: Callable[[Path], Any], tmp_path: Path, device: str
+) -> None:
+    files = load_module(GOLDENS / "adapter_files.py")
+    layer = "model.language_model.layers.0.self_attn.q_proj"
+    tensors = {
+        f"{files.PREFIX}{name}.lora_{letter}.weight": values
+        for name, pair in files.draw({layer: (96, 96)}, 4, 1, scale=6).items()
+        for letter, values in zip("AB", pair, strict=True)
+    }
+    path = files.write_tensors(tmp_path / "adapter.safetensors", tensors)
+
+    def texts(package: Any, tensor: Any, device: str, **exact: Any) -> list[str]:
+        adapters = package.AdapterConfig(package.Adapter(path), 1.0)
+        pipe = package.VLMPipeline(folder, device, adapters=adapters, **exact)
+        given = {"image": tensor(tools.picture(60, 90)), "max_new_tokens": 9}
+        calls = ({}, {"adapters": package.AdapterConfig()})
+        return [pipe.generate("What?", **given, **call).texts[0] for call in calls]
+
+    found = texts(ours, ours.Tensor, device, INFERENCE_PRECISION_HINT="f32")
+    assert found == texts(theirs, ov.Tensor, "CPU", **EXACT)
+    assert found[0] != found[1]
+
+
 def test_metrics_have_all_public_members() -> None:
     for kind in (VLMPerfMetrics, VLMRawPerfMetrics):
         real = getattr(theirs.py_openvino_genai, kind.__name__)

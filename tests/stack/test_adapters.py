@@ -258,7 +258,7 @@ def test_npu_chat_accepts_adapters(folder, adapters, golden, capsys) -> None:
 
 def test_other_pipelines_reject_adapters(folder, adapters) -> None:
     known = AdapterConfig(adapters["all"])
-    with pytest.raises(PropertyError, match="adapters: only LLMPipeline supports them"):
+    with pytest.raises(PropertyError, match="adapters: only LLMPipeline and VLMPipeline"):
         genai_layer.TextEmbeddingPipeline(folder, "NPU", adapters=known)
 
 

@@ -52,7 +52,9 @@ def check_names(properties: Mapping[str, Any]) -> None:
     """
     for name, value in properties.items():
         if name == _ADAPTERS:
-            raise PropertyError("adapters: only LLMPipeline supports them; leave them out")
+            raise PropertyError(
+                "adapters: only LLMPipeline and VLMPipeline support them; leave them out"
+            )
         if name != name.upper():
             raise PropertyError(
                 f"property {name!r} is not supported; properties are upper case, and generation "

@@ -28,11 +28,14 @@ from genai_layer.decoding.task import Task
 from genai_layer.errors import ConfigError, GenAIError, RuntimeFailure
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.lora.compiled import compile_with
+from genai_layer.lora.controller import control
 from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, on_full_of
 from genai_layer.prompt_limits import limits_of
-from genai_layer.properties import read_properties
+from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results_of import decoded_results
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
@@ -58,6 +61,8 @@ class VLMPipeline(Exclusive):
         models_path: a folder that optimum-cli exported with --task image-text-to-text.
         device: e.g. "NPU" or "CPU".
         core: a runtime, instead of the device's.
+        adapters: LoRA adapters of the language model that generations may use, with their initial
+            alphas.
         properties: properties of the pipeline (NPU: MAX_PROMPT_LEN, MIN_RESPONSE_LEN …) and, under
             OpenVINO's names, of the runtime. On NPU, the vision encoder is compiled for each size
             of images when it first occurs.
@@ -65,7 +70,8 @@ class VLMPipeline(Exclusive):
     Raises:
         ModelError: the folder lacks a file, one of its files is broken, or the model is of another
             family.
-        PropertyError: a property or the device is unknown.
+        PropertyError: a property or the device is unknown; or the device does not support adapters.
+        AdapterError: an adapter belongs to another model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the models.
     """
 
@@ -75,10 +81,12 @@ class VLMPipeline(Exclusive):
         device: str,
         *,
         core: Core | None = None,
+        adapters: AdapterConfig | None = None,
         **properties: Any,
     ) -> None:
         watch = Stopwatch()
         path = Path(os.fsdecode(models_path))
+        adapters = taken_adapters(properties, adapters)
         take_mechanisms(properties, device)
         language = others = read_properties(properties)
         folder = VisionFolder.read(path)
@@ -92,7 +100,7 @@ class VLMPipeline(Exclusive):
         core = load_core(device) if core is None else core
         self._embedder = PromptEmbedder(core, folder, self._tokenizer, device, others)
         try:
-            compiled = core.compile_model(folder.language, device, language)
+            compiled = compile_with(core, folder.language, device, language, adapters)
             self._request: InferRequest = compiled.create_infer_request()
             if self._lengths is not None:
                 self._lengths = replace(self._lengths, on_full=on_full_of(compiled))
@@ -100,6 +108,8 @@ class VLMPipeline(Exclusive):
             raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
+        self._adapters = control(self._request, adapters, from_blob=False)
+        self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._turns = WeakKeyDictionary[ChatHistory, list[Turn]]()
         """Turns of each chat's last generation."""
@@ -256,6 +266,7 @@ class VLMPipeline(Exclusive):
         config, metrics, began = generation.config, generation.metrics, generation.began
         raw, vision = metrics.raw_metrics, metrics.vlm_raw_metrics
         limits = limits_of(ids, config, self._vocabulary, self._lengths)
+        self._adapters.apply(config.adapters)
         inputs = self._embedder.embed(ids, images, vision)
         vision.prepare_embeddings_durations.append(began.microseconds())
         sequences = decode(
