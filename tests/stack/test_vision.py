@@ -22,6 +22,7 @@ from genai_layer import (
     PropertyError,
     RuntimeFailure,
     StreamingStatus,
+    StructuredOutputConfig,
     VLMPipeline,
 )
 from genai_layer.results import GenerationFinishReason
@@ -137,6 +138,13 @@ def test_special_tokens_of_messages_are_text(cpu: VLMPipeline, tools: Any) -> No
         for text in ("", attack)
     ]
     assert counts[1] - counts[0] > 20
+
+
+def test_a_grammar_limits_the_text(cpu: VLMPipeline, tools: Any) -> None:
+    config = StructuredOutputConfig(regex="[0-9]{3}")
+    said = cpu.generate("What?", tools.picture(56, 56), structured_output_config=config)
+    assert said.texts[0].isdecimal()
+    assert len(said.texts[0]) == 3
 
 
 def test_prompts_that_cannot_be_run_are_rejected(pipeline: VLMPipeline, tools: Any) -> None:

@@ -28,6 +28,7 @@ from genai_layer.decoding.task import Task
 from genai_layer.errors import ConfigError, GenAIError, RuntimeFailure
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
@@ -92,6 +93,7 @@ class VLMPipeline(Exclusive):
         folder = VisionFolder.read(path)
         self._tokenizer = read_tokenizer(path)
         self._prompts = ChatPrompts(self._tokenizer)
+        self._grammars = GrammarCompiler(self._tokenizer)
         self._config = read_generation_config(path, self._tokenizer)
         self._vocabulary = self._tokenizer.vocabulary_size
         self._lengths: StaticLengths | None = None
@@ -266,6 +268,7 @@ class VLMPipeline(Exclusive):
         config, metrics, began = generation.config, generation.metrics, generation.began
         raw, vision = metrics.raw_metrics, metrics.vlm_raw_metrics
         limits = limits_of(ids, config, self._vocabulary, self._lengths)
+        constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
         inputs = self._embedder.embed(ids, images, vision)
         vision.prepare_embeddings_durations.append(began.microseconds())
@@ -279,6 +282,7 @@ class VLMPipeline(Exclusive):
                 sink=sink_of_one_text(generation.streamer, config, prompts=1),
                 raw=raw,
                 times=TokenTimes(raw, began),
+                constraint=constraint,
             )
         )
         metrics.num_input_tokens += len(ids)
