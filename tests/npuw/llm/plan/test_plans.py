@@ -95,6 +95,19 @@ def test_the_smallest_variant_that_holds_all_tokens_is_chosen(total, tokens, res
     assert capacities[chosen] >= tokens + reserve or chosen == len(capacities) - 1
 
 
+@pytest.mark.parametrize(("tokens", "step"), [(1, 1), (6, 8), (16, 16)])
+def test_steps_of_several_tokens_have_models_of_one_token_beside_them(tokens, step) -> None:
+    found = plan(parse_options({"NPUW_LLM_MAX_GENERATION_TOKEN_LEN": tokens}))
+    assert {stage.tokens for stage in found.generate} == {step}
+    if step == 1:
+        assert found.singles == ()
+        return
+    assert [stage.past for stage in found.singles] == [stage.past for stage in found.generate]
+    assert {stage.tokens for stage in found.singles} == {1}
+    names = [stage.name for stage in found.stages]
+    assert len(set(names)) == len(names)
+
+
 def test_every_option_has_a_name_and_a_default() -> None:
     options = parse_options({})
     assert all(hasattr(options, field) for field in NAMES.values())

@@ -77,11 +77,13 @@ class LLMPlan:
     """Ascending by number of hidden states; empty if each model has its own head."""
     batched: tuple[Stage, ...] = ()
     """Generate models for several conversations together (NPUW_LLM_BATCH_SLOTS)."""
+    singles: tuple[Stage, ...] = ()
+    """Generate models of one token with the pasts of ``generate``; empty if those take one."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """All models in the order of compilation."""
-        return (*self.prefill, *self.generate, *self.heads, *self.batched)
+        return (*self.prefill, *self.generate, *self.heads, *self.batched, *self.singles)
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -157,7 +159,8 @@ def plan(options: Options) -> LLMPlan:
     rows = sorted({1, tokens, *slots}) if options.cuts_head else []
     heads = [Stage(StageKind.HEAD, count, 0) for count in rows]
     batched = [Stage(StageKind.GENERATE, 1, size - 1, count) for count in slots for size in sizes]
-    return LLMPlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched))
+    singles = [Stage(StageKind.GENERATE, 1, stage.past) for stage in generate if tokens > 1]
+    return LLMPlan(lengths, prefills, tuple(generate), tuple(heads), tuple(batched), tuple(singles))
 
 
 def _check_sinks(options: Options, lengths: Lengths, largest: Stage) -> None:

@@ -40,15 +40,17 @@ class Generate:
         self._cache = cache
         self._gathered = gathered
         self._head = head
-        self._variants = [
-            Submodel(compiled, stage, cache, parts, head) for stage in self._plan.generate
+        made = [
+            [Submodel(compiled, stage, cache, parts, head) for stage in stages]
+            for stages in (self._plan.generate, self._plan.singles)
         ]
+        self._variants, self._singles = made[0], made[1] or made[0]
         self.variant = 0
         """Index of the variant in use."""
 
     def prepare(self) -> None:
         """Do the work of each variant's first run in advance."""
-        for variant in self._variants:
+        for variant in {*self._variants, *self._singles}:
             variant.prepare(None)
 
     def select(self) -> None:
@@ -78,12 +80,16 @@ class Generate:
             Logits f32 [1, n, V]; None if they are in the target.
         """
         self.has_room()
-        variant, count = self._variants[self.variant], len(tokens)
+        count = len(tokens)
+        variant = (self._variants if count > 1 else self._singles)[self.variant]
         if self._head is None:
             variant.run(tokens, direct=False)
             logits = variant.output(count)
-        else:
+        elif variant.feeds_head:
             program, logits = self._head.program(count, target)
             variant.run(tokens, direct=False, head=program)
+        else:
+            variant.run(tokens, direct=False)
+            logits = self._head.logits(variant.output(count), target)
         variant.gather(self._gathered)
         return logits

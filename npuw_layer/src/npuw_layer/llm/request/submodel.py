@@ -86,6 +86,11 @@ class Submodel:
         """Callables by program and the head's program that follows it."""
         self._used = 0
 
+    @property
+    def feeds_head(self) -> bool:
+        """True if this model writes hidden states to the LM head's input."""
+        return self._head is not None
+
     def gather(self, gathered: Gathered) -> None:
         """Add the last run's rows of outputs that follow tokens."""
         for port in self._token_outputs:
