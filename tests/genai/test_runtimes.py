@@ -13,7 +13,11 @@ from genai_layer import PropertyError
 from genai_layer.adapters.openvino import load_core
 from genai_layer.runtime import CompiledModel
 from genai_layer.runtimes import load_core as load_runtime
-from genai_layer.testing.check_runtime import CHECKS, check_runtime
+from genai_layer.testing.check_runtime import (
+    CHECKS,
+    check_runtime,
+    check_steps_of_several_tokens,
+)
 from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryRequest
 
 TOKENS = [5, 9, 13, 7, 21, 30]
@@ -38,7 +42,10 @@ def openvino_model(llama_8m_ir: Path) -> CompiledModel:
     return load_core().compile_model(llama_8m_ir, "CPU", exact)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+EVERY_CHECK = (*CHECKS, check_steps_of_several_tokens)
+
+
+@pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)
 def test_the_memory_runtime_passes_each_check(check) -> None:
     check(memory(), TOKENS, 1e-6)
 
@@ -48,7 +55,7 @@ def test_a_memory_runtime_that_forgets_passes_all_checks(policy: str) -> None:
     check_runtime(lambda: forgetting(policy), TOKENS, 1e-6)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", EVERY_CHECK, ids=lambda check: check.__name__)
 def test_the_real_openvino_passes_each_check(openvino_model: CompiledModel, check) -> None:
     check(openvino_model, TOKENS, 1e-4)
 
@@ -80,10 +87,11 @@ class Forgetful(MemoryRequest):
 
 
 class Clinging(MemoryRequest):
-    """Request whose reset keeps the first token."""
+    """Request whose reset keeps a trace of the last conversation."""
 
     def reset_state(self) -> None:
-        self._state.rows = [row[:1] for row in self._state.rows]
+        super().reset_state()
+        self._table = self._table + np.float32(1)
 
 
 class Sharing(MemoryRequest):

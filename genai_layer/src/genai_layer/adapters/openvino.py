@@ -1,4 +1,4 @@
-"""The real OpenVINO as a runtime; its objects satisfy the protocols unchanged."""
+"""The real OpenVINO as a runtime; its objects satisfy the protocols, except that they rewind."""
 
 from __future__ import annotations
 
@@ -56,9 +56,14 @@ class OpenVINOCore:
         Raises:
             RuntimeError: OpenVINO rejects the IR, or the folder has weights but no IR.
         """
-        given = dict(config)
+        from genai_layer.adapters.openvino_rewind import RewindingModel, remembers
+
+        given, found = dict(config), _ir(model)
         if given.pop("NPUW_WHISPER_DECOMPOSE_SDPA", "NO") == "NO":
-            return self._core.compile_model(_ir(model), device_name, given)
+            compiled = self._core.compile_model(found, device_name, given)
+            if not remembers(compiled):
+                return compiled
+            return RewindingModel(compiled, lambda: self._read(found))
         from genai_layer.adapters.openvino_scores import add_scores
 
         read = self._core.read_model(_ir(model))
@@ -88,10 +93,12 @@ class OpenVINOCore:
             RuntimeError: see ``compile_model``; or weights are quantised, and the mode is FUSE.
         """
         from genai_layer.adapters.openvino_lora import AdaptedModel, insert_adapters
+        from genai_layer.adapters.openvino_rewind import RewindingModel
 
         read = self._read(model)
         insert_adapters(read, adapters, mode)
-        return AdaptedModel(self._core.compile_model(read, device_name, dict(config)), adapters)
+        compiled = self._core.compile_model(read, device_name, dict(config))
+        return RewindingModel(AdaptedModel(compiled, adapters), lambda: read)
 
     def _read(self, model: AnyModel) -> Any:
         """Return a model that may be changed."""

@@ -243,6 +243,43 @@ def check_rows_that_do_not_exist_are_rejected(
     raise AssertionError("beam_idx 1 was accepted after an inference of one row")
 
 
+def check_earlier_positions_forget_later_tokens(
+    compiled: CompiledModel, tokens: list[int], tolerance: float
+) -> None:
+    """Tokens at an earlier position replace the ones stored from there on."""
+    request = compiled.create_infer_request()
+    _logits(request, tokens[:3])
+    for index in range(3, len(tokens)):
+        _logits(request, [tokens[-1]], index)
+    found = _logits(request, tokens[3:4], 3)
+    expected = _logits(compiled.create_infer_request(), tokens[:4])
+    _assert_close(found, expected, tolerance, "a token after a rewind to position 3")
+    found = _logits(request, tokens[4:5], 4)
+    expected = _logits(compiled.create_infer_request(), tokens[:5])
+    _assert_close(found, expected, tolerance, "the token after it")
+
+
+def check_steps_of_several_tokens(
+    compiled: CompiledModel, tokens: list[int], tolerance: float
+) -> None:
+    """A step of several tokens has the logits of each; a rewind may keep some of them.
+
+    The model must be compiled with NPUW_LLM_MAX_GENERATION_TOKEN_LEN of at least 3, so this check
+    is not part of ``CHECKS``.
+    """
+    request = compiled.create_infer_request()
+    _logits(request, tokens[:3])
+    request.infer(inputs_for([tokens[3], tokens[4], tokens[0]], 3))
+    logits = np.array(request.get_tensor("logits").data[0])
+    assert len(logits) == 3, f"{len(logits)} logits for a step of 3 tokens"
+    for row, end in ((0, 4), (1, 5)):
+        expected = _logits(compiled.create_infer_request(), tokens[:end])
+        _assert_close(logits[row], expected, tolerance, f"token {row} of a step")
+    found = _logits(request, tokens[5:6], 5)
+    expected = _logits(compiled.create_infer_request(), tokens[:6])
+    _assert_close(found, expected, tolerance, "a token after a rewind into a step")
+
+
 def check_forgotten_tokens_still_count(
     compiled: CompiledModel, tokens: list[int], _tolerance: float
 ) -> None:
@@ -276,6 +313,7 @@ CHECKS = (
     check_rows_are_reordered_copied_and_dropped,
     check_rows_of_prompts_equal_prompts_alone,
     check_rows_that_do_not_exist_are_rejected,
+    check_earlier_positions_forget_later_tokens,
     check_forgotten_tokens_still_count,
 )
 """All checks; each accepts a compiled model, tokens and a tolerance."""

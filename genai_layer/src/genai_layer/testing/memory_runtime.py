@@ -74,6 +74,10 @@ class MemoryState:
         self.rows = [row[surplus:] for row in whole]
         self.forgotten += surplus
 
+    def keep(self, tokens: int) -> None:
+        """Forget all but the first tokens of each row."""
+        self.rows = [row[: tokens - self.forgotten] for row in self.rows]
+
     def reset(self) -> None:
         """Forget all tokens."""
         self.rows = []
@@ -100,8 +104,10 @@ class MemoryRequest:
     def infer(self, inputs: Mapping[str, Array], /) -> object:
         """Run on new tokens."""
         self._check(inputs)
+        new = inputs["input_ids"].shape[1]
+        self._state.keep(inputs["attention_mask"].shape[1] - new)
         self._state.append(inputs["input_ids"], inputs["beam_idx"], self._capacity)
-        logits = np.array([[self._logits(row)] for row in self._state.rows], np.float32)
+        logits = np.array([self._last_logits(row, new) for row in self._state.rows], np.float32)
         self._tensors = {name: MemoryTensor(value) for name, value in inputs.items()}
         self._tensors["logits"] = MemoryTensor(logits)
         return None
@@ -130,32 +136,41 @@ class MemoryRequest:
         """Begin a new conversation."""
         self._state.reset()
 
+    def _last_logits(self, tokens: Sequence[int], count: int) -> list[Array]:
+        """Return the logits after each of the last tokens of a row, as far as they are stored."""
+        begin = max(len(tokens) - count, 0)
+        return [self._logits(tokens[: end + 1]) for end in range(begin, len(tokens))]
+
     def _logits(self, tokens: Sequence[int]) -> Array:
         """Return the logits after the stored tokens of a row, f64 [vocabulary]."""
         history = np.bincount(tokens, minlength=len(self._table))
         return self._table[tokens[-1]] + _HISTORY_WEIGHT * history
 
     def _check(self, inputs: Mapping[str, Array]) -> None:
-        stored = self._state.stored
         for name in ("input_ids", "attention_mask", "position_ids"):
             if name not in inputs:
                 raise RuntimeError(f"input {name} is missing")
             if inputs[name].dtype != np.int64 or inputs[name].ndim != 2:
                 raise RuntimeError(f"{name} is not i64 [B, n]")
         rows, new = inputs["input_ids"].shape
-        said = stored + self._state.forgotten + new
-        if inputs["attention_mask"].shape != (rows, said):
-            raise RuntimeError(f"attention_mask must have {said} positions for each of {rows} rows")
-        if (inputs["position_ids"][:, -1] != said - 1).any():
-            raise RuntimeError(f"position_ids must end with {said - 1}")
+        mask, state = inputs["attention_mask"], self._state
+        kept = mask.shape[1] - new
+        if len(mask) != rows or not state.forgotten <= kept <= state.forgotten + state.stored:
+            raise RuntimeError(
+                f"attention_mask must have {state.forgotten + new} to "
+                f"{state.forgotten + state.stored + new} positions for each of {rows} rows"
+            )
+        if (inputs["position_ids"][:, -1] != kept + new - 1).any():
+            raise RuntimeError(f"position_ids must end with {kept + new - 1}")
         sources, before = inputs.get("beam_idx"), len(self._state.rows) or rows
         if sources is None or sources.dtype != np.int32 or sources.shape != (rows,):
             raise RuntimeError(f"beam_idx is not i32 [{rows}]")
         if not ((sources >= 0) & (sources < before)).all():
             raise RuntimeError(f"beam_idx is {sources.tolist()}, but there are {before} rows")
-        kept = {OnFull.ERROR: stored + new, OnFull.SLIDE: new, OnFull.TRUNCATE: 0}[self._on_full]
-        if kept > self._capacity:
-            raise RuntimeError(f"{kept} tokens exceed the capacity of {self._capacity}")
+        total = kept - state.forgotten + new
+        needed = {OnFull.ERROR: total, OnFull.SLIDE: new, OnFull.TRUNCATE: 0}[self._on_full]
+        if needed > self._capacity:
+            raise RuntimeError(f"{needed} tokens exceed the capacity of {self._capacity}")
 
 
 class MemoryCompiledModel:
