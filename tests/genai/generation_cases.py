@@ -53,6 +53,9 @@ VALID: list[Values] = [
     # Without an assistant, its parameters are not read.
     ONE | {"num_assistant_tokens": 0},
     ONE | {"assistant_confidence_threshold": -0.5},
+    ONE | {"assistant_confidence_threshold": 0.5},
+    ONE | {"num_assistant_tokens": 2},
+    ONE | {"num_assistant_tokens": 2, "max_ngram_size": 2},
     ONE | {"branching_factor": 0},
     # Models without images do not read these.
     ONE | {"pruning_ratio": 500},
@@ -62,9 +65,6 @@ VALID: list[Values] = [
 
 UNSUPPORTED: list[tuple[Values, str]] = [
     (ONE | {"tree_depth": 2, "num_assistant_tokens": 3}, "tree_depth = 2"),
-    (ONE | {"assistant_confidence_threshold": 0.5}, "assistant_confidence_threshold = 0.5"),
-    (ONE | {"num_assistant_tokens": 2}, "num_assistant_tokens = 2"),
-    (ONE | {"num_assistant_tokens": 2, "max_ngram_size": 2}, "num_assistant_tokens = 2"),
     (ONE | {"return_omni_outputs": True}, "return_omni_outputs = True"),
 ]
 """Parameters that openvino_genai validates; and the part that genai_layer names when rejecting."""

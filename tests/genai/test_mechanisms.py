@@ -23,10 +23,8 @@ def scheduler(**fields: Any) -> SchedulerConfig:
     [
         *[(device, {"ATTENTION_BACKEND": "PA"}) for device in ("NPU", "CPU")],
         *[(device, {"ATTENTION_BACKEND": "SDPA"}) for device in ("NPU", "CPU")],
-        *[(device, {"prompt_lookup": False}) for device in ("NPU", "CPU")],
         *[(device, {"scheduler_config": scheduler(cache_size=2)}) for device in ("NPU", "CPU")],
         ("NPU", {"STATIC_PIPELINE": "STATEFUL"}),
-        ("NPU", {"prompt_lookup": True}),
         ("NPU", {"scheduler_config": scheduler(use_cache_eviction=True)}),
     ],
 )
@@ -44,9 +42,6 @@ def test_harmless_values_have_no_effect(folder: Path, device: str, given: dict[s
         ("NPU", {"STATIC_PIPELINE": "x"}, "STATIC_PIPELINE = 'x': must be STATEFUL or STATELESS"),
         ("CPU", {"STATIC_PIPELINE": "STATEFUL"}, "only device NPU has it; leave it out"),
         ("NPU", {"scheduler_config": 3}, "scheduler_config = 3: must be a SchedulerConfig"),
-        ("NPU", {"prompt_lookup": "x"}, "prompt_lookup = 'x': must be True or False"),
-        ("CPU", {"prompt_lookup": True}, "prompt_lookup is not supported on device CPU"),
-        ("NPU", {"draft_model": "a"}, "draft_model: speculative decoding is not supported; leave"),
         *[
             ("CPU", {"scheduler_config": scheduler(**{name: True})}, f"{name} is not supported")
             for name in ("use_cache_eviction", "use_sparse_attention")

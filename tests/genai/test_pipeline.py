@@ -230,8 +230,7 @@ class TestConfiguration:
         config.tree_depth, config.num_assistant_tokens = 2, 3
         with pytest.raises(ConfigError, match="tree_depth = 2 is not supported; set it to 0"):
             pipe.generate("?", config)
-        with pytest.raises(ConfigError, match="num_assistant_tokens = 2 is not supported"):
-            pipe.generate("?", num_assistant_tokens=2)
+        assert pipe.generate("?", num_assistant_tokens=2) == "hey", "there is no draft model"
 
     def test_neutral_values_change_nothing(self, speaks) -> None:
         pipe = speaks("hey")

@@ -78,6 +78,7 @@ __all__ = [
     "WhisperPipeline",
     "WhisperRawPerfMetrics",
     "WhisperWordTiming",
+    "draft_model",
     "get_version",
 ]
 
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
         SparseAttentionConfig as SparseAttentionConfig,
     )
     from genai_layer.scheduler.sparse_attention import SparseAttentionMode as SparseAttentionMode
+    from genai_layer.speculation.draft_model import draft_model as draft_model
     from genai_layer.streamers import StreamerBase as StreamerBase
     from genai_layer.streamers import StreamingStatus as StreamingStatus
     from genai_layer.streamers import TextStreamer as TextStreamer
@@ -213,6 +215,7 @@ _HOMES = {
     "SchedulerConfig": "scheduler.config",
     "SparseAttentionConfig": "scheduler.sparse_attention",
     "SparseAttentionMode": "scheduler.sparse_attention",
+    "draft_model": "speculation.draft_model",
     "StreamerBase": "streamers",
     "StreamingStatus": "streamers",
     "TextStreamer": "streamers",

@@ -44,15 +44,6 @@ def unsupported(fields: GenerationFields) -> Iterator[Rule]:
     yield "" in fields.stop_strings, "stop_strings: a stop string must not be empty; remove it"
     yield fields.is_tree_search(), f"tree_depth = {fields.tree_depth} is not supported; set it to 0"
     yield (
-        (fields.num_assistant_tokens or 0) > 0,
-        f"num_assistant_tokens = {fields.num_assistant_tokens} is not supported; set it to None",
-    )
-    yield (
-        fields.assistant_confidence_threshold > 0,
-        f"assistant_confidence_threshold = {fields.assistant_confidence_threshold} is not "
-        "supported; set it to 0.0",
-    )
-    yield (
         fields.structured_output_config is not None and fields.is_beam_search(),
         "structured_output_config: beam search ignores grammars; set num_beams to 1",
     )

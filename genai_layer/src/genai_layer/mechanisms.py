@@ -50,24 +50,8 @@ def _scheduler_config(name: str, value: Any, device: str) -> None:
             raise PropertyError(f"{name}: {option} is not supported; set it to False")
 
 
-def _prompt_lookup(name: str, value: Any, device: str) -> None:
-    if not isinstance(value, bool):
-        raise PropertyError(f"{name} = {value!r}: must be True or False")
-    if value and device != "NPU":
-        raise PropertyError(f"{name} is not supported on device {device}; leave it out")
-
-
-def _draft_model(name: str, value: Any, device: str) -> None:
-    del value, device
-    raise PropertyError(
-        f"{name}: speculative decoding is not supported; leave it out, greedy texts are the same"
-    )
-
-
 _CHECKS: dict[str, Callable[[str, Any, str], None]] = {
     "ATTENTION_BACKEND": _attention_backend,
     "STATIC_PIPELINE": _static_pipeline,
     "scheduler_config": _scheduler_config,
-    "prompt_lookup": _prompt_lookup,
-    "draft_model": _draft_model,
 }

@@ -30,6 +30,9 @@ _RENAMED = (
 _ALWAYS = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"}
 _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 _DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
+_STEP = _PREFIX + "MAX_GENERATION_TOKEN_LEN"
+_STEP_GRAIN = 8
+"""Steps of several tokens take a multiple of this number (docs/reference/npuw.md#lengths)."""
 
 
 class OnFull(StrEnum):
@@ -51,6 +54,13 @@ class StaticLengths:
     min_response_len: int
     on_full: OnFull = OnFull.ERROR
     """Behaviour when these lengths are exceeded."""
+    step: int = 1
+    """Maximum number of tokens of a generate step."""
+
+    @property
+    def capacity(self) -> int:
+        """Maximum number of stored tokens."""
+        return self.max_prompt_len + self.min_response_len - 1
 
     def check_prompt(self, count: int) -> None:
         """Reject a prompt that does not fit, unless the runtime truncates it.
@@ -72,7 +82,7 @@ class StaticLengths:
         if self.on_full is not OnFull.ERROR:
             return UNSET
         # The last token is generated, but never stored.
-        return self.max_prompt_len + self.min_response_len - prompt
+        return self.capacity + 1 - prompt
 
 
 def imports_blob(properties: Mapping[str, Any]) -> bool:
@@ -117,9 +127,13 @@ def on_full_of(compiled: CompiledModel) -> OnFull:
 
 
 def npu_properties(
-    properties: Mapping[str, Any],
+    properties: Mapping[str, Any], step: int = 1
 ) -> tuple[dict[str, Any], StaticLengths | None]:
     """Rename the pipeline's options to NPUW's, and read the lengths.
+
+    Args:
+        properties: the options.
+        step: tokens of a generate step, unless an option sets it.
 
     Returns:
         The options; and the lengths, or None if they come from an imported blob.
@@ -142,7 +156,12 @@ def npu_properties(
         lengths[name] = _length(name, value)
     for name, value in _ALWAYS.items():
         forwarded.setdefault(name, value)
-    return forwarded, StaticLengths(lengths["MAX_PROMPT_LEN"], lengths["MIN_RESPONSE_LEN"])
+    most, least = lengths["MAX_PROMPT_LEN"], lengths["MIN_RESPONSE_LEN"]
+    if step > 1:
+        step = _length(_STEP, forwarded.setdefault(_STEP, step))
+        # The last tokens of a cache cannot be a step, so the cache is longer by almost a step.
+        forwarded[_PREFIX + "MIN_RESPONSE_LEN"] = least + -(-step // _STEP_GRAIN) * _STEP_GRAIN - 1
+    return forwarded, StaticLengths(most, least, step=step)
 
 
 def _check_spelling(name: str) -> None:
@@ -153,7 +172,7 @@ def _check_spelling(name: str) -> None:
 
 
 def _length(name: str, value: object) -> int:
-    least = 1 if name == "MAX_PROMPT_LEN" else 0
+    least = 0 if name == "MIN_RESPONSE_LEN" else 1
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise PropertyError(f"{name} = {value!r}: must be an integer of at least {least}")
     return value

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from genai_layer.errors import GenAIUsageError
+
+if TYPE_CHECKING:
+    from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class RawPerfMetrics:
     sampling_durations: list[float] = field(default_factory=list[float])
     """One entry per token."""
     token_infer_durations: list[float] = field(default_factory=list[float])
-    """One entry per token; the first is the prompt's."""
+    """One entry per inference; the first is the prompt's."""
     m_times_to_first_token: list[float] = field(default_factory=list[float])
     m_durations: list[float] = field(default_factory=list[float])
     """Times between successive tokens."""
@@ -80,7 +83,7 @@ class RawPerfMetrics:
     """Times at which tokens were ready, in milliseconds of a monotonic clock. A sum of metrics
     has those of the first operand, as in openvino_genai."""
     m_batch_sizes: list[int] = field(default_factory=list[int])
-    """Sequences computed together, which is 1 for each token."""
+    """Tokens computed together: 1 each, unless there are several sequences or candidates."""
     grammar_compile_times: list[float] = field(default_factory=list[float])
     """One entry per grammar of structured output."""
 
@@ -100,6 +103,8 @@ class PerfMetrics:
     raw_metrics: RawPerfMetrics = field(default_factory=RawPerfMetrics)
     grammar_compiler_init_times: dict[str, float] = field(default_factory=dict[str, float])
     """Times to load the grammar compilers that were used, in milliseconds."""
+    by_model: SDPerModelsPerfMetrics | None = field(default=None, repr=False)
+    """Metrics of both models of this generation; None without a draft model."""
 
     def get_load_time(self) -> float:
         """Time to load the pipeline."""

@@ -51,6 +51,9 @@ from genai_layer.results_of import decoded_results, encoded_results
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.speculation.draft_model import Place
+from genai_layer.speculation.perf_metrics import metrics_of_models
+from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
@@ -123,10 +126,12 @@ class LLMPipeline(Exclusive):
         device, properties = given.device, given.properties
         tokenizer = given.tokenizer
         adapters = taken_adapters(properties, adapters)
+        speculation, given_properties = Speculation.taken(properties), dict(properties)
         take_mechanisms(properties, device)
         properties = read_properties(properties)
         # A blob may contain the complete model.
         imported = device == "NPU" and imports_blob(properties)
+        speculation.check_source(imported)
         self._tokenizer = tokenizer
         self._prompts = ChatPrompts(tokenizer)
         self._config = given.source.generation_config(tokenizer)
@@ -134,7 +139,8 @@ class LLMPipeline(Exclusive):
         self._grammars = GrammarCompiler(tokenizer)
         self._lengths: StaticLengths | None = None
         if device == "NPU":
-            properties, self._lengths = npu_properties(properties)
+            step = speculation.step_tokens(self._config)
+            properties, self._lengths = npu_properties(properties, step)
         core = load_core(device) if core is None else core
         try:
             inserted = None if imported else adapters
@@ -149,6 +155,8 @@ class LLMPipeline(Exclusive):
             raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
+        place = Place(device, given_properties, core, tokenizer)
+        self._assistant = speculation.open(place, self._lengths)
         self._adapters = control(self._request, adapters, imported)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
@@ -357,9 +365,10 @@ class LLMPipeline(Exclusive):
         sink = sink_of_one_text(streamer, config, len(prompts))
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
-        raw = metrics.raw_metrics
+        assistant, raw = self._assistant, metrics.raw_metrics
+        drafters = [assistant.drafter(ids, config) if assistant else None for ids in prompts]
         results: list[list[GeneratedSequence]] = []
-        for ids, limit in zip(prompts, limits, strict=True):
+        for ids, limit, drafter in zip(prompts, limits, drafters, strict=True):
             task = Task(
                 prompt=ids,
                 config=config,
@@ -370,9 +379,11 @@ class LLMPipeline(Exclusive):
                 raw=raw,
                 times=TokenTimes(raw, began),
                 constraint=constraint and constraint.fork(),
+                drafter=drafter,
             )
             results.append(decode(task))
         metrics.num_input_tokens += sum(map(len, prompts))
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(began.microseconds())
+        metrics.by_model = metrics_of_models(metrics, drafters)
         return results

@@ -6,11 +6,14 @@ Source: openvino_genai, docs/reference/genai.md#results.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genai_layer.named_enum import NamedEnum
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.tensor import Tensor, TensorLike
+
+if TYPE_CHECKING:
+    from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
 
 
 class GenerationFinishReason(NamedEnum):
@@ -53,8 +56,8 @@ class EncodedResults:
     scores: list[float]
     finish_reasons: list[GenerationFinishReason]
     perf_metrics: PerfMetrics = field(repr=False)
-    extended_perf_metrics: None = field(default=None, repr=False)
-    """Metrics of speculative decoding, which is not supported: always None."""
+    extended_perf_metrics: SDPerModelsPerfMetrics | None = field(default=None, repr=False)
+    """Metrics of both models; None without a draft model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +70,8 @@ class DecodedResults:
         default_factory=list[GenerationFinishReason]
     )
     perf_metrics: PerfMetrics = field(default_factory=PerfMetrics, repr=False)
-    extended_perf_metrics: None = field(default=None, repr=False)
-    """Metrics of speculative decoding, which is not supported: always None."""
+    extended_perf_metrics: SDPerModelsPerfMetrics | None = field(default=None, repr=False)
+    """Metrics of both models; None without a draft model."""
     parsed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """Messages of parsers, one for each text; empty without parsers."""
 

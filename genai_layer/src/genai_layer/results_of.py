@@ -26,6 +26,7 @@ def decoded_results(
         [one.score for one in sequences],
         [one.finish_reason for one in sequences],
         metrics,
+        metrics.by_model,
         parsed=parse_texts(texts, parsers, streamer),
     )
 
@@ -38,4 +39,5 @@ def encoded_results(generated: Generated, metrics: PerfMetrics) -> EncodedResult
         [one.score for one in sequences],
         [one.finish_reason for one in sequences],
         metrics,
+        metrics.by_model,
     )

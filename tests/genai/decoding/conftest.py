@@ -11,9 +11,10 @@ from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.decoding.task import Task
+from genai_layer.decoding.task import Drafter, Sink, Task
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.perf_metrics import RawPerfMetrics
+from genai_layer.sampling.constraint import Constraint
 from genai_layer.sinks import NoSink
 from genai_layer.testing.memory_runtime import MemoryRequest
 
@@ -28,7 +29,13 @@ def decodes() -> Decodes:
     """
 
     def run(
-        table: np.ndarray, prompt: Sequence[int] = (0,), capacity: int = UNSET, **parameters: object
+        table: np.ndarray,
+        prompt: Sequence[int] = (0,),
+        capacity: int = UNSET,
+        drafter: Drafter | None = None,
+        sink: Sink | None = None,
+        constraint: Constraint | None = None,
+        **parameters: object,
     ) -> list[GeneratedSequence]:
         config = GenerationConfig(**parameters)
         config.validate()
@@ -40,9 +47,11 @@ def decodes() -> Decodes:
                 limits=Limits(config.get_max_new_tokens(len(prompt)), capacity),
                 model=LanguageModel(MemoryRequest(table.astype(np.float32), 1 << 16), raw),
                 decode=lambda ids: "".join(chr(ord("a") + token) for token in ids),
-                sink=NoSink(),
+                sink=sink or NoSink(),
                 raw=raw,
                 times=TokenTimes(raw, Stopwatch()),
+                drafter=drafter,
+                constraint=constraint,
             )
         )
 

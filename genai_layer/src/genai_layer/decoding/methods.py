@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from genai_layer.decoding.beams import search_beams
+from genai_layer.decoding.drafted import generate_drafted
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import generate_one
 from genai_layer.decoding.several_sequences import generate_several
@@ -23,4 +24,6 @@ def decode(task: Task) -> list[GeneratedSequence]:
         return search_beams(task)
     if task.config.num_return_sequences > 1:
         return generate_several(task)
+    if task.drafter is not None:
+        return generate_drafted(task, task.drafter)
     return generate_one(task)

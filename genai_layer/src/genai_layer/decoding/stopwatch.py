@@ -31,9 +31,19 @@ class TokenTimes:
         self._began = began
         self._last: float | None = None
 
-    def note(self, tokens: int = 1) -> None:
-        """Note that tokens are ready, which were computed together."""
-        now = time.perf_counter() * 1e3
+    @staticmethod
+    def now() -> float:
+        """Return the time, in milliseconds."""
+        return time.perf_counter() * 1e3
+
+    def note(self, tokens: int = 1, ready: float | None = None) -> None:
+        """Note that tokens are ready, which were computed together.
+
+        Args:
+            tokens: their number.
+            ready: time at which they were ready; None for now.
+        """
+        now = self.now() if ready is None else ready
         if self._last is None:
             self._raw.m_times_to_first_token.append(self._began.microseconds())
         else:

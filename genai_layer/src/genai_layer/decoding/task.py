@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from genai_layer.decoding.candidate_count import CandidateCount
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.stopwatch import TokenTimes
@@ -14,6 +15,24 @@ from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.sampling.constraint import Constraint
 from genai_layer.sampling.sampler import Sampler
 from genai_layer.streamers import StreamingStatus
+
+
+class Drafter(Protocol):
+    """Source of candidates for one text."""
+
+    count: CandidateCount
+
+    def begin(self) -> None:
+        """Forget the last text."""
+        ...
+
+    def draft(self, tokens: Sequence[int], most: int) -> list[int]:
+        """Return at most ``most`` tokens that may follow the prompt and the text so far."""
+        ...
+
+    def finish(self) -> None:
+        """Complete the measurements."""
+        ...
 
 
 class Sink(Protocol):
@@ -46,6 +65,8 @@ class Task:
     times: TokenTimes
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
+    drafter: Drafter | None = None
+    """Source of candidates for the tokens of a single sequence."""
 
     def new_sequence(self) -> GeneratedSequence:
         """Return an empty text."""

@@ -41,6 +41,7 @@ from genai_layer.results_of import decoded_results
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.conversation import Turn, mark, turns_of
@@ -88,6 +89,7 @@ class VLMPipeline(Exclusive):
         watch = Stopwatch()
         path = Path(os.fsdecode(models_path))
         adapters = taken_adapters(properties, adapters)
+        Speculation.taken(properties).exclude("VLMPipeline")
         take_mechanisms(properties, device)
         language = others = read_properties(properties)
         folder = VisionFolder.read(path)

@@ -1,0 +1,9 @@
+"""Speculative decoding: candidates for the next tokens, which the model verifies in one inference.
+
+request       the draft model or prompt lookup that a pipeline is created with
+assistants    sources of candidates of a pipeline
+draft_model   opening of a draft model
+perf_metrics  times of both models, accepted candidates
+
+The loop is decoding.drafted.
+"""

@@ -1,0 +1,105 @@
+"""Draft model or prompt lookup that a pipeline is created with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from genai_layer.errors import PropertyError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.npu import OnFull, StaticLengths
+from genai_layer.speculation.assistants import (
+    DEFAULT_CANDIDATES,
+    Assistant,
+    DraftAssistant,
+    Lookup,
+)
+from genai_layer.speculation.draft_model import DraftModel, Place, open_draft
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """Requested source of candidates; neither, or one of both."""
+
+    draft: DraftModel | None
+    looks_up: bool
+
+    @staticmethod
+    def taken(properties: dict[str, Any]) -> Speculation:
+        """Remove the source of candidates from a pipeline's properties, and return it.
+
+        Raises:
+            PropertyError: a value has a wrong type, or both sources are given.
+        """
+        draft = properties.pop("draft_model", None)
+        looks_up = properties.pop("prompt_lookup", False)
+        if draft is not None and not isinstance(draft, DraftModel):
+            raise PropertyError(f"draft_model = {draft!r}: must be the result of draft_model(…)")
+        if not isinstance(looks_up, bool):
+            raise PropertyError(f"prompt_lookup = {looks_up!r}: must be True or False")
+        if draft is not None and looks_up:
+            raise PropertyError("prompt_lookup and draft_model exclude each other; leave one out")
+        return Speculation(draft, looks_up)
+
+    def step_tokens(self, config: GenerationConfig) -> int:
+        """Return the tokens that a generate step of an NPU should take.
+
+        Source: docs/reference/genai.md#speculative-decoding. A draft's number of candidates grows
+        up to twice the first one.
+        """
+        candidates = config.num_assistant_tokens or DEFAULT_CANDIDATES
+        if self.draft is not None:
+            return 2 * candidates + 1
+        return candidates + 1 if self.looks_up else 1
+
+    def exclude(self, pipeline: str) -> None:
+        """Reject candidates for a kind of pipeline.
+
+        Raises:
+            PropertyError: a source of candidates is requested.
+        """
+        if self._name:
+            raise PropertyError(f"{self._name}: {pipeline} does not support it; leave it out")
+
+    def check_source(self, imported: bool) -> None:
+        """Reject candidates for a compiled model from a blob.
+
+        Args:
+            imported: whether the compiled model comes from a blob.
+
+        Raises:
+            PropertyError: the pipeline has a source of candidates.
+        """
+        if imported and self._name:
+            raise PropertyError(
+                f"{self._name}: the blob of BLOB_PATH may have no steps of several tokens; compile "
+                "the model instead, and set CACHE_DIR to start fast"
+            )
+
+    def open(self, place: Place, lengths: StaticLengths | None) -> Assistant | None:
+        """Return the source of candidates of a pipeline.
+
+        Args:
+            place: surroundings of the pipeline.
+            lengths: lengths of the model on an NPU.
+
+        Raises:
+            ModelError, PropertyError, RuntimeFailure: see ``open_draft``; or the model forgets
+                tokens.
+        """
+        name = self._name
+        if name and lengths is not None and lengths.on_full is not OnFull.ERROR:
+            raise PropertyError(
+                f"{name}: NPUW_LLM_ON_FULL = {lengths.on_full}: forgotten tokens do not return "
+                f"when candidates are rejected; set it to ERROR, or leave {name} out"
+            )
+        if self.looks_up:
+            return Lookup(lengths)
+        if self.draft is None:
+            return None
+        return DraftAssistant(open_draft(self.draft, place), place.device, lengths)
+
+    @property
+    def _name(self) -> str:
+        """Name of the source's property; empty without a source."""
+        return "prompt_lookup" if self.looks_up else "draft_model" if self.draft else ""
