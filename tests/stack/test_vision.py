@@ -162,6 +162,8 @@ def test_a_prompt_must_fit_on_npu(folder: Path, tools: Any) -> None:
 
 
 def test_folders_and_properties_that_do_not_fit_are_rejected(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(PropertyError, match="prompt_lookup: VLMPipeline does not support it; lea"):
+        VLMPipeline(folder, "NPU", prompt_lookup=True)
     with pytest.raises(PropertyError, match="BLOB_PATH is not supported by VLMPipeline"):
         VLMPipeline(folder, "NPU", BLOB_PATH="a.blob")
     with pytest.raises(RuntimeFailure):
