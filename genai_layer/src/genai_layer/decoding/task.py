@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
@@ -46,10 +46,14 @@ class Task:
     times: TokenTimes
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
+    texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
+    """Texts in progress, for callers that read them between steps."""
 
     def new_sequence(self) -> GeneratedSequence:
         """Return an empty text."""
-        return GeneratedSequence(self.config, self.limits, self.decode)
+        sequence = GeneratedSequence(self.config, self.limits, self.decode)
+        self.texts.append(sequence)
+        return sequence
 
     def new_sampler(self) -> Sampler:
         """Return a sampler of the text's first token."""
