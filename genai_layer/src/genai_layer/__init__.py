@@ -91,11 +91,11 @@ if TYPE_CHECKING:
     from genai_layer.asr.results import ASRDecodedResults as ASRDecodedResults
     from genai_layer.asr.results import ASRPerfMetrics as ASRPerfMetrics
     from genai_layer.asr.results import ASRRawPerfMetrics as ASRRawPerfMetrics
-    from genai_layer.batching.status import GenerationStatus as GenerationStatus
-    from genai_layer.batching.results import GenerationResult as GenerationResult
     from genai_layer.batching.pipeline import (
         ContinuousBatchingPipeline as ContinuousBatchingPipeline,
     )
+    from genai_layer.batching.results import GenerationResult as GenerationResult
+    from genai_layer.batching.status import GenerationStatus as GenerationStatus
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import BusyError as BusyError

@@ -259,6 +259,10 @@ class Conversation(Protocol):
         Returns:
             Future of the last token's logits, f32 [vocabulary]. It raises RuntimeError if the
             tokens cannot be read, which affects no other conversation.
+
+        Raises:
+            RuntimeError: there are no tokens, the last ones are not read yet, or the conversation
+                was closed.
         """
         ...
 

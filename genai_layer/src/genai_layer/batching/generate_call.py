@@ -15,10 +15,10 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import TokenizedInputs
-from genai_layer.tensor import TensorLike, array_of
-from genai_layer.token_ids import prompts_ids
+from genai_layer.tensor import array_of
+from genai_layer.token_ids import Ids, Row, prompts_ids
 
-PromptIds = TokenizedInputs | TensorLike
+PromptIds = Ids | Row
 """Ids of one prompt, i64 [n] or [1, n]."""
 Prompts = str | Sequence[str] | Sequence[ChatHistory] | Sequence[PromptIds]
 Configs = GenerationConfig | Sequence[GenerationConfig]
@@ -57,10 +57,10 @@ def ids_of(prompt: PromptIds) -> list[int]:
     Raises:
         PromptError: the ids are not i64 [n] or [1, n].
     """
-    if not isinstance(prompt, TokenizedInputs):
-        values = array_of(prompt)
-        prompt = values[np.newaxis] if values.ndim == 1 else prompt
-    rows = prompts_ids(prompt)
+    if not isinstance(prompt, TokenizedInputs) and array_of(prompt).ndim == 1:
+        rows = prompts_ids(array_of(prompt)[np.newaxis])
+    else:
+        rows = prompts_ids(cast(Ids, prompt))
     if len(rows) != 1:
         raise PromptError(f"token ids have {len(rows)} rows; pass one prompt for each row")
     return rows[0]

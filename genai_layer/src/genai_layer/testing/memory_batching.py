@@ -38,8 +38,8 @@ class MemoryConversation:
 
     def submit(self, ids: Sequence[int], /) -> Future[Array]:
         """Submit the next tokens."""
-        if self.closed or self._ids:
-            raise RuntimeError("the conversation was closed, or its last tokens are not read yet")
+        if self.closed or self._ids or not ids:
+            raise RuntimeError("closed, the last tokens are not read yet, or there are no tokens")
         self._ids, self._logits = list(ids), Future()
         return self._logits
 
