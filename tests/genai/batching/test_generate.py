@@ -127,6 +127,18 @@ def test_an_exception_of_a_streamer_reaches_the_caller(pipes: Pipes) -> None:
     assert pipe.generate("hello", greedy(6))
 
 
+def test_an_interrupt_leaves_the_pipeline_usable(pipes: Pipes) -> None:
+    pipe = pipes()
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pipe.generate("hello", greedy(6), interrupt)
+    assert not pipe.has_non_finished_requests()
+    assert pipe.generate("hello", greedy(6))
+
+
 def test_a_streamer_may_add_requests_but_not_run_steps(pipes: Pipes) -> None:
     pipe = pipes()
     handles = []

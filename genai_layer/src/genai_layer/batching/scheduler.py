@@ -15,7 +15,7 @@ from genai_layer.batching.metrics import PipelineMetrics, Usage
 from genai_layer.batching.places import Places
 from genai_layer.batching.request import Request
 from genai_layer.batching.status import GenerationStatus
-from genai_layer.errors import ConfigError, GenAIError
+from genai_layer.errors import ConfigError
 
 
 class Scheduler:
@@ -105,7 +105,7 @@ class Scheduler:
             request = self._waiting.popleft()
             try:
                 self._running.append(Generation(request, self._places, self._decode))
-            except GenAIError as error:
+            except Exception as error:  # whatever it is, its reader has to learn of it
                 request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
 
     def _fits(self, request: Request) -> bool:
