@@ -9,7 +9,12 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 from tests.genai.batching.conftest import CORES, TABLE, greedy, run_steps, scheduler
 
-from genai_layer import ContinuousBatchingPipeline, GenerationStatus, LLMPipeline
+from genai_layer import (
+    ContinuousBatchingPipeline,
+    GenerationStatus,
+    LLMPipeline,
+    StructuredOutputConfig,
+)
 from genai_layer.batching.handle import GenerationHandle
 
 METHODS: list[dict[str, Any]] = [
@@ -20,6 +25,7 @@ METHODS: list[dict[str, Any]] = [
     {"do_sample": True, "temperature": 2.0, "rng_seed": 4},
     {"do_sample": True, "temperature": 2.0, "num_return_sequences": 3},
     {"num_beams": 3, "num_return_sequences": 2},
+    {"structured_output_config": StructuredOutputConfig(regex="[a-z]{2,4}")},
 ]
 REQUESTS = st.tuples(
     st.just("add"),

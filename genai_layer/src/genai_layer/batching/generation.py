@@ -48,6 +48,7 @@ class Generation:
             sink=request.sink,
             raw=raw,
             times=TokenTimes(raw, request.began),
+            constraint=request.constraint,
         )
         self._decoding = start(self._task)
         self._read: Read | None = None

@@ -33,6 +33,7 @@ from genai_layer.decoding.task import Sink
 from genai_layer.errors import BusyError, ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
@@ -100,6 +101,7 @@ class ContinuousBatchingPipeline(Exclusive):
         folder = Path(os.fsdecode(models_path))
         self._tokenizer = given.tokenizer or read_tokenizer(folder)
         self._prompts = PromptEncoder(self._tokenizer)
+        self._grammars = GrammarCompiler(self._tokenizer)
         self._config = read_generation_config(folder, self._tokenizer)
         core = load_core(given.device) if core is None else core
         self._model = compile_batched(core, folder, given.device, given.properties, given.scheduler)
@@ -326,7 +328,8 @@ class ContinuousBatchingPipeline(Exclusive):
         sink: Sink,
     ) -> Request:
         limits = self._model.limits(ids, config, self._tokenizer.vocabulary_size)
-        return Request(number, ids, config, limits, sink, metrics, began)
+        constraint = self._grammars.constraint(config, metrics)
+        return Request(number, ids, config, limits, sink, metrics, began, constraint)
 
     def _run(self, requests: Sequence[Request]) -> None:
         """Run steps until requests have ended; if one fails, the others are cancelled.

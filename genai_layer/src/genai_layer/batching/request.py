@@ -10,6 +10,7 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Sink
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.sampling.constraint import Constraint
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +26,8 @@ class Request:
     sink: Sink
     metrics: PerfMetrics
     began: Stopwatch
+    constraint: Constraint | None = None
+    """Limits the tokens of a text."""
     stream: Stream = field(default_factory=Stream)
     texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
     """Complete texts, highest score first."""
