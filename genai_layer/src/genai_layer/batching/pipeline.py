@@ -14,10 +14,10 @@ from typing import Any, overload
 
 from genai_layer.batching.compiled import compile_batched
 from genai_layer.batching.constructor import read_arguments
-from genai_layer.batching.generate_call import Configs, PromptIds, Prompts, ids_of, read_call
+from genai_layer.batching.generate_call import Configs, PromptIds, Prompts, read_call
 from genai_layer.batching.handle import GenerationHandle
 from genai_layer.batching.metrics import PipelineMetrics
-from genai_layer.batching.request import Request
+from genai_layer.batching.new_requests import NewRequests
 from genai_layer.batching.results import (
     EncodedGenerationResult,
     GenerationResult,
@@ -29,19 +29,15 @@ from genai_layer.batching.status import GenerationStatus
 from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Sink
 from genai_layer.errors import BusyError, ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.parsers.results import begin_parsing
-from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler.config import SchedulerConfig
-from genai_layer.sinks import NoSink, Streamer, sink_of_one_text
+from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -100,14 +96,13 @@ class ContinuousBatchingPipeline(Exclusive):
         given = read_arguments(args, named)
         folder = Path(os.fsdecode(models_path))
         self._tokenizer = given.tokenizer or read_tokenizer(folder)
-        self._prompts = PromptEncoder(self._tokenizer)
-        self._grammars = GrammarCompiler(self._tokenizer)
         self._config = read_generation_config(folder, self._tokenizer)
         core = load_core(given.device) if core is None else core
-        self._model = compile_batched(core, folder, given.device, given.properties, given.scheduler)
-        self._scheduler = Scheduler(self._model.places, self._tokenizer.decode)
+        model = compile_batched(core, folder, given.device, given.properties, given.scheduler)
+        self._scheduler = Scheduler(model.places, self._tokenizer.decode)
         self._chat: ChatHistory | None = None
-        self._load_time = watch.microseconds() / 1000
+        load_time = watch.microseconds() / 1000
+        self._new = NewRequests(self._tokenizer, model, self._config, load_time)
 
     def get_tokenizer(self) -> Tokenizer:
         """Return the tokenizer."""
@@ -115,7 +110,7 @@ class ContinuousBatchingPipeline(Exclusive):
 
     def get_config(self) -> GenerationConfig:
         """Return a copy of the model's default parameters."""
-        return self._config.model_copy(deep=True)
+        return self._config.updated({})
 
     def get_metrics(self) -> PipelineMetrics:
         """Return the metrics of the last step."""
@@ -157,18 +152,7 @@ class ContinuousBatchingPipeline(Exclusive):
         number = index(request_id)
         if number < 0:
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
-        if generation_config.echo:
-            raise ConfigError(
-                "echo: outputs have log-probabilities, which are not computed for the prompt; "
-                "set echo to False, and prepend the prompt"
-            )
-        began, metrics = Stopwatch(), PerfMetrics(self._load_time)
-        if isinstance(prompt, str):
-            ids = self._prompts.plain(prompt, metrics.raw_metrics)
-        else:
-            ids = ids_of(prompt)
-        config = self._checked(generation_config)
-        request = self._request(number, ids, config, metrics, began, NoSink())
+        request = self._new.added(number, prompt, generation_config)
         self._scheduler.add(request)
         return GenerationHandle(request.stream, generation_config.num_return_sequences)
 
@@ -246,17 +230,16 @@ class ContinuousBatchingPipeline(Exclusive):
         inputs, configs = read_call(given, generation_config)
         if self._scheduler.busy:
             raise BusyError("generate: requests have not ended; run steps, or use add_request")
-        checked = [self._checked(config) for config in configs]
         chat = None
         if self._chat is not None and isinstance(inputs[0], str):
             chat = _with_turn(self._chat, inputs)
             inputs = [chat]
         requests = [
-            self._encode(one, config, streamer, len(inputs), began)
-            for one, config in zip(inputs, checked, strict=True)
+            self._new.generated(one, config, sink_of_one_text(streamer, config, len(inputs)), began)
+            for one, config in zip(inputs, configs, strict=True)
         ]
         begin_parsing(streamer)
-        self._run(requests)
+        self._scheduler.complete(requests)
         if isinstance(inputs[0], list):
             return [encoded_result(number, one) for number, one in enumerate(requests)]
         results = [decoded_result(number, one) for number, one in enumerate(requests)]
@@ -279,79 +262,6 @@ class ContinuousBatchingPipeline(Exclusive):
         warn_of_chat_call("finish_chat")
         self._chat = None
 
-    def _checked(self, config: GenerationConfig) -> GenerationConfig:
-        """Return validated parameters, with the model's stop tokens if they have none.
-
-        Raises:
-            ConfigError: they contradict each other, or request adapters or parsers.
-        """
-        config = config.with_stops_of(self._config)
-        config.validate()
-        if config.adapters is not None:
-            raise ConfigError("adapters: only LLMPipeline supports them; set them to None")
-        if config.parsers:
-            raise ConfigError("parsers: results have no messages; call parse with the texts")
-        return config
-
-    def _encode(
-        self,
-        prompt: str | ChatHistory | list[int],
-        config: GenerationConfig,
-        streamer: Streamer,
-        prompts: int,
-        began: Stopwatch,
-    ) -> Request:
-        """Return the request of one of several prompts.
-
-        Raises:
-            GenAIError: see ``generate``.
-        """
-        sink = sink_of_one_text(streamer, config, prompts)
-        metrics = PerfMetrics(self._load_time)
-        raw = metrics.raw_metrics
-        if isinstance(prompt, str):
-            ids = self._prompts.text(prompt, config, raw)
-        elif isinstance(prompt, ChatHistory):
-            _check_chat(prompt, config)
-            ids = self._prompts.chat(prompt, raw)
-        else:
-            ids = prompt
-        return self._request(None, ids, config, metrics, began, sink)
-
-    def _request(
-        self,
-        number: int | None,
-        ids: list[int],
-        config: GenerationConfig,
-        metrics: PerfMetrics,
-        began: Stopwatch,
-        sink: Sink,
-    ) -> Request:
-        limits = self._model.limits(ids, config, self._tokenizer.vocabulary_size)
-        constraint = self._grammars.constraint(config, metrics)
-        return Request(number, ids, config, limits, sink, metrics, began, constraint)
-
-    def _run(self, requests: Sequence[Request]) -> None:
-        """Run steps until requests have ended; if one fails, the others are cancelled.
-
-        Raises:
-            GenAIError: the error of a request.
-        """
-        streams = [one.stream for one in requests]
-        self._scheduler.reset_metrics()
-        try:
-            for request in requests:
-                self._scheduler.add(request)
-            while any(one.status is GenerationStatus.RUNNING for one in streams):
-                self._scheduler.step()
-                for failed in (one.error for one in streams if one.error is not None):
-                    raise failed
-        finally:
-            for one in streams:
-                if one.status is GenerationStatus.RUNNING:
-                    one.drop(GenerationStatus.CANCEL)
-            self._scheduler.remove_dropped()
-
 
 def _with_turn(chat: ChatHistory, texts: Sequence[Any]) -> ChatHistory:
     """Return a chat with a user's turn.
@@ -362,16 +272,3 @@ def _with_turn(chat: ChatHistory, texts: Sequence[Any]) -> ChatHistory:
     if len(texts) != 1:
         raise PromptError(f"{len(texts)} texts in a chat: pass one text per turn")
     return ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])
-
-
-def _check_chat(chat: ChatHistory, config: GenerationConfig) -> None:
-    """Check that a chat can be continued.
-
-    Raises:
-        ConfigError: no template is to be applied.
-        PromptError: the chat has no messages.
-    """
-    if not config.apply_chat_template:
-        raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
-    if not chat:
-        raise PromptError("the chat history is empty; append a message")

@@ -55,6 +55,14 @@ class Places:
             self._free.append(request)
 
     def step(self) -> None:
-        """Run a step of the batching, if there is one."""
-        if self._batching is not None:
+        """Run a step of the batching, if there is one.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        if self._batching is None:
+            return
+        try:
             self._batching.step()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from genai_layer.batching.generation import Generation
 from genai_layer.batching.metrics import PipelineMetrics, Usage
@@ -46,10 +46,6 @@ class Scheduler:
         """Metrics of the last step."""
         return self._usage.last
 
-    def reset_metrics(self) -> None:
-        """Forget the cache usage of the steps before."""
-        self._usage.reset()
-
     def add(self, request: Request) -> None:
         """Add a request.
 
@@ -70,7 +66,7 @@ class Scheduler:
         """Compute a token of each running request; for a long prompt, read a part of it.
 
         Raises:
-            RuntimeError: the runtime's batching failed.
+            RuntimeFailure: the runtime's batching failed.
         """
         self.remove_dropped()
         with self._lock:
@@ -88,6 +84,27 @@ class Scheduler:
             one.proceed()
         with self._lock:
             self._running = [one for one in self._running if not one.ended]
+
+    def complete(self, requests: Sequence[Request]) -> None:
+        """Run steps until requests have ended; if one fails, the others are cancelled.
+
+        Raises:
+            GenAIError: the error of a request.
+        """
+        streams = [one.stream for one in requests]
+        self._usage.reset()
+        try:
+            for request in requests:
+                self.add(request)
+            while any(one.status is GenerationStatus.RUNNING for one in streams):
+                self.step()
+                for failed in (one.error for one in streams if one.error is not None):
+                    raise failed
+        finally:
+            for one in streams:
+                if one.status is GenerationStatus.RUNNING:
+                    one.drop(GenerationStatus.CANCEL)
+            self.remove_dropped()
 
     def remove_dropped(self) -> None:
         """Remove the requests that were stopped or cancelled, which frees their places."""
