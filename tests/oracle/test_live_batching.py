@@ -213,6 +213,17 @@ def test_blocks_limit_equally(genai_folder) -> None:
     assert lengths(ours) == lengths(theirs)
 
 
+def test_metrics_of_growing_caches_are_equal(pipes) -> None:
+    def metrics(package: Any, pipe: Any) -> list[float]:
+        pipe.generate(QUESTIONS, [config(package, pipe, max_new_tokens=5)] * len(QUESTIONS))
+        last = pipe.get_metrics()
+        usages = [last.cache_usage, last.max_cache_usage, last.avg_cache_usage]
+        return [last.requests, last.scheduled_requests, *usages]
+
+    found, expected = both(pipes, metrics)
+    assert found == expected
+
+
 def test_classes_have_all_public_members() -> None:
     from genai_layer.batching.handle import GenerationHandle
     from genai_layer.batching.metrics import PipelineMetrics

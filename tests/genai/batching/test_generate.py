@@ -199,12 +199,18 @@ def test_one_failing_prompt_ends_the_call(pipes: Pipes) -> None:
 
 
 def test_cache_usage_begins_anew_with_each_call(pipes: Pipes) -> None:
-    pipe = pipes(max_num_seqs=4)
-    pipe.generate(PROMPTS, [greedy()] * 3)
-    assert pipe.get_metrics().max_cache_usage == 75.0
-    pipe.generate("a", greedy())
+    pipe = pipes(num_kv_blocks=2)
+    pipe.generate([[[7] * 20], [[7]]], [greedy(13)] * 2)
+    assert pipe.get_metrics().max_cache_usage == 50.0
+    pipe.generate([[[7] * 16]], [greedy(1)])
     metrics = pipe.get_metrics()
     assert (metrics.max_cache_usage, metrics.avg_cache_usage) == (25.0, 25.0)
+
+
+def test_a_cache_that_grows_is_full(pipes: Pipes) -> None:
+    pipe = pipes()
+    pipe.generate(PROMPTS, [greedy()] * 3)
+    assert pipe.get_metrics().cache_usage == 100.0
 
 
 def test_a_result_prints_its_texts() -> None:

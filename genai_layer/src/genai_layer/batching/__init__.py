@@ -13,6 +13,6 @@ generation     a request that runs: one decoding method, step by step
 places         runtime requests of the running generations
 slot_request   a conversation of a runtime that batches, as a runtime request
 scheduler      which requests run: first come, first served
-metrics        numbers of requests, and how many places they used
+metrics        numbers of requests, and how full their caches are
 results        results of generate
 """

@@ -16,6 +16,7 @@ from genai_layer.decoding.reads import Read
 from genai_layer.decoding.stopwatch import TokenTimes
 from genai_layer.decoding.task import Task
 from genai_layer.errors import RuntimeFailure
+from genai_layer.generation_config import UNSET
 from genai_layer.sampling.processors import Logits
 
 
@@ -66,6 +67,16 @@ class Generation:
             self._submitted = True
             if self._read.meanwhile is not None:
                 self._read.meanwhile()
+
+    @property
+    def cache_usage(self) -> float:
+        """Percentage of the cache that the tokens read so far use; 100 if the cache grows."""
+        limits, read = self.request.limits, self._read
+        if limits.capacity == UNSET or read is None:
+            return 100.0
+        # The last token is generated, but never stored.
+        size = len(self.request.prompt) + limits.capacity - 1
+        return 100 * (read.past + len(read.rows[0])) / size
 
     def proceed(self) -> None:
         """Choose the next tokens if the logits are ready, and pass the outputs on."""

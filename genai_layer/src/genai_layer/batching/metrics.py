@@ -1,7 +1,7 @@
-"""Numbers of requests, and how many places they used.
+"""Numbers of requests, and how full their caches are.
 
 Source: openvino_genai.PipelineMetrics, docs/reference/genai.md#continuous-batching. Ours: the cache
-usage is that of places, because a place has the memory of a whole conversation.
+usage is that of the fullest request, because each has a cache of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PipelineMetrics:
     scheduled_requests: int = 0
     """Requests that ran."""
     cache_usage: float = 0.0
-    """Percentage of the places that were taken."""
+    """Percentage of the fullest request's cache that was used; 100 for caches that grow."""
     max_cache_usage: float = 0.0
     """Largest cache_usage since the last call of ``generate``."""
     avg_cache_usage: float = 0.0
@@ -39,25 +39,24 @@ class Usage:
     """Metrics of the last step."""
 
     def __init__(self) -> None:
-        self._shares = deque[float](maxlen=_WINDOW)
+        self._usages = deque[float](maxlen=_WINDOW)
         self._highest = 0.0
         self.last = PipelineMetrics()
 
     def reset(self) -> None:
         """Forget the steps before."""
-        self._shares.clear()
+        self._usages.clear()
         self._highest = 0.0
 
-    def note(self, requests: int, scheduled: int, share: float) -> None:
+    def note(self, requests: int, scheduled: int, usage: float) -> None:
         """Note a step.
 
         Args:
             requests: number of requests that wait or run.
             scheduled: number of requests that run.
-            share: share of the places that are taken, from 0 to 1.
+            usage: percentage of the fullest cache that is used.
         """
-        usage = 100 * share
-        self._shares.append(usage)
+        self._usages.append(usage)
         self._highest = max(self._highest, usage)
-        average = sum(self._shares) / len(self._shares)
+        average = sum(self._usages) / len(self._usages)
         self.last = PipelineMetrics(requests, scheduled, usage, self._highest, average)

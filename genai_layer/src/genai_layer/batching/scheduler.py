@@ -71,14 +71,11 @@ class Scheduler:
         self.remove_dropped()
         with self._lock:
             self._admit()
-            running = list(self._running)
-            self._usage.note(
-                len(running) + len(self._waiting),
-                len(running),
-                min(self._taken() / self._places.count, 1),
-            )
+            running, waiting = list(self._running), len(self._waiting)
         for one in running:
             one.submit()
+        usage = max((one.cache_usage for one in running), default=0.0)
+        self._usage.note(len(running) + waiting, len(running), usage)
         self._places.step()
         for one in running:
             one.proceed()
