@@ -26,6 +26,7 @@ __all__ = [
     "CacheEvictionConfig",
     "ChatHistory",
     "ConfigError",
+    "ContinuousBatchingPipeline",
     "DecodedResults",
     "DeepSeekR1ReasoningIncrementalParser",
     "DeepSeekR1ReasoningParser",
@@ -33,6 +34,8 @@ __all__ = [
     "GenAIError",
     "GenerationConfig",
     "GenerationFinishReason",
+    "GenerationResult",
+    "GenerationStatus",
     "IncrementalParser",
     "KVCrushAnchorPointMode",
     "KVCrushConfig",
@@ -89,6 +92,11 @@ if TYPE_CHECKING:
     from genai_layer.asr.results import ASRDecodedResults as ASRDecodedResults
     from genai_layer.asr.results import ASRPerfMetrics as ASRPerfMetrics
     from genai_layer.asr.results import ASRRawPerfMetrics as ASRRawPerfMetrics
+    from genai_layer.batching.pipeline import (
+        ContinuousBatchingPipeline as ContinuousBatchingPipeline,
+    )
+    from genai_layer.batching.results import GenerationResult as GenerationResult
+    from genai_layer.batching.status import GenerationStatus as GenerationStatus
     from genai_layer.chat_history import ChatHistory as ChatHistory
     from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import BusyError as BusyError
@@ -165,6 +173,9 @@ if TYPE_CHECKING:
     from genai_layer.whisper.results import WhisperWordTiming as WhisperWordTiming
 
 _HOMES = {
+    "ContinuousBatchingPipeline": "batching.pipeline",
+    "GenerationResult": "batching.results",
+    "GenerationStatus": "batching.status",
     "ChatHistory": "chat_history",
     "ASRDecodedResultChunk": "asr.results",
     "ASRDecodedResults": "asr.results",

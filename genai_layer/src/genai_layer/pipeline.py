@@ -16,7 +16,6 @@ from typing import Any, overload
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
-from genai_layer.chat_prompt import ChatPrompt, ChatPrompts
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
@@ -44,6 +43,7 @@ from genai_layer.npu import (
 )
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
@@ -133,7 +133,7 @@ class LLMPipeline(Exclusive):
         imported = device == "NPU" and imports_blob(properties)
         speculation.check_source(imported)
         self._tokenizer = tokenizer
-        self._prompts = ChatPrompts(tokenizer)
+        self._prompts = PromptEncoder(tokenizer)
         self._config = given.source.generation_config(tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
         self._grammars = GrammarCompiler(tokenizer)
@@ -281,13 +281,8 @@ class LLMPipeline(Exclusive):
         self, texts: list[str], config: GenerationConfig, streamer: Streamer, began: Stopwatch
     ) -> DecodedResults:
         metrics = self._metrics()
-        chats = config.apply_chat_template and self._tokenizer.chat_template
-        prompts = [
-            self._encode_chat(ChatHistory([{"role": "user", "content": text}]), metrics)
-            if chats
-            else self._encode(text, metrics)
-            for text in texts
-        ]
+        raw = metrics.raw_metrics
+        prompts = [self._prompts.text(text, config, raw) for text in texts]
         generated = self._run(prompts, config, streamer, metrics, began)
         return decoded_results(generated, metrics, config.parsers, streamer)
 
@@ -301,7 +296,7 @@ class LLMPipeline(Exclusive):
         if not config.apply_chat_template:
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         metrics = self._metrics()
-        ids = self._encode_chat(history, metrics)
+        ids = self._prompts.chat(history, metrics.raw_metrics)
         (sequences,) = generated = self._run([ids], config, streamer, metrics, began)
         results = decoded_results(generated, metrics, config.parsers, streamer)
         return results, sequences[0].status
@@ -336,21 +331,6 @@ class LLMPipeline(Exclusive):
 
     def _metrics(self) -> PerfMetrics:
         return PerfMetrics(self._load_time)
-
-    def _encode_chat(self, history: ChatHistory, metrics: PerfMetrics) -> list[int]:
-        watch = Stopwatch()
-        prompt = self._prompts.render(history)
-        metrics.raw_metrics.chat_template_durations.append(watch.microseconds())
-        return self._encode(prompt, metrics)
-
-    def _encode(self, prompt: str | ChatPrompt, metrics: PerfMetrics) -> list[int]:
-        watch = Stopwatch()
-        if isinstance(prompt, ChatPrompt):
-            ids = self._prompts.encode(prompt)
-        else:
-            ids = self._tokenizer.encode(prompt).input_ids.data[0].tolist()
-        metrics.raw_metrics.tokenization_durations.append(watch.microseconds())
-        return ids
 
     def _run(
         self,

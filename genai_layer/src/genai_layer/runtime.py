@@ -23,6 +23,7 @@ Source: openvino.Core, CompiledModel, InferRequest, VariableState (OpenVINO Pyth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -249,6 +250,52 @@ class SupportsAdapters(Protocol):
 
         Raises:
             RuntimeError: the model cannot be compiled; the message is for the user.
+        """
+        ...
+
+
+class Conversation(Protocol):
+    """Conversation that shares a device with others."""
+
+    def submit(self, ids: Sequence[int], /) -> Future[Array]:
+        """Submit the next tokens; steps of the batching read them.
+
+        Returns:
+            Future of the last token's logits, f32 [vocabulary]. It raises RuntimeError if the
+            tokens cannot be read, which affects no other conversation.
+
+        Raises:
+            RuntimeError: there are no tokens, the last ones are not read yet, or the conversation
+                was closed.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the conversation; its place is free before the next step."""
+        ...
+
+
+class Batching(Protocol):
+    """Conversations that are run side by side on one device."""
+
+    def open(self) -> Conversation:
+        """Begin a conversation; with its first tokens it takes a place, or waits for one."""
+        ...
+
+    def step(self) -> object:
+        """Read tokens of all conversations that submitted some: one token, or a part of more."""
+        ...
+
+
+@runtime_checkable
+class SupportsBatching(Protocol):
+    """Optional ability of a compiled model: conversations in one inference."""
+
+    def create_batching(self, places: int, /) -> Batching:
+        """Create a batching.
+
+        Args:
+            places: maximum number of conversations at a time.
         """
         ...
 

@@ -3,6 +3,7 @@
 task                one prompt, and all that its decoding needs
 language_model      the request that reads tokens and returns logits
 generated_sequence  one text as it grows: tokens, text, the reasons to end
+reads               decoding in steps: tokens to read, for their logits
 one_sequence        greedy decoding or sampling of one text; the module to read first
 several_sequences   several texts, sampled side by side
 drafted             one text with candidates for its next tokens, which are verified together

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from genai_layer.decoding.beam_group import Beam, BeamGroup
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
+from genai_layer.decoding.reads import Decoding, Read
 from genai_layer.decoding.repeated_ngrams import repeating_tokens
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Task
@@ -24,19 +25,16 @@ from genai_layer.sampling.processors import Logits
 _Scores = npt.NDArray[np.float32]
 
 
-def search_beams(task: Task) -> list[GeneratedSequence]:
+def search_beams(task: Task) -> Decoding:
     """Search for the likeliest texts.
 
     Returns:
         ``num_return_sequences`` texts, highest score first.
-
-    Raises:
-        RuntimeFailure: the runtime failed.
     """
     search = _Search(task)
     rows, sources, past = [task.prompt], [0], 0
     while rows:
-        logits = task.model.read(rows, past, sources)[:, -1]
+        logits = (yield Read(rows, past, sources))[:, -1]
         past += len(rows[0])
         watch = Stopwatch()
         search.step(logits, past - len(task.prompt))
@@ -113,7 +111,7 @@ class _Search:
         candidates = self._candidates(group, logits, chosen)
         for place, (parent, token, score) in enumerate(candidates):
             sequence = parent.sequence.fork()
-            sequence.add(token)
+            sequence.add(token, float(score))
             beam = Beam(sequence, score, parent.row)
             if sequence.finish_reason is not GenerationFinishReason.STOP:
                 children.append(beam)

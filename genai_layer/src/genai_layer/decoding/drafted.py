@@ -11,18 +11,15 @@ from collections.abc import Sequence
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
+from genai_layer.decoding.reads import Decoding, Read
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Drafter, Task
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
 
 
-def generate_drafted(task: Task, drafter: Drafter) -> list[GeneratedSequence]:
-    """Generate one text with candidates, and pass it to the sink as it grows.
-
-    Raises:
-        RuntimeFailure: the runtime failed.
-    """
+def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
+    """Generate one text with candidates, and pass it to the sink as it grows."""
     sequence, sampler = task.new_sequence(), task.new_sampler()
     verifier = _Verifier(task, sequence, sampler)
     echo(task, sequence)
@@ -32,7 +29,7 @@ def generate_drafted(task: Task, drafter: Drafter) -> list[GeneratedSequence]:
     prepare = None if task.constraint is None else sampler.prepare
     while not sequence.ended:
         rows = 1 + len(candidates)
-        logits = task.model.read([[*new, *candidates]], past, last=rows, meanwhile=prepare)[0]
+        logits = (yield Read([[*new, *candidates]], past, last=rows, meanwhile=prepare))[0]
         past += len(new)
         accepted = verifier.choose(logits, candidates)
         drafter.count.note(len(candidates), accepted)
@@ -43,7 +40,6 @@ def generate_drafted(task: Task, drafter: Drafter) -> list[GeneratedSequence]:
         # Each step adds a token of its own to the candidates.
         most = task.limits.tokens - len(sequence.tokens) - 1
         candidates = drafter.draft([*task.prompt, *sequence.tokens], most) if most > 0 else []
-    sequence.score = sampler.score
     task.sink.end(sequence.flush())
     drafter.finish()
     task.finish([sequence])
@@ -73,7 +69,7 @@ class _Verifier:
             watch = Stopwatch()
             token = self._sampler.next_token(row, self._history)
             task.raw.sampling_durations.append(watch.microseconds())
-            sequence.heed(task.sink.write(token, sequence.add(token)))
+            sequence.heed(task.sink.write(token, sequence.add(token, self._sampler.score)))
             accepted += token == candidate
             if sequence.ended or token != candidate:
                 break

@@ -52,6 +52,10 @@ class GeneratedSequence:
         """Tokens of the prompt that the result repeats."""
         self.text = ""
         self.score = 0.0
+        self.log_probabilities: list[float] = []
+        """Log-probability of each generated token, as the score counts it."""
+        self.certain = 0
+        """Number of tokens whose text certainly belongs to the result."""
         self.finish_reason = GenerationFinishReason.NONE
         self.status = StreamingStatus.RUNNING
         self.ended = False
@@ -71,14 +75,23 @@ class GeneratedSequence:
         self.text += text
         return text
 
-    def add(self, token: int) -> str:
-        """Add a token; return text that certainly belongs to the result."""
+    def add(self, token: int, score: float) -> str:
+        """Add a token; return text that certainly belongs to the result.
+
+        Args:
+            token: the next id.
+            score: sum of the log-probabilities, with the token's.
+        """
         watch = Stopwatch()
         self.tokens.append(token)
+        self.log_probabilities.append(score - self.score)
+        self.score = score
         stopped = token in self._stops
         # The text of a stop token is dropped, even if the tokenizer does not call it special.
         text = self._stop_strings.feed("" if stopped else self._detokenizer.add(token))
         self.text += text
+        if text:
+            self.certain = len(self.tokens)
         if stopped or self._stop_strings.found:
             self.end(GenerationFinishReason.STOP)
         elif len(self.tokens) >= self._limits.max_new_tokens:
@@ -105,6 +118,8 @@ class GeneratedSequence:
         if self._stop_strings.found and self.status is StreamingStatus.RUNNING:
             self.finish_reason = GenerationFinishReason.STOP
         self.text += rest
+        if rest or not self._stop_strings.found:
+            self.certain = len(self.tokens)
         self.decoded += watch.microseconds()
         return rest
 
@@ -112,6 +127,7 @@ class GeneratedSequence:
         """Return a copy that grows on its own."""
         forked = copy(self)
         forked.tokens = list(self.tokens)
+        forked.log_probabilities = list(self.log_probabilities)
         forked._detokenizer = self._detokenizer.fork()
         forked._stop_strings = copy(self._stop_strings)
         return forked

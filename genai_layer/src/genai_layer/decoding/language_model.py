@@ -49,6 +49,8 @@ class LanguageModel:
         self._raw = raw
         self._inputs = inputs
         self._inferred = 0.0
+        self._begun = Stopwatch(), 0
+        """Start of the inference in progress, and the number of tokens after it."""
 
     def reset(self) -> None:
         """Forget all tokens.
@@ -85,9 +87,8 @@ class LanguageModel:
         Raises:
             RuntimeFailure: the runtime failed, or logits are NaN.
         """
-        ids = np.array(rows, np.int64)
         watch = Stopwatch()
-        inputs = {**self._inputs(ids, past), "beam_idx": np.array(sources, np.int32)}
+        inputs = self._prepared(rows, past, sources)
         try:
             if meanwhile is None:
                 self._request.infer(inputs)
@@ -97,16 +98,53 @@ class LanguageModel:
                     meanwhile()
                 finally:
                     self._request.wait()
-            logits = np.array(self._request.get_tensor("logits").data[:, -last:], np.float32)
+            logits = self._logits(last)
         except GenAIError:
             raise
         except RuntimeError as error:
             raise RuntimeFailure(str(error)) from error
-        _check_numbers(logits, past + ids.shape[1])
+        self._check(logits, watch, past + len(rows[0]))
+        return logits
+
+    def start(self, rows: Rows, past: int, sources: Sequence[int] = (0,)) -> None:
+        """Begin to read new tokens; ``wait`` has to follow. See ``read``.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        self._begun = Stopwatch(), past + len(rows[0])
+        try:
+            self._request.start_async(self._prepared(rows, past, sources))
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def wait(self) -> npt.NDArray[np.float32]:
+        """Return the logits of the last token of each row begun by ``start``; see ``read``.
+
+        Raises:
+            RuntimeFailure: the runtime failed, or logits are NaN.
+        """
+        try:
+            self._request.wait()
+            logits = self._logits(1)
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        self._check(logits, *self._begun)
+        return logits
+
+    def _prepared(self, rows: Rows, past: int, sources: Sequence[int]) -> dict[str, Array]:
+        ids = np.array(rows, np.int64)
+        return {**self._inputs(ids, past), "beam_idx": np.array(sources, np.int32)}
+
+    def _logits(self, last: int) -> npt.NDArray[np.float32]:
+        return np.array(self._request.get_tensor("logits").data[:, -last:], np.float32)
+
+    def _check(self, logits: npt.NDArray[np.float32], watch: Stopwatch, tokens: int) -> None:
+        """Check the logits after a number of tokens, and note how long they took."""
+        _check_numbers(logits, tokens)
         took = watch.microseconds()
         self._inferred += took
         self._raw.token_infer_durations.append(took)
-        return logits
 
     def finish(self) -> None:
         """Note the duration of all inferences."""

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.reads import Decoding, Read
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Task
 from genai_layer.sampling.processors import TokenHistory
 
 
-def generate_one(task: Task) -> list[GeneratedSequence]:
-    """Generate one text, and pass it to the sink as it grows.
-
-    Raises:
-        RuntimeFailure: the runtime failed.
-    """
+def generate_one(task: Task) -> Decoding:
+    """Generate one text, and pass it to the sink as it grows."""
     sequence, sampler = task.new_sequence(), task.new_sampler()
     history = TokenHistory(task.prompt, sequence.tokens)
     echo(task, sequence)
     new, past = task.prompt, 0
     prepare = None if task.constraint is None else sampler.prepare
     while not sequence.ended:
-        logits = task.model.read([new], past, meanwhile=prepare)[0, -1]
+        logits = (yield Read([new], past, meanwhile=prepare))[0, -1]
         past += len(new)
         watch = Stopwatch()
         token = sampler.next_token(logits, history)
         task.raw.sampling_durations.append(watch.microseconds())
         task.times.note()
-        sequence.heed(task.sink.write(token, sequence.add(token)))
+        sequence.heed(task.sink.write(token, sequence.add(token, sampler.score)))
         new = [token]
-    sequence.score = sampler.score
     task.sink.end(sequence.flush())
     task.finish([sequence])
     return [sequence]

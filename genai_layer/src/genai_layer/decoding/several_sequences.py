@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.one_sequence import echo
+from genai_layer.decoding.reads import Decoding, Read
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Task
 from genai_layer.sampling.processors import Logits, TokenHistory
@@ -31,8 +31,7 @@ class _Sampled:
     def sample(self, logits: Logits) -> None:
         """Choose the text's next token."""
         token = self._sampler.next_token(logits, self._history)
-        self.sequence.add(token)
-        self.sequence.score = self._sampler.score
+        self.sequence.add(token, self._sampler.score)
 
 
 def _prepare(texts: list[_Sampled]) -> None:
@@ -40,21 +39,18 @@ def _prepare(texts: list[_Sampled]) -> None:
         text.prepare()
 
 
-def generate_several(task: Task) -> list[GeneratedSequence]:
+def generate_several(task: Task) -> Decoding:
     """Sample ``num_return_sequences`` texts, all with the same draws.
 
     Returns:
         The texts, highest score first.
-
-    Raises:
-        RuntimeFailure: the runtime failed.
     """
     sampler = task.new_sampler()
     texts = [_Sampled(task, sampler.fork()) for _ in range(task.config.num_return_sequences)]
     running, rows, sources, past = texts, [task.prompt], [0], 0
     while running and not running[0].sequence.ended:
         prepare = None if task.constraint is None else partial(_prepare, running)
-        logits = task.model.read(rows, past, sources, meanwhile=prepare)[:, -1]
+        logits = (yield Read(rows, past, sources, prepare))[:, -1]
         watch = Stopwatch()
         for place, text in enumerate(running):
             text.sample(logits[place if past else 0])

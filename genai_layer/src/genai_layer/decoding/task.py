@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from genai_layer.decoding.candidate_count import CandidateCount
@@ -67,10 +67,14 @@ class Task:
     """Limits the tokens of a text."""
     drafter: Drafter | None = None
     """Source of candidates for the tokens of a single sequence."""
+    texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
+    """Texts in progress, for callers that read them between steps."""
 
     def new_sequence(self) -> GeneratedSequence:
         """Return an empty text."""
-        return GeneratedSequence(self.config, self.limits, self.decode)
+        sequence = GeneratedSequence(self.config, self.limits, self.decode)
+        self.texts.append(sequence)
+        return sequence
 
     def new_sampler(self) -> Sampler:
         """Return a sampler of the text's first token."""

@@ -1,1 +1,1 @@
-"""Settings of openvino_genai's scheduler; there is none here, so they have no effect."""
+"""Settings of openvino_genai's scheduler; most of them have no counterpart here."""

@@ -24,9 +24,12 @@ def _default_eviction() -> CacheEvictionConfig:
 
 @dataclass(slots=True)
 class SchedulerConfig(Settings):
-    """Settings of continuous batching, which openvino_genai ignores on NPU.
+    """Settings of continuous batching; LLMPipeline generates one prompt at a time without them.
 
-    Here one sequence is generated at a time, on all devices: batch and cache sizes have no effect.
+    ContinuousBatchingPipeline reads ``max_num_seqs`` (at most 8 sequences run at a time on NPU),
+    ``num_kv_blocks`` (32 tokens of a request each) and, on NPU, ``enable_prefix_caching``. It
+    rejects ``use_cache_eviction`` and ``use_sparse_attention``. The other settings have no effect:
+    a step always reads a chunk of one prompt beside a token of each other request.
     """
 
     max_num_batched_tokens: int = 256

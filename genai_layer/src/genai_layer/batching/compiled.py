@@ -1,0 +1,98 @@
+"""Compiled model of a pipeline, and how many sequences run at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from genai_layer.batching.places import Places
+from genai_layer.decoding.generated_sequence import Limits
+from genai_layer.errors import GenAIError, PromptError, RuntimeFailure
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.model_folder import find_model
+from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties, on_full_of
+from genai_layer.prompt_limits import limits_of
+from genai_layer.properties import read_properties
+from genai_layer.runtime import CompiledModel, Core
+from genai_layer.scheduler.config import SchedulerConfig
+
+MOST_SLOTS = 8
+"""Most sequences that run at a time on NPU. Each has the memory of a whole conversation, and
+NPUW_LLM_BATCH_SLOTS compiles generate models for as many."""
+
+_BLOCK = 32
+"""Tokens of a KV block (docs/reference/genai.md#continuous-batching)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedModel:
+    """Compiled model, with the scheduler's limits."""
+
+    places: Places
+    lengths: StaticLengths | None
+    """Lengths of an NPU's programs; None on other devices."""
+    blocks: int
+    """KV blocks of a request; 0 for no limit."""
+
+    def limits(self, ids: list[int], config: GenerationConfig, vocabulary: int) -> Limits:
+        """Check a prompt, and return the limits of its generation; see ``limits_of``.
+
+        Raises:
+            PromptError: the prompt is empty or too long, or has an unknown id.
+            ConfigError: max_length leaves no room for a token.
+        """
+        limits = limits_of(ids, config, vocabulary, self.lengths)
+        if not self.blocks:
+            return limits
+        # The last token is generated, but never stored.
+        room = self.blocks * _BLOCK + 1 - len(ids)
+        if room < 1:
+            raise PromptError(
+                f"num_kv_blocks = {self.blocks} store {self.blocks * _BLOCK} tokens: the prompt "
+                f"has {len(ids)}; raise num_kv_blocks, or shorten the prompt"
+            )
+        return replace(limits, capacity=min(limits.capacity, room))
+
+
+def compile_batched(
+    core: Core, folder: Path, device: str, properties: dict[str, Any], scheduler: SchedulerConfig
+) -> BatchedModel:
+    """Compile a model of a folder.
+
+    Raises:
+        ModelError: the folder has no model.
+        PropertyError: a property is unknown or wrong.
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+    properties = read_properties(properties)
+    npu, count, lengths = device == "NPU", scheduler.max_num_seqs, None
+    imported = npu and imports_blob(properties)
+    model = find_model(folder, needed=not imported)
+    if npu:
+        count = min(count, MOST_SLOTS)
+        properties, lengths = npu_properties(_npu_defaults(count, scheduler) | properties)
+    try:
+        compiled = core.compile_model(model, device, properties)
+        places = Places(compiled, count)
+        if imported:
+            lengths = lengths_of(compiled)
+        return BatchedModel(places, _with_on_full(lengths, compiled), scheduler.num_kv_blocks)
+    except GenAIError:
+        raise
+    except RuntimeError as error:
+        raise RuntimeFailure(str(error)) from error
+
+
+def _npu_defaults(count: int, scheduler: SchedulerConfig) -> dict[str, Any]:
+    """Return NPUW's options for the scheduler's settings."""
+    options: dict[str, Any] = {}
+    if count > 1:
+        options["NPUW_LLM_BATCH_SLOTS"] = f"1,{count}"
+    if scheduler.enable_prefix_caching:
+        options["NPUW_LLM_ENABLE_PREFIX_CACHING"] = "YES"
+    return options
+
+
+def _with_on_full(lengths: StaticLengths | None, compiled: CompiledModel) -> StaticLengths | None:
+    return None if lengths is None else replace(lengths, on_full=on_full_of(compiled))

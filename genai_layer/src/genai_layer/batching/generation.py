@@ -1,0 +1,134 @@
+"""A request that runs: one decoding method, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from genai_layer.batching.outputs import GrowingText, complete_outputs
+from genai_layer.batching.places import Places
+from genai_layer.batching.request import Request
+from genai_layer.batching.slot_request import SlotRequest
+from genai_layer.batching.status import GenerationStatus, status_of
+from genai_layer.decoding.language_model import LanguageModel
+from genai_layer.decoding.methods import start
+from genai_layer.decoding.reads import Read
+from genai_layer.decoding.stopwatch import TokenTimes
+from genai_layer.decoding.task import Task
+from genai_layer.errors import RuntimeFailure
+from genai_layer.generation_config import UNSET
+from genai_layer.sampling.processors import Logits
+
+
+class Generation:
+    """Generation in progress; an error ends it, and is raised where its outputs are read.
+
+    Args:
+        request: the prompt.
+        places: requests of the model.
+        decode: returns the text of ids, without special tokens.
+
+    Raises:
+        RuntimeFailure: the runtime failed.
+    """
+
+    def __init__(
+        self, request: Request, places: Places, decode: Callable[[list[int]], str]
+    ) -> None:
+        self.request = request
+        self.ended = False
+        self._places = places
+        self._infer = places.take(request.sequences)
+        raw = request.metrics.raw_metrics
+        self._task = Task(
+            prompt=request.prompt,
+            config=request.config,
+            limits=request.limits,
+            model=LanguageModel(self._infer, raw),
+            decode=decode,
+            sink=request.sink,
+            raw=raw,
+            times=TokenTimes(raw, request.began),
+            constraint=request.constraint,
+        )
+        self._decoding = start(self._task)
+        self._read: Read | None = None
+        self._submitted = False
+        self._growing: GrowingText | None = None
+
+    def submit(self) -> None:
+        """Submit the next tokens, unless those before are still being read."""
+        with self._ending_on_error():
+            if self._read is None:
+                self._advance()
+            if self.ended or self._submitted or self._read is None:
+                return
+            self._task.model.start(self._read.rows, self._read.past, self._read.sources)
+            self._submitted = True
+            if self._read.meanwhile is not None:
+                self._read.meanwhile()
+
+    @property
+    def cache_usage(self) -> float:
+        """Percentage of the cache that the tokens read so far use; 100 if the cache grows."""
+        limits, read = self.request.limits, self._read
+        if limits.capacity == UNSET or read is None:
+            return 100.0
+        # The last token is generated, but never stored.
+        size = len(self.request.prompt) + limits.capacity - 1
+        return 100 * (read.past + len(read.rows[0])) / size
+
+    def proceed(self) -> None:
+        """Choose the next tokens if the logits are ready, and pass the outputs on."""
+        if self.ended or (isinstance(self._infer, SlotRequest) and not self._infer.ready):
+            return
+        with self._ending_on_error():
+            self._submitted = False
+            self._advance(self._task.model.wait())
+
+    def drop(self) -> None:
+        """End the generation, because the request was stopped or cancelled."""
+        self._task.model.finish()
+        self._end(self.request.stream.status)
+
+    def _advance(self, logits: Logits | None = None) -> None:
+        """Run the method up to the next tokens to read, or to its end."""
+        stream, texts = self.request.stream, self._task.texts
+        try:
+            if logits is None:
+                self._read = next(self._decoding)
+            else:
+                self._read = self._decoding.send(logits)
+        except StopIteration as end:
+            self.request.texts = end.value
+        if self._growing is None and self.request.sequences == 1:
+            self._growing = GrowingText(texts[0], bool(self.request.config.stop_strings))
+        growing, complete = self._growing, self.request.texts
+        outputs = complete_outputs(complete) if growing is None else growing.step()
+        if outputs:
+            stream.push(outputs)
+        if complete:
+            self._end(status_of(complete))
+
+    @contextmanager
+    def _ending_on_error(self) -> Generator[None]:
+        try:
+            yield
+        except Exception as error:  # a streamer may raise any
+            self._end(GenerationStatus.IGNORED, error)
+        except BaseException:
+            self._end(
+                GenerationStatus.IGNORED,
+                RuntimeFailure("the step that computed a token was interrupted; add it again"),
+            )
+            raise
+
+    def _end(self, status: GenerationStatus, error: Exception | None = None) -> None:
+        self.ended = True
+        self._decoding.close()
+        self._places.give_back(self._infer)
+        metrics = self.request.metrics
+        metrics.num_input_tokens = len(self.request.prompt)
+        metrics.num_generated_tokens = sum(metrics.raw_metrics.m_batch_sizes)
+        metrics.raw_metrics.generate_durations.append(self.request.began.microseconds())
+        self.request.stream.end(status, metrics, error)

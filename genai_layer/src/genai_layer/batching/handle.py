@@ -1,0 +1,174 @@
+"""Caller's view of a request; usable from any thread.
+
+Source: openvino_genai.GenerationHandle, docs/reference/genai.md#continuous-batching. Ours: an error
+of the request is raised when its outputs are read.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import NoReturn
+
+from genai_layer.batching.outputs import GenerationOutput, Outputs, joined
+from genai_layer.batching.status import GenerationStatus
+from genai_layer.errors import GenAIUsageError
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.results import GenerationFinishReason
+
+
+class Stream:
+    """State and outputs of a request, which its handle and the pipeline share."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._outputs = deque[Outputs]()
+        self._status = GenerationStatus.RUNNING
+        self._metrics: PerfMetrics | None = None
+        self.error: Exception | None = None
+        """Error that ended the request."""
+
+    @property
+    def status(self) -> GenerationStatus:
+        """State of the request."""
+        return self._status
+
+    @property
+    def dropped(self) -> bool:
+        """True if the request was stopped or cancelled."""
+        return self._status in (GenerationStatus.STOP, GenerationStatus.CANCEL)
+
+    @property
+    def readable(self) -> bool:
+        """True if ``pull`` returns outputs, or raises the request's error."""
+        return bool(self._outputs or self.error)
+
+    @property
+    def metrics(self) -> PerfMetrics | None:
+        """Metrics of the request, once it has ended."""
+        return self._metrics
+
+    def push(self, outputs: Outputs) -> None:
+        """Add the outputs of a step."""
+        with self._changed:
+            self._outputs.append(outputs)
+            self._changed.notify_all()
+
+    def end(
+        self, status: GenerationStatus, metrics: PerfMetrics, error: Exception | None = None
+    ) -> None:
+        """End the request; its state stays if it was stopped or cancelled."""
+        with self._changed:
+            self._metrics, self.error = metrics, error
+            if self._status is GenerationStatus.RUNNING:
+                self._status = status
+            self._changed.notify_all()
+
+    def drop(self, status: GenerationStatus) -> None:
+        """Stop or cancel the request; its next step does not take place."""
+        with self._changed:
+            self._status = status
+            self._changed.notify_all()
+
+    def pull(self) -> Outputs:
+        """Return the outputs of a step; wait for them while the request runs.
+
+        Returns:
+            The outputs; none if the request has ended.
+
+        Raises:
+            Exception: the error that ended the request.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self.readable or self._status is not GenerationStatus.RUNNING
+            )
+            if self._outputs:
+                return self._outputs.popleft()
+            if self.error is not None:
+                raise self.error
+            return {}
+
+
+class GenerationHandle:
+    """Handle of a request; the request is stopped when its handle is deleted.
+
+    Args:
+        stream: the request's state.
+        texts: number of texts that the request returns.
+    """
+
+    def __init__(self, stream: Stream, texts: int) -> None:
+        self._stream = stream
+        self._texts = texts
+        weakref.finalize(self, stream.drop, GenerationStatus.STOP).atexit = False
+
+    def get_status(self) -> GenerationStatus:
+        """Return the state of the request."""
+        return self._stream.status
+
+    def can_read(self) -> bool:
+        """Return whether there are outputs to read, or an error to raise."""
+        return not self._stream.dropped and self._stream.readable
+
+    def read(self) -> Outputs:
+        """Return the outputs of the first step that is not read yet, by number of the sequence.
+
+        If there are none and the request runs, wait until another thread has run a step.
+
+        Raises:
+            GenAIUsageError: the request was stopped or cancelled.
+            GenAIError: the error that ended the request.
+        """
+        self._check_kept()
+        return self._stream.pull()
+
+    def read_all(self) -> list[GenerationOutput]:
+        """Return all outputs that are not read yet, joined by sequence, highest score first.
+
+        While the request runs, wait until other threads have run its steps. Errors as ``read``.
+        """
+        self._check_kept()
+        steps: list[Outputs] = []
+        while self._stream.status is GenerationStatus.RUNNING or self.can_read():
+            steps.append(self._stream.pull())
+        outputs = sorted(joined(steps).values(), key=lambda output: -output.score)
+        return outputs[: self._texts]
+
+    def stop(self, finish_reason: GenerationFinishReason = GenerationFinishReason.STOP) -> None:
+        """End the request; its outputs cannot be read any more.
+
+        Args:
+            finish_reason: without effect, as there are no outputs that would have the reason.
+        """
+        del finish_reason
+        self._stream.drop(GenerationStatus.STOP)
+
+    def cancel(self) -> None:
+        """End the request; its outputs cannot be read any more."""
+        self._stream.drop(GenerationStatus.CANCEL)
+
+    def get_perf_metrics(self) -> PerfMetrics:
+        """Return the durations of the request.
+
+        Raises:
+            GenAIUsageError: the request has not ended.
+        """
+        if self._stream.metrics is None:
+            raise GenAIUsageError("metrics: the request has not ended; run steps until it has")
+        return self._stream.metrics
+
+    def get_vlm_perf_metrics(self) -> NoReturn:
+        """Reject the call: only requests with images have these metrics.
+
+        Raises:
+            GenAIUsageError: always.
+        """
+        raise GenAIUsageError("the request has no images; call get_perf_metrics")
+
+    def _check_kept(self) -> None:
+        if self._stream.dropped:
+            raise GenAIUsageError(
+                "the request was stopped or cancelled; read its outputs before that"
+            )

@@ -1,0 +1,119 @@
+"""Requests made of prompts and parameters, which are checked before.
+
+Source: docs/reference/genai.md#continuous-batching.
+"""
+
+from __future__ import annotations
+
+from genai_layer.batching.compiled import BatchedModel
+from genai_layer.batching.generate_call import PromptIds, ids_of
+from genai_layer.batching.request import Request
+from genai_layer.chat_history import ChatHistory
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.task import Sink
+from genai_layer.errors import ConfigError, PromptError
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.compiler import GrammarCompiler
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt_encoder import PromptEncoder
+from genai_layer.sinks import NoSink
+from genai_layer.tokenizer import Tokenizer
+
+
+class NewRequests:
+    """Maker of a pipeline's requests; usable from any thread.
+
+    Args:
+        tokenizer: the model's.
+        model: has the limits of prompts and answers.
+        defaults: parameters that have the model's stop tokens.
+        load_time: of the pipeline, in milliseconds, for the metrics.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: BatchedModel,
+        defaults: GenerationConfig,
+        load_time: float,
+    ) -> None:
+        self._prompts = PromptEncoder(tokenizer)
+        self._grammars = GrammarCompiler(tokenizer)
+        self._vocabulary = tokenizer.vocabulary_size
+        self._model = model
+        self._defaults = defaults
+        self._load_time = load_time
+
+    def added(self, number: int, prompt: str | PromptIds, config: GenerationConfig) -> Request:
+        """Return the request of ``add_request``; no chat template is applied to a text.
+
+        Raises:
+            ConfigError: parameters contradict each other, or are not supported.
+            PromptError: the prompt is empty or too long, or has an unknown id.
+        """
+        began, metrics = Stopwatch(), PerfMetrics(self._load_time)
+        config = self._checked(config)
+        if config.echo:
+            raise ConfigError(
+                "echo: outputs have log-probabilities, which are not computed for the prompt; "
+                "set echo to False, and prepend the prompt"
+            )
+        if isinstance(prompt, str):
+            ids = self._prompts.plain(prompt, metrics.raw_metrics)
+        else:
+            ids = ids_of(prompt)
+        return self._request(number, ids, config, metrics, began, NoSink())
+
+    def generated(
+        self,
+        prompt: str | ChatHistory | list[int],
+        config: GenerationConfig,
+        sink: Sink,
+        began: Stopwatch,
+    ) -> Request:
+        """Return the request of one of the prompts of ``generate``.
+
+        Raises:
+            ConfigError: parameters contradict each other, or are not supported.
+            PromptError: the prompt is empty or too long, or has an unknown id.
+            TemplateError: the chat template fails.
+        """
+        config, metrics = self._checked(config), PerfMetrics(self._load_time)
+        if isinstance(prompt, str):
+            ids = self._prompts.text(prompt, config, metrics.raw_metrics)
+        elif isinstance(prompt, ChatHistory):
+            _check_chat(prompt, config)
+            ids = self._prompts.chat(prompt, metrics.raw_metrics)
+        else:
+            ids = prompt
+        return self._request(None, ids, config, metrics, began, sink)
+
+    def _checked(self, config: GenerationConfig) -> GenerationConfig:
+        """Return validated parameters, with the model's stop tokens if they have none."""
+        config = config.with_stops_of(self._defaults)
+        config.validate()
+        if config.adapters is not None:
+            raise ConfigError("adapters: only LLMPipeline supports them; set them to None")
+        if config.parsers:
+            raise ConfigError("parsers: results have no messages; call parse with the texts")
+        return config
+
+    def _request(
+        self,
+        number: int | None,
+        ids: list[int],
+        config: GenerationConfig,
+        metrics: PerfMetrics,
+        began: Stopwatch,
+        sink: Sink,
+    ) -> Request:
+        limits = self._model.limits(ids, config, self._vocabulary)
+        constraint = self._grammars.constraint(config, metrics)
+        return Request(number, ids, config, limits, sink, metrics, began, constraint)
+
+
+def _check_chat(chat: ChatHistory, config: GenerationConfig) -> None:
+    if not config.apply_chat_template:
+        raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
+    if not chat:
+        raise PromptError("the chat history is empty; append a message")

@@ -1,0 +1,82 @@
+"""Tokens of a request, step by step.
+
+A single text is passed on as it grows, several texts when all are complete.
+
+Source: openvino_genai.GenerationOutput, docs/reference/genai.md#continuous-batching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.results import GenerationFinishReason
+
+
+@dataclass(slots=True)
+class GenerationOutput:
+    """Tokens of one sequence: those of a step, or all."""
+
+    generated_ids: list[int] = field(default_factory=list[int])
+    generated_log_probs: list[float] = field(default_factory=list[float])
+    """One log-probability for each id."""
+    score: float = 0.0
+    """Score of the sequence so far."""
+    finish_reason: GenerationFinishReason = GenerationFinishReason.NONE
+    """NONE until the sequence is complete."""
+
+    def extend(self, later: GenerationOutput) -> None:
+        """Add the tokens of a later step."""
+        self.generated_ids += later.generated_ids
+        self.generated_log_probs += later.generated_log_probs
+        self.score, self.finish_reason = later.score, later.finish_reason
+
+
+Outputs = dict[int, GenerationOutput]
+"""Outputs by number of the sequence."""
+
+
+def joined(steps: Iterable[Outputs]) -> Outputs:
+    """Return the outputs of several steps together."""
+    whole: Outputs = {}
+    for step in steps:
+        for number, output in step.items():
+            whole.setdefault(number, GenerationOutput()).extend(output)
+    return whole
+
+
+class GrowingText:
+    """Outputs of a text in progress.
+
+    Args:
+        text: the text.
+        hold: True to hold tokens back until their text certainly belongs to the result; tokens of
+            an excluded stop string are then never passed on.
+    """
+
+    def __init__(self, text: GeneratedSequence, hold: bool) -> None:
+        self._text = text
+        self._hold = hold
+        self._passed = 0
+
+    def step(self) -> Outputs:
+        """Return the output since the last step; empty if there is none."""
+        text = self._text
+        ready = text.certain if self._hold or text.ended else len(text.tokens)
+        if ready == self._passed and not text.ended:
+            return {}
+        begin, self._passed = self._passed, ready
+        return {0: _output(text, begin)}
+
+
+def complete_outputs(texts: list[GeneratedSequence]) -> Outputs:
+    """Return the outputs of complete texts."""
+    return {number: _output(text, 0) for number, text in enumerate(texts)}
+
+
+def _output(text: GeneratedSequence, begin: int) -> GenerationOutput:
+    end = text.certain if text.ended else None
+    return GenerationOutput(
+        text.tokens[begin:end], text.log_probabilities[begin:end], text.score, text.finish_reason
+    )

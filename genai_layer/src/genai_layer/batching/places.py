@@ -1,0 +1,68 @@
+"""Runtime requests of the running generations."""
+
+from __future__ import annotations
+
+import logging
+
+from genai_layer.batching.slot_request import SlotRequest
+from genai_layer.errors import RuntimeFailure
+from genai_layer.runtime import CompiledModel, InferRequest, SupportsBatching
+
+_log = logging.getLogger(__name__)
+
+
+class Places:
+    """Requests of a compiled model, used again after a generation has ended.
+
+    Generations of one sequence take part in the model's batching, if it has one. All others have a
+    request of their own, with a row for each sequence.
+
+    Args:
+        compiled: the model.
+        count: number of sequences that may run at a time.
+    """
+
+    def __init__(self, compiled: CompiledModel, count: int) -> None:
+        self.count = count
+        self._compiled = compiled
+        able = isinstance(compiled, SupportsBatching)
+        self._batching = compiled.create_batching(count) if able else None
+        self._free: list[InferRequest] = []
+
+    def take(self, sequences: int) -> InferRequest:
+        """Return an empty request for a generation.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        if self._batching is not None and sequences == 1:
+            return SlotRequest(self._batching)
+        if self._free:
+            return self._free.pop()
+        try:
+            return self._compiled.create_infer_request()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+
+    def give_back(self, request: InferRequest) -> None:
+        """Forget a request's tokens, and keep it for another generation unless it is broken."""
+        try:
+            request.reset_state()
+        except RuntimeError as error:
+            _log.warning("a request cannot be reset, and is not used again: %s", error)
+            return
+        if not isinstance(request, SlotRequest):
+            self._free.append(request)
+
+    def step(self) -> None:
+        """Run a step of the batching, if there is one.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        if self._batching is None:
+            return
+        try:
+            self._batching.step()
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error

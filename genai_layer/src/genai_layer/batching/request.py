@@ -1,0 +1,40 @@
+"""One prompt to generate from, and its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from genai_layer.batching.handle import Stream
+from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.decoding.task import Sink
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.sampling.constraint import Constraint
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A prompt that waits, generates, or has ended."""
+
+    number: int | None
+    """Number that the caller gave; None for prompts of ``generate``."""
+    prompt: list[int]
+    config: GenerationConfig
+    """Validated parameters."""
+    limits: Limits
+    sink: Sink
+    metrics: PerfMetrics
+    began: Stopwatch
+    constraint: Constraint | None = None
+    """Limits the tokens of a text."""
+    stream: Stream = field(default_factory=Stream)
+    texts: list[GeneratedSequence] = field(default_factory=list[GeneratedSequence])
+    """Complete texts, highest score first."""
+
+    @property
+    def sequences(self) -> int:
+        """Number of sequences that run side by side."""
+        if self.config.is_beam_search():
+            return self.config.num_beams
+        return self.config.num_return_sequences

@@ -1,0 +1,82 @@
+"""Results of ``ContinuousBatchingPipeline.generate``.
+
+Source: openvino_genai.GenerationResult and EncodedGenerationResult,
+docs/reference/genai.md#continuous-batching. Ours: metrics are those of the prompt alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from genai_layer.batching.request import Request
+from genai_layer.batching.status import GenerationStatus
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.results import GenerationFinishReason
+
+
+@dataclass(slots=True)
+class GenerationResult:
+    """Texts of a prompt, highest score first."""
+
+    m_request_id: int = 0
+    """Number of the prompt in the call."""
+    m_generation_ids: list[str] = field(default_factory=list[str])
+    """The texts."""
+    m_scores: list[float] = field(default_factory=list[float])
+    m_status: GenerationStatus = GenerationStatus.RUNNING
+    perf_metrics: PerfMetrics = field(default_factory=PerfMetrics)
+    extended_perf_metrics: None = None
+    """Metrics of speculative decoding, which is not supported: always None."""
+
+    def get_generation_ids(self) -> list[str]:
+        """Return the texts."""
+        return self.m_generation_ids
+
+    def __repr__(self) -> str:
+        texts = zip(self.m_scores, self.m_generation_ids, strict=True)
+        lines = "".join(f"{{ {score:g}, {text} }}\n" for score, text in texts)
+        return f"<py_continuous_batching.GenerationResult {self.m_request_id}\n{lines}\n>"
+
+
+@dataclass(slots=True)
+class EncodedGenerationResult:
+    """Tokens after a prompt of ids, highest score first."""
+
+    m_request_id: int = 0
+    """Number of the prompt in the call."""
+    m_generation_ids: list[list[int]] = field(default_factory=list[list[int]])
+    """Tokens of each sequence, the stop token included."""
+    m_scores: list[float] = field(default_factory=list[float])
+    finish_reasons: list[GenerationFinishReason] = field(
+        default_factory=list[GenerationFinishReason]
+    )
+    perf_metrics: PerfMetrics = field(default_factory=PerfMetrics)
+    extended_perf_metrics: None = None
+    """Metrics of speculative decoding, which is not supported: always None."""
+
+
+def decoded_result(number: int, request: Request) -> GenerationResult:
+    """Return the texts of a request that has ended.
+
+    Args:
+        number: number of the prompt in the call.
+        request: the request.
+    """
+    return GenerationResult(
+        number,
+        [text.text for text in request.texts],
+        [text.score for text in request.texts],
+        request.stream.status,
+        request.metrics,
+    )
+
+
+def encoded_result(number: int, request: Request) -> EncodedGenerationResult:
+    """Return the tokens of a request that has ended; arguments as ``decoded_result``."""
+    return EncodedGenerationResult(
+        number,
+        [[*text.echoed, *text.tokens] for text in request.texts],
+        [text.score for text in request.texts],
+        [text.finish_reason for text in request.texts],
+        request.metrics,
+    )

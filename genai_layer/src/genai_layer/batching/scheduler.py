@@ -1,0 +1,129 @@
+"""Choice of the requests that run: first come, first served.
+
+A request runs when the places for its sequences are free; one that needs more than all places runs
+alone. Any thread may add requests; one thread at a time runs steps.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from genai_layer.batching.generation import Generation
+from genai_layer.batching.metrics import PipelineMetrics, Usage
+from genai_layer.batching.places import Places
+from genai_layer.batching.request import Request
+from genai_layer.batching.status import GenerationStatus
+from genai_layer.errors import ConfigError
+
+
+class Scheduler:
+    """Requests that wait or run.
+
+    Args:
+        places: runtime requests for the running ones.
+        decode: returns the text of ids, without special tokens.
+    """
+
+    def __init__(self, places: Places, decode: Callable[[list[int]], str]) -> None:
+        self._places = places
+        self._decode = decode
+        self._lock = threading.Lock()
+        """Lock of the waiting and running requests."""
+        self._waiting = deque[Request]()
+        self._running: list[Generation] = []
+        self._usage = Usage()
+
+    @property
+    def busy(self) -> bool:
+        """True if a request waits or runs."""
+        with self._lock:
+            return bool(self._waiting or self._running)
+
+    @property
+    def metrics(self) -> PipelineMetrics:
+        """Metrics of the last step."""
+        return self._usage.last
+
+    def add(self, request: Request) -> None:
+        """Add a request.
+
+        Raises:
+            ConfigError: a request of the same number waits or runs.
+        """
+        with self._lock:
+            known = {one.number for one in self._waiting}
+            known |= {one.request.number for one in self._running}
+            if request.number is not None and request.number in known:
+                raise ConfigError(
+                    f"request_id = {request.number}: a request of this number has not ended; "
+                    "pass another number"
+                )
+            self._waiting.append(request)
+
+    def step(self) -> None:
+        """Compute a token of each running request; for a long prompt, read a part of it.
+
+        Raises:
+            RuntimeFailure: the runtime's batching failed.
+        """
+        self.remove_dropped()
+        with self._lock:
+            self._admit()
+            running, waiting = list(self._running), len(self._waiting)
+        for one in running:
+            one.submit()
+        usage = max((one.cache_usage for one in running), default=0.0)
+        self._usage.note(len(running) + waiting, len(running), usage)
+        self._places.step()
+        for one in running:
+            one.proceed()
+        with self._lock:
+            self._running = [one for one in self._running if not one.ended]
+
+    def complete(self, requests: Sequence[Request]) -> None:
+        """Run steps until requests have ended; if one fails, the others are cancelled.
+
+        Raises:
+            GenAIError: the error of a request.
+        """
+        streams = [one.stream for one in requests]
+        self._usage.reset()
+        try:
+            for request in requests:
+                self.add(request)
+            while any(one.status is GenerationStatus.RUNNING for one in streams):
+                self.step()
+                for failed in (one.error for one in streams if one.error is not None):
+                    raise failed
+        finally:
+            for one in streams:
+                if one.status is GenerationStatus.RUNNING:
+                    one.drop(GenerationStatus.CANCEL)
+            self.remove_dropped()
+
+    def remove_dropped(self) -> None:
+        """Remove the requests that were stopped or cancelled, which frees their places."""
+        with self._lock:
+            for one in [one for one in self._waiting if one.stream.dropped]:
+                self._waiting.remove(one)
+                one.stream.end(one.stream.status, one.metrics)
+            for one in self._running:
+                if one.request.stream.dropped and not one.ended:
+                    one.drop()
+            self._running = [one for one in self._running if not one.ended]
+
+    def _admit(self) -> None:
+        while self._waiting and self._fits(self._waiting[0]):
+            request = self._waiting.popleft()
+            try:
+                self._running.append(Generation(request, self._places, self._decode))
+            except Exception as error:  # whatever it is, its reader has to learn of it
+                request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
+
+    def _fits(self, request: Request) -> bool:
+        return not self._running or self._taken() + request.sequences <= self._places.count
+
+    def _taken(self) -> int:
+        return sum(one.request.sequences for one in self._running)

@@ -1,0 +1,60 @@
+"""Continuous batching through the whole stack: requests in the batch slots of the simulated NPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genai_layer import ContinuousBatchingPipeline, GenerationConfig, LLMPipeline, SchedulerConfig
+from genai_layer.testing.check_batching import check_batching
+from npuw_layer import Core
+
+LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64, "INFERENCE_PRECISION_HINT": "f32"}
+QUESTIONS = ["What is an NPU?", "Who reads a blob?", "What is a blob?", "Why?", "Hello."]
+METHODS: list[dict[str, Any]] = [
+    {"max_new_tokens": 16},
+    {"max_new_tokens": 5},
+    {"max_new_tokens": 16, "stop_strings": {"program"}},
+    {"max_new_tokens": 5, "num_beams": 3, "num_return_sequences": 2},
+    {"max_new_tokens": 8, "repetition_penalty": 1.2},
+]
+
+
+def test_npuw_batches_as_genai_expects(demo: Path) -> None:
+    options = {
+        "NPUW_LLM_MAX_PROMPT_LEN": 64,
+        "NPUW_LLM_MIN_RESPONSE_LEN": 64,
+        "NPUW_LLM_BATCH_SLOTS": "1,2",
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    compiled = Core().compile_model(demo, "NPU", options)
+    check_batching(compiled, [5, 9, 13, 7, 21, 30], 1e-4)
+
+
+@pytest.fixture(scope="module")
+def pipe(demo: Path) -> ContinuousBatchingPipeline:
+    """Pipeline with three places, fewer than requests."""
+    scheduler = SchedulerConfig()
+    scheduler.max_num_seqs = 3
+    return ContinuousBatchingPipeline(demo, scheduler, "NPU", LENGTHS)
+
+
+def test_texts_are_those_of_prompts_alone(demo: Path, pipe: ContinuousBatchingPipeline) -> None:
+    alone = LLMPipeline(demo, "NPU", **LENGTHS)
+    configs = [GenerationConfig(**values) for values in METHODS]
+    results = pipe.generate(QUESTIONS, configs)
+    for question, config, result in zip(QUESTIONS, configs, results, strict=True):
+        assert result.m_generation_ids == alone.generate([question], config).texts
+
+
+def test_requests_share_steps(pipe: ContinuousBatchingPipeline) -> None:
+    config = GenerationConfig(max_new_tokens=12, ignore_eos=True)
+    handles = [pipe.add_request(n, text, config) for n, text in enumerate(QUESTIONS[:3])]
+    steps = 0
+    while pipe.has_non_finished_requests():
+        pipe.step()
+        steps += 1
+    assert [len(handle.read_all()[0].generated_ids) for handle in handles] == [12, 12, 12]
+    assert steps == 14, "a step reads one prompt, and a token of each other request"
