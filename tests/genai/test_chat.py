@@ -30,17 +30,18 @@ def prompt_length(pipe) -> int:
     def cancel(_: str) -> StreamingStatus:
         return StreamingStatus.CANCEL
 
-    run = pipe._run
+    generator = pipe._generator
+    run = generator.run
 
     def watch(prompts, *rest):
         lengths.extend(map(len, prompts))
         return run(prompts, *rest)
 
-    pipe._run = watch
+    generator.run = watch
     try:
         pipe.generate("?", streamer=cancel)
     finally:
-        pipe._run = run
+        generator.run = run
     return lengths[0]
 
 

@@ -10,52 +10,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
 from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
-from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.decoding.language_model import LanguageModel
-from genai_layer.decoding.methods import decode
-from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.decoding.task import Task
-from genai_layer.errors import (
-    ConfigError,
-    GenAIError,
-    PromptError,
-    RuntimeFailure,
-)
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.lora.compiled import compile_with
-from genai_layer.lora.controller import control
 from genai_layer.mechanisms import take_mechanisms
-from genai_layer.npu import (
-    StaticLengths,
-    imports_blob,
-    lengths_of,
-    npu_properties,
-    on_full_of,
-)
+from genai_layer.npu import StaticLengths, imports_blob, npu_properties
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_encoder import PromptEncoder
-from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.results import DecodedResults, EncodedResults
 from genai_layer.results_of import decoded_results, encoded_results
-from genai_layer.runtime import Core, InferRequest, ReportsExecution
+from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
-from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.sinks import Streamer
 from genai_layer.speculation.draft_model import Place
-from genai_layer.speculation.perf_metrics import metrics_of_models
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
+from genai_layer.text_generator import Call, Target, TextGenerator
 from genai_layer.token_ids import Ids, is_ids, prompts_ids, texts_of
 from genai_layer.tokenizer import Tokenizer
 
@@ -135,29 +115,14 @@ class LLMPipeline(Exclusive):
         self._tokenizer = tokenizer
         self._prompts = PromptEncoder(tokenizer)
         self._config = given.source.generation_config(tokenizer)
-        self._vocabulary = tokenizer.vocabulary_size
-        self._grammars = GrammarCompiler(tokenizer)
-        self._lengths: StaticLengths | None = None
+        lengths: StaticLengths | None = None
         if device == "NPU":
-            step = speculation.step_tokens(self._config)
-            properties, self._lengths = npu_properties(properties, step)
+            properties, lengths = npu_properties(properties, speculation.step_tokens(self._config))
         core = load_core(device) if core is None else core
-        try:
-            inserted = None if imported else adapters
-            model = given.source.model(core, needed=not imported)
-            compiled = compile_with(core, model, device, properties, inserted)
-            self._request: InferRequest = compiled.create_infer_request()
-            if imported:
-                self._lengths = lengths_of(compiled)
-            if self._lengths is not None:
-                self._lengths = replace(self._lengths, on_full=on_full_of(compiled))
-        except GenAIError:
-            raise
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
+        target = Target(core, device, properties, lengths, imported)
+        self._generator = TextGenerator(given.source, target, adapters, tokenizer)
         place = Place(device, given_properties, core, tokenizer)
-        self._assistant = speculation.open(place, self._lengths)
-        self._adapters = control(self._request, adapters, imported)
+        self._generator.assistant = speculation.open(place, self._generator.lengths)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
@@ -240,19 +205,23 @@ class LLMPipeline(Exclusive):
         config = base.with_stops_of(self._config).updated(kwargs)
         config.validate()
         begin_parsing(streamer)
+        call = Call(config, streamer, began, PerfMetrics(self._load_time))
         if is_ids(inputs):
             if self._chat is not None:
                 raise PromptError("token ids in a chat: pass texts, or call finish_chat() first")
-            return self._generate_encoded(inputs, config, streamer, began)
+            generated = self._generator.run(prompts_ids(inputs), call)
+            return encoded_results(generated, call.metrics)
         if isinstance(inputs, ChatHistory):
             if not inputs:
                 raise PromptError("the chat history is empty; append a message")
-            return self._generate_chat(inputs, config, streamer, began)[0]
+            return self._generate_chat(inputs, call)[0]
         texts = texts_of(inputs)
         if self._chat is None:
-            results = self._generate_texts(texts, config, streamer, began)
+            raw = call.metrics.raw_metrics
+            prompts = [self._prompts.text(text, config, raw) for text in texts]
+            results = decoded_results(self._generator.run(prompts, call), call)
         else:
-            results = self._generate_turn(self._chat, texts, config, streamer, began)
+            results = self._generate_turn(self._chat, texts, call)
         alone = isinstance(inputs, str) and config.num_return_sequences == 1
         return results.texts[0] if alone else results
 
@@ -274,96 +243,24 @@ class LLMPipeline(Exclusive):
 
     def execution_report(self) -> Mapping[str, str]:
         """Return the runtime's facts on the last generation; empty if it reports none."""
-        request = self._request
-        return request.execution_report() if isinstance(request, ReportsExecution) else {}
-
-    def _generate_texts(
-        self, texts: list[str], config: GenerationConfig, streamer: Streamer, began: Stopwatch
-    ) -> DecodedResults:
-        metrics = self._metrics()
-        raw = metrics.raw_metrics
-        prompts = [self._prompts.text(text, config, raw) for text in texts]
-        generated = self._run(prompts, config, streamer, metrics, began)
-        return decoded_results(generated, metrics, config.parsers, streamer)
+        return self._generator.execution_report()
 
     def _generate_chat(
-        self,
-        history: ChatHistory,
-        config: GenerationConfig,
-        streamer: Streamer,
-        began: Stopwatch,
+        self, history: ChatHistory, call: Call
     ) -> tuple[DecodedResults, StreamingStatus]:
-        if not config.apply_chat_template:
+        if not call.config.apply_chat_template:
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
-        metrics = self._metrics()
-        ids = self._prompts.chat(history, metrics.raw_metrics)
-        (sequences,) = generated = self._run([ids], config, streamer, metrics, began)
-        results = decoded_results(generated, metrics, config.parsers, streamer)
-        return results, sequences[0].status
+        ids = self._prompts.chat(history, call.metrics.raw_metrics)
+        (sequences,) = generated = self._generator.run([ids], call)
+        return decoded_results(generated, call), sequences[0].status
 
-    def _generate_turn(
-        self,
-        chat: ChatHistory,
-        texts: list[str],
-        config: GenerationConfig,
-        streamer: Streamer,
-        began: Stopwatch,
-    ) -> DecodedResults:
+    def _generate_turn(self, chat: ChatHistory, texts: list[str], call: Call) -> DecodedResults:
         """Generate in a chat; a cancelled or failed turn is not added to the history."""
         if len(texts) != 1:
             raise PromptError(f"{len(texts)} texts in a chat: pass one text per turn")
         attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])
-        results, status = self._generate_chat(attempt, config, streamer, began)
+        results, status = self._generate_chat(attempt, call)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
             chat.set_messages(attempt.get_messages())
-        return results
-
-    def _generate_encoded(
-        self,
-        inputs: Ids,
-        config: GenerationConfig,
-        streamer: Streamer,
-        began: Stopwatch,
-    ) -> EncodedResults:
-        prompts, metrics = prompts_ids(inputs), self._metrics()
-        return encoded_results(self._run(prompts, config, streamer, metrics, began), metrics)
-
-    def _metrics(self) -> PerfMetrics:
-        return PerfMetrics(self._load_time)
-
-    def _run(
-        self,
-        prompts: list[list[int]],
-        config: GenerationConfig,
-        streamer: Streamer,
-        metrics: PerfMetrics,
-        began: Stopwatch,
-    ) -> list[list[GeneratedSequence]]:
-        """Continue prompts one after the other; all are checked first."""
-        limits = [limits_of(ids, config, self._vocabulary, self._lengths) for ids in prompts]
-        sink = sink_of_one_text(streamer, config, len(prompts))
-        constraint = self._grammars.constraint(config, metrics)
-        self._adapters.apply(config.adapters)
-        assistant, raw = self._assistant, metrics.raw_metrics
-        drafters = [assistant.drafter(ids, config) if assistant else None for ids in prompts]
-        results: list[list[GeneratedSequence]] = []
-        for ids, limit, drafter in zip(prompts, limits, drafters, strict=True):
-            task = Task(
-                prompt=ids,
-                config=config,
-                limits=limit,
-                model=LanguageModel(self._request, raw),
-                decode=self._tokenizer.decode,
-                sink=sink,
-                raw=raw,
-                times=TokenTimes(raw, began),
-                constraint=constraint and constraint.fork(),
-                drafter=drafter,
-            )
-            results.append(decode(task))
-        metrics.num_input_tokens += sum(map(len, prompts))
-        metrics.num_generated_tokens = sum(raw.m_batch_sizes)
-        raw.generate_durations.append(began.microseconds())
-        metrics.by_model = metrics_of_models(metrics, drafters)
         return results

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import chain
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.parsers.base import Parser
 from genai_layer.parsers.results import parse_texts
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import DecodedResults, EncodedResults
+from genai_layer.text_generator import Call
 
 Generated = list[list[GeneratedSequence]]
 """Texts of each prompt."""
 
 
-def decoded_results(
-    generated: Generated, metrics: PerfMetrics, parsers: Sequence[Parser], streamer: object
-) -> DecodedResults:
+def decoded_results(generated: Generated, call: Call) -> DecodedResults:
     """Return the texts of all prompts, and parse them."""
+    metrics = call.metrics
     sequences = list(chain.from_iterable(generated))
     texts = [one.text for one in sequences]
     return DecodedResults(
@@ -27,7 +25,7 @@ def decoded_results(
         [one.finish_reason for one in sequences],
         metrics,
         metrics.by_model,
-        parsed=parse_texts(texts, parsers, streamer),
+        parsed=parse_texts(texts, call.config.parsers, call.streamer),
     )
 
 

@@ -43,6 +43,7 @@ from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
+from genai_layer.text_generator import Call
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.conversation import Turn, mark, turns_of
 from genai_layer.vision.encoder import EncodedImage
@@ -322,6 +323,6 @@ def _tokens(images: Sequence[EncodedImage]) -> list[int]:
 
 
 def _results(sequences: list[GeneratedSequence], generation: _Generation) -> VLMDecodedResults:
-    parsers, streamer = generation.config.parsers, generation.streamer
-    results = decoded_results([sequences], generation.metrics, parsers, streamer)
-    return with_vision_metrics(results)
+    config, streamer, metrics = generation.config, generation.streamer, generation.metrics
+    call = Call(config, streamer, generation.began, metrics)
+    return with_vision_metrics(decoded_results([sequences], call))

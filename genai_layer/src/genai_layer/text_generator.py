@@ -1,0 +1,153 @@
+"""Compiled language model of a pipeline, and the generations that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from genai_layer.decoding.generated_sequence import GeneratedSequence
+from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
+from genai_layer.decoding.methods import decode
+from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
+from genai_layer.decoding.task import Task
+from genai_layer.errors import GenAIError, RuntimeFailure
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.grammars.compiler import GrammarCompiler
+from genai_layer.lora.adapter_config import AdapterConfig
+from genai_layer.lora.compiled import compile_with
+from genai_layer.lora.controller import control
+from genai_layer.model_source import ModelFolder, ModelInMemory
+from genai_layer.npu import StaticLengths, lengths_of, on_full_of
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.prompt_limits import limits_of
+from genai_layer.runtime import Core, InferRequest, ReportsExecution
+from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.speculation.assistants import Assistant
+from genai_layer.speculation.perf_metrics import metrics_of_models
+from genai_layer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a pipeline's ``generate``."""
+
+    config: GenerationConfig
+    """Validated parameters."""
+    streamer: Streamer
+    began: Stopwatch
+    metrics: PerfMetrics
+    """Metrics of the call, to which each step adds its durations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Device that a language model is compiled for."""
+
+    core: Core
+    device: str
+    """E.g. "NPU"."""
+    properties: Mapping[str, Any]
+    """Properties of the runtime."""
+    lengths: StaticLengths | None
+    """Lengths of an NPU's programs; None elsewhere, and for a blob, which has its own."""
+    from_blob: bool = False
+    """Whether the runtime imports the model from BLOB_PATH."""
+
+
+class TextGenerator:
+    """Language model that continues prompts.
+
+    Args:
+        source: the model.
+        target: the device.
+        adapters: LoRA adapters that generations may use.
+        tokenizer: the model's.
+
+    Raises:
+        ModelError: the model is missing.
+        PropertyError: the runtime does not support adapters.
+        AdapterError: an adapter belongs to another model, or its rank is too large.
+        RuntimeFailure: the runtime cannot compile the model.
+    """
+
+    def __init__(
+        self,
+        source: ModelFolder | ModelInMemory,
+        target: Target,
+        adapters: AdapterConfig | None,
+        tokenizer: Tokenizer,
+    ) -> None:
+        core, from_blob, lengths = target.core, target.from_blob, target.lengths
+        try:
+            model = source.model(core, needed=not from_blob)
+            inserted = None if from_blob else adapters
+            compiled = compile_with(core, model, target.device, target.properties, inserted)
+            self._request: InferRequest = compiled.create_infer_request()
+            if from_blob:
+                lengths = lengths_of(compiled)
+            if lengths is not None:
+                lengths = replace(lengths, on_full=on_full_of(compiled))
+        except GenAIError:
+            raise
+        except RuntimeError as error:
+            raise RuntimeFailure(str(error)) from error
+        self.lengths = lengths
+        """Lengths of the programs; None if the runtime has no such limits."""
+        self.assistant: Assistant | None = None
+        """Source of candidates, set by the pipeline."""
+        self._adapters = control(self._request, adapters, from_blob)
+        self._grammars = GrammarCompiler(tokenizer)
+        self._tokenizer = tokenizer
+
+    def run(
+        self, prompts: Sequence[list[int]], call: Call, inputs: MakeInputs = token_inputs
+    ) -> list[list[GeneratedSequence]]:
+        """Continue prompts one after the other; all are checked first.
+
+        Args:
+            prompts: ids of each.
+            call: parameters, streamer and metrics.
+            inputs: makes the model's inputs.
+
+        Returns:
+            The texts of each prompt, highest score first.
+
+        Raises:
+            ConfigError: the parameters exclude each other, or a grammar is broken.
+            PromptError: a prompt is empty or too long, or has an unknown id.
+            AdapterError: the pipeline has no such adapter.
+            RuntimeFailure: the runtime failed.
+        """
+        config, metrics, vocabulary = call.config, call.metrics, self._tokenizer.vocabulary_size
+        limits = [limits_of(ids, config, vocabulary, self.lengths) for ids in prompts]
+        sink = sink_of_one_text(call.streamer, config, len(prompts))
+        constraint = self._grammars.constraint(config, metrics)
+        self._adapters.apply(config.adapters)
+        assistant, raw = self.assistant, metrics.raw_metrics
+        drafters = [assistant.drafter(ids, config) if assistant else None for ids in prompts]
+        results: list[list[GeneratedSequence]] = []
+        for ids, limit, drafter in zip(prompts, limits, drafters, strict=True):
+            task = Task(
+                prompt=ids,
+                config=config,
+                limits=limit,
+                model=LanguageModel(self._request, raw, inputs),
+                decode=self._tokenizer.decode,
+                sink=sink,
+                raw=raw,
+                times=TokenTimes(raw, call.began),
+                constraint=constraint and constraint.fork(),
+                drafter=drafter,
+            )
+            results.append(decode(task))
+        metrics.num_input_tokens += sum(map(len, prompts))
+        metrics.num_generated_tokens = sum(raw.m_batch_sizes)
+        raw.generate_durations.append(call.began.microseconds())
+        metrics.by_model = metrics_of_models(metrics, drafters)
+        return results
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Return the runtime's facts on the last generation; empty if it reports none."""
+        request = self._request
+        return request.execution_report() if isinstance(request, ReportsExecution) else {}
