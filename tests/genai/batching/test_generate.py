@@ -217,6 +217,8 @@ def test_a_result_prints_its_texts() -> None:
     result = GenerationResult(3, ["one", "two"], [0.0, -1.5])
     expected = "<py_continuous_batching.GenerationResult 3\n{ 0, one }\n{ -1.5, two }\n\n>"
     assert repr(result) == str(result) == expected
+    result.m_scores = []
+    assert "\n{ one }\n{ two }\n" in repr(result)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,8 @@ def test_the_constructor_has_two_forms(toy_folder: Path) -> None:
         (({}, "CPU"), {}, PropertyError),
         ((), {"tokenizer": 1, "scheduler_config": scheduler(), "device": "CPU"}, PropertyError),
         ((scheduler(), "CPU", {"prompt_lookup": True}), {}, PropertyError),
+        ((scheduler(), "CPU", {"draft_model": object()}), {}, PropertyError),
+        ((scheduler(), "CPU", {"adapters": object()}), {}, PropertyError),
         ((scheduler(), "CPU", {}, {"low": 1}), {}, PropertyError),
     ],
     ids=str,

@@ -7,6 +7,7 @@ docs/reference/genai.md#continuous-batching. Ours: metrics are those of the prom
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from genai_layer.batching.request import Request
 from genai_layer.batching.status import GenerationStatus
@@ -33,8 +34,9 @@ class GenerationResult:
         return self.m_generation_ids
 
     def __repr__(self) -> str:
-        texts = zip(self.m_scores, self.m_generation_ids, strict=True)
-        lines = "".join(f"{{ {score:g}, {text} }}\n" for score, text in texts)
+        scores = [f"{score:g}, " for score in self.m_scores]
+        texts = zip_longest(scores, self.m_generation_ids, fillvalue="")
+        lines = "".join(f"{{ {score}{text} }}\n" for score, text in texts)
         return f"<py_continuous_batching.GenerationResult {self.m_request_id}\n{lines}\n>"
 
 
