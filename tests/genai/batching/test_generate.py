@@ -268,6 +268,8 @@ def test_the_constructor_has_two_forms(toy_folder: Path) -> None:
         (({}, "CPU"), {}, PropertyError),
         ((), {"tokenizer": 1, "scheduler_config": scheduler(), "device": "CPU"}, PropertyError),
         ((scheduler(), "CPU", {"prompt_lookup": True}), {}, PropertyError),
+        ((scheduler(), "CPU", {"draft_model": object()}), {}, PropertyError),
+        ((scheduler(), "CPU", {"adapters": object()}), {}, PropertyError),
         ((scheduler(), "CPU", {}, {"low": 1}), {}, PropertyError),
     ],
     ids=str,

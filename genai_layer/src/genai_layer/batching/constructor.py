@@ -22,6 +22,7 @@ _FOLDERS_TOKENIZER = (
     "vision_encoder_properties",
 )
 _OWN_TOKENIZER = ("tokenizer", "scheduler_config", "device")
+_DRAFTS = ("draft_model", "prompt_lookup")
 _UNSUPPORTED = ("use_cache_eviction", "use_sparse_attention")
 
 
@@ -65,7 +66,16 @@ def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
     # Tokenizers compile no model, and language models have no vision encoder: checked, not used.
     for name in _FOLDERS_TOKENIZER[3:]:
         read_properties(values.pop(name, {}))
-    return Arguments(tokenizer, scheduler, device, values if own else values.get("properties", {}))
+    properties = dict(values if own else values.get("properties", {}))
+    _take_drafts(properties)
+    return Arguments(tokenizer, scheduler, device, properties)
+
+
+def _take_drafts(properties: dict[str, Any]) -> None:
+    """Remove the properties of drafts if they request none."""
+    for name in _DRAFTS:
+        if properties.pop(name, None):
+            raise PropertyError(f"{name}: requests are generated without drafts; leave it out")
 
 
 def _check(scheduler: SchedulerConfig) -> None:
