@@ -67,10 +67,15 @@ def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
     for name in _FOLDERS_TOKENIZER[3:]:
         read_properties(values.pop(name, {}))
     properties = dict(values if own else values.get("properties", {}))
+    _take_drafts(properties)
+    return Arguments(tokenizer, scheduler, device, properties)
+
+
+def _take_drafts(properties: dict[str, Any]) -> None:
+    """Remove the properties of drafts if they request none."""
     for name in _DRAFTS:
         if properties.pop(name, None):
             raise PropertyError(f"{name}: requests are generated without drafts; leave it out")
-    return Arguments(tokenizer, scheduler, device, properties)
 
 
 def _check(scheduler: SchedulerConfig) -> None:
