@@ -52,7 +52,7 @@ class Target:
     lengths: StaticLengths | None
     """Lengths of an NPU's programs; None elsewhere, and for a blob, which has its own."""
     from_blob: bool = False
-    """Whether the runtime imports the model from BLOB_PATH."""
+    """True if the runtime imports the model from BLOB_PATH."""
 
 
 class TextGenerator:

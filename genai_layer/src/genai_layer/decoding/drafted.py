@@ -2,7 +2,11 @@
 
 The inference reads the last token and the candidates. The sampler then chooses token by token, as
 without candidates; a chosen token that differs from its candidate ends the step, and the rejected
-candidates are forgotten. So neither the text nor its score depends on the candidates.
+candidates are forgotten.
+
+Programs of several tokens round otherwise than those of one. So before a greedy choice between
+nearly equal logits, the tokens of such steps are read again one by one, as without candidates.
+Neither the text nor its score thus depends on the candidates.
 """
 
 from __future__ import annotations
@@ -24,22 +28,26 @@ def generate_drafted(task: Task, drafter: Drafter) -> Decoding:
     verifier = _Verifier(task, sequence, sampler)
     echo(task, sequence)
     drafter.begin()
-    new, past = task.prompt, 0
+    new, past, exact = task.prompt, 0, 0
     candidates: list[int] = []
     prepare = None if task.constraint is None else sampler.prepare
     while not sequence.ended:
-        rows = 1 + len(candidates)
+        rows, alone = 1 + len(candidates), not candidates and past == exact
         logits = (yield Read([[*new, *candidates]], past, last=rows, meanwhile=prepare))[0]
         past += len(new)
-        accepted = verifier.choose(logits, candidates)
-        drafter.count.note(len(candidates), accepted)
-        if sequence.ended:
-            break
-        past += accepted
+        exact = past if alone else exact  # tokens that were read as without candidates
+        chosen = verifier.choose(logits, candidates, alone)
+        drafter.count.note(len(candidates), verifier.accepted)
+        past += chosen - 1  # behind a close choice, the last accepted token is read again
         new = sequence.tokens[-1:]
+        if verifier.is_close:
+            for token in sequence.tokens[exact - len(task.prompt) : -1]:
+                yield Read([[token]], exact)
+                exact += 1
         # Each step adds a token of its own to the candidates.
         most = task.limits.tokens - len(sequence.tokens) - 1
-        candidates = drafter.draft([*task.prompt, *sequence.tokens], most) if most > 0 else []
+        drafts = most > 0 and not verifier.is_close and not sequence.ended
+        candidates = drafter.draft([*task.prompt, *sequence.tokens], most) if drafts else []
     task.sink.end(sequence.flush())
     drafter.finish()
     task.finish([sequence])
@@ -52,26 +60,37 @@ class _Verifier:
     def __init__(self, task: Task, sequence: GeneratedSequence, sampler: Sampler) -> None:
         self._task, self._sequence, self._sampler = task, sequence, sampler
         self._history = TokenHistory(task.prompt, sequence.tokens)
+        self.accepted = 0
+        """Candidates that the last step accepted."""
+        self.is_close = False
+        """True if the last step ended at a close choice."""
 
-    def choose(self, logits: Logits, candidates: Sequence[int]) -> int:
-        """Choose tokens until one differs from its candidate, or the text ends.
+    def choose(self, logits: Logits, candidates: Sequence[int], exact: bool) -> int:
+        """Choose tokens until one differs from its candidate, the text ends, or a choice is close.
 
         Args:
             logits: f32 [1 + candidates, vocabulary].
             candidates: candidates that the logits after the first follow.
+            exact: True if the logits are those without candidates, so that no choice is too close.
 
         Returns:
-            The number of accepted candidates.
+            The number of chosen tokens.
         """
         task, sequence = self._task, self._sequence
-        before, ready, accepted = len(sequence.tokens), task.times.now(), 0
+        before, ready = len(sequence.tokens), task.times.now()
+        self.accepted, self.is_close = 0, False
         for row, candidate in zip(logits, [*candidates, None], strict=True):
+            if not exact and self._sampler.is_close(row, self._history):
+                self.is_close = True
+                break
             watch = Stopwatch()
             token = self._sampler.next_token(row, self._history)
             task.raw.sampling_durations.append(watch.microseconds())
             sequence.heed(task.sink.write(token, sequence.add(token, self._sampler.score)))
-            accepted += token == candidate
+            self.accepted += token == candidate
             if sequence.ended or token != candidate:
                 break
-        task.times.note(len(sequence.tokens) - before, ready)
-        return accepted
+        chosen = len(sequence.tokens) - before
+        if chosen:
+            task.times.note(chosen, ready)
+        return chosen

@@ -30,6 +30,10 @@ Choose = Callable[[Logits], tuple[int, float]]
 """Returns a token and its log-probability."""
 
 
+_CLOSE = 1 / 256
+"""Share of the largest logit within which two are close: 8 units of f16's last place."""
+
+
 class Sampler:
     """Sampler of one request's tokens.
 
@@ -65,18 +69,34 @@ class Sampler:
             logits: f32 [vocabulary].
             history: prompt and generated tokens so far.
         """
-        processed = self._stops(logits, history)
-        if self._constraint is not None:
-            processed = self._constraint.process(processed)
-        for penalise in self._penalties:
-            processed = penalise(processed, history)
-        token, log_probability = self._choose(processed)
+        token, log_probability = self._choose(self._processed(logits, history))
         if self._raw_scores:
             log_probability = float(logits[token] - _log_sum_exp(logits))
         self.score += log_probability
         if self._constraint is not None:
             self._constraint.advance(token)
         return token
+
+    def is_close(self, logits: Logits, history: TokenHistory) -> bool:
+        """Return whether other rounding of the logits could change a greedy choice.
+
+        Args:
+            logits: f32 [vocabulary].
+            history: prompt and generated tokens so far.
+        """
+        if self._choose is not _greedy:
+            return False
+        second, first = np.partition(self._processed(logits, history), -2)[-2:].tolist()
+        return first - second <= _CLOSE * float(np.abs(logits).max())
+
+    def _processed(self, logits: Logits, history: TokenHistory) -> Logits:
+        """Return the logits that a token is chosen from."""
+        processed = self._stops(logits, history)
+        if self._constraint is not None:
+            processed = self._constraint.process(processed)
+        for penalise in self._penalties:
+            processed = penalise(processed, history)
+        return processed
 
 
 def _penalties(config: GenerationConfig) -> list[Processor]:
