@@ -233,6 +233,31 @@ def test_adapters_change_texts_alike(
     assert found[0] != found[1]
 
 
+def decrypted(folder: Path, name: str) -> tuple[str, ov.Tensor]:
+    """Return the text and the weights of an IR."""
+    weights = np.fromfile(folder / f"{name}.bin", np.uint8)
+    return (folder / f"{name}.xml").read_text(), ov.Tensor(weights)
+
+
+@pytest.mark.parametrize("device", ["CPU", "NPU"])
+def test_models_in_memory_give_the_same_texts(folder: Path, tools: Any, device: str) -> None:
+    """Models and tokenizers are read as in the public sample encrypted_model_vlm.py."""
+    models = {part: decrypted(folder, f"openvino_{part}_model") for part in tools.PARTS}
+    tokenizers = [decrypted(folder, f"openvino_{name}") for name in ("tokenizer", "detokenizer")]
+
+    def text(package: Any, device: str, **exact: Any) -> str:
+        config = package.GenerationConfig()
+        config.max_new_tokens = 9
+        tokenizer = package.Tokenizer(*tokenizers[0], *tokenizers[1])
+        given = models, tokenizer, folder, device
+        pipe = package.VLMPipeline(*given, generation_config=config, **exact)
+        assert pipe.get_generation_config().eos_token_id == tools.IDS["<|im_end|>"]
+        return pipe.generate("What?", images=[ov.Tensor(tools.picture(60, 90))]).texts[0]
+
+    found = text(ours, device, INFERENCE_PRECISION_HINT="f32")
+    assert found == text(theirs, "CPU", **EXACT)
+
+
 def test_metrics_have_all_public_members() -> None:
     for kind in (VLMPerfMetrics, VLMRawPerfMetrics):
         real = getattr(theirs.py_openvino_genai, kind.__name__)

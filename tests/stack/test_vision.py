@@ -17,12 +17,15 @@ import pytest
 from genai_layer import (
     ChatHistory,
     ConfigError,
+    GenerationConfig,
     ModelError,
     PromptError,
     PropertyError,
     RuntimeFailure,
     StreamingStatus,
     StructuredOutputConfig,
+    Tensor,
+    Tokenizer,
     VLMPipeline,
 )
 from genai_layer.results import GenerationFinishReason
@@ -177,6 +180,43 @@ def test_folders_and_properties_that_do_not_fit_are_rejected(folder: Path, tmp_p
     (copied / "config.json").write_text('{"model_type": "llava"}')
     with pytest.raises(ModelError, match=r"model_type = 'llava': not supported"):
         VLMPipeline(copied, "CPU")
+
+
+@pytest.fixture(scope="module")
+def in_memory(folder: Path, tools: Any) -> dict[str, tuple[str, Tensor]]:
+    """Texts and weights of the models."""
+    paths = {part: folder / f"openvino_{part}_model.xml" for part in tools.PARTS}
+    return {
+        part: (path.read_text(), Tensor(np.fromfile(path.with_suffix(".bin"), np.uint8)))
+        for part, path in paths.items()
+    }
+
+
+@pytest.mark.parametrize("device", ["NPU", "CPU"])
+def test_models_may_be_in_memory(
+    folder: Path, tools: Any, in_memory: dict[str, Any], tmp_path: Path, device: str
+) -> None:
+    for name in ("config.json", "preprocessor_config.json"):
+        shutil.copy(folder / name, tmp_path)
+    given = GenerationConfig(max_new_tokens=16)
+    tokenizer = Tokenizer(folder)
+    pipe = VLMPipeline(in_memory, tokenizer, tmp_path, device, given, **EXACT[device])
+    expected = SAID["images"]
+    images = [tools.picture(*size, seed) for seed, size in enumerate(expected["sizes"])]
+    assert pipe.generate(expected["prompt"], images).texts == [expected["text"]]
+    assert pipe.get_generation_config().eos_token_id == tokenizer.get_eos_token_id()
+    assert given.eos_token_id == -1
+
+
+def test_incomplete_models_in_memory_are_rejected(folder: Path, in_memory: dict[str, Any]) -> None:
+    tokenizer = Tokenizer(folder)
+    others = {part: model for part, model in in_memory.items() if part != "language"}
+    with pytest.raises(ModelError, match="models has no 'language'; pass the IR"):
+        VLMPipeline(others, tokenizer, folder, "CPU")
+    broken = in_memory | {"text_embeddings": ("<net", in_memory["language"][1])}
+    for device in ("CPU", "NPU"):
+        with pytest.raises(RuntimeFailure):
+            VLMPipeline(broken, tokenizer, folder, device).generate("a")
 
 
 def test_images_of_many_sizes_keep_few_static_models(folder: Path, tools: Any) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from genai_layer.runtime import Array, Core
+from genai_layer.runtime import Array
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.image import Image
 from genai_layer.vision.patches import Grid
@@ -35,22 +33,16 @@ class VisionEncoder:
     a prompt together, and masks the attention between them.
 
     Args:
-        core: the runtime.
-        folder: the model folder.
-        device: the device.
-        properties: of the runtime.
-
-    Raises:
-        RuntimeFailure: the runtime cannot compile a model.
+        patches: the model of patches.
+        merger: the model of the layers.
+        folder: sizes and settings.
     """
 
-    def __init__(
-        self, core: Core, folder: VisionFolder, device: str, properties: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, patches: ShapedModel, merger: ShapedModel, folder: VisionFolder) -> None:
+        self._patches = patches
+        self._merger = merger
         self._patcher = folder.patcher
         self._rotary_width = folder.rotary_width
-        self._patches = ShapedModel(core, folder.patches, device, properties)
-        self._merger = ShapedModel(core, folder.merger, device, properties)
 
     def encode(self, image: Image) -> EncodedImage:
         """Encode an image.

@@ -1,4 +1,4 @@
-"""Files of an exported Qwen2-VL's folder.
+"""Configuration files of an exported Qwen2-VL's folder.
 
 Source: docs/reference/genai.md#vision-language-models.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from genai_layer.errors import ModelError
-from genai_layer.files import is_file, is_folder
+from genai_layer.files import is_folder
 from genai_layer.json_file import read_object
 from genai_layer.vision.patches import Patcher
 
@@ -21,12 +21,8 @@ _CHANNELS = 3
 
 @dataclass(frozen=True, slots=True)
 class VisionFolder:
-    """Paths and sizes from a model folder."""
+    """Sizes and settings from a folder."""
 
-    language: Path
-    text_embeddings: Path
-    patches: Path
-    merger: Path
     patcher: Patcher
     rotary_width: int
     """Width of a patch's rotary embedding."""
@@ -48,23 +44,8 @@ class VisionFolder:
                 f"of the family {_FAMILY}"
             )
         return VisionFolder(
-            language=_model(folder, "language"),
-            text_embeddings=_model(folder, "text_embeddings"),
-            patches=_model(folder, "vision_embeddings"),
-            merger=_model(folder, "vision_embeddings_merger"),
-            patcher=_read_patcher(folder),
-            rotary_width=_read_rotary_width(folder, config),
+            patcher=_read_patcher(folder), rotary_width=_read_rotary_width(folder, config)
         )
-
-
-def _model(folder: Path, part: str) -> Path:
-    path = folder / f"openvino_{part}_model.xml"
-    if not is_file(path):
-        raise ModelError(
-            f"{path}: no such file; export the model with optimum-cli export openvino --task "
-            "image-text-to-text"
-        )
-    return path
 
 
 def _read_rotary_width(folder: Path, config: Mapping[str, Any]) -> int:

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, overload
-from weakref import WeakKeyDictionary
 
 from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
-from genai_layer.chat_prompt import ChatPrompt, ChatPrompts
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel
 from genai_layer.decoding.methods import decode
@@ -33,28 +30,27 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
 from genai_layer.mechanisms import take_mechanisms
-from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import StaticLengths, on_full_of
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties, taken_adapters
-from genai_layer.results_of import decoded_results
 from genai_layer.runtime import Core, InferRequest, ReportsExecution
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
-from genai_layer.text_generator import Call
+from genai_layer.tensor import HasData
 from genai_layer.tokenizer import Tokenizer
-from genai_layer.vision.conversation import Turn, mark, turns_of
+from genai_layer.vision.arguments import read_arguments
 from genai_layer.vision.encoder import EncodedImage
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.generate_call import read_call
+from genai_layer.vision.generation import Generation, checked
 from genai_layer.vision.image import ImageLike
 from genai_layer.vision.perf_metrics import VLMPerfMetrics
 from genai_layer.vision.prompt_embedder import PromptEmbedder
-from genai_layer.vision.prompt_tags import fill_places
+from genai_layer.vision.prompts import VisionPrompt, VisionPrompts
 from genai_layer.vision.properties import split_properties
-from genai_layer.vision.results import VLMDecodedResults, with_vision_metrics
+from genai_layer.vision.results import VLMDecodedResults
 
 
 class VLMPipeline(Exclusive):
@@ -63,6 +59,11 @@ class VLMPipeline(Exclusive):
     Args:
         models_path: a folder that optimum-cli exported with --task image-text-to-text.
         device: e.g. "NPU" or "CPU".
+        models: instead of a folder, contents of ``openvino_<part>_model.xml`` and ``.bin``, a
+            tensor u8 [n], by part: "language", "text_embeddings" …
+        tokenizer: the Tokenizer of models in memory.
+        config_dir_path: the folder of their config.json and preprocessor_config.json.
+        generation_config: their default parameters.
         core: a runtime, instead of the device's.
         adapters: LoRA adapters of the language model that generations may use, with their initial
             alphas.
@@ -71,13 +72,15 @@ class VLMPipeline(Exclusive):
             of images when it first occurs.
 
     Raises:
-        ModelError: the folder lacks a file, one of its files is broken, or the model is of another
+        TypeError: an argument is missing.
+        ModelError: a model or a file is missing, a file is broken, or the model is of another
             family.
         PropertyError: a property or the device is unknown; or the device does not support adapters.
         AdapterError: an adapter belongs to another model, or its rank is too large.
         RuntimeFailure: the runtime cannot compile the models.
     """
 
+    @overload
     def __init__(
         self,
         models_path: str | bytes | os.PathLike[str],
@@ -86,26 +89,49 @@ class VLMPipeline(Exclusive):
         core: Core | None = None,
         adapters: AdapterConfig | None = None,
         **properties: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        models: Mapping[str, tuple[str, HasData]],
+        tokenizer: Tokenizer,
+        config_dir_path: str | bytes | os.PathLike[str],
+        device: str,
+        generation_config: GenerationConfig | None = None,
+        *,
+        core: Core | None = None,
+        adapters: AdapterConfig | None = None,
+        **properties: Any,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        *args: Any,
+        core: Core | None = None,
+        adapters: AdapterConfig | None = None,
+        **named: Any,
     ) -> None:
         watch = Stopwatch()
-        path = Path(os.fsdecode(models_path))
+        given = read_arguments(args, named)
+        device, source, properties = given.device, given.source, given.properties
         adapters = taken_adapters(properties, adapters)
         Speculation.taken(properties).exclude("VLMPipeline")
         take_mechanisms(properties, device)
         language = others = read_properties(properties)
-        folder = VisionFolder.read(path)
-        self._tokenizer = read_tokenizer(path)
-        self._prompts = ChatPrompts(self._tokenizer)
+        folder = VisionFolder.read(source.folder)
+        self._tokenizer = given.tokenizer
+        self._prompts = VisionPrompts(self._tokenizer)
         self._grammars = GrammarCompiler(self._tokenizer)
-        self._config = read_generation_config(path, self._tokenizer)
+        self._config = source.generation_config(self._tokenizer)
         self._vocabulary = self._tokenizer.vocabulary_size
         self._lengths: StaticLengths | None = None
         if device == "NPU":
             language, others, self._lengths = split_properties(language)
         core = load_core(device) if core is None else core
-        self._embedder = PromptEmbedder(core, folder, self._tokenizer, device, others)
+        self._embedder = PromptEmbedder(core, source, folder, self._tokenizer, device, others)
+        model = source.model(core, "language")
         try:
-            compiled = compile_with(core, folder.language, device, language, adapters)
+            compiled = compile_with(core, model, device, language, adapters)
             self._request: InferRequest = compiled.create_infer_request()
             if self._lengths is not None:
                 self._lengths = replace(self._lengths, on_full=on_full_of(compiled))
@@ -116,8 +142,6 @@ class VLMPipeline(Exclusive):
         self._adapters = control(self._request, adapters, from_blob=False)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
-        self._turns = WeakKeyDictionary[ChatHistory, list[Turn]]()
-        """Turns of each chat's last generation."""
         self._load_time = watch.microseconds() / 1000
 
     def get_tokenizer(self) -> Tokenizer:
@@ -145,7 +169,7 @@ class VLMPipeline(Exclusive):
         Raises:
             ConfigError: the parameters contradict each other; the previous ones stay.
         """
-        self._config = _checked(config.with_stops_of(self._config))
+        self._config = checked(config.with_stops_of(self._config))
 
     @overload
     def generate(
@@ -180,8 +204,8 @@ class VLMPipeline(Exclusive):
         began = Stopwatch()
         call = read_call(args, kwargs)
         base = self._config if call.config is None else call.config
-        config = _checked(base.with_stops_of(self._config).updated(call.parameters))
-        generation = _Generation(config, call.streamer, began, VLMPerfMetrics(self._load_time))
+        config = checked(base.with_stops_of(self._config).updated(call.parameters))
+        generation = Generation(config, call.streamer, began, VLMPerfMetrics(self._load_time))
         images = self._embedder.encode(call.images, generation.metrics.vlm_raw_metrics)
         if isinstance(call.prompt, ChatHistory):
             return self._generate_chat(call.prompt, images, generation)[0]
@@ -212,12 +236,12 @@ class VLMPipeline(Exclusive):
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
 
     def _generate_turn(
-        self, text: str, images: Sequence[EncodedImage], generation: _Generation
+        self, text: str, images: Sequence[EncodedImage], generation: Generation
     ) -> VLMDecodedResults:
         """Generate in the started chat; a cancelled or failed turn is not added to it."""
         assert self._chat is not None  # the caller's condition
         attempt = ChatHistory([*self._chat.get_messages(), {"role": "user", "content": text}])
-        self._turns[attempt] = self._turns.get(self._chat, [])
+        self._prompts.continue_chat(self._chat, attempt)
         results, status = self._generate_chat(attempt, images, generation)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
@@ -225,55 +249,34 @@ class VLMPipeline(Exclusive):
         return results
 
     def _generate_chat(
-        self, history: ChatHistory, images: Sequence[EncodedImage], generation: _Generation
+        self, history: ChatHistory, images: Sequence[EncodedImage], generation: Generation
     ) -> tuple[VLMDecodedResults, StreamingStatus]:
         """Generate after a chat, whose images are remembered unless the turn is cancelled."""
         if not generation.config.apply_chat_template:
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
-        turns = turns_of(history.get_messages(), self._turns.get(history, []), images)
-        messages, ordered = mark(turns)
-        marked = ChatHistory(messages)
-        marked.set_tools(history.get_tools())
-        marked.set_extra_context(history.get_extra_context())
-        raw, watch = generation.metrics.raw_metrics, Stopwatch()
-        prompt = self._prompts.render(marked)
-        raw.chat_template_durations.append(watch.microseconds())
-        watch = Stopwatch()
-        ids = self._prompts.encode(fill_places(prompt, _tokens(ordered)))
-        raw.tokenization_durations.append(watch.microseconds())
-        sequences = self._run(ids, ordered, generation)
+        prompt = self._prompts.of_chat(history, images, generation.metrics.raw_metrics)
+        sequences = self._run(prompt, generation)
         status = sequences[0].status
         if status is not StreamingStatus.CANCEL:
-            self._turns[history] = turns
-        return _results(sequences, generation), status
+            self._prompts.remember(history, prompt)
+        return generation.results(sequences), status
 
     def _generate_text(
-        self, text: str, images: Sequence[EncodedImage], generation: _Generation
+        self, text: str, images: Sequence[EncodedImage], generation: Generation
     ) -> VLMDecodedResults:
         """Generate after a text without a chat template."""
-        (message,), ordered = mark([Turn({"role": "user", "content": text}, tuple(images))])
-        prompt = fill_places(ChatPrompt(message["content"], None), _tokens(ordered))
-        watch = Stopwatch()
-        ids: list[int] = self._tokenizer.encode(prompt.text).input_ids.data[0].tolist()
-        generation.metrics.raw_metrics.tokenization_durations.append(watch.microseconds())
-        return _results(self._run(ids, ordered, generation), generation)
+        prompt = self._prompts.of_text(text, images, generation.metrics.raw_metrics)
+        return generation.results(self._run(prompt, generation))
 
-    def _run(
-        self, ids: list[int], images: Sequence[EncodedImage], generation: _Generation
-    ) -> list[GeneratedSequence]:
-        """Continue a prompt.
-
-        Args:
-            ids: the prompt.
-            images: the images in the order of their places.
-            generation: the call.
-        """
+    def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
+        """Continue a prompt."""
+        ids = prompt.ids
         config, metrics, began = generation.config, generation.metrics, generation.began
         raw, vision = metrics.raw_metrics, metrics.vlm_raw_metrics
         limits = limits_of(ids, config, self._vocabulary, self._lengths)
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
-        inputs = self._embedder.embed(ids, images, vision)
+        inputs = self._embedder.embed(ids, prompt.images, vision)
         vision.prepare_embeddings_durations.append(began.microseconds())
         sequences = decode(
             Task(
@@ -292,37 +295,3 @@ class VLMPipeline(Exclusive):
         metrics.num_generated_tokens = sum(raw.m_batch_sizes)
         raw.generate_durations.append(began.microseconds())
         return sequences
-
-
-@dataclass(frozen=True, slots=True)
-class _Generation:
-    """One call of ``generate``."""
-
-    config: GenerationConfig
-    streamer: Streamer
-    began: Stopwatch
-    metrics: VLMPerfMetrics
-
-
-def _checked(config: GenerationConfig) -> GenerationConfig:
-    """Return validated parameters.
-
-    Raises:
-        ConfigError: they contradict each other, or a method is not supported.
-    """
-    config.validate()
-    if config.pruning_ratio:
-        raise ConfigError(
-            f"pruning_ratio = {config.pruning_ratio}: image tokens are not pruned; set it to 0"
-        )
-    return config
-
-
-def _tokens(images: Sequence[EncodedImage]) -> list[int]:
-    return [len(image.embeddings) for image in images]
-
-
-def _results(sequences: list[GeneratedSequence], generation: _Generation) -> VLMDecodedResults:
-    config, streamer, metrics = generation.config, generation.streamer, generation.metrics
-    call = Call(config, streamer, generation.began, metrics)
-    return with_vision_metrics(decoded_results([sequences], call))

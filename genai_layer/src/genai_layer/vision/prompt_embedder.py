@@ -13,6 +13,7 @@ from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.encoder import EncodedImage, VisionEncoder
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.image import Image
+from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
 from genai_layer.vision.perf_metrics import VLMRawPerfMetrics
 from genai_layer.vision.prompt_tags import PAD
 from genai_layer.vision.shaped_model import ShapedModel
@@ -24,19 +25,21 @@ class PromptEmbedder:
 
     Args:
         core: the runtime.
-        folder: the model folder.
+        source: the models.
+        folder: sizes and settings.
         tokenizer: the model's.
         device: the device.
         properties: of the runtime.
 
     Raises:
-        ModelError: the tokenizer has no token for places of images.
+        ModelError: a model is missing, or the tokenizer has no token for places of images.
         RuntimeFailure: the runtime cannot compile a model.
     """
 
     def __init__(
         self,
         core: Core,
+        source: ModelsInFolder | ModelsInMemory,
         folder: VisionFolder,
         tokenizer: Tokenizer,
         device: str,
@@ -44,11 +47,15 @@ class PromptEmbedder:
     ) -> None:
         ids = tokenizer.encode(PAD, add_special_tokens=False).input_ids.data[0].tolist()
         if len(ids) != 1:
-            raise ModelError(f"{folder.language.parent}: the tokenizer has no token {PAD}")
+            raise ModelError(f"the tokenizer has no token {PAD}; use the model's own")
         (self._pad,) = ids
-        self._encoder = VisionEncoder(core, folder, device, properties)
-        table = ShapedModel(core, folder.text_embeddings, device, properties)
-        self._text = TextEmbeddings(table)
+
+        def shaped(part: str) -> ShapedModel:
+            return ShapedModel(core, part, source.model(core, part), device, properties)
+
+        patches, merger = shaped("vision_embeddings"), shaped("vision_embeddings_merger")
+        self._encoder = VisionEncoder(patches, merger, folder)
+        self._text = TextEmbeddings(shaped("text_embeddings"))
 
     def encode(self, images: Sequence[Image], raw: VLMRawPerfMetrics) -> list[EncodedImage]:
         """Encode the images of a generation.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from genai_layer.errors import RuntimeFailure
-from genai_layer.runtime import Array, Core, InferRequest, ReshapesModels
+from genai_layer.runtime import AnyModel, Array, Core, InferRequest, ReshapesModels
 
 _Shapes = tuple[tuple[int, ...], ...]
 
@@ -26,6 +25,7 @@ class ShapedModel:
 
     Args:
         core: the runtime.
+        name: name of the model for messages.
         model: the IR.
         device: the device.
         properties: of the runtime.
@@ -34,8 +34,11 @@ class ShapedModel:
         RuntimeFailure: the runtime cannot compile the model.
     """
 
-    def __init__(self, core: Core, model: Path, device: str, properties: Mapping[str, Any]) -> None:
+    def __init__(
+        self, core: Core, name: str, model: AnyModel, device: str, properties: Mapping[str, Any]
+    ) -> None:
         self._core = core
+        self._name = name
         self._model = model
         self._device = device
         self._properties = properties
@@ -59,7 +62,7 @@ class ShapedModel:
             request.infer(inputs)
             return np.array(request.get_tensor(output).data)
         except RuntimeError as error:
-            raise RuntimeFailure(f"{self._model.name}: {error}") from error
+            raise RuntimeFailure(f"{self._name}: {error}") from error
 
     def _request(self, inputs: Mapping[str, Array]) -> InferRequest:
         key = tuple(values.shape for values in inputs.values())

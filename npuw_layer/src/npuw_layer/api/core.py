@@ -204,7 +204,7 @@ class Core(Uncopied):
 
     def compile_reshaped(
         self,
-        model: str | Path,
+        model: str | Path | MemoryModel,
         device_name: str,
         config: Mapping[str, Any],
         shapes: Mapping[str, Sequence[int]],

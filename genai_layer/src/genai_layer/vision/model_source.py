@@ -1,0 +1,80 @@
+"""Sources of a pipeline's models: a folder, or IRs in memory with a folder of configurations.
+
+Source: openvino_genai.VLMPipeline, docs/reference/genai.md#vision-language-models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from genai_layer.errors import GenAIError, ModelError, RuntimeFailure
+from genai_layer.files import is_file
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.model_folder import add_end_of_text, read_generation_config
+from genai_layer.runtime import AnyModel, Core
+from genai_layer.tensor import HasData
+from genai_layer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsInFolder:
+    """Models ``openvino_<part>_model.xml`` of a folder."""
+
+    folder: Path
+
+    def generation_config(self, tokenizer: Tokenizer) -> GenerationConfig:
+        """Read the default parameters; errors as ``model_folder``."""
+        return read_generation_config(self.folder, tokenizer)
+
+    def model(self, core: Core, part: str) -> AnyModel:
+        """Return a model for the runtime to compile.
+
+        Raises:
+            ModelError: the folder has no such model.
+        """
+        path = self.folder / f"openvino_{part}_model.xml"
+        if not is_file(path):
+            raise ModelError(
+                f"{path}: no such file; export the model with optimum-cli export openvino --task "
+                "image-text-to-text"
+            )
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsInMemory:
+    """Models that have no files, e.g. because they are encrypted."""
+
+    models: Mapping[str, tuple[str, HasData]]
+    """Content of the ``.xml``, and of the ``.bin`` u8 [n], by part."""
+    folder: Path
+    """Folder of config.json and the settings of images."""
+    config: GenerationConfig
+    """Default parameters."""
+
+    def generation_config(self, tokenizer: Tokenizer) -> GenerationConfig:
+        """Return a copy of the default parameters; the tokenizer may add the end-of-text id."""
+        config = self.config.updated({})
+        add_end_of_text(config, tokenizer)
+        return config
+
+    def model(self, core: Core, part: str) -> AnyModel:
+        """Return a model for the runtime to compile.
+
+        Raises:
+            ModelError: there is no such model.
+            RuntimeFailure: the runtime cannot read it.
+        """
+        if part not in self.models:
+            raise ModelError(
+                f"models has no {part!r}; pass the IR openvino_{part}_model as (text, weights)"
+            )
+        text, weights = self.models[part]
+        try:
+            return core.read_model(text, weights)
+        except GenAIError:
+            raise
+        except RuntimeError as error:
+            raise RuntimeFailure(f"models[{part!r}]: {error}") from error
