@@ -233,6 +233,90 @@ def test_adapters_change_texts_alike(
     assert found[0] != found[1]
 
 
+def film(tools: Any, frames: int, height: int, width: int, first: int = 0) -> np.ndarray:
+    return np.stack([tools.picture(height, width, first + frame) for frame in range(frames)])
+
+
+def watch(
+    prompt: Any, videos: Sequence[np.ndarray], images: Sequence[np.ndarray] = (), **parameters: Any
+) -> Callable[..., Any]:
+    """Return an action that generates from videos; ``chosen`` has the frames of each."""
+    chosen = parameters.pop("chosen", ())
+
+    def act(package: Any, pipe: Any, tensor: Any) -> Any:
+        metadata = [package.VideoMetadata() for _ in chosen]
+        for each, frames in zip(metadata, chosen, strict=True):
+            each.fps, each.frames_indices = 25.0, frames
+        given: dict[str, Any] = {"videos_metadata": metadata} if metadata else {}
+        given |= {"videos": [tensor(video) for video in videos]}
+        given |= {"images": [tensor(image) for image in images]} if images else {}
+        said = pipe.generate(prompt, **given, max_new_tokens=16, **parameters)
+        metrics = said.perf_metrics
+        return said.texts, metrics.get_num_input_tokens(), metrics.get_total_image_slice_count()
+
+    return act
+
+
+@pytest.mark.parametrize(
+    "sizes", [((4, 60, 90),), ((1, 60, 90),), ((5, 56, 56),), ((12, 40, 60), (3, 90, 60))], ids=str
+)
+def test_videos_are_encoded_alike(pipes: tuple[Any, Any], tools: Any, sizes: Any) -> None:
+    videos = [film(tools, *size, 20 * place) for place, size in enumerate(sizes)]
+    check_alike(pipes, watch("What happens?", videos))
+
+
+def test_frames_are_chosen_alike(pipes: tuple[Any, Any], tools: Any) -> None:
+    one, two = film(tools, 6, 60, 90), film(tools, 4, 60, 60, 9)
+    found = [
+        check_alike(pipes, watch("What?", [one, two], chosen=chosen))
+        for chosen in (([0, 2, 5], []), ([5, 0, 0], [3]), ())
+    ]
+    assert len({tokens for _, tokens, _ in found}) == 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "images"),
+    [
+        ("What?", 1),
+        ("a <ov_genai_video_1> b <ov_genai_video_0> c", 0),
+        ("a <ov_genai_video_0><ov_genai_image_0> b", 1),
+        (f"a {OWN_TAG} b {OWN_TAG}".replace("image", "video"), 0),
+    ],
+)
+def test_videos_and_images_have_tags_of_their_own(
+    pipes: tuple[Any, Any], tools: Any, prompt: str, images: int
+) -> None:
+    """Videos precede images; else openvino_genai exchanges their sizes in positions."""
+    videos = [film(tools, 4, 60, 60), film(tools, 3, 60, 90, 5)]
+    check_alike(pipes, watch(prompt, videos, [tools.picture(90, 60, 11)] * images))
+
+
+def test_chats_with_videos_are_equal(pipes: tuple[Any, Any], folder: Path, tools: Any) -> None:
+    """The real pipeline runs on the CPU, as it rejects such chats on NPU."""
+    one, two, image = film(tools, 4, 60, 90), film(tools, 2, 60, 60, 5), tools.picture(60, 60, 9)
+    parts = [{"type": "text", "text": "a"}, {"type": "video"}, {"type": "text", "text": "b"}]
+
+    def talk(*turns: tuple[Any, dict[str, Any]]) -> Callable[..., Any]:
+        def act(package: Any, pipe: Any, tensor: Any) -> Any:
+            chat, found = package.ChatHistory(), []
+            for content, given in turns:
+                chat.append({"role": "user", "content": content})
+                tensors = {name: [tensor(each) for each in of] for name, of in given.items()}
+                said = pipe.generate(chat, **tensors, max_new_tokens=9)
+                chat.append({"role": "assistant", "content": said.texts[0]})
+                found.append((said.texts, said.perf_metrics.get_num_input_tokens()))
+            return found
+
+        return act
+
+    pair = pipes[0], theirs.VLMPipeline(folder, "CPU", **EXACT)
+    both = {"videos": [two], "images": [image]}
+    check_alike(pair, talk(("What?", {"videos": [one]}), ("And?", {})))
+    check_alike(pair, talk(("What?", {"images": [image]}), ("And?", {"videos": [one]})))
+    check_alike(pair, talk(("What?", {"videos": [one]}), ("And <ov_genai_video_1>?", both)))
+    check_alike(pair, talk((parts, {"videos": [one]}), (parts, {"videos": [two]})))
+
+
 def decrypted(folder: Path, name: str) -> tuple[str, ov.Tensor]:
     """Return the text and the weights of an IR."""
     weights = np.fromfile(folder / f"{name}.bin", np.uint8)
@@ -241,15 +325,12 @@ def decrypted(folder: Path, name: str) -> tuple[str, ov.Tensor]:
 
 @pytest.mark.parametrize("device", ["CPU", "NPU"])
 def test_models_in_memory_give_the_same_texts(folder: Path, tools: Any, device: str) -> None:
-    """Models and tokenizers are read as in the public sample encrypted_model_vlm.py."""
     models = {part: decrypted(folder, f"openvino_{part}_model") for part in tools.PARTS}
-    tokenizers = [decrypted(folder, f"openvino_{name}") for name in ("tokenizer", "detokenizer")]
 
     def text(package: Any, device: str, **exact: Any) -> str:
         config = package.GenerationConfig()
         config.max_new_tokens = 9
-        tokenizer = package.Tokenizer(*tokenizers[0], *tokenizers[1])
-        given = models, tokenizer, folder, device
+        given = models, package.Tokenizer(folder), folder, device
         pipe = package.VLMPipeline(*given, generation_config=config, **exact)
         assert pipe.get_generation_config().eos_token_id == tools.IDS["<|im_end|>"]
         return pipe.generate("What?", images=[ov.Tensor(tools.picture(60, 90))]).texts[0]

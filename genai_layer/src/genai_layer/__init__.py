@@ -74,6 +74,7 @@ __all__ = [
     "VLLMParserWrapper",
     "VLMDecodedResults",
     "VLMPipeline",
+    "VideoMetadata",
     "WhisperDecodedResultChunk",
     "WhisperDecodedResults",
     "WhisperGenerationConfig",
@@ -162,6 +163,7 @@ if TYPE_CHECKING:
     from genai_layer.version import get_version as get_version
     from genai_layer.vision.pipeline import VLMPipeline as VLMPipeline
     from genai_layer.vision.results import VLMDecodedResults as VLMDecodedResults
+    from genai_layer.vision.video import VideoMetadata as VideoMetadata
     from genai_layer.whisper.generation_config import (
         WhisperGenerationConfig as WhisperGenerationConfig,
     )
@@ -240,6 +242,7 @@ _HOMES = {
     "get_version": "version",
     "VLMDecodedResults": "vision.results",
     "VLMPipeline": "vision.pipeline",
+    "VideoMetadata": "vision.video",
     "WhisperGenerationConfig": "whisper.generation_config",
     "WhisperPipeline": "whisper.pipeline",
     "WhisperDecodedResultChunk": "whisper.results",

@@ -9,13 +9,18 @@ import pytest
 
 from genai_layer import PromptError
 from genai_layer.vision.conversation import Turn, mark, turns_of
-from genai_layer.vision.encoder import EncodedImage
+from genai_layer.vision.encoder import EncodedVisual
+from genai_layer.vision.kinds import IMAGE, VIDEO
 from genai_layer.vision.patches import Grid
 
-ONE, TWO, THREE = (EncodedImage(Grid(1, n), np.zeros((n, 4), np.float32)) for n in (1, 2, 3))
+ONE, TWO, THREE = (
+    EncodedVisual(IMAGE, Grid(1, n), np.zeros((n, 4), np.float32)) for n in (1, 2, 3)
+)
 
 
-MARK = "\U0010fffc"
+FILM, CLIP = (EncodedVisual(VIDEO, Grid(1, 1, n), np.zeros((n, 4), np.float32)) for n in (2, 3))
+MARK = IMAGE.mark
+SCENE = VIDEO.mark
 
 
 def user(content: Any) -> dict[str, Any]:
@@ -29,21 +34,21 @@ def assistant(content: str) -> dict[str, Any]:
 def test_images_belong_to_the_last_user_message_and_stay_with_it() -> None:
     messages = [{"role": "system", "content": "s"}, user("a")]
     first = turns_of(messages, [], [ONE])
-    assert [turn.images for turn in first] == [(), (ONE,)]
+    assert [turn.visuals for turn in first] == [(), (ONE,)]
     later = turns_of([*messages, assistant("x"), user("b")], first, [TWO, THREE])
-    assert [turn.images for turn in later] == [(), (ONE,), (), (TWO, THREE)]
+    assert [turn.visuals for turn in later] == [(), (ONE,), (), (TWO, THREE)]
 
 
 def test_a_changed_message_forgets_its_images_and_those_after_it() -> None:
     earlier = [Turn(user("a"), (ONE,)), Turn(assistant("x")), Turn(user("b"), (TWO,))]
     found = turns_of([user("a"), assistant("y"), user("b")], earlier, [])
-    assert [turn.images for turn in found] == [(ONE,), (), ()]
+    assert [turn.visuals for turn in found] == [(ONE,), (), ()]
 
 
 def test_the_same_chat_takes_other_images() -> None:
     earlier = [Turn(user("a"), (ONE,))]
-    assert turns_of([user("a")], earlier, [TWO])[0].images == (TWO,)
-    assert turns_of([user("a")], earlier, [])[0].images == (ONE,)
+    assert turns_of([user("a")], earlier, [TWO])[0].visuals == (TWO,)
+    assert turns_of([user("a")], earlier, [])[0].visuals == (ONE,)
 
 
 def test_images_are_numbered_across_messages() -> None:
@@ -66,8 +71,21 @@ def test_a_message_may_be_a_list_of_texts_and_images() -> None:
     assert images == [ONE, TWO, THREE]
 
 
+def test_videos_precede_images_and_have_numbers_of_their_own() -> None:
+    video, image = {"type": "video"}, {"type": "image"}
+    turns = [
+        Turn(user("a"), (ONE, FILM)),
+        Turn(user("b <ov_genai_image_1><ov_genai_video_1>"), (TWO, CLIP)),
+        Turn(user([image, {"type": "text", "text": "c"}, video]), (THREE, FILM)),
+    ]
+    messages, visuals = mark(turns)
+    texts = [message["content"] for message in messages]
+    assert texts == [f"{SCENE}{MARK}a", f"b {MARK}{SCENE}", f"{MARK}c{SCENE}"]
+    assert visuals == [FILM, ONE, TWO, CLIP, THREE, FILM]
+
+
 @pytest.mark.parametrize(
-    "content", [None, 3, [{"type": "video"}], ["a"], [{"type": "text", "text": 3}]]
+    "content", [None, 3, [{"type": "audio"}], ["a"], [{"type": "text", "text": 3}]]
 )
 def test_other_contents_are_rejected(content: object) -> None:
     with pytest.raises(PromptError, match="pass"):

@@ -41,6 +41,13 @@ def test_arguments_have_places_or_names(
     assert (call.config, call.streamer, call.parameters) == (CONFIG, streamer, {})
 
 
+def test_videos_follow_images_or_have_a_name() -> None:
+    film = np.zeros((3, 4, 5, 3), np.uint8)
+    for args, named in ((("a", [IMAGE], [film, film], CONFIG), {}), (("a",), {"videos": film})):
+        call = read_call(args, named)
+        assert [video.shape for video in call.videos] == [film.shape] * (len(args) // 2 or 1)
+
+
 def test_other_names_are_parameters_and_a_prompt_may_be_a_history() -> None:
     history = ChatHistory()
     call = read_call((), {"history": history, "max_new_tokens": 3, "videos": [], "image": None})
@@ -67,7 +74,7 @@ def test_missing_and_repeated_arguments_are_type_errors(
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"videos": [IMAGE]}, "videos: not supported; pass frames of a video as images"),
+        ({"videos": [IMAGE]}, r"a video has shape \[4, 5, 3\]"),
         ({"audios": [IMAGE]}, "audios: not supported"),
         ({"image": IMAGE, "images": IMAGE}, "both given"),
         ({"image": "a.png"}, "pass a tensor"),

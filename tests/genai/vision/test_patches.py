@@ -19,9 +19,9 @@ PATCHER = Patcher(
 
 def test_patches_of_a_token_are_adjacent_and_repeated_for_each_frame() -> None:
     image = np.arange(4 * 8 * 3, dtype=np.uint8).reshape(4, 8, 3)
-    patches, grid = PATCHER.prepare(image)
+    patches, grid = PATCHER.prepare(image[None])
     assert (grid, patches.shape) == (Grid(2, 4), (8, 3 * 2 * 2 * 2))
-    assert (PATCHER.tokens(grid), PATCHER.token_grid(grid)) == (2, Grid(1, 2))
+    assert PATCHER.token_grid(grid) == Grid(1, 2)
     scaled = (image / 255 - PATCHER.image_mean) / PATCHER.image_std
     places = [(0, 0), (0, 2), (2, 0), (2, 2), (0, 4), (0, 6), (2, 4), (2, 6)]
     for patch, (y, x) in zip(patches.reshape(8, 3, 2, 2, 2), places, strict=True):
@@ -38,3 +38,14 @@ def test_rotary_embeddings_are_places_times_frequencies() -> None:
     ]
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_patch_has_two_frames_and_the_last_one_repeats() -> None:
+    frames = np.random.RandomState(1).randint(0, 256, (3, 4, 4, 3)).astype(np.uint8)
+    first, last = PATCHER.groups(frames)
+    assert (len(first), len(last)) == (2, 1)
+    alone = [PATCHER.prepare(frame[None])[0].reshape(4, 3, 2, 4) for frame in frames]
+    for group, (one, other) in ((first, (0, 1)), (last, (2, 2))):
+        found = PATCHER.prepare(group)[0].reshape(4, 3, 2, 4)
+        assert np.array_equal(found[:, :, 0], alone[one][:, :, 0])
+        assert np.array_equal(found[:, :, 1], alone[other][:, :, 1])

@@ -1,12 +1,17 @@
 """Vision-language models of the family Qwen2-VL.
 
 pipeline         VLMPipeline; the module to read first
-folder           files and sizes of a model folder
-prompt_tags      texts with tags of images
-conversation     a chat's messages with their images
-image, resize, patches   from pixels to a matrix of patches
-encoder          from patches to embeddings of image tokens
+arguments, generate_call   arguments of the pipeline and of one call
+model_source     models of a folder, or in memory
+folder           sizes and settings of a model folder
+kinds            images and videos, both called visuals
+prompt_tags      texts with tags of visuals
+conversation     a chat's messages with their visuals
+prompts          from chats and texts to token ids
+image, video, resize, patches   from pixels to matrices of patches
+encoder          from patches to embeddings of the tokens of visuals
 text_embeddings  from token ids to embeddings
 embedded_prompt  inputs of the language model: embeddings and positions
 shaped_model     models without state, compiled for shapes
+generation       parameters, measurements and results of one call
 """

@@ -1,39 +1,40 @@
-"""Messages of a chat with their images.
+"""Messages of a chat with their visuals: images and videos.
 
-Images belong to the user message that they were passed with, and stay with it in later turns.
+Visuals belong to the user message that they were passed with, and stay with it in later turns.
 
 Source: docs/reference/genai.md#images-in-a-chat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from genai_layer.chat_history import Message
 from genai_layer.errors import PromptError
-from genai_layer.vision.encoder import EncodedImage
-from genai_layer.vision.prompt_tags import mark_places, universal_tag
+from genai_layer.vision.encoder import EncodedVisual
+from genai_layer.vision.kinds import KINDS, Kind
+from genai_layer.vision.prompt_tags import mark_places, marks_of
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Message and its images."""
+    """Message and its visuals."""
 
     message: Message
-    images: tuple[EncodedImage, ...] = ()
+    visuals: tuple[EncodedVisual, ...] = ()
 
 
 def turns_of(
-    messages: Sequence[Message], earlier: Sequence[Turn], images: Sequence[EncodedImage]
+    messages: Sequence[Message], earlier: Sequence[Turn], visuals: Sequence[EncodedVisual]
 ) -> list[Turn]:
     """Return the turns of a chat.
 
     Args:
         messages: the chat.
-        earlier: turns of the last generation; they keep their images up to the first change.
-        images: those of this generation, which belong to the last user message.
+        earlier: turns of the last generation; they keep their visuals up to the first change.
+        visuals: those of this generation, which belong to the last user message.
 
     Raises:
         PromptError: there is no user message.
@@ -46,28 +47,32 @@ def turns_of(
     asking = [place for place, message in enumerate(messages) if _is_user(message)]
     if not asking:
         raise PromptError("the chat has no message with the role user; append one")
-    if images:
-        turns[asking[-1]] = replace(turns[asking[-1]], images=tuple(images))
+    if visuals:
+        turns[asking[-1]] = replace(turns[asking[-1]], visuals=tuple(visuals))
     return turns
 
 
-def mark(turns: Sequence[Turn]) -> tuple[list[Message], list[EncodedImage]]:
-    """Return messages with marks of their images, and the images in the order of marks.
+def mark(turns: Sequence[Turn]) -> tuple[list[Message], list[EncodedVisual]]:
+    """Return messages with marks of their visuals, and the visuals in the order of marks.
 
     Raises:
-        PromptError: tags and images of a message do not match, or its content is not supported.
+        PromptError: tags and visuals of a message do not match, or its content is not supported.
     """
     messages: list[Message] = []
-    ordered: list[EncodedImage] = []
-    first = 0
+    ordered: list[EncodedVisual] = []
+    earlier = dict.fromkeys(KINDS, 0)
     for turn in turns:
         message = turn.message
         if _is_user(message):
-            text = _text(message.get("content"), first)
-            marked = mark_places(text, len(turn.images), first)
-            message = {**message, "content": marked.text}
-            ordered += [turn.images[place] for place in marked.order]
-            first += len(turn.images)
+            text = _text(message.get("content"), earlier)
+            placed: dict[Kind, Iterator[EncodedVisual]] = {}
+            for kind in KINDS:
+                given = [visual for visual in turn.visuals if visual.kind is kind]
+                marked = mark_places(text, kind, len(given), earlier[kind])
+                text, placed[kind] = marked.text, iter([given[place] for place in marked.order])
+                earlier[kind] += len(given)
+            ordered += [next(placed[kind]) for kind in marks_of(text)]
+            message = {**message, "content": text}
         messages.append(message)
     return messages, ordered
 
@@ -76,31 +81,39 @@ def _is_user(message: Message) -> bool:
     return message.get("role") == "user"
 
 
-def _text(content: object, first: int) -> str:
-    """Return the text of a message, with tags for its parts that are images.
+def _text(content: object, earlier: Mapping[Kind, int]) -> str:
+    """Return the text of a message, with tags for its parts that are visuals.
 
     Args:
-        content: a text, or a list of parts {"type": "text", "text": …} and {"type": "image"}.
-        first: number of images in earlier messages.
+        content: a text, or a list of parts {"type": "text", "text": …}, {"type": "image"} and
+            {"type": "video"}.
+        earlier: number of visuals in earlier messages.
     """
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         raise PromptError(f"content = {content!r}: pass a text, or a list of texts and images")
-    text, number = "", first
+    text, numbers = "", dict(earlier)
     for part in cast("list[object]", content):
-        kind, words = _part(part)
-        text += words if kind == "text" else universal_tag(number)
-        number += kind == "image"
+        found = _part(part)
+        if isinstance(found, Kind):
+            text += found.universal_tag(numbers[found])
+            numbers[found] += 1
+        else:
+            text += found
     return text
 
 
-def _part(part: object) -> tuple[str, str]:
+def _part(part: object) -> str | Kind:
+    """Return the words of a part, or the kind of its visual."""
     fields: Mapping[str, Any] = cast("Mapping[str, Any]", part) if isinstance(part, dict) else {}
-    kind, words = fields.get("type"), fields.get("text", "")
-    if kind not in ("text", "image") or not isinstance(words, str):
-        raise PromptError(
-            f'a message has the part {part!r}; pass {{"type": "text", "text": …}} or {{"type": '
-            '"image"}, and images to generate'
-        )
-    return str(kind), words
+    name, words = fields.get("type"), fields.get("text", "")
+    if name == "text" and isinstance(words, str):
+        return words
+    for kind in KINDS:
+        if kind.name == name:
+            return kind
+    raise PromptError(
+        f'a message has the part {part!r}; pass {{"type": "text", "text": …}}, {{"type": "image"}} '
+        'or {"type": "video"}, and images and videos to generate'
+    )

@@ -1,4 +1,4 @@
-"""Inputs of the language model: embeddings and positions of a prompt with images."""
+"""Inputs of the language model: embeddings and positions of a prompt with images and videos."""
 
 from __future__ import annotations
 
@@ -9,42 +9,53 @@ import numpy.typing as npt
 
 from genai_layer.errors import PromptError
 from genai_layer.runtime import Array
-from genai_layer.vision.encoder import EncodedImage
+from genai_layer.vision.encoder import EncodedVisual
+from genai_layer.vision.kinds import Kind
 from genai_layer.vision.positions import positions_of
-from genai_layer.vision.prompt_tags import PAD
 from genai_layer.vision.text_embeddings import TextEmbeddings
 
 
 class EmbeddedPrompt:
-    """Prompt whose image tokens have the embeddings of images; makes the language model's inputs.
+    """Prompt whose image and video tokens have embeddings; makes the language model's inputs.
 
     Args:
         ids: the prompt.
-        images: the images in the order of their places.
-        pad: the id at the places of images.
+        visuals: the images and videos in the order of their places.
+        pads: the ids at the places, by kind.
+        time_step: difference in time of adjacent groups of a video's frames.
         text: embeddings of token ids.
 
     Raises:
-        PromptError: the prompt has other numbers of image tokens than the images.
+        PromptError: the prompt has other numbers of image or video tokens than the visuals.
         RuntimeFailure: the runtime failed.
     """
 
     def __init__(
-        self, ids: Sequence[int], images: Sequence[EncodedImage], pad: int, text: TextEmbeddings
+        self,
+        ids: Sequence[int],
+        visuals: Sequence[EncodedVisual],
+        pads: Mapping[Kind, int],
+        time_step: int,
+        text: TextEmbeddings,
     ) -> None:
         prompt = np.array(ids, np.int64)
-        places = prompt == pad
-        tokens = sum(len(image.embeddings) for image in images)
-        if places.sum() != tokens:
-            raise PromptError(
-                f"the prompt has {places.sum()} tokens {PAD}, but its images have {tokens}; mark "
-                "places of images by tags, and use a chat template that keeps them"
-            )
+        for kind, pad in pads.items():
+            found = int((prompt == pad).sum())
+            tokens = sum(each.grid.count for each in visuals if each.kind is kind)
+            if found != tokens:
+                raise PromptError(
+                    f"the prompt has {found} tokens {kind.pad}, but its {kind.name}s have "
+                    f"{tokens}; mark places of {kind.name}s by tags, and use a chat template that "
+                    "keeps them"
+                )
         self._text = text
         self._embeddings = text.embed(prompt)
-        if images:
-            self._embeddings[places] = np.concatenate([image.embeddings for image in images])
-        self._positions = positions_of(prompt, [image.grid for image in images], pad)
+        at = [*pads.values()]
+        if visuals:
+            embedded = np.concatenate([each.embeddings for each in visuals])
+            self._embeddings[np.isin(prompt, at)] = embedded
+        grids = [each.grid for each in visuals]
+        self._positions = positions_of(prompt, grids, at, time_step)
         self._shift = int(self._positions.max()) + 1 - len(prompt)
 
     def __call__(self, ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:

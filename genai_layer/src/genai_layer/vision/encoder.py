@@ -1,15 +1,15 @@
-"""Vision encoder: from pixels to embeddings of image tokens."""
+"""Vision encoder: from pixels to embeddings of the tokens of images and videos."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from genai_layer.runtime import Array
 from genai_layer.vision.folder import VisionFolder
-from genai_layer.vision.image import Image
-from genai_layer.vision.patches import Grid
+from genai_layer.vision.kinds import Kind
+from genai_layer.vision.patches import Frames, Grid
 from genai_layer.vision.shaped_model import ShapedModel
 
 _STATES = "hidden_states"
@@ -17,20 +17,21 @@ _OUTPUT = "last_hidden_state"
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedImage:
-    """Embeddings of an image's tokens."""
+class EncodedVisual:
+    """Embeddings of the tokens of an image or a video."""
 
+    kind: Kind
     grid: Grid
-    """Size of the image in tokens."""
+    """Size in tokens."""
     embeddings: Array
-    """f32 [tokens, width], row by row."""
+    """f32 [tokens, width], row by row, one group of frames after the other."""
 
 
 class VisionEncoder:
     """The two models of the vision encoder: patches, and the layers that merge them to tokens.
 
-    Each image is encoded alone, so its attention has no mask: openvino_genai encodes the images of
-    a prompt together, and masks the attention between them.
+    Each image, and each group of a video's frames, is encoded alone, so its attention has no mask:
+    openvino_genai encodes those of a prompt together, and masks the attention between them.
 
     Args:
         patches: the model of patches.
@@ -44,18 +45,24 @@ class VisionEncoder:
         self._patcher = folder.patcher
         self._rotary_width = folder.rotary_width
 
-    def encode(self, image: Image) -> EncodedImage:
-        """Encode an image.
+    def encode(self, kind: Kind, frames: Frames) -> EncodedVisual:
+        """Encode an image, which is one frame, or a video.
 
         Raises:
             PromptError: the image is too elongated.
             RuntimeFailure: the runtime failed.
         """
-        patches, grid = self._patcher.prepare(image)
-        count = grid.patches
+        groups = [self._patcher.prepare(group) for group in self._patcher.groups(frames)]
+        size = self._patcher.token_grid(groups[0][1])
+        embeddings = [self._encode_group(patches, grid) for patches, grid in groups]
+        grid = replace(size, time=len(groups))
+        return EncodedVisual(kind, grid, np.concatenate(embeddings))
+
+    def _encode_group(self, patches: Array, grid: Grid) -> Array:
+        count = grid.count
         inputs = {
             _STATES: self._patches.run({_STATES: patches}, _OUTPUT),
             "attention_mask": np.zeros((1, count, count), np.float32),
             "rotary_pos_emb": self._patcher.rotary_embedding(grid, self._rotary_width),
         }
-        return EncodedImage(self._patcher.token_grid(grid), self._merger.run(inputs, _OUTPUT))
+        return self._merger.run(inputs, _OUTPUT)

@@ -26,6 +26,8 @@ class VisionFolder:
     patcher: Patcher
     rotary_width: int
     """Width of a patch's rotary embedding."""
+    time_step: int
+    """Difference in position of adjacent groups of a video's frames."""
 
     @staticmethod
     def read(folder: Path) -> VisionFolder:
@@ -44,7 +46,9 @@ class VisionFolder:
                 f"of the family {_FAMILY}"
             )
         return VisionFolder(
-            patcher=_read_patcher(folder), rotary_width=_read_rotary_width(folder, config)
+            patcher=_read_patcher(folder),
+            rotary_width=_read_rotary_width(folder, config),
+            time_step=_read_time_step(folder, config),
         )
 
 
@@ -52,6 +56,11 @@ def _read_rotary_width(folder: Path, config: Mapping[str, Any]) -> int:
     path = folder / "config.json"
     vision = _object(config, "vision_config")
     return _count(path, vision, "embed_dim") // _count(path, vision, "num_heads") // 2
+
+
+def _read_time_step(folder: Path, config: Mapping[str, Any]) -> int:
+    vision = _object(config, "vision_config")
+    return _count(folder / "config.json", vision, "tokens_per_second", 2)
 
 
 def _read_patcher(folder: Path) -> Patcher:

@@ -14,10 +14,11 @@ from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.sinks import Streamer
 from genai_layer.vision.image import Image, read_images
+from genai_layer.vision.video import Video, read_videos
 
 _FIRST = ("prompt", "history")
 _IMAGES = ("image", "images")
-_UNSUPPORTED = ("videos", "videos_metadata", "audios", "audio_streamer")
+_UNSUPPORTED = ("audios", "audio_streamer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class GenerateCall:
 
     prompt: str | ChatHistory
     images: list[Image]
+    videos: list[Video]
     config: GenerationConfig | None
     streamer: Streamer
     parameters: dict[str, Any]
@@ -37,11 +39,11 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
 
     Args:
         args: positional ones; images and videos may be left out.
-        named: the same by name, and parameters.
+        named: the same by name, ``videos_metadata``, and parameters.
 
     Raises:
         TypeError: the prompt is missing, an argument is given twice, or there are too many.
-        PromptError: the prompt is not a text, an image is broken, or there are videos or audio.
+        PromptError: the prompt is not a text, an image or a video is broken, or there is audio.
         ConfigError: the parameters are not a GenerationConfig.
     """
     given = dict(named)
@@ -55,7 +57,7 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
     for name in _UNSUPPORTED:
         value = given.pop(name, None)
         if value is not None and value != []:
-            raise PromptError(f"{name}: not supported; pass frames of a video as images")
+            raise PromptError(f"{name}: not supported; leave it out")
     images = [given.pop(name) for name in _IMAGES if given.get(name) is not None]
     if len(images) > 1:
         raise PromptError("image and images are both given; pass all as images")
@@ -66,7 +68,8 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
         raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
     streamer = given.pop("streamer", None)
     pixels = read_images(images[0]) if images else []
-    return GenerateCall(_prompt(prompts[0]), pixels, config, streamer, given)
+    videos = read_videos(given.pop("videos", None), given.pop("videos_metadata", None))
+    return GenerateCall(_prompt(prompts[0]), pixels, videos, config, streamer, given)
 
 
 def _by_name(args: Sequence[Any]) -> dict[str, Any]:

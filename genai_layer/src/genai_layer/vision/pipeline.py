@@ -1,8 +1,8 @@
-"""Text generation from images and texts.
+"""Text generation from images, videos and texts.
 
-How it works. Each image becomes a run of tokens in the prompt, whose embeddings the vision encoder
-computes; the embeddings of all others are looked up. The language model reads embeddings, and
-generates as that of ``LLMPipeline`` does.
+How it works. Each image or video becomes a run of tokens in the prompt, whose embeddings the vision
+encoder computes; the embeddings of all others are looked up. The language model reads embeddings,
+and generates as that of ``LLMPipeline`` does.
 
 Source: openvino_genai.VLMPipeline, docs/reference/genai.md#vision-language-models; the README lists
 deliberate differences.
@@ -41,7 +41,7 @@ from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.arguments import read_arguments
-from genai_layer.vision.encoder import EncodedImage
+from genai_layer.vision.encoder import EncodedVisual
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.generate_call import read_call
 from genai_layer.vision.generation import Generation, checked
@@ -51,6 +51,7 @@ from genai_layer.vision.prompt_embedder import PromptEmbedder
 from genai_layer.vision.prompts import VisionPrompt, VisionPrompts
 from genai_layer.vision.properties import split_properties
 from genai_layer.vision.results import VLMDecodedResults
+from genai_layer.vision.video import VideoLike
 
 
 class VLMPipeline(Exclusive):
@@ -176,6 +177,7 @@ class VLMPipeline(Exclusive):
         self,
         prompt: str | ChatHistory,
         images: ImageLike | Sequence[ImageLike] | None = None,
+        videos: VideoLike | Sequence[VideoLike] | None = None,
         generation_config: GenerationConfig | None = None,
         streamer: Streamer = None,
         **kwargs: Any,
@@ -189,15 +191,17 @@ class VLMPipeline(Exclusive):
 
         Args:
             args: a text, or a ChatHistory (by name also ``history``), whose last user message has
-                the images; one image or several; parameters, instead of the pipeline's; a streamer.
-            kwargs: the same as ``prompt``, ``image`` or ``images``, ``generation_config`` and
-                ``streamer``; and single parameters, which override the others.
+                the images and videos; one image or several; one video or several; parameters,
+                instead of the pipeline's; a streamer.
+            kwargs: the same as ``prompt``, ``image`` or ``images``, ``videos``,
+                ``generation_config`` and ``streamer``; ``videos_metadata``, which choose frames;
+                and single parameters, which override the others.
 
         Raises:
             BusyError: the pipeline is generating, in another thread or outside a callback.
             ConfigError: parameters are unknown or contradict each other.
-            PromptError: the prompt is empty or too long, an image is broken, images and tags do not
-                match, or there are videos or audio.
+            PromptError: the prompt is empty or too long, an image or a video is broken, they
+                and tags do not match, or there is audio.
             TemplateError: the chat template fails.
             RuntimeFailure: the runtime failed.
         """
@@ -206,15 +210,16 @@ class VLMPipeline(Exclusive):
         base = self._config if call.config is None else call.config
         config = checked(base.with_stops_of(self._config).updated(call.parameters))
         generation = Generation(config, call.streamer, began, VLMPerfMetrics(self._load_time))
-        images = self._embedder.encode(call.images, generation.metrics.vlm_raw_metrics)
+        raw = generation.metrics.vlm_raw_metrics
+        visuals = self._embedder.encode(call.images, call.videos, raw)
         if isinstance(call.prompt, ChatHistory):
-            return self._generate_chat(call.prompt, images, generation)[0]
+            return self._generate_chat(call.prompt, visuals, generation)[0]
         if self._chat is not None:
-            return self._generate_turn(call.prompt, images, generation)
+            return self._generate_turn(call.prompt, visuals, generation)
         if not config.apply_chat_template:
-            return self._generate_text(call.prompt, images, generation)
+            return self._generate_text(call.prompt, visuals, generation)
         alone = ChatHistory([{"role": "user", "content": call.prompt}])
-        return self._generate_chat(alone, images, generation)[0]
+        return self._generate_chat(alone, visuals, generation)[0]
 
     @one_at_a_time
     def start_chat(self, system_message: str = "") -> None:
@@ -236,25 +241,25 @@ class VLMPipeline(Exclusive):
         return request.execution_report() if isinstance(request, ReportsExecution) else {}
 
     def _generate_turn(
-        self, text: str, images: Sequence[EncodedImage], generation: Generation
+        self, text: str, visuals: Sequence[EncodedVisual], generation: Generation
     ) -> VLMDecodedResults:
         """Generate in the started chat; a cancelled or failed turn is not added to it."""
         assert self._chat is not None  # the caller's condition
         attempt = ChatHistory([*self._chat.get_messages(), {"role": "user", "content": text}])
         self._prompts.continue_chat(self._chat, attempt)
-        results, status = self._generate_chat(attempt, images, generation)
+        results, status = self._generate_chat(attempt, visuals, generation)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
             self._chat = attempt
         return results
 
     def _generate_chat(
-        self, history: ChatHistory, images: Sequence[EncodedImage], generation: Generation
+        self, history: ChatHistory, visuals: Sequence[EncodedVisual], generation: Generation
     ) -> tuple[VLMDecodedResults, StreamingStatus]:
-        """Generate after a chat, whose images are remembered unless the turn is cancelled."""
+        """Generate after a chat, whose visuals are remembered unless the turn is cancelled."""
         if not generation.config.apply_chat_template:
             raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
-        prompt = self._prompts.of_chat(history, images, generation.metrics.raw_metrics)
+        prompt = self._prompts.of_chat(history, visuals, generation.metrics.raw_metrics)
         sequences = self._run(prompt, generation)
         status = sequences[0].status
         if status is not StreamingStatus.CANCEL:
@@ -262,10 +267,10 @@ class VLMPipeline(Exclusive):
         return generation.results(sequences), status
 
     def _generate_text(
-        self, text: str, images: Sequence[EncodedImage], generation: Generation
+        self, text: str, visuals: Sequence[EncodedVisual], generation: Generation
     ) -> VLMDecodedResults:
         """Generate after a text without a chat template."""
-        prompt = self._prompts.of_text(text, images, generation.metrics.raw_metrics)
+        prompt = self._prompts.of_text(text, visuals, generation.metrics.raw_metrics)
         return generation.results(self._run(prompt, generation))
 
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
@@ -276,7 +281,7 @@ class VLMPipeline(Exclusive):
         limits = limits_of(ids, config, self._vocabulary, self._lengths)
         constraint = self._grammars.constraint(config, metrics)
         self._adapters.apply(config.adapters)
-        inputs = self._embedder.embed(ids, prompt.images, vision)
+        inputs = self._embedder.embed(ids, prompt.visuals, vision)
         vision.prepare_embeddings_durations.append(began.microseconds())
         sequences = decode(
             Task(

@@ -1,4 +1,4 @@
-"""Models before the language model: images and token ids become embeddings."""
+"""Models before the language model: images, videos and token ids become embeddings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from genai_layer.errors import ModelError
 from genai_layer.runtime import Core
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
-from genai_layer.vision.encoder import EncodedImage, VisionEncoder
+from genai_layer.vision.encoder import EncodedVisual, VisionEncoder
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.image import Image
+from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO
 from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
 from genai_layer.vision.perf_metrics import VLMRawPerfMetrics
-from genai_layer.vision.prompt_tags import PAD
 from genai_layer.vision.shaped_model import ShapedModel
 from genai_layer.vision.text_embeddings import TextEmbeddings
+from genai_layer.vision.video import Video
 
 
 class PromptEmbedder:
@@ -32,7 +33,7 @@ class PromptEmbedder:
         properties: of the runtime.
 
     Raises:
-        ModelError: a model is missing, or the tokenizer has no token for places of images.
+        ModelError: a model is missing, or the tokenizer has no token for the places of visuals.
         RuntimeFailure: the runtime cannot compile a model.
     """
 
@@ -45,10 +46,8 @@ class PromptEmbedder:
         device: str,
         properties: Mapping[str, Any],
     ) -> None:
-        ids = tokenizer.encode(PAD, add_special_tokens=False).input_ids.data[0].tolist()
-        if len(ids) != 1:
-            raise ModelError(f"the tokenizer has no token {PAD}; use the model's own")
-        (self._pad,) = ids
+        self._pads = {kind: _only_id(tokenizer, kind.pad) for kind in KINDS}
+        self._time_step = folder.time_step
 
         def shaped(part: str) -> ShapedModel:
             return ShapedModel(core, part, source.model(core, part), device, properties)
@@ -57,34 +56,44 @@ class PromptEmbedder:
         self._encoder = VisionEncoder(patches, merger, folder)
         self._text = TextEmbeddings(shaped("text_embeddings"))
 
-    def encode(self, images: Sequence[Image], raw: VLMRawPerfMetrics) -> list[EncodedImage]:
-        """Encode the images of a generation.
+    def encode(
+        self, images: Sequence[Image], videos: Sequence[Video], raw: VLMRawPerfMetrics
+    ) -> list[EncodedVisual]:
+        """Encode the images and videos of a generation.
 
         Raises:
             PromptError: an image is too elongated.
             RuntimeFailure: the runtime failed.
         """
         watch = Stopwatch()
-        encoded = [self._encoder.encode(image) for image in images]
+        given = [(IMAGE, image[None]) for image in images] + [(VIDEO, video) for video in videos]
+        encoded = [self._encoder.encode(kind, frames) for kind, frames in given]
         raw.vision_encoding_durations.append(watch.microseconds())
         return encoded
 
     def embed(
-        self, ids: Sequence[int], images: Sequence[EncodedImage], raw: VLMRawPerfMetrics
+        self, ids: Sequence[int], visuals: Sequence[EncodedVisual], raw: VLMRawPerfMetrics
     ) -> EmbeddedPrompt:
         """Return the language model's inputs for a prompt.
 
         Args:
             ids: the prompt.
-            images: the images in the order of their places.
+            visuals: the images and videos in the order of their places.
             raw: collects the measurements.
 
         Raises:
-            PromptError: the prompt has other numbers of image tokens than the images.
+            PromptError: the prompt has other numbers of image or video tokens than the visuals.
             RuntimeFailure: the runtime failed.
         """
         watch = Stopwatch()
-        prompt = EmbeddedPrompt(ids, images, self._pad, self._text)
+        prompt = EmbeddedPrompt(ids, visuals, self._pads, self._time_step, self._text)
         raw.text_embedding_durations.append(watch.microseconds())
-        raw.per_image_slice_counts.extend([1] * len(images))
+        raw.per_image_slice_counts.extend(1 for each in visuals if each.kind is IMAGE)
         return prompt
+
+
+def _only_id(tokenizer: Tokenizer, token: str) -> int:
+    ids = tokenizer.encode(token, add_special_tokens=False).input_ids.data[0].tolist()
+    if len(ids) != 1:
+        raise ModelError(f"the tokenizer has no token {token}; use the model's own")
+    return ids[0]

@@ -1,4 +1,4 @@
-"""Prompts with images: from a chat or a text to token ids, and images in the order of their places.
+"""Prompts with images and videos: from a chat or a text to token ids, and visuals in their order.
 
 Source: docs/reference/genai.md#images-in-a-chat.
 """
@@ -15,7 +15,8 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.conversation import Turn, mark, turns_of
-from genai_layer.vision.encoder import EncodedImage
+from genai_layer.vision.encoder import EncodedVisual
+from genai_layer.vision.kinds import Kind
 from genai_layer.vision.prompt_tags import fill_places
 
 
@@ -24,14 +25,14 @@ class VisionPrompt:
     """Prompt of one generation."""
 
     ids: list[int]
-    images: list[EncodedImage]
-    """The images in the order of their places."""
+    visuals: list[EncodedVisual]
+    """The images and videos in the order of their places."""
     turns: list[Turn]
-    """The chat's messages with their images."""
+    """The chat's messages with their visuals."""
 
 
 class VisionPrompts:
-    """Prompts of a pipeline; chats that are remembered keep their images.
+    """Prompts of a pipeline; chats that are remembered keep their visuals.
 
     Args:
         tokenizer: has the chat template.
@@ -44,20 +45,20 @@ class VisionPrompts:
         """Turns of each chat's last generation."""
 
     def of_chat(
-        self, history: ChatHistory, images: Sequence[EncodedImage], raw: RawPerfMetrics
+        self, history: ChatHistory, visuals: Sequence[EncodedVisual], raw: RawPerfMetrics
     ) -> VisionPrompt:
         """Return the prompt of a chat.
 
         Args:
             history: the chat.
-            images: the images of its last user message.
+            visuals: the images and videos of its last user message.
             raw: collects the measurements.
 
         Raises:
-            PromptError: images and tags do not match, or a message is not supported.
+            PromptError: visuals and tags do not match, or a message is not supported.
             TemplateError: the chat template fails.
         """
-        turns = turns_of(history.get_messages(), self._turns.get(history, []), images)
+        turns = turns_of(history.get_messages(), self._turns.get(history, []), visuals)
         messages, ordered = mark(turns)
         marked = ChatHistory(messages)
         marked.set_tools(history.get_tools())
@@ -66,34 +67,34 @@ class VisionPrompts:
         prompt = self._prompts.render(marked)
         raw.chat_template_durations.append(watch.microseconds())
         watch = Stopwatch()
-        ids = self._prompts.encode(fill_places(prompt, _tokens(ordered)))
+        ids = self._prompts.encode(fill_places(prompt, _places(ordered)))
         raw.tokenization_durations.append(watch.microseconds())
         return VisionPrompt(ids, ordered, turns)
 
     def of_text(
-        self, text: str, images: Sequence[EncodedImage], raw: RawPerfMetrics
+        self, text: str, visuals: Sequence[EncodedVisual], raw: RawPerfMetrics
     ) -> VisionPrompt:
         """Return the prompt of a text without a chat template; arguments as for ``of_chat``.
 
         Raises:
-            PromptError: images and tags do not match.
+            PromptError: visuals and tags do not match.
         """
-        turns = [Turn({"role": "user", "content": text}, tuple(images))]
+        turns = [Turn({"role": "user", "content": text}, tuple(visuals))]
         (message,), ordered = mark(turns)
-        prompt = fill_places(ChatPrompt(message["content"], None), _tokens(ordered))
+        prompt = fill_places(ChatPrompt(message["content"], None), _places(ordered))
         watch = Stopwatch()
         ids: list[int] = self._tokenizer.encode(prompt.text).input_ids.data[0].tolist()
         raw.tokenization_durations.append(watch.microseconds())
         return VisionPrompt(ids, ordered, turns)
 
     def remember(self, history: ChatHistory, prompt: VisionPrompt) -> None:
-        """Keep the images of a chat while its messages stay the same."""
+        """Keep the visuals of a chat while its messages stay the same."""
         self._turns[history] = prompt.turns
 
     def continue_chat(self, history: ChatHistory, longer: ChatHistory) -> None:
-        """Keep the images of a chat for another that begins with its messages."""
+        """Keep the visuals of a chat for another that begins with its messages."""
         self._turns[longer] = self._turns.get(history, [])
 
 
-def _tokens(images: Sequence[EncodedImage]) -> list[int]:
-    return [len(image.embeddings) for image in images]
+def _places(visuals: Sequence[EncodedVisual]) -> list[tuple[Kind, int]]:
+    return [(visual.kind, visual.grid.count) for visual in visuals]
