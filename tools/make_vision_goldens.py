@@ -48,6 +48,13 @@ CASES: dict[str, tuple[str, list[tuple[int, int]]]] = {
 """Prompts, with sizes of their images; the real VLMPipeline's texts for them are stored."""
 
 
+VIDEOS: dict[str, tuple[str, list[tuple[int, int, int]]]] = {
+    "video": ("What happens?", [(5, 60, 90)]),
+    "videos": ("Compare <ov_genai_video_1> and <ov_genai_video_0>", [(2, 60, 90), (4, 90, 60)]),
+}
+"""Prompts, with frames and sizes of their videos."""
+
+
 def export(target: Path) -> None:
     """Write the IRs of a model with random weights."""
     import torch
@@ -96,7 +103,10 @@ def texts(folder: Path) -> dict[str, Any]:
         images = [ov.Tensor(tools.picture(*size, seed)) for seed, size in enumerate(sizes)]
         said = pipeline.generate(prompt, images=images, max_new_tokens=16)
         found[name] = {"prompt": prompt, "sizes": sizes, "text": said.texts[0]}
-        print(name, said.texts[0], flush=True)
+    for name, (prompt, films) in VIDEOS.items():
+        videos = [ov.Tensor(tools.film(*film, seed)) for seed, film in enumerate(films)]
+        said = pipeline.generate(prompt, videos=videos, max_new_tokens=16)
+        found[name] = {"prompt": prompt, "films": films, "text": said.texts[0]}
     return found
 
 

@@ -233,10 +233,6 @@ def test_adapters_change_texts_alike(
     assert found[0] != found[1]
 
 
-def film(tools: Any, frames: int, height: int, width: int, first: int = 0) -> np.ndarray:
-    return np.stack([tools.picture(height, width, first + frame) for frame in range(frames)])
-
-
 def watch(
     prompt: Any, videos: Sequence[np.ndarray], images: Sequence[np.ndarray] = (), **parameters: Any
 ) -> Callable[..., Any]:
@@ -261,12 +257,12 @@ def watch(
     "sizes", [((4, 60, 90),), ((1, 60, 90),), ((5, 56, 56),), ((12, 40, 60), (3, 90, 60))], ids=str
 )
 def test_videos_are_encoded_alike(pipes: tuple[Any, Any], tools: Any, sizes: Any) -> None:
-    videos = [film(tools, *size, 20 * place) for place, size in enumerate(sizes)]
+    videos = [tools.film(*size, place) for place, size in enumerate(sizes)]
     check_alike(pipes, watch("What happens?", videos))
 
 
 def test_frames_are_chosen_alike(pipes: tuple[Any, Any], tools: Any) -> None:
-    one, two = film(tools, 6, 60, 90), film(tools, 4, 60, 60, 9)
+    one, two = tools.film(6, 60, 90), tools.film(4, 60, 60, 9)
     found = [
         check_alike(pipes, watch("What?", [one, two], chosen=chosen))
         for chosen in (([0, 2, 5], []), ([5, 0, 0], [3]), ())
@@ -287,13 +283,13 @@ def test_videos_and_images_have_tags_of_their_own(
     pipes: tuple[Any, Any], tools: Any, prompt: str, images: int
 ) -> None:
     """Videos precede images; else openvino_genai exchanges their sizes in positions."""
-    videos = [film(tools, 4, 60, 60), film(tools, 3, 60, 90, 5)]
+    videos = [tools.film(4, 60, 60), tools.film(3, 60, 90, 5)]
     check_alike(pipes, watch(prompt, videos, [tools.picture(90, 60, 11)] * images))
 
 
 def test_chats_with_videos_are_equal(pipes: tuple[Any, Any], folder: Path, tools: Any) -> None:
     """The real pipeline runs on the CPU, as it rejects such chats on NPU."""
-    one, two, image = film(tools, 4, 60, 90), film(tools, 2, 60, 60, 5), tools.picture(60, 60, 9)
+    one, two, image = tools.film(4, 60, 90), tools.film(2, 60, 60, 5), tools.picture(60, 60, 9)
     parts = [{"type": "text", "text": "a"}, {"type": "video"}, {"type": "text", "text": "b"}]
 
     def talk(*turns: tuple[Any, dict[str, Any]]) -> Callable[..., Any]:

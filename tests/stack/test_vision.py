@@ -67,8 +67,9 @@ def cpu(folder: Path) -> VLMPipeline:
 @pytest.mark.parametrize("name", SAID)
 def test_texts_equal_openvino_genais(pipeline: VLMPipeline, tools: Any, name: str) -> None:
     expected = SAID[name]
-    images = [tools.picture(*size, seed) for seed, size in enumerate(expected["sizes"])]
-    said = pipeline.generate(expected["prompt"], images=images, max_new_tokens=16)
+    images = [tools.picture(*size, seed) for seed, size in enumerate(expected.get("sizes", []))]
+    videos = [tools.film(*film, seed) for seed, film in enumerate(expected.get("films", []))]
+    said = pipeline.generate(expected["prompt"], images, videos, max_new_tokens=16)
     assert said.texts == [expected["text"]]
 
 

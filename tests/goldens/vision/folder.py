@@ -101,3 +101,8 @@ def picture(height: int, width: int, seed: int = 0) -> np.ndarray:
     waves = np.sin(y / 9 + phases) + np.cos(x / 7 - phases)
     noise = random.standard_normal((height, width, 3))
     return np.clip(128 + 50 * waves + 20 * noise, 0, 255).astype(np.uint8)
+
+
+def film(frames: int, height: int, width: int, seed: int = 0) -> np.ndarray:
+    """Draw a video u8 [frames, height, width, 3] of different images."""
+    return np.stack([picture(height, width, 20 * seed + frame) for frame in range(frames)])

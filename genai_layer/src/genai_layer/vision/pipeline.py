@@ -217,7 +217,8 @@ class VLMPipeline(Exclusive):
         if self._chat is not None:
             return self._generate_turn(call.prompt, visuals, generation)
         if not config.apply_chat_template:
-            return self._generate_text(call.prompt, visuals, generation)
+            prompt = self._prompts.of_text(call.prompt, visuals, generation.metrics.raw_metrics)
+            return generation.results(self._run(prompt, generation))
         alone = ChatHistory([{"role": "user", "content": call.prompt}])
         return self._generate_chat(alone, visuals, generation)[0]
 
@@ -265,13 +266,6 @@ class VLMPipeline(Exclusive):
         if status is not StreamingStatus.CANCEL:
             self._prompts.remember(history, prompt)
         return generation.results(sequences), status
-
-    def _generate_text(
-        self, text: str, visuals: Sequence[EncodedVisual], generation: Generation
-    ) -> VLMDecodedResults:
-        """Generate after a text without a chat template."""
-        prompt = self._prompts.of_text(text, visuals, generation.metrics.raw_metrics)
-        return generation.results(self._run(prompt, generation))
 
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
         """Continue a prompt."""
