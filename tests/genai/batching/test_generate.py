@@ -167,7 +167,6 @@ def test_a_streamer_may_add_requests_but_not_run_steps(pipes: Pipes) -> None:
         ([[[1, 2], [3, 4]]], [greedy()], PromptError, "2 rows"),
         ([object()], [greedy()], PromptError, "not a tensor"),
     ],
-    ids=str,
 )
 def test_wrong_calls_are_rejected(pipes: Pipes, prompts, configs, error, message) -> None:
     pipe = pipes()
@@ -272,7 +271,6 @@ def test_the_constructor_has_two_forms(toy_folder: Path) -> None:
         ((scheduler(), "CPU", {"adapters": object()}), {}, PropertyError),
         ((scheduler(), "CPU", {}, {"low": 1}), {}, PropertyError),
     ],
-    ids=str,
 )
 def test_wrong_constructions_are_rejected(toy_folder: Path, args, named, error) -> None:
     with pytest.raises(error):
