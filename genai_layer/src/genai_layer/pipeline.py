@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
@@ -120,7 +121,8 @@ class LLMPipeline(Exclusive):
             properties, lengths = npu_properties(properties, speculation.step_tokens(self._config))
         core = load_core(device) if core is None else core
         target = Target(core, device, properties, lengths, imported)
-        self._generator = TextGenerator(given.source, target, adapters, tokenizer)
+        find = partial(given.source.model, core, needed=not imported)
+        self._generator = TextGenerator(find, target, adapters, tokenizer)
         place = Place(device, given_properties, core, tokenizer)
         self._generator.assistant = speculation.open(place, self._generator.lengths)
         self._config.adapters = adapters

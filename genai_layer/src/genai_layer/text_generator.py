@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,10 @@ from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.compiled import compile_with
 from genai_layer.lora.controller import control
-from genai_layer.model_source import ModelFolder, ModelInMemory
 from genai_layer.npu import StaticLengths, lengths_of, on_full_of
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_limits import limits_of
-from genai_layer.runtime import Core, InferRequest, ReportsExecution
+from genai_layer.runtime import AnyModel, Core, InferRequest, ReportsExecution
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.assistants import Assistant
 from genai_layer.speculation.perf_metrics import metrics_of_models
@@ -59,7 +58,7 @@ class TextGenerator:
     """Language model that continues prompts.
 
     Args:
-        source: the model.
+        find: returns the model.
         target: the device.
         adapters: LoRA adapters that generations may use.
         tokenizer: the model's.
@@ -73,16 +72,15 @@ class TextGenerator:
 
     def __init__(
         self,
-        source: ModelFolder | ModelInMemory,
+        find: Callable[[], AnyModel],
         target: Target,
         adapters: AdapterConfig | None,
         tokenizer: Tokenizer,
     ) -> None:
-        core, from_blob, lengths = target.core, target.from_blob, target.lengths
+        from_blob, lengths = target.from_blob, target.lengths
         try:
-            model = source.model(core, needed=not from_blob)
             inserted = None if from_blob else adapters
-            compiled = compile_with(core, model, target.device, target.properties, inserted)
+            compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
             if from_blob:
                 lengths = lengths_of(compiled)

@@ -24,10 +24,14 @@ class Generation:
     began: Stopwatch
     metrics: VLMPerfMetrics
 
+    @property
+    def call(self) -> Call:
+        """The call, as the language model sees it."""
+        return Call(self.config, self.streamer, self.began, self.metrics)
+
     def results(self, sequences: list[GeneratedSequence]) -> VLMDecodedResults:
         """Return the results of its sequences."""
-        call = Call(self.config, self.streamer, self.began, self.metrics)
-        return with_vision_metrics(decoded_results([sequences], call))
+        return with_vision_metrics(decoded_results([sequences], self.call))
 
 
 def checked(config: GenerationConfig) -> GenerationConfig:

@@ -12,33 +12,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.decoding.language_model import LanguageModel
-from genai_layer.decoding.methods import decode
-from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
-from genai_layer.decoding.task import Task
-from genai_layer.errors import ConfigError, GenAIError, RuntimeFailure
+from genai_layer.decoding.language_model import MakeInputs
+from genai_layer.decoding.stopwatch import Stopwatch
+from genai_layer.errors import ConfigError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.generation_config import GenerationConfig
-from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
-from genai_layer.lora.compiled import compile_with
-from genai_layer.lora.controller import control
 from genai_layer.mechanisms import take_mechanisms
-from genai_layer.npu import StaticLengths, on_full_of
-from genai_layer.prompt_limits import limits_of
+from genai_layer.npu import StaticLengths
 from genai_layer.properties import read_properties, taken_adapters
-from genai_layer.runtime import Core, InferRequest, ReportsExecution
+from genai_layer.runtime import Array, Core
 from genai_layer.runtimes import load_core
-from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.sinks import Streamer
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
+from genai_layer.text_generator import Target, TextGenerator
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.arguments import read_arguments
 from genai_layer.vision.encoder import EncodedVisual
@@ -122,25 +120,15 @@ class VLMPipeline(Exclusive):
         folder = VisionFolder.read(source.folder)
         self._tokenizer = given.tokenizer
         self._prompts = VisionPrompts(self._tokenizer)
-        self._grammars = GrammarCompiler(self._tokenizer)
         self._config = source.generation_config(self._tokenizer)
-        self._vocabulary = self._tokenizer.vocabulary_size
-        self._lengths: StaticLengths | None = None
+        lengths: StaticLengths | None = None
         if device == "NPU":
-            language, others, self._lengths = split_properties(language)
+            language, others, lengths = split_properties(language)
         core = load_core(device) if core is None else core
         self._embedder = PromptEmbedder(core, source, folder, self._tokenizer, device, others)
-        model = source.model(core, "language")
-        try:
-            compiled = compile_with(core, model, device, language, adapters)
-            self._request: InferRequest = compiled.create_infer_request()
-            if self._lengths is not None:
-                self._lengths = replace(self._lengths, on_full=on_full_of(compiled))
-        except GenAIError:
-            raise
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
-        self._adapters = control(self._request, adapters, from_blob=False)
+        find = partial(source.model, core, "language")
+        target = Target(core, device, language, lengths)
+        self._generator = TextGenerator(find, target, adapters, self._tokenizer)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
@@ -238,8 +226,7 @@ class VLMPipeline(Exclusive):
 
     def execution_report(self) -> Mapping[str, str]:
         """Return the runtime's facts on the last generation; empty if it reports none."""
-        request = self._request
-        return request.execution_report() if isinstance(request, ReportsExecution) else {}
+        return self._generator.execution_report()
 
     def _generate_turn(
         self, text: str, visuals: Sequence[EncodedVisual], generation: Generation
@@ -268,29 +255,14 @@ class VLMPipeline(Exclusive):
         return generation.results(sequences), status
 
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
-        """Continue a prompt."""
-        ids = prompt.ids
-        config, metrics, began = generation.config, generation.metrics, generation.began
-        raw, vision = metrics.raw_metrics, metrics.vlm_raw_metrics
-        limits = limits_of(ids, config, self._vocabulary, self._lengths)
-        constraint = self._grammars.constraint(config, metrics)
-        self._adapters.apply(config.adapters)
-        inputs = self._embedder.embed(ids, prompt.visuals, vision)
-        vision.prepare_embeddings_durations.append(began.microseconds())
-        sequences = decode(
-            Task(
-                prompt=ids,
-                config=config,
-                limits=limits,
-                model=LanguageModel(self._request, raw, inputs),
-                decode=self._tokenizer.decode,
-                sink=sink_of_one_text(generation.streamer, config, prompts=1),
-                raw=raw,
-                times=TokenTimes(raw, began),
-                constraint=constraint,
-            )
-        )
-        metrics.num_input_tokens += len(ids)
-        metrics.num_generated_tokens = sum(raw.m_batch_sizes)
-        raw.generate_durations.append(began.microseconds())
+        """Continue a prompt, whose embeddings are computed once it is known to fit."""
+        raw, made = generation.metrics.vlm_raw_metrics, list[MakeInputs]()
+
+        def inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
+            if not made:
+                made.append(self._embedder.embed(prompt.ids, prompt.visuals, raw))
+                raw.prepare_embeddings_durations.append(generation.began.microseconds())
+            return made[0](ids, past)
+
+        (sequences,) = self._generator.run([prompt.ids], generation.call, inputs)
         return sequences
