@@ -27,6 +27,7 @@ from genai_layer import (
     Tensor,
     Tokenizer,
     VLMPipeline,
+    draft_model,
 )
 from genai_layer.results import GenerationFinishReason
 
@@ -159,6 +160,17 @@ def test_prompts_that_cannot_be_run_are_rejected(pipeline: VLMPipeline, tools: A
     assert pipeline.generate("a", **NINE).texts[0]
 
 
+@pytest.mark.parametrize("device", ["NPU", "CPU"])
+def test_prompt_lookup_changes_no_text(folder: Path, tools: Any, device: str) -> None:
+    pipe = VLMPipeline(folder, device, prompt_lookup=True, **EXACT[device])
+    question = "abababab", tools.picture(60, 90)
+    plain = pipe.generate(*question, max_new_tokens=24)
+    found = pipe.generate(*question, max_new_tokens=24, num_assistant_tokens=4, max_ngram_size=2)
+    assert found.texts == plain.texts
+    steps = [len(one.perf_metrics.raw_metrics.token_infer_durations) for one in (found, plain)]
+    assert steps[0] != steps[1], "candidates are read"
+
+
 def test_a_prompt_must_fit_on_npu(folder: Path, tools: Any) -> None:
     pipe = VLMPipeline(folder, "NPU", MAX_PROMPT_LEN=32)
     with pytest.raises(PromptError, match="MAX_PROMPT_LEN=32: the prompt has"):
@@ -166,8 +178,8 @@ def test_a_prompt_must_fit_on_npu(folder: Path, tools: Any) -> None:
 
 
 def test_folders_and_properties_that_do_not_fit_are_rejected(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(PropertyError, match="prompt_lookup: VLMPipeline does not support it; lea"):
-        VLMPipeline(folder, "NPU", prompt_lookup=True)
+    with pytest.raises(PropertyError, match="draft_model: VLMPipeline does not support it; leave"):
+        VLMPipeline(folder, "NPU", draft_model=draft_model(folder))
     with pytest.raises(PropertyError, match="BLOB_PATH is not supported by VLMPipeline"):
         VLMPipeline(folder, "NPU", BLOB_PATH="a.blob")
     with pytest.raises(RuntimeFailure):

@@ -52,14 +52,16 @@ class Speculation:
             return 2 * candidates + 1
         return candidates + 1 if self.looks_up else 1
 
-    def exclude(self, pipeline: str) -> None:
-        """Reject candidates for a kind of pipeline.
+    def exclude_draft(self, pipeline: str) -> None:
+        """Reject a draft model for a kind of pipeline.
 
         Raises:
-            PropertyError: a source of candidates is requested.
+            PropertyError: a draft model is requested.
         """
-        if self._name:
-            raise PropertyError(f"{self._name}: {pipeline} does not support it; leave it out")
+        if self.draft is not None:
+            raise PropertyError(
+                f"draft_model: {pipeline} does not support it; leave it out, or set prompt_lookup"
+            )
 
     def check_source(self, imported: bool) -> None:
         """Reject candidates for a compiled model from a blob.

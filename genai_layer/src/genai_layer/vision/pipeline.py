@@ -33,6 +33,7 @@ from genai_layer.properties import read_properties, taken_adapters
 from genai_layer.runtime import Array, Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
+from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.request import Speculation
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
@@ -114,7 +115,8 @@ class VLMPipeline(Exclusive):
         given = read_arguments(args, named)
         device, source, properties = given.device, given.source, given.properties
         adapters = taken_adapters(properties, adapters)
-        Speculation.taken(properties).exclude("VLMPipeline")
+        speculation, given_properties = Speculation.taken(properties), dict(properties)
+        speculation.exclude_draft("VLMPipeline")
         take_mechanisms(properties, device)
         language = others = read_properties(properties)
         folder = VisionFolder.read(source.folder)
@@ -123,12 +125,15 @@ class VLMPipeline(Exclusive):
         self._config = source.generation_config(self._tokenizer)
         lengths: StaticLengths | None = None
         if device == "NPU":
-            language, others, lengths = split_properties(language)
+            step = speculation.step_tokens(self._config)
+            language, others, lengths = split_properties(language, step)
         core = load_core(device) if core is None else core
         self._embedder = PromptEmbedder(core, source, folder, self._tokenizer, device, others)
         find = partial(source.model, core, "language")
         target = Target(core, device, language, lengths)
         self._generator = TextGenerator(find, target, adapters, self._tokenizer)
+        place = Place(device, given_properties, core, self._tokenizer)
+        self._generator.assistant = speculation.open(place, self._generator.lengths)
         self._config.adapters = adapters
         self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000

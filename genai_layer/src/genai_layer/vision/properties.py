@@ -18,9 +18,13 @@ _UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB")
 
 
 def split_properties(
-    properties: Mapping[str, Any],
+    properties: Mapping[str, Any], step: int = 1
 ) -> tuple[dict[str, Any], dict[str, Any], StaticLengths | None]:
     """Return the language model's properties, those of the other models, and the lengths.
+
+    Args:
+        properties: the pipeline's.
+        step: tokens of a generate step.
 
     Raises:
         PropertyError: a property is not supported, or see ``npu_properties``.
@@ -28,6 +32,6 @@ def split_properties(
     for name in _UNSUPPORTED:
         if name in properties:
             raise PropertyError(f"{name} is not supported by VLMPipeline; use CACHE_DIR")
-    language, lengths = npu_properties(properties)
+    language, lengths = npu_properties(properties, step)
     others = {name: value for name, value in language.items() if not name.startswith(_LANGUAGE)}
     return language, others | {"NPU_USE_NPUW": "NO"}, lengths
