@@ -212,9 +212,10 @@ BERT = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+SETTINGS = {"padding_side": "left", "truncation_side": "left", "model_max_length": 64}
 SENTENCE = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 
-Family = tuple[Callable[[], hf.Tokenizer], dict[str, str]]
+Family = tuple[Callable[[], hf.Tokenizer], dict[str, Any]]
 
 FAMILIES: dict[str, Family] = {
     "demo": (
@@ -242,25 +243,35 @@ FAMILIES: dict[str, Family] = {
     "gemma": (gemma, SENTENCE),
     "bert": (lambda: bert(lowercase=True), BERT),
     "bert_cased": (lambda: bert(lowercase=False), BERT),
+    "bert_pairs": (lambda: bert(lowercase=True), BERT | SETTINGS),
     "unigram": (unigram, {**SENTENCE, "pad_token": "<pad>"}),
 }
 
 
 def convert(name: str, folder: Path) -> None:
     """Write the models of a family."""
+    make, special = FAMILIES[name]
+    made = make()
+    if "cls_token" not in special:  # WordPiece finds no token that is not in its vocabulary
+        add_tokens(made, wide=name != "mistral")
+    write(made, special, 2 if name == "bert_pairs" else 1, folder)
+
+
+def write(made: hf.Tokenizer, special: dict[str, Any], inputs: int, folder: Path) -> None:
+    """Write the models of a tokenizer of one text or two."""
     import openvino as ov
     import transformers
     from openvino_tokenizers import convert_tokenizer
 
-    make, special = FAMILIES[name]
-    made = make()
-    if special is not BERT:  # WordPiece finds no token that is not in its vocabulary
-        add_tokens(made, wide=name != "mistral")
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, chat_template=TEMPLATE, **special
     )
-    for model, file in zip(convert_tokenizer(fast, with_detokenizer=True), FILES, strict=True):
+    converted = convert_tokenizer(fast, with_detokenizer=True, number_of_inputs=inputs)
+    for model, file in zip(converted, FILES, strict=True):
         ov.save_model(model, folder / f"{file}.xml")
+
+
+PAIRS = [("hi", "the sun"), ("hi", "the " * 40), ("the " * 70, "a " * 50)]
 
 
 def encoded(tokenizer: Any, text: str, special: bool) -> list[int]:
@@ -288,7 +299,15 @@ def results(folder: Path) -> dict[str, Any]:
             for name in ("bos", "eos", "pad")
         },
         "chat_template": real.chat_template,
+        "pairs": [pair(real, *texts) for texts in PAIRS if real.supports_paired_input()],
     }
+
+
+def pair(tokenizer: Any, first: str, second: str) -> list[Any]:
+    """Return two texts, their ids, and those that pad_to_max_length and truncation make."""
+    options = {"pad_to_max_length": True, "truncation": True}
+    ids = [tokenizer.encode([[first, second]], **given).input_ids for given in ({}, options)]
+    return [first, second, *(tensor.data[0].tolist() for tensor in ids)]
 
 
 def main() -> None:

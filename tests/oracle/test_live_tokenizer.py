@@ -12,7 +12,7 @@ import pytest
 
 import genai_layer
 
-pytest.importorskip("openvino_genai")
+openvino_genai = pytest.importorskip("openvino_genai")
 pytest.importorskip("openvino_tokenizers")
 pytest.importorskip("transformers")
 pytestmark = pytest.mark.oracle
@@ -45,6 +45,30 @@ def test_pairs_of_all_lengths_are_truncated_equally(tools, tmp_path) -> None:
             for owner in (theirs, ours)
         ]
         assert found[0] == found[1], (one, two, length)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_folder_without_tokenizer_json_has_the_real_length_and_sides(
+    load_module: Callable[[Path], Any], tmp_path: Path, inputs: int, side: str
+) -> None:
+    goldens = load_module(ROOT / "tools" / "make_tokenizer_goldens.py")
+    settings = {"padding_side": side, "truncation_side": side, "model_max_length": 32}
+    make, special = goldens.FAMILIES["bert"]
+    goldens.write(make(), special | settings, inputs, tmp_path)
+    packages = (openvino_genai, genai_layer)
+    theirs, ours = (package.Tokenizer(tmp_path) for package in packages)
+    texts = ["", "a sun", "the " * 31, "a moon and " * 60]
+    given = texts if inputs == 1 else [[one, two] for one in texts for two in texts]
+    for options in (
+        {},
+        {"truncation": True},
+        {"pad_to_max_length": True},
+        {"pad_to_max_length": True, "truncation": True},
+    ):
+        found, expected = (owner.encode(given, **options) for owner in (ours, theirs))
+        assert found.input_ids.data.tolist() == expected.input_ids.data.tolist()
+        assert found.attention_mask.data.tolist() == expected.attention_mask.data.tolist()
 
 
 def test_one_input_rejects_pairs_there_but_not_here(tools, tmp_path) -> None:

@@ -24,6 +24,7 @@ from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
 from genai_layer.tokenizer_files import (
     SPECIAL,
+    added_tokens,
     find_template,
     read_converted,
     read_tokenizer,
@@ -331,11 +332,7 @@ class Tokenizer:
             ModelError: the list is broken, or a token's id is not the next free one.
         """
         path = folder / "tokenizer_config.json"
-        listed: dict[str, dict[str, Any]] = self._settings.get("added_tokens_decoder") or {}
-        try:
-            tokens = {int(number): AddedToken(**given) for number, given in listed.items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ModelError(f"{path}: added_tokens_decoder is broken: {error}") from None
+        tokens = added_tokens(folder)
         add: Callable[[list[AddedToken]], int] = self._tokenizer.add_tokens  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] (its list has no element type)
         for number, token in sorted(tokens.items(), key=lambda each: each[0]):
             if add([token]) and self._tokenizer.token_to_id(token.content) != number:
@@ -350,11 +347,16 @@ class Tokenizer:
             if (number := getattr(converted, f"{name}_token_id")) >= 0:
                 self._ids[name] = number
                 self._tokens[name] = getattr(converted, f"{name}_token")
+        self._settings |= converted.settings
         self._chat_template = converted.chat_template or self._chat_template
 
     def _special_ids(self, folder: Path) -> dict[str, int]:
-        """Return the special tokens' ids: those of config.json, else those of the tokens' texts."""
+        """Return the special tokens' ids.
+
+        They are those of config.json, else of tokenizer_config.json, else of the tokens' texts.
+        """
         config = read_object(folder / "config.json")
+        listed = {token.content: number for number, token in added_tokens(folder).items()}
         ids: dict[str, int] = {}
         for name in SPECIAL:
             given = config.get(f"{name}_token_id")
@@ -362,7 +364,7 @@ class Tokenizer:
                 given = given[0]  # pyright: ignore[reportUnknownVariableType] (JSON)
             if not isinstance(given, int):
                 token = self._tokens[name]
-                given = self._tokenizer.token_to_id(token) if token else None
+                given = listed.get(token, self._tokenizer.token_to_id(token)) if token else None
             ids[name] = -1 if given is None else given
             if not self._tokens[name] and ids[name] >= 0:
                 self._tokens[name] = self._tokenizer.id_to_token(ids[name]) or ""

@@ -54,6 +54,20 @@ def special_tokens(folder: Path) -> dict[str, str]:
     return tokens
 
 
+def added_tokens(folder: Path) -> dict[int, tokenizers.AddedToken]:
+    """Return the tokens that tokenizer_config.json lists, by id.
+
+    Raises:
+        ModelError: the list is broken.
+    """
+    path = folder / "tokenizer_config.json"
+    listed: dict[str, dict[str, Any]] = read_object(path).get("added_tokens_decoder") or {}
+    try:
+        return {int(number): tokenizers.AddedToken(**given) for number, given in listed.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: added_tokens_decoder is broken: {error}") from None
+
+
 def find_template(folder: Path) -> str:
     """Return the chat template of the .jinja file, else of the .json file, else of the settings."""
     plain = folder / "chat_template.jinja"

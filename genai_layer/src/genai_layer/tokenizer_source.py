@@ -37,7 +37,8 @@ def _of_folder(
     tokenizer_path: str | Path, properties: Mapping[str, Any] | None = None, **named: Any
 ) -> Path:
     merged = with_dictionary(properties, named, _TO_CALLER) if properties else named
-    check_names(merged)
+    # The original adds an input for the second text of pairs; a tokenizer here always has it.
+    check_names({name: value for name, value in merged.items() if name != "add_second_input"})
     return Path(tokenizer_path)
 
 

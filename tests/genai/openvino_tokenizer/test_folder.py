@@ -35,6 +35,28 @@ def test_the_models_override_the_other_files(golden: Any, tmp_path: Path) -> Non
     assert made.chat_template == models.results["chat_template"]
 
 
+def test_a_tokenizer_of_two_texts_encodes_pairs_with_its_own_length_and_sides(
+    golden: Any, tmp_path: Path
+) -> None:
+    models = golden("bert_pairs")
+    made = Tokenizer(models.write(tmp_path), add_second_input=True)
+    assert made.model_max_length == 64
+    assert made.padding_side == "left"
+    for first, second, ids, cut in models.results["pairs"]:
+        assert made.encode([[first, second]]).input_ids.data.tolist() == [ids]
+        padded = made.encode([[first, second]], pad_to_max_length=True, truncation=True)
+        assert padded.input_ids.data.tolist() == [cut]
+
+
+def test_ids_of_special_tokens_are_those_of_the_settings(golden: Any, tmp_path: Path) -> None:
+    golden("bert").write(tmp_path)
+    listed = {"422": {"content": "<end>"}, "37": {"content": "[CLS]"}}
+    settings = {"added_tokens_decoder": listed, "eos_token": "<end>", "bos_token": "[CLS]"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    made = Tokenizer(tmp_path)
+    assert (made.get_eos_token_id(), made.get_bos_token_id()) == (422, 37)
+
+
 def test_tokenizer_json_comes_first(golden: Any, demo: Path, tmp_path: Path) -> None:
     golden("bert").write(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes((demo / "tokenizer.json").read_bytes())

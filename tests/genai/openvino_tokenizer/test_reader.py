@@ -94,6 +94,9 @@ def test_a_pair_of_texts_has_the_form_of_the_rt_info(golden: Any) -> None:
         ("unigram", 'unk_token_id="3"', 'unk_token_id="x"', "unk_token_id='x'"),
         ("demo", 'eos_token_id value="2"', 'eos_token_id value="[2]"', "eos_token_id='\\[2\\]'"),
         ("bert", '"pair&quot;: {', '"pair&quot;: [', "rt_info .* is broken"),
+        ("bert", 'type="Parameter"', 'type="Input"', "0 inputs become 1 texts"),
+        ("bert_pairs", 'type="Multiply"', 'type="Add"', "CombineSegments .* not a constant"),
+        ("demo", 'type="Select"', 'type="If"', "Truncate .*input 3 is not a constant"),
     ],
 )
 def test_an_op_without_exact_counterpart_is_rejected_by_name(

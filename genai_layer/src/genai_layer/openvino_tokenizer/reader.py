@@ -14,7 +14,7 @@ from tokenizers import AddedToken, normalizers, pre_tokenizers
 
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file
-from genai_layer.openvino_tokenizer import decoding, metaspace, template
+from genai_layer.openvino_tokenizer import decoding, lengths, metaspace, template
 from genai_layer.openvino_tokenizer.bpe import bpe
 from genai_layer.openvino_tokenizer.graph import REMEDY, Graph, Node
 from genai_layer.openvino_tokenizer.normalizers import normalizer
@@ -45,6 +45,8 @@ class OpenVINOTokenizer:
     eos_token: str
     pad_token: str
     chat_template: str
+    settings: dict[str, Any]
+    """Settings of truncation and padding, as in tokenizer_config.json."""
 
 
 def read(folder: Path) -> OpenVINOTokenizer:
@@ -92,8 +94,9 @@ def read_model(
     tokens = {number: token for token, number in words.ids.items()}
     _add(graph, made, words, specials, decoding.skipped(back))
     made.decoder = decoding.decoder(back, tokens, words.is_bytes)
-    made.post_processor = template.post_processor(graph, tokens)
-    return _described(graph, made)
+    around = template.read(graph, tokens)
+    made.post_processor = around.post_processor(tokens)
+    return _described(graph, made, lengths.settings(graph, around.added))
 
 
 def _tokenizer(graph: Graph, words: Vocabulary) -> tokenizers.Tokenizer:
@@ -188,7 +191,9 @@ def _check_unmerged(
             raise graph.error(f"no merge makes the token {token!r}", REMEDY)
 
 
-def _described(graph: Graph, made: tokenizers.Tokenizer) -> OpenVINOTokenizer:
+def _described(
+    graph: Graph, made: tokenizers.Tokenizer, settings: dict[str, Any]
+) -> OpenVINOTokenizer:
     ids: list[int] = []
     for name in ("bos", "eos", "pad"):
         given = graph.rt_info.get(f"{name}_token_id", "-1")
@@ -205,6 +210,7 @@ def _described(graph: Graph, made: tokenizers.Tokenizer) -> OpenVINOTokenizer:
         eos_token=texts[1],
         pad_token=texts[2],
         chat_template=graph.rt_info.get("chat_template", ""),
+        settings=settings,
     )
 
 

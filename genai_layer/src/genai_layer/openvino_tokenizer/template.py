@@ -6,6 +6,8 @@ Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py, and utils.py for the 
 from __future__ import annotations
 
 import json
+from collections.abc import Container
+from dataclasses import dataclass
 from typing import Any
 
 from tokenizers import processors
@@ -15,24 +17,93 @@ from genai_layer.openvino_tokenizer.graph import Graph, Node
 _PAIRS = "processed_post_processor_template"
 
 
-def post_processor(graph: Graph, tokens: dict[int, str]) -> Any:
-    """Return the post-processor.
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Ids around one text and around two, with segment numbers; -1 and -2 stand for the texts."""
+
+    single: list[tuple[int, int]]
+    pair: list[tuple[int, int]]
+    texts: int
+    """Number of texts that the graph takes."""
+
+    @property
+    def added(self) -> int:
+        """Number of ids that the graph adds to as many texts as it takes."""
+        return sum(number >= 0 for number, _ in (self.single if self.texts == 1 else self.pair))
+
+    def post_processor(self, tokens: dict[int, str]) -> Any:
+        """Return the post-processor; ``tokens`` has all ids."""
+        numbers = sorted({number for number, _ in self.single + self.pair if number >= 0})
+        specials = [
+            {"id": f"s{number}", "ids": [number], "tokens": [tokens[number]]} for number in numbers
+        ]
+        return processors.TemplateProcessing(
+            single=_template(self.single), pair=_template(self.pair), special_tokens=specials
+        )
+
+
+def read(graph: Graph, tokens: Container[int]) -> Template:
+    """Return the template of CombineSegments.
+
+    A graph of one text may have a pair's form in its rt_info; a graph of two texts has it in
+    CombineSegments, and leaves some segments out if there is no second text.
 
     Raises:
         ModelError: the segments have another form, or a token is not in the vocabulary.
     """
     node = graph.only("CombineSegments")
-    single = _single(graph, node)
-    pair = _pair(graph, node) or [*single, (-2, 1)]
-    numbers = sorted({number for number, _ in single + pair if number >= 0})
-    if any(number not in tokens for number in numbers):
-        raise graph.unsupported(node, f"tokens {numbers} are not all in the vocabulary")
-    specials = [
-        {"id": f"s{number}", "ids": [number], "tokens": [tokens[number]]} for number in numbers
-    ]
-    return processors.TemplateProcessing(
-        single=_template(single), pair=_template(pair), special_tokens=specials
-    )
+    kinds = graph.array(node, len(node.ports) - 1).tolist()
+    if len(node.ports) != 3 * len(kinds) + 1 or min(kinds, default=0) < 0:
+        raise graph.unsupported(node, "the segments and their numbers differ")
+    single: list[tuple[int, int]] = []
+    both: list[tuple[int, int]] = []
+    texts = 0
+    for index, kind in enumerate(kinds):
+        if graph.is_constant(node, 3 * index):
+            ids = [(number, kind) for number in _ids(graph, node, index)]
+            single += [] if _is_for_pairs(graph, node, index) else ids
+        else:
+            texts += 1
+            ids = [(-texts, kind)]
+            single += ids if texts == 1 else []
+        both += ids
+    inputs = [one for one in graph.nodes.values() if one.type == "Parameter"]
+    if texts not in (1, 2) or len(inputs) != texts:
+        raise graph.unsupported(node, f"{len(inputs)} inputs become {texts} texts")
+    pair = both if texts == 2 else _pair(graph) or [*single, (-2, 1)]
+    unknown = {number for number, _ in single + pair if number >= 0 and number not in tokens}
+    if unknown:
+        raise graph.unsupported(node, f"tokens {sorted(unknown)} are not in the vocabulary")
+    return Template(single, pair, texts)
+
+
+def _ids(graph: Graph, node: Node, index: int) -> list[int]:
+    """Return the special tokens of a segment."""
+    ids: list[int] = graph.array(node, 3 * index + 2).tolist()
+    if min(ids, default=0) < 0:
+        raise graph.unsupported(node, "an id is negative")
+    end = _end_for_pairs(graph, node, index) or (node, 3 * index + 1)
+    if (graph.integer(node, 3 * index), graph.integer(*end)) != (0, len(ids)):
+        raise graph.unsupported(node, "special tokens are not added by default")
+    return ids
+
+
+def _is_for_pairs(graph: Graph, node: Node, index: int) -> bool:
+    return _end_for_pairs(graph, node, index) is not None
+
+
+def _end_for_pairs(graph: Graph, node: Node, index: int) -> tuple[Node, int] | None:
+    """Return the input that is the segment's end if there is a second text; else None.
+
+    Such an end is multiplied by Select(the second text is missing, 0, 1).
+    """
+    product = graph.source(node, 3 * index + 1)
+    if product.type != "Multiply":
+        return None
+    chosen = graph.source(product, 1)
+    if chosen.type != "Select" or [graph.integer(chosen, one) for one in (1, 2)] != [0, 1]:
+        raise graph.unsupported(product, "the end of a segment has another form")
+    return product, 0
 
 
 def _template(parts: list[tuple[int, int]]) -> list[str]:
@@ -41,27 +112,7 @@ def _template(parts: list[tuple[int, int]]) -> list[str]:
     return [f"{names.get(number, f's{number}')}:{kind}" for number, kind in parts]
 
 
-def _single(graph: Graph, node: Node) -> list[tuple[int, int]]:
-    kinds = graph.array(node, len(node.ports) - 1).tolist()
-    found: list[tuple[int, int]] = []
-    if len(node.ports) != 3 * len(kinds) + 1:
-        raise graph.unsupported(node, "the segments and their numbers differ")
-    for index, kind in enumerate(kinds):
-        if not graph.is_constant(node, 3 * index):
-            found.append((-1, kind))
-            continue
-        ids = graph.array(node, 3 * index + 2).tolist()
-        if min(ids, default=0) < 0:
-            raise graph.unsupported(node, "an id is negative")
-        if (graph.integer(node, 3 * index), graph.integer(node, 3 * index + 1)) != (0, len(ids)):
-            raise graph.unsupported(node, "special tokens are not added by default")
-        found += [(number, kind) for number in ids]
-    if [number for number, _ in found].count(-1) != 1 or min(kinds, default=0) < 0:
-        raise graph.unsupported(node, "one text is supported")
-    return found
-
-
-def _pair(graph: Graph, node: Node) -> list[tuple[int, int]]:
+def _pair(graph: Graph) -> list[tuple[int, int]]:
     """Return the form of a pair of texts that the rt_info gives; empty if it gives none."""
     given = graph.rt_info.get(_PAIRS)
     if given is None:
