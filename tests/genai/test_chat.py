@@ -55,6 +55,14 @@ def test_a_prompt_contains_all_earlier_turns(speaks) -> None:
     assert prompt_length(pipe) == 3
 
 
+def test_a_started_chat_ignores_apply_chat_template(speaks) -> None:
+    pipe = speaks("hey")
+    pipe.start_chat()
+    asked = pipe.generate(["?"], apply_chat_template=False).perf_metrics
+    assert asked.get_num_input_tokens() == 3
+    assert prompt_length(pipe) == 3 + 3 + 3
+
+
 def test_a_system_message_comes_first_and_ends_with_the_chat(speaks) -> None:
     pipe = speaks("hey")
     pipe.start_chat("be")

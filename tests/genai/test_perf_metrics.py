@@ -58,22 +58,23 @@ def test_metrics_follow_from_the_raw_metrics(speaks) -> None:
 def test_the_throughput_of_a_single_token_is_0(speaks) -> None:
     metrics = speaks("hey").generate(["?"], max_new_tokens=1).perf_metrics
     assert tuple(metrics.get_throughput()) == (0, 0)
-    assert tuple(metrics.get_tpot()) == (0, 0)
+    assert tuple(metrics.get_tpot()) == (-1, -1)
 
 
-def test_steps_that_did_not_run_have_duration_0(speaks) -> None:
+def test_steps_that_did_not_run_have_duration_minus_1(speaks) -> None:
     metrics = speaks("hey").generate(np.array([[ASSISTANT]], np.int64)).perf_metrics
-    assert tuple(metrics.get_tokenization_duration()) == (0, 0)
-    assert tuple(metrics.get_chat_template_duration()) == (0, 0)
+    assert tuple(metrics.get_tokenization_duration()) == (-1, -1)
+    assert tuple(metrics.get_chat_template_duration()) == (-1, -1)
 
 
-def test_metrics_without_measurements_are_0() -> None:
+def test_metrics_without_measurements_are_minus_1_and_the_throughput_0() -> None:
     metrics = PerfMetrics()
     getters = [name for name in dir(metrics) if name.endswith("_duration")]
     assert len(getters) == 6
-    for name in (*getters, "get_ttft", "get_tpot", "get_ipot", "get_throughput"):
-        assert tuple(getattr(metrics, name)()) == (0, 0), name
-    assert metrics.get_grammar_compile_time().as_tuple() == (0, 0, 0, 0)
+    for name in (*getters, "get_ttft", "get_tpot", "get_ipot"):
+        assert tuple(getattr(metrics, name)()) == (-1, -1), name
+    assert tuple(metrics.get_throughput()) == (0, 0)
+    assert metrics.get_grammar_compile_time().as_tuple() == (-1, -1, -1, -1)
     assert metrics.get_grammar_compiler_init_times() == {}
     assert (MeanStdPair(), SummaryStats()) == (MeanStdPair(0, 0), SummaryStats(0, 0, 0, 0))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MeanStdPair:
-    """Mean and population standard deviation; both are 0 without measurements."""
+    """Mean and population standard deviation."""
 
     mean: float = 0.0
     std: float = 0.0
@@ -31,16 +31,16 @@ class MeanStdPair:
 
     @staticmethod
     def of(values: Sequence[float], unit: float = 1.0) -> MeanStdPair:
-        """Summarise values, divided by ``unit``."""
+        """Summarise values, divided by ``unit``; both are -1 without values."""
         if not values:
-            return MeanStdPair()
+            return MeanStdPair(-1, -1)
         scaled = np.asarray(values, float) / unit
         return MeanStdPair(float(scaled.mean()), float(scaled.std()))
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryStats:
-    """Mean, population standard deviation and limits; all are 0 without measurements."""
+    """Mean, population standard deviation and limits."""
 
     mean: float = 0.0
     std: float = 0.0
@@ -53,9 +53,9 @@ class SummaryStats:
 
     @staticmethod
     def of(values: Sequence[float], unit: float) -> SummaryStats:
-        """Summarise values, divided by ``unit``."""
+        """Summarise values, divided by ``unit``; all are -1 without values."""
         if not values:
-            return SummaryStats()
+            return SummaryStats(-1, -1, -1, -1)
         mean, std = MeanStdPair.of(values, unit)
         return SummaryStats(mean, std, min(values) / unit, max(values) / unit)
 
@@ -131,9 +131,9 @@ class PerfMetrics:
         return MeanStdPair.of(self.raw_metrics.token_infer_durations, _US_PER_MS)
 
     def get_throughput(self) -> MeanStdPair:
-        """Tokens per second after the first token."""
+        """Tokens per second after the first token; 0 if there are none."""
         mean, std = self.get_tpot()
-        if not mean:
+        if mean <= 0:
             return MeanStdPair()
         return MeanStdPair(1000.0 / mean, std * 1000.0 / mean**2)
 

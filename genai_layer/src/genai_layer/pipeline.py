@@ -216,6 +216,8 @@ class LLMPipeline(Exclusive):
         if isinstance(inputs, ChatHistory):
             if not inputs:
                 raise PromptError("the chat history is empty; append a message")
+            if not config.apply_chat_template:
+                raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
             return self._generate_chat(inputs, call)[0]
         texts = texts_of(inputs)
         if self._chat is None:
@@ -250,8 +252,6 @@ class LLMPipeline(Exclusive):
     def _generate_chat(
         self, history: ChatHistory, call: Call
     ) -> tuple[DecodedResults, StreamingStatus]:
-        if not call.config.apply_chat_template:
-            raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         ids = self._prompts.chat(history, call.metrics.raw_metrics)
         (sequences,) = generated = self._generator.run([ids], call)
         return decoded_results(generated, call), sequences[0].status

@@ -43,9 +43,10 @@ class TextEncoder:
         """True if padding precedes the texts."""
         self._width = 0
         if config.pad_to_max_length:
-            if config.max_length is None:
+            width = config.max_length or tokenizer.model_max_length
+            if width is None:
                 raise ConfigError("pad_to_max_length: max_length is not set; set it")
-            self._width = config.max_length
+            self._width = width
 
     def encode(self, texts: Sequence[Text]) -> EncodedTexts:
         """Encode a batch.

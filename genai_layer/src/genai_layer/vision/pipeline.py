@@ -206,6 +206,8 @@ class VLMPipeline(Exclusive):
         raw = generation.metrics.vlm_raw_metrics
         visuals = self._embedder.encode(call.images, call.videos, raw)
         if isinstance(call.prompt, ChatHistory):
+            if not config.apply_chat_template:
+                raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
             return self._generate_chat(call.prompt, visuals, generation)[0]
         if self._chat is not None:
             return self._generate_turn(call.prompt, visuals, generation)
@@ -250,8 +252,6 @@ class VLMPipeline(Exclusive):
         self, history: ChatHistory, visuals: Sequence[EncodedVisual], generation: Generation
     ) -> tuple[VLMDecodedResults, StreamingStatus]:
         """Generate after a chat, whose visuals are remembered unless the turn is cancelled."""
-        if not generation.config.apply_chat_template:
-            raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
         prompt = self._prompts.of_chat(history, visuals, generation.metrics.raw_metrics)
         sequences = self._run(prompt, generation)
         status = sequences[0].status
