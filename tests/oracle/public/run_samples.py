@@ -43,7 +43,7 @@ CALLS = {
     "beam_search_causal_lm": Call("{llm} prompt other"),
     "benchmark_genai": Call("-m {llm} -d {device} -n 2 -M 10"),
     "chat_sample": Call("{llm} {device}", CHAT),
-    "compound_grammar_generation": Call("{llm}"),
+    "compound_grammar_generation": Call("{terse_llm}"),
     "encrypted_model_causal_lm": Call("{llm} prompt"),
     "greedy_causal_lm": Call("{llm} prompt"),
     "limit_checker": Call(
@@ -56,7 +56,7 @@ CALLS = {
     "react_sample": Call("{llm}"),
     "speculative_decoding_lm": Call("{llm} {llm} prompt"),
     "structural_tags_generation": Call("{llm}"),
-    "structured_output_generation": Call("{llm}", "A person and a car.\n"),
+    "structured_output_generation": Call("{terse_llm}", "A person and a car.\n"),
     "text_embeddings": Call("{embedding} one two"),
     "text_rerank": Call("{rerank} query one two three"),
     "automatic_speech_recognition": Call("{speech} {wav} {device}"),

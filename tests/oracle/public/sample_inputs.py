@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from hub_models import ROOT
+from hub_models import ROOT, module
 from make_hub import COMMIT
 
 MODELS = {
@@ -24,12 +24,14 @@ RANK = 4
 def make_inputs(hub: Path) -> dict[str, str]:
     """Return paths by their names in the arguments; export models that are missing.
 
-    The language model is the demo model, so that texts end.
+    The language model is the demo model, so that texts end; of structured texts, the terse one's.
     """
     folder = hub / "samples"
     folder.mkdir(exist_ok=True)
     llm = export(ROOT / "models" / "demo", "text-generation-with-past", folder / "llm")
-    found = {"llm": llm, "lora": write_lora(folder / "lora.safetensors", "model.layers.0", 256)}
+    terse = module(ROOT / "tests" / "stack" / "terse_model.py")
+    found = {"llm": llm, "terse_llm": terse.save_terse_model(llm, folder / "terse_llm")}
+    found |= {"lora": write_lora(folder / "lora.safetensors", "model.layers.0", 256)}
     for name, (model, task) in MODELS.items():
         found[name] = export(snapshot(hub, model), task, folder / name)
     found["vlm_lora"] = write_lora(folder / "vlm.safetensors", "model.layers.0", 96)
