@@ -51,6 +51,8 @@ def environment(hub: Path, swapped: bool) -> dict[str, str]:
         "HF_HOME": str(hub),
         "HF_HUB_OFFLINE": "1",
         "OV_CACHE": str(hub / "exported"),
+        # The tests run optimum-cli.
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "TOKENIZERS_PARALLELISM": "false",
     }
