@@ -11,8 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from genai_layer import ConfigError, PromptError, TextEmbeddingPipeline, TextRerankPipeline
+from genai_layer import (
+    ConfigError,
+    PromptError,
+    TextEmbeddingPipeline,
+    TextRerankPipeline,
+    Tokenizer,
+)
 from genai_layer.errors import RuntimeFailure
+from genai_layer.texts.encoding import TextEncoder
 
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SAID = json.loads((GOLDENS / "rag" / "said.json").read_text())
@@ -140,6 +147,14 @@ def test_unreadable_texts_and_invalid_parameters_are_rejected(folder: Any) -> No
             TextEmbeddingPipeline(folder("bert"), "NPU", **wrong)
     with pytest.raises(ConfigError, match="unknown parameter 'top'; did you mean top_n"):
         TextRerankPipeline.Config(top=3)
+
+
+def test_texts_are_padded_to_the_length_of_the_tokenizer(folder: Any, tmp_path: Path) -> None:
+    shutil.copy(folder("bert") / "tokenizer.json", tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 20}))
+    config = TextEmbeddingPipeline.Config(pad_to_max_length=True)
+    encoder = TextEncoder(Tokenizer(tmp_path), config)
+    assert encoder.encode(["text"]).ids.shape == (1, 20)
 
 
 def test_lengths_are_checked_when_parameters_are_validated() -> None:

@@ -41,7 +41,7 @@ class TextConfig(Parameters):
     max_length: _Count | None = None
     """Maximum number of tokens, special ones included; longer texts are truncated."""
     pad_to_max_length: bool | None = None
-    """True to pad shorter texts to max_length, else to the longest of a batch."""
+    """True to pad shorter texts to max_length, by default the tokenizer's; else to the longest."""
     padding_side: PaddingSide | None = None
     """Padding side; the default is the tokenizer's."""
 
