@@ -127,6 +127,11 @@ class AdaptedModel:
         """Return an option of the model, by OpenVINO's name."""
         return self._compiled.get_property(name)
 
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """Input ports, without variables."""
+        return self._compiled.inputs
+
 
 class AdaptedRequest:
     """A request whose adapters outlast conversations; satisfies ``runtime.InferRequest``."""

@@ -14,13 +14,18 @@ import openvino as ov
 
 from genai_layer.runtime import Array, InferRequest, Tensor, VariableState
 
-_INPUTS = {"attention_mask", "position_ids", "beam_idx"}
+_INPUTS = {"attention_mask", "beam_idx"}
+_POSITIONS = "position_ids"
+"""Input that models without positions, e.g. LFM-2, do not have."""
 
 
 def remembers(compiled: Any) -> bool:
     """Return whether a compiled model stores the tokens of a conversation."""
-    names = {name for port in compiled.inputs for name in port.get_names()}
-    return names >= _INPUTS
+    return _names(compiled) >= _INPUTS
+
+
+def _names(compiled: Any) -> set[str]:
+    return {name for port in compiled.inputs for name in port.get_names()}
 
 
 class RewindingModel:
@@ -37,7 +42,8 @@ class RewindingModel:
 
     def create_infer_request(self) -> InferRequest:
         """Create an independent request."""
-        return RewindingRequest(self._compiled.create_infer_request(), lambda: self._axes)
+        request = self._compiled.create_infer_request()
+        return RewindingRequest(request, lambda: self._axes, _POSITIONS in _names(self._compiled))
 
     def get_property(self, name: str, /) -> Any:
         """Return an option of the model, by OpenVINO's name."""
@@ -72,22 +78,25 @@ def token_axes(model: ov.Model) -> Mapping[str, int]:
 class RewindingRequest:
     """Request that forgets the tokens after an earlier position; satisfies ``InferRequest``."""
 
-    def __init__(self, request: Any, axes: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self, request: Any, axes: Callable[[], Mapping[str, int]], has_positions: bool = True
+    ) -> None:
         self._request = request
         self._axes = axes
+        self._has_positions = has_positions
         self._stored = 0
 
     def infer(self, inputs: Mapping[str, Array], /) -> object:
         """Run one inference."""
         stored = self._rewind(inputs)
-        result = self._request.infer(inputs)
+        result = self._request.infer(self._taken(inputs))
         self._stored = stored
         return result
 
     def start_async(self, inputs: Mapping[str, Array], /) -> None:
         """Begin one inference."""
         stored = self._rewind(inputs)
-        self._request.start_async(inputs)
+        self._request.start_async(self._taken(inputs))
         self._stored = stored
 
     def wait(self) -> None:
@@ -106,6 +115,12 @@ class RewindingRequest:
         """Begin a new conversation."""
         self._stored = 0
         self._request.reset_state()
+
+    def _taken(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return the inputs that the model takes."""
+        if self._has_positions:
+            return inputs
+        return {name: value for name, value in inputs.items() if name != _POSITIONS}
 
     def _rewind(self, inputs: Mapping[str, Array]) -> int:
         """Cut the states to the tokens before the new ones; return how many will be stored."""
