@@ -21,7 +21,7 @@ pytestmark = pytest.mark.oracle
 QUESTION, OTHER = "What is an NPU?", "Who reads a blob?"
 EXACTLY = {"INFERENCE_PRECISION_HINT": "f32"}
 
-BEAMS = [(2, 1, 1), (4, 1, 3), (4, 2, 4), (6, 3, 2), (15, 3, 15)]
+BEAMS = [(4, 1, 3), (4, 2, 4), (15, 3, 15)]
 """Numbers of beams, of groups, and of returned texts."""
 SEARCHES: list[dict[str, Any]] = [
     {},
@@ -85,7 +85,7 @@ def test_beam_search_is_equal(pipes, beams, groups, texts, search) -> None:
     check_equal(pipes["PA"], [OTHER], parameters)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 def test_a_seed_draws_the_same_tokens(pipes, filters, seed) -> None:
     parameters = filters | {
