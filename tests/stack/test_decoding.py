@@ -13,7 +13,6 @@ SEARCHES = [
     {"num_beams": 4, "num_return_sequences": 3},
     {"num_beams": 6, "num_beam_groups": 3, "diversity_penalty": 1.0, "num_return_sequences": 6},
     {"num_beams": 3, "no_repeat_ngram_size": 2, "num_return_sequences": 3},
-    {"do_sample": True, "num_return_sequences": 4},
 ]
 
 
