@@ -14,11 +14,10 @@ from functools import partial
 from typing import Any, overload
 
 from genai_layer.arguments import read_arguments
-from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError, PromptError
-from genai_layer.exclusive import Exclusive, one_at_a_time
+from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.mechanisms import take_mechanisms
@@ -34,6 +33,7 @@ from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
 from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.request import Speculation
+from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.text_generator import Call, Target, TextGenerator
@@ -43,7 +43,7 @@ from genai_layer.tokenizer import Tokenizer
 Inputs = str | list[str] | ChatHistory | Ids
 
 
-class LLMPipeline(Exclusive):
+class LLMPipeline(KeepsChat):
     """Text generation with a language model.
 
     Args:
@@ -126,7 +126,6 @@ class LLMPipeline(Exclusive):
         place = Place(device, given_properties, core, tokenizer)
         self._generator.assistant = speculation.open(place, self._generator.lengths)
         self._config.adapters = adapters
-        self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
 
     def get_tokenizer(self) -> Tokenizer:
@@ -231,20 +230,6 @@ class LLMPipeline(Exclusive):
 
     __call__ = generate
 
-    @one_at_a_time
-    def start_chat(self, system_message: str = "") -> None:
-        """Begin a conversation: texts passed to ``generate`` become its turns."""
-        warn_of_chat_call("start_chat")
-        self._chat = ChatHistory()
-        if system_message:
-            self._chat.append({"role": "system", "content": system_message})
-
-    @one_at_a_time
-    def finish_chat(self) -> None:
-        """End and forget the conversation."""
-        warn_of_chat_call("finish_chat")
-        self._chat = None
-
     def execution_report(self) -> Mapping[str, str]:
         """Return the runtime's facts on the last generation; empty if it reports none."""
         return self._generator.execution_report()
@@ -257,12 +242,10 @@ class LLMPipeline(Exclusive):
         return decoded_results(generated, call), sequences[0].status
 
     def _generate_turn(self, chat: ChatHistory, texts: list[str], call: Call) -> DecodedResults:
-        """Generate in a chat; a cancelled or failed turn is not added to the history."""
-        if len(texts) != 1:
-            raise PromptError(f"{len(texts)} texts in a chat: pass one text per turn")
-        attempt = ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])
+        """Generate in the started chat; a cancelled or failed turn is not added to it."""
+        attempt = with_turn(chat, texts)
         results, status = self._generate_chat(attempt, call)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
-            chat.set_messages(attempt.get_messages())
+            self._chat = attempt
         return results

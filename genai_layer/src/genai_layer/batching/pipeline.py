@@ -26,11 +26,10 @@ from genai_layer.batching.results import (
 )
 from genai_layer.batching.scheduler import Scheduler
 from genai_layer.batching.status import GenerationStatus
-from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import BusyError, ConfigError, PromptError
-from genai_layer.exclusive import Exclusive, one_at_a_time
+from genai_layer.errors import BusyError, ConfigError
+from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.parsers.results import begin_parsing
@@ -38,10 +37,11 @@ from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler.config import SchedulerConfig
 from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.tokenizer import Tokenizer
 
 
-class ContinuousBatchingPipeline(Exclusive):
+class ContinuousBatchingPipeline(KeepsChat):
     """Text generation for several requests, which join and leave between steps.
 
     Any thread may add requests and use their handles; one thread at a time runs steps.
@@ -100,7 +100,6 @@ class ContinuousBatchingPipeline(Exclusive):
         core = load_core(given.device) if core is None else core
         model = compile_batched(core, folder, given.device, given.properties, given.scheduler)
         self._scheduler = Scheduler(model.places, self._tokenizer.decode)
-        self._chat: ChatHistory | None = None
         load_time = watch.microseconds() / 1000
         self._new = NewRequests(self._tokenizer, model, self._config, load_time)
 
@@ -231,8 +230,9 @@ class ContinuousBatchingPipeline(Exclusive):
         if self._scheduler.busy:
             raise BusyError("generate: requests have not ended; run steps, or use add_request")
         chat = None
-        if self._chat is not None and isinstance(inputs[0], str):
-            chat = _with_turn(self._chat, inputs)
+        texts = [one for one in inputs if isinstance(one, str)]
+        if self._chat is not None and texts:
+            chat = with_turn(self._chat, texts)
             inputs = [chat]
         requests = [
             self._new.generated(one, config, sink_of_one_text(streamer, config, len(inputs)), began)
@@ -247,28 +247,3 @@ class ContinuousBatchingPipeline(Exclusive):
             chat.append({"role": "assistant", "content": results[0].m_generation_ids[0]})
             self._chat = chat
         return results
-
-    @one_at_a_time
-    def start_chat(self, system_message: str = "") -> None:
-        """Begin a conversation: texts passed to ``generate`` become its turns."""
-        warn_of_chat_call("start_chat")
-        self._chat = ChatHistory()
-        if system_message:
-            self._chat.append({"role": "system", "content": system_message})
-
-    @one_at_a_time
-    def finish_chat(self) -> None:
-        """End and forget the conversation."""
-        warn_of_chat_call("finish_chat")
-        self._chat = None
-
-
-def _with_turn(chat: ChatHistory, texts: Sequence[Any]) -> ChatHistory:
-    """Return a chat with a user's turn.
-
-    Raises:
-        PromptError: there are several texts.
-    """
-    if len(texts) != 1:
-        raise PromptError(f"{len(texts)} texts in a chat: pass one text per turn")
-    return ChatHistory([*chat.get_messages(), {"role": "user", "content": texts[0]}])

@@ -18,13 +18,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from genai_layer.chat_calls import warn_of_chat_call
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError
-from genai_layer.exclusive import Exclusive, one_at_a_time
+from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.mechanisms import take_mechanisms
@@ -35,6 +34,7 @@ from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
 from genai_layer.speculation.draft_model import Place
 from genai_layer.speculation.request import Speculation
+from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.streamers import StreamingStatus
 from genai_layer.tensor import HasData
 from genai_layer.text_generator import Target, TextGenerator
@@ -53,7 +53,7 @@ from genai_layer.vision.results import VLMDecodedResults
 from genai_layer.vision.video import VideoLike
 
 
-class VLMPipeline(Exclusive):
+class VLMPipeline(KeepsChat):
     """Text generation with a vision-language model of the family Qwen2-VL.
 
     Args:
@@ -135,7 +135,6 @@ class VLMPipeline(Exclusive):
         place = Place(device, given_properties, core, self._tokenizer)
         self._generator.assistant = speculation.open(place, self._generator.lengths)
         self._config.adapters = adapters
-        self._chat: ChatHistory | None = None
         self._load_time = watch.microseconds() / 1000
 
     def get_tokenizer(self) -> Tokenizer:
@@ -210,38 +209,27 @@ class VLMPipeline(Exclusive):
                 raise ConfigError("apply_chat_template=False: a chat needs it; set it to True")
             return self._generate_chat(call.prompt, visuals, generation)[0]
         if self._chat is not None:
-            return self._generate_turn(call.prompt, visuals, generation)
+            return self._generate_turn(self._chat, call.prompt, visuals, generation)
         if not config.apply_chat_template:
             prompt = self._prompts.of_text(call.prompt, visuals, generation.metrics.raw_metrics)
             return generation.results(self._run(prompt, generation))
         alone = ChatHistory([{"role": "user", "content": call.prompt}])
         return self._generate_chat(alone, visuals, generation)[0]
 
-    @one_at_a_time
-    def start_chat(self, system_message: str = "") -> None:
-        """Begin a conversation: prompts passed to ``generate`` become its turns."""
-        warn_of_chat_call("start_chat")
-        self._chat = ChatHistory()
-        if system_message:
-            self._chat.append({"role": "system", "content": system_message})
-
-    @one_at_a_time
-    def finish_chat(self) -> None:
-        """End and forget the conversation."""
-        warn_of_chat_call("finish_chat")
-        self._chat = None
-
     def execution_report(self) -> Mapping[str, str]:
         """Return the runtime's facts on the last generation; empty if it reports none."""
         return self._generator.execution_report()
 
     def _generate_turn(
-        self, text: str, visuals: Sequence[EncodedVisual], generation: Generation
+        self,
+        chat: ChatHistory,
+        text: str,
+        visuals: Sequence[EncodedVisual],
+        generation: Generation,
     ) -> VLMDecodedResults:
         """Generate in the started chat; a cancelled or failed turn is not added to it."""
-        assert self._chat is not None  # the caller's condition
-        attempt = ChatHistory([*self._chat.get_messages(), {"role": "user", "content": text}])
-        self._prompts.continue_chat(self._chat, attempt)
+        attempt = with_turn(chat, [text])
+        self._prompts.continue_chat(chat, attempt)
         results, status = self._generate_chat(attempt, visuals, generation)
         if status is not StreamingStatus.CANCEL:
             attempt.append({"role": "assistant", "content": results.texts[0]})
