@@ -5,7 +5,7 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -16,20 +16,11 @@ from genai_layer.chat_history import ChatHistory
 from genai_layer.chat_template import render
 from genai_layer.encode_call import read_call
 from genai_layer.encoding import Padding, Truncation, encode_rows, padded
-from genai_layer.errors import ConfigError, ModelError, PromptError, TemplateError
-from genai_layer.json_file import read_object
-from genai_layer.openvino_tokenizer import OpenVINOTokenizer
+from genai_layer.errors import ConfigError, PromptError, TemplateError
 from genai_layer.results import TokenizedInputs
 from genai_layer.tensor import HasData
 from genai_layer.token_ids import Row, Rows, is_row, row_of, rows_of
-from genai_layer.tokenizer_files import (
-    SPECIAL,
-    added_tokens,
-    find_template,
-    read_converted,
-    read_tokenizer,
-    special_tokens,
-)
+from genai_layer.tokenizer_content import read_content
 from genai_layer.tokenizer_source import find_source
 from genai_layer.vocabulary import token_bytes
 
@@ -75,17 +66,10 @@ class Tokenizer:
     ) -> None: ...
 
     def __init__(self, *args: Any, **named: Any) -> None:
-        source = find_source(args, named)
-        self._settings: dict[str, Any] = {}
-        self._tokens, self._ids = dict.fromkeys(SPECIAL, ""), dict.fromkeys(SPECIAL, -1)
-        self._chat_template = ""
-        converted = self._read_folder(source) if isinstance(source, Path) else source
-        if converted is not None:
-            self._tokenizer = converted.tokenizer
-            self._override(converted)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._original_template = self._chat_template
+        content = read_content(find_source(args, named))
+        self._tokenizer, self._settings = content.tokenizer, content.settings
+        self._tokens, self._ids = content.tokens, content.ids
+        self._chat_template = self._original_template = content.chat_template
 
     @overload
     def encode(
@@ -310,62 +294,3 @@ class Tokenizer:
     def _side(self, name: str) -> str:
         """Return the side of padding or truncation in the settings; "right" by default."""
         return "left" if self._settings.get(f"{name}_side") == "left" else "right"
-
-    def _read_folder(self, folder: Path) -> OpenVINOTokenizer | None:
-        """Read a folder's files; return its tokenizer model if there is no tokenizer.json."""
-        self._settings = read_object(folder / "tokenizer_config.json")
-        self._tokens = special_tokens(folder)
-        converted = read_converted(folder)
-        if converted is None:
-            self._tokenizer = read_tokenizer(folder / "tokenizer.json")
-            self._add_tokens(folder)
-        else:
-            self._tokenizer = converted.tokenizer
-        self._ids = self._special_ids(folder)
-        self._chat_template = find_template(folder)
-        return converted
-
-    def _add_tokens(self, folder: Path) -> None:
-        """Add the tokens that only tokenizer_config.json lists, as transformers does.
-
-        Raises:
-            ModelError: the list is broken, or a token's id is not the next free one.
-        """
-        path = folder / "tokenizer_config.json"
-        tokens = added_tokens(folder)
-        add: Callable[[list[AddedToken]], int] = self._tokenizer.add_tokens  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] (its list has no element type)
-        for number, token in sorted(tokens.items(), key=lambda each: each[0]):
-            if add([token]) and self._tokenizer.token_to_id(token.content) != number:
-                raise ModelError(
-                    f"{path}: added token {token.content!r} has id {number}, but tokenizer.json "
-                    "assigns another id; save the tokenizer again with save_pretrained"
-                )
-
-    def _override(self, converted: OpenVINOTokenizer) -> None:
-        """Replace what the folder's files say by what the tokenizer model says."""
-        for name in SPECIAL:
-            if (number := getattr(converted, f"{name}_token_id")) >= 0:
-                self._ids[name] = number
-                self._tokens[name] = getattr(converted, f"{name}_token")
-        self._settings |= converted.settings
-        self._chat_template = converted.chat_template or self._chat_template
-
-    def _special_ids(self, folder: Path) -> dict[str, int]:
-        """Return the special tokens' ids.
-
-        They are those of config.json, else of tokenizer_config.json, else of the tokens' texts.
-        """
-        config = read_object(folder / "config.json")
-        listed = {token.content: number for number, token in added_tokens(folder).items()}
-        ids: dict[str, int] = {}
-        for name in SPECIAL:
-            given = config.get(f"{name}_token_id")
-            if isinstance(given, list) and given:
-                given = given[0]  # pyright: ignore[reportUnknownVariableType] (JSON)
-            if not isinstance(given, int):
-                token = self._tokens[name]
-                given = listed.get(token, self._tokenizer.token_to_id(token)) if token else None
-            ids[name] = -1 if given is None else given
-            if not self._tokens[name] and ids[name] >= 0:
-                self._tokens[name] = self._tokenizer.id_to_token(ids[name]) or ""
-        return ids
