@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from genai_layer.abilities import ReportsExecution
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token_inputs
 from genai_layer.decoding.methods import decode
@@ -20,7 +21,7 @@ from genai_layer.lora.controller import control
 from genai_layer.npu import StaticLengths, lengths_of, on_full_of
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.prompt_limits import limits_of
-from genai_layer.runtime import AnyModel, Core, InferRequest, ReportsExecution
+from genai_layer.runtime import AnyModel, Core, InferRequest
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.speculation.assistants import Assistant
 from genai_layer.speculation.perf_metrics import metrics_of_models

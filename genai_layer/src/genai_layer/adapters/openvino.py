@@ -1,4 +1,4 @@
-"""The real OpenVINO as a runtime; its objects satisfy the protocols, except that they rewind."""
+"""The real OpenVINO as a runtime: its objects satisfy the protocols once rewinding is added."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from genai_layer.abilities import LowRank
 from genai_layer.errors import PropertyError
 from genai_layer.files import is_folder
-from genai_layer.runtime import AnyModel, CompiledModel, Core, LowRank
+from genai_layer.runtime import AnyModel, CompiledModel, Core
 from genai_layer.tensor import HasData
 
 
@@ -71,7 +72,7 @@ class OpenVINOCore:
         return self._core.compile_model(read, device_name, given)
 
     def adaptable_matmuls(self, model: AnyModel, /) -> Mapping[str, tuple[int, int]]:
-        """Return the matmuls that can be adapted; see ``runtime.SupportsAdapters``."""
+        """Return the matmuls that can be adapted; see ``abilities.SupportsAdapters``."""
         # Imported here and below: a pipeline without adapters does not load them.
         from genai_layer.adapters.openvino_lora import adaptable, widths
 
@@ -87,7 +88,7 @@ class OpenVINOCore:
         mode: str,
         /,
     ) -> CompiledModel:
-        """Compile an IR with adapters; see ``runtime.SupportsAdapters``.
+        """Compile an IR with adapters; see ``abilities.SupportsAdapters``.
 
         Raises:
             RuntimeError: see ``compile_model``; or weights are quantised, and the mode is FUSE.

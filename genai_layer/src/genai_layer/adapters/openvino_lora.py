@@ -14,8 +14,9 @@ from openvino import opset13
 from openvino.op import assign, read_value
 from openvino.op.util import Variable, VariableInfo
 
+from genai_layer.abilities import LowRank
 from genai_layer.errors import PropertyError
-from genai_layer.runtime import Array, InferRequest, LowRank, Tensor, VariableState
+from genai_layer.runtime import Array, InferRequest, Tensor, VariableState
 
 ops: Any = opset13  # whose type stubs are incomplete
 _RANK_AXES = {"A": 0, "alpha": 1, "B": 1}
@@ -42,7 +43,7 @@ def insert_adapters(model: Any, adapters: Mapping[str, LowRank], mode: str) -> N
     Args:
         model: an ``openvino.Model``.
         adapters: low-rank terms to add to matmuls, by name.
-        mode: see ``runtime.SupportsAdapters``.
+        mode: see ``abilities.SupportsAdapters``.
 
     Raises:
         PropertyError: the mode is FUSE, and weights are quantised.
@@ -177,7 +178,7 @@ class AdaptedRequest:
 
 
 class AdapterState:
-    """One of an adapter's tensors; satisfies ``runtime.AdapterVariable``.
+    """One of an adapter's tensors; satisfies ``abilities.AdapterVariable``.
 
     Args:
         state: OpenVINO's state.

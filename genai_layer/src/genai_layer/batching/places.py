@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
+from genai_layer.abilities import SupportsBatching
 from genai_layer.batching.slot_request import SlotRequest
 from genai_layer.errors import RuntimeFailure
-from genai_layer.runtime import CompiledModel, InferRequest, SupportsBatching
+from genai_layer.runtime import CompiledModel, InferRequest
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from genai_layer.runtime import Array, Batching, Conversation, VariableState
+from genai_layer.abilities import Batching, Conversation
+from genai_layer.runtime import Array, VariableState
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from genai_layer.abilities import SupportsAdapters
 from genai_layer.errors import PropertyError
 from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.lora.placement import blend
-from genai_layer.runtime import AnyModel, CompiledModel, Core, SupportsAdapters
+from genai_layer.runtime import AnyModel, CompiledModel, Core
 
 
 def compile_with(
@@ -37,7 +38,7 @@ def compile_with(
         return core.compile_model(model, device, properties)
     if not isinstance(core, SupportsAdapters):
         raise PropertyError(
-            f"adapters: device {device} does not support them (TakesAdapters); leave them out"
+            f"adapters: device {device} does not support them (SupportsAdapters); leave them out"
         )
     added = blend(config.get_adapters_and_alphas(), core.adaptable_matmuls(model))
     mode = config.mode.settled.name.removeprefix("MODE_")

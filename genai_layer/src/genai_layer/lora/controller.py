@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Self
 
+from genai_layer.abilities import LowRank
 from genai_layer.errors import AdapterError, ConfigError
 from genai_layer.lora.adapter_config import AdapterConfig, AdapterMode
 from genai_layer.lora.placement import blend
 from genai_layer.lora.states import AdapterStates
-from genai_layer.runtime import InferRequest, LowRank, VariableState
+from genai_layer.runtime import InferRequest, VariableState
 
 _FIXED = (AdapterMode.MODE_STATIC, AdapterMode.MODE_FUSE)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from genai_layer.abilities import LowRank
 from genai_layer.errors import AdapterError
 from genai_layer.lora.adapter import Adapter, Pair
-from genai_layer.runtime import LowRank
 
 AdaptableMatmuls = Mapping[str, tuple[int, int]]
 """Matmuls of a model by name, with their input and output widths."""

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from genai_layer.runtime import AdapterVariable, Array, LowRank, VariableState
+from genai_layer.abilities import AdapterVariable, LowRank
+from genai_layer.runtime import Array, VariableState
 
 _NAME = re.compile(r"lora_state_\d+(?P<product>.+)\.(?P<part>A|alpha|B)", re.DOTALL)
 

@@ -12,17 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from genai_layer.abilities import LowRank, SupportsAdapters
 from genai_layer.lora.states import AdapterStates
-from genai_layer.runtime import (
-    Array,
-    CompiledModel,
-    Core,
-    InferRequest,
-    LowRank,
-    SupportsAdapters,
-    last_logits,
-)
-from genai_layer.testing.check_runtime import TOLERANCE, inputs_for
+from genai_layer.runtime import Array, CompiledModel, Core, InferRequest, last_logits
+from genai_layer.testing.check_runtime import TOLERANCE
+from genai_layer.testing.inferences import inputs_for
 
 _RANK = 3
 
@@ -88,7 +82,7 @@ def check_adapters(setting: Setting) -> None:
     """Run all checks.
 
     Raises:
-        AssertionError: the runtime violates ``runtime.TakesAdapters``.
+        AssertionError: the runtime violates ``abilities.SupportsAdapters``.
     """
     for check in CHECKS:
         check(setting)

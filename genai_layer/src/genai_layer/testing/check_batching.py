@@ -10,8 +10,10 @@ from concurrent.futures import Future
 
 import numpy as np
 
-from genai_layer.runtime import Array, Batching, CompiledModel, SupportsBatching, last_logits
-from genai_layer.testing.check_runtime import TOLERANCE, inputs_for
+from genai_layer.abilities import Batching, SupportsBatching
+from genai_layer.runtime import Array, CompiledModel, last_logits
+from genai_layer.testing.check_runtime import TOLERANCE
+from genai_layer.testing.inferences import inputs_for
 
 _STEPS = 100
 """Steps after which tokens must have been read."""
@@ -28,7 +30,7 @@ def check_batching(
         tolerance: relative tolerance of logits.
 
     Raises:
-        AssertionError: the model violates ``runtime.SupportsBatching``.
+        AssertionError: the model violates ``abilities.SupportsBatching``.
     """
     assert len(tokens) >= 6, "at least six tokens are needed"
     assert isinstance(compiled, SupportsBatching), "the model has no create_batching"

@@ -17,7 +17,7 @@ from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryCore, 
 
 
 class MemoryConversation:
-    """Conversation of a batching; satisfies ``runtime.Conversation``."""
+    """Conversation of a batching; satisfies ``abilities.Conversation``."""
 
     def __init__(self, request: MemoryRequest) -> None:
         self._request = request
@@ -69,7 +69,7 @@ class MemoryConversation:
 
 
 class MemoryBatching:
-    """Conversations with the toy; satisfies ``runtime.Batching``."""
+    """Conversations with the toy; satisfies ``abilities.Batching``."""
 
     def __init__(self, compiled: MemoryCompiledModel, places: int) -> None:
         self._compiled = compiled
@@ -92,7 +92,7 @@ class MemoryBatching:
 
 
 class BatchingCompiledModel(MemoryCompiledModel):
-    """Compiled toy; satisfies ``runtime.SupportsBatching``, too."""
+    """Compiled toy; satisfies ``abilities.SupportsBatching``, too."""
 
     def create_batching(self, places: int, /) -> MemoryBatching:
         """Create a batching."""

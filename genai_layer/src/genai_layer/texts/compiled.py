@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from genai_layer.abilities import ListsInputs
 from genai_layer.errors import RuntimeFailure
 from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
 from genai_layer.properties import read_properties
-from genai_layer.runtime import Array, Core, InferRequest, ListsInputs
+from genai_layer.runtime import Array, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.texts.encoding import EncodedTexts
 

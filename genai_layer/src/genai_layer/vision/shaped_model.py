@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from genai_layer.abilities import ReshapesModels
 from genai_layer.errors import RuntimeFailure
-from genai_layer.runtime import AnyModel, Array, Core, InferRequest, ReshapesModels
+from genai_layer.runtime import AnyModel, Array, Core, InferRequest
 
 _Shapes = tuple[tuple[int, ...], ...]
 
