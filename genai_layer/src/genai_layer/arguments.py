@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genai_layer.call_form import call_form
 from genai_layer.errors import PropertyError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_tokenizer
@@ -19,7 +20,7 @@ from genai_layer.properties import with_dictionary
 from genai_layer.tensor import HasData, is_tensor
 from genai_layer.tokenizer import Tokenizer
 
-_TO_CALLER = 5
+_TO_CALLER = 6
 """Stack level of the pipeline's caller for warnings of ``with_dictionary``."""
 
 
@@ -47,7 +48,8 @@ def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
         ModelError: the folder has no tokenizer, or a broken one.
     """
     in_memory = "weights" in named or (len(given) > 1 and is_tensor(given[1]))
-    return (_of_memory if in_memory else _of_folder)(*given, **named)
+    form = _of_memory if in_memory else _of_folder
+    return call_form("LLMPipeline", form, given, named)
 
 
 def _of_folder(

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from genai_layer.call_form import call_form
 from genai_layer.openvino_tokenizer import OpenVINOTokenizer, read_model
 from genai_layer.properties import check_names, with_dictionary
 from genai_layer.tensor import HasData, is_tensor
 
-_TO_CALLER = 5
+_TO_CALLER = 6
 """Stack level of the tokenizer's caller for warnings of ``with_dictionary``."""
 
 
@@ -30,7 +31,8 @@ def find_source(given: Sequence[Any], named: Mapping[str, Any]) -> Path | OpenVI
         PropertyError: a name is not upper case, or a value is None.
     """
     in_memory = "tokenizer_weights" in named or (len(given) > 1 and is_tensor(given[1]))
-    return (_of_models if in_memory else _of_folder)(*given, **named)
+    form = _of_models if in_memory else _of_folder
+    return call_form("Tokenizer", form, given, named)
 
 
 def _of_folder(

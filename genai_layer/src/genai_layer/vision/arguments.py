@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genai_layer.call_form import call_form
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.tensor import HasData
@@ -41,7 +42,8 @@ def read_arguments(given: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
         ModelError: the folder has no tokenizer, or a broken one.
     """
     in_memory = "models" in named or (len(given) > 0 and isinstance(given[0], Mapping))
-    return (_of_memory if in_memory else _of_folder)(*given, **named)
+    form = _of_memory if in_memory else _of_folder
+    return call_form("VLMPipeline", form, given, named)
 
 
 def _of_folder(
