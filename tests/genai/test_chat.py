@@ -123,6 +123,13 @@ def test_start_chat_and_finish_chat_are_deprecated_as_in_openvino_genai(speaks) 
         pipe.finish_chat()
 
 
+def test_messages_of_a_history_are_replaced_by_copies() -> None:
+    history, given = ChatHistory([{"role": "user", "content": "a"}]), [{"role": "system"}]
+    history.set_messages(given)
+    given[0]["role"] = "tool"
+    assert history.get_messages() == [{"role": "system"}]
+
+
 def test_a_history_is_a_list_of_messages() -> None:
     history = ChatHistory()
     assert not history
