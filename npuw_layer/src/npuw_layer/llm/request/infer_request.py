@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,16 @@ from npuw_layer.api.model_port import OpenPort, PortKey
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
 from npuw_layer.api.transfers import Transfers
-from npuw_layer.backends.protocols import (
-    Array,
-    ability,
-)
+from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
-from npuw_layer.execution.devices.report import devices_report
-from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.logits_port import LogitsPort
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
 from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.request.reports import RequestMemory, execution_report_of, memory_of
 from npuw_layer.llm.request.rows import Rows
 from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.stored_tokens import StoredTokensState
@@ -33,15 +28,6 @@ from npuw_layer.llm.request.variable_state import RequestState, VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensors.cache_axes import CacheAxes
 from npuw_layer.tensors.names import LOGITS, STORED_TOKENS
-
-
-@dataclass(frozen=True, slots=True)
-class RequestMemory:
-    """Bytes of device memory."""
-
-    kv_cache: int
-    weights: int
-    adapters: int
 
 
 class InferRequest(Request):
@@ -246,31 +232,11 @@ class InferRequest(Request):
 
     def memory(self) -> RequestMemory:
         """Return the device memory of caches, adapters and shared weights."""
-        talks = self._rows.pool
-        caches, adapters = (
-            sum(talk.parts.nbytes(persists) for talk in talks) for persists in (False, True)
-        )
-        stored = sum(talk.cache.nbytes for talk in talks)
-        return RequestMemory(stored + caches, self._compiled.bank.nbytes, adapters)
+        return memory_of(self._rows, self._compiled)
 
     def execution_report(self) -> Mapping[str, str]:
         """Return a readable report of the last inferences."""
-        talk, plan = self._conversation, self._compiled.plan
-        ladder = "/".join(map(str, plan.capacities))
-        report = {
-            "blobs": str(self._compiled.origin),
-            "prefill": " + ".join(talk.reader.prefill.counts.prefills) or "none",
-            "KV variant": f"{plan.capacities[talk.reader.generate.variant]} of {ladder}",
-            "KV copied": _described_copies(talk.cache.copied_bytes),
-        }
-        if len(self._rows.active) > 1:
-            report["rows"] = f"{len(self._rows.active)}; the values above are of row 0"
-        if self._compiled.prefixes is not None:
-            report["prefix cache"] = f"{talk.reader.prefill.counts.cached_tokens} tokens"
-        offload = ability(self._compiled.device, ReportsOffload)
-        if offload is not None:
-            report |= offload.offload_report().described()
-        report |= devices_report(self._compiled.submodels)
+        report = execution_report_of(self._rows, self._compiled)
         if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
             report |= self.transfers.report()
         return report
@@ -316,8 +282,3 @@ class InferRequest(Request):
         """Run on the tokens of several rows, or of one of several."""
         self._logits.target(self._rows.check(sources, tokens), len(sources))  # before a row runs
         self._logits.take(self._rows.infer(sources, tokens))
-
-
-def _described_copies(nbytes: int) -> str:
-    """Describe the bytes copied into the cache; each generated token's row is copied."""
-    return f"{nbytes} bytes (rows of generated tokens included)" if nbytes else "0 bytes"

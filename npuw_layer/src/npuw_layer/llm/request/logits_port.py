@@ -66,7 +66,7 @@ class LogitsPort:
         shape = tensor.shape
         rows = shape[1] if len(shape) == 3 and shape[0] else 0
         if element not in ("f32", np.float32) or not rows or shape[2] != self._width:
-            raise TensorError(f"{LOGITS} is f32 [1, n, {self._width}], not {element} {list(shape)}")
+            raise TensorError(f"{LOGITS} is f32 [B, n, {self._width}], not {element} {list(shape)}")
         if rows > self._most:
             raise TensorError(f"{LOGITS}: {rows} rows; an inference returns at most {self._most}")
         if remote and tensor.properties.tensor_type is TensorType.INPUT:
