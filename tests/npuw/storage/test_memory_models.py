@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,3 +132,13 @@ def test_broken_models_in_memory_are_rejected(ir: Path) -> None:
         core.compile_model(core.read_model(ir.read_bytes(), weights[:100]), "NPU", SMALL)
     with pytest.raises(TensorError):
         core.read_model(ir.read_text(), "weights")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="PosixPath is not the text of a model"):
+        core.read_model(ir, weights)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="surrogates not allowed; pass the text as bytes"):
+        core.read_model("\ud800", weights)
+
+
+def test_a_model_in_memory_needs_a_folder_for_its_links(ir: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    with pytest.raises(ModelError, match=r"in memory: /nonexistent/.*: No such file"):
+        in_memory(Core(), ir)

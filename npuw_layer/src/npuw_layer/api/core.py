@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from compiler_layer.rewriting.garbage import collected_later
-from driver_layer.support.files import looking_at
 from npuw_layer.api.core_properties import CoreProperties, Properties
+from npuw_layer.api.given_model import memory_model, model_path
 from npuw_layer.api.kind import NO_ADAPTERS, ONLY_STATIC, kinds
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.backends.tensor import Uncopied
-from npuw_layer.errors import ModelError, OptionError, RemoteError
+from npuw_layer.errors import OptionError, RemoteError
 from npuw_layer.execution.core_devices import CoreDevices
 from npuw_layer.options import parse_options
 from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
-from npuw_layer.remote.tensor import AnyTensor, as_tensor, values_of
+from npuw_layer.remote.tensor import AnyTensor
 from npuw_layer.storage.memory_model import MemoryModel
 from npuw_layer.storage.source import Source
 
@@ -103,12 +102,11 @@ class Core(Uncopied):
             weights: content of the ``.bin``, as a tensor or an array of bytes; copied.
 
         Raises:
-            ModelError: the system has no memory for it; it needs Linux. ``compile_model`` raises
-                errors of the content.
+            ModelError: the model is not text, or the system has no memory for it; it needs Linux.
+                ``compile_model`` raises errors of the content.
             TensorError: the weights are not a tensor.
         """
-        text = model.encode() if isinstance(model, str) else bytes(model)
-        return MemoryModel(text, values_of(as_tensor(weights)))
+        return memory_model(model, weights)
 
     def compile_model(
         self,
@@ -133,7 +131,7 @@ class Core(Uncopied):
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
-        path = _model_path(model)
+        path = model_path(model)
         given = self._properties.to_compile(config)
         options = parse_options(given)
         options.set_log_level()
@@ -163,7 +161,7 @@ class Core(Uncopied):
         # Imported by name: traits are a higher layer.
         lora = import_module("npuw_layer.traits.lora.matmuls")
         with collected_later():
-            found = lora.adaptable_matmuls(read_model(_model_path(model)))
+            found = lora.adaptable_matmuls(read_model(model_path(model)))
             return {name: lora.widths(op) for name, op in found.items()}
 
     def compile_adapted(
@@ -194,7 +192,7 @@ class Core(Uncopied):
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
-        path = _model_path(model)
+        path = model_path(model)
         given = self._properties.to_compile(config)
         kind, options = kinds().route(path, parse_options(given))
         if options.blob_path and not options.export_blob:
@@ -225,7 +223,7 @@ class Core(Uncopied):
             NpuwError: compiling or loading failed.
         """
         _check_name(device_name)
-        path = _model_path(model)
+        path = model_path(model)
         kind, options = kinds().route(path, parse_options(self._properties.to_compile(config)))
         if options.blob_path and not options.export_blob:
             raise OptionError(ONLY_STATIC)
@@ -313,19 +311,3 @@ class Core(Uncopied):
 def _check_name(device_name: str) -> None:
     if device_name != _NPU:
         raise OptionError(f"unknown device {device_name!r}; this runtime has only NPU")
-
-
-def _model_path(model: object) -> Path:
-    """Return the path of a model; for a folder with an IR, that of the IR."""
-    if isinstance(model, MemoryModel):
-        return model.path
-    if not isinstance(model, str | os.PathLike):
-        raise ModelError(
-            f"{model!r} is not a path; pass the model's IR or folder, or read_model(text, weights)"
-        )
-    path = Path(cast("str | os.PathLike[str]", model))
-    with looking_at(path, ModelError):
-        if not path.exists():
-            raise ModelError(f"{path}: no such file or folder")
-        ir = path / "openvino_model.xml"
-        return ir if path.is_dir() and ir.is_file() else path

@@ -43,15 +43,17 @@ class MemoryModel:
                 "path"
             )
         held = np.ascontiguousarray(weights).reshape(-1).view(np.uint8).data
-        folder, descriptors = Path(tempfile.mkdtemp(prefix="npuw-model-")), list[int]()
-        finalize(self, _release, folder, descriptors, os.getpid())
+        descriptors = list[int]()
         try:
+            folder = Path(tempfile.mkdtemp(prefix="npuw-model-"))
+            finalize(self, _release, folder, descriptors, os.getpid())
             for suffix, content in ((".xml", memoryview(text)), (".bin", held)):
                 descriptors.append(_sealed(content))
                 file = f"/proc/{os.getpid()}/fd/{descriptors[-1]}"
                 (folder / (_NAME + suffix)).symlink_to(file)
         except OSError as error:
-            raise ModelError(f"a model in memory: {error.strerror}") from None
+            place = f"{error.filename}: " if error.filename else ""
+            raise ModelError(f"a model in memory: {place}{error.strerror}") from None
         self.path = folder / f"{_NAME}.xml"
         """Path of the ``.xml``; the ``.bin`` is next to it."""
         _models[folder] = self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,11 +42,14 @@ def test_results_equal_the_interpreters(path: Path, count: int) -> None:
 
 def test_each_shape_is_cached(path: Path, tmp_path: Path) -> None:
     config = STATIC | {"CACHE_DIR": str(tmp_path / "cache")}
-    for count in (2, 3, 2):
-        inputs = items(count)
-        shapes = {name: values.shape for name, values in inputs.items()}
+    blobs: list[int] = []
+    for count in (2, 3, np.int64(2)):
+        inputs = items(int(count))
+        shapes = {name: [count, *values.shape[1:]] for name, values in inputs.items()}
         request = Core().compile_reshaped(path, "NPU", config, shapes).create_infer_request()
         assert request.infer(inputs)["scores"].shape[0] == count
+        blobs.append(len([*(tmp_path / "cache").glob("*.blob")]))
+    assert blobs[0] < blobs[1] == blobs[2]
 
 
 @pytest.mark.parametrize(
@@ -54,11 +58,13 @@ def test_each_shape_is_cached(path: Path, tmp_path: Path) -> None:
         ({"x": [1]}, "no input 'x'"),
         ({"ids": [3]}, "does not accept the shapes"),
         ({"ids": [2, 3]}, "gain"),
+        ({"ids": [10**12, 3]}, "does not accept the shapes"),
+        ({"ids": 3}, "the shapes {'ids': 3} are not integers by input name"),
+        ({"ids": [2.5, 3]}, "are not integers by input name"),
+        ([("ids", [2, 3])], "are not integers by input name"),
     ],
 )
-def test_shapes_that_do_not_fit_are_rejected(
-    path: Path, shapes: dict[str, list[int]], message: str
-) -> None:
+def test_shapes_that_do_not_fit_are_rejected(path: Path, shapes: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         Core().compile_reshaped(path, "NPU", STATIC, shapes)
 

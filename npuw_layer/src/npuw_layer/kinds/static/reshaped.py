@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING
 
 from npuw_layer.errors import ModelError
@@ -18,13 +19,29 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def of_shapes(source: GraphSource, shapes: Shapes) -> GraphSource:
-    """Return the source of the graph for given shapes of inputs, which takes its whole batch."""
-    depends = {**source.depends, "SHAPES": repr(sorted((n, [*s]) for n, s in shapes.items()))}
+    """Return the source of the graph for given shapes of inputs, which takes its whole batch.
+
+    Raises:
+        ModelError: the shapes are not integers by name.
+    """
+    shapes = _checked(shapes)
+    depends = {**source.depends, "SHAPES": repr(sorted(shapes.items()))}
     graph = partial(_reshape, source.graph, shapes)
     return replace(source, graph=graph, depends=depends, whole_batch=True)
 
 
-def _reshape(read: Callable[[], Model], shapes: Shapes) -> Model:
+def _checked(shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Return a caller's shapes as plain integers, which a cache key can name."""
+    try:
+        return {str(name): tuple(map(index, shape)) for name, shape in shapes.items()}
+    except (AttributeError, TypeError):
+        raise ModelError(
+            f"the shapes {shapes!r} are not integers by input name; pass e.g. "
+            "{'pixel_values': [1, 3, 224, 224]}"
+        ) from None
+
+
+def _reshape(read: Callable[[], Model], shapes: Mapping[str, tuple[int, ...]]) -> Model:
     """Read a graph, and set the shapes of its inputs.
 
     Raises:
@@ -39,8 +56,8 @@ def _reshape(read: Callable[[], Model], shapes: Shapes) -> Model:
     if unknown:
         raise ModelError(f"the model has no input {min(unknown)!r} to reshape")
     try:
-        model.set_input_shapes({name: tuple(shape) for name, shape in shapes.items()})
+        model.set_input_shapes(shapes)
         specialize_shapes(model)
-    except CompilerError as error:
-        raise ModelError(f"the model does not accept the shapes {dict(shapes)}: {error}") from error
+    except (CompilerError, ValueError) as error:  # ValueError: a dimension is too large
+        raise ModelError(f"the model does not accept the shapes {shapes}: {error}") from error
     return model
