@@ -1,8 +1,7 @@
 """Beam search, several sequences, batches and seeds, compared to the real openvino_genai, live.
 
-Skipped unless openvino_genai is installed. Both run the demo model on the
-real CPU plugin with the same kernels (ATTENTION_BACKEND=SDPA), unless only the other backend has a
-method.
+Skipped unless openvino_genai is installed. Both packages run the demo model on the real CPU plugin,
+with the same kernels (ATTENTION_BACKEND=SDPA) where that backend has the method.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Models in memory, compared to the real openvino_genai, live.
 
-Skipped unless openvino_genai, openvino_tokenizers and transformers are installed.
+Skipped unless openvino_genai is installed.
 """
 
 from __future__ import annotations

@@ -212,8 +212,8 @@ class Instance:
     rereads: ClassVar[bool] = False
     """True if a rewind may read tokens again, be they ids or embeddings."""
     one_row_for: ClassVar[str] = "states that cannot be copied"
-    """Reason why a request runs only one row, for messages. Empty if each row has its own inputs,
-    and ``ConversationPart.tensors`` are all of a part's state apart from settings."""
+    """Part of the model that limits a request to one row, for messages. Empty if each row has its
+    own inputs, and ``ConversationPart.tensors`` are all of a part's state apart from settings."""
 
     def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Make the trait's part of a conversation."""

@@ -75,8 +75,8 @@ class CacheOptions(OptionGroup):
     cache_dir: str = Field("", alias="CACHE_DIR")
     """Folder of compiled programs; empty caches none."""
     npuw_cache_dir: str = Field("", alias="NPUW_CACHE_DIR")
-    """Used like CACHE_DIR if that is empty: NPUW keeps complete models in one and submodels in
-    the other; here each submodel is always cached separately."""
+    """Folder of compiled programs if CACHE_DIR is empty: NPUW keeps complete models in one and
+    submodels in the other; here each submodel is always cached separately."""
     cache_mode: Literal["OPTIMIZE_SIZE", "OPTIMIZE_SPEED"] = Field(
         "OPTIMIZE_SIZE", alias="CACHE_MODE"
     )
@@ -93,7 +93,8 @@ class CacheOptions(OptionGroup):
     """File or folder of the weights that an imported blob lacks: the model's .bin, or the folder of
     its files."""
     model_ptr: str = Field("", alias="MODEL_PTR")
-    """Equal to WEIGHTS_PATH, by the model: its .xml or folder; in OpenVINO it is a model object."""
+    """Model of a blob without weights, another form of WEIGHTS_PATH: its .xml or folder; in
+    OpenVINO it is a model object."""
 
     encryption: tuple[Callable[[bytes], bytes], ...] = Field((), alias="CACHE_ENCRYPTION_CALLBACKS")
     """Two functions, one that encrypts and one that decrypts bytes: for entries of CACHE_DIR, whose

@@ -68,12 +68,12 @@ class Rows:
                 row do not continue it.
             PromptTooLong, TooManyTokens, CapacityError: a row has no room for its tokens.
         """
-        for reason in (one.one_row_for for one in self._compiled.traits if one.one_row_for):
-            if len(sources) > 1:
-                raise TensorError(
-                    f"{len(sources)} rows: a model with {reason} runs one row; pass one row, or "
-                    "use a request for each"
-                )
+        limits = [one.one_row_for for one in self._compiled.traits if one.one_row_for]
+        if limits and len(sources) > 1:
+            raise TensorError(
+                f"{len(sources)} rows: a model with {limits[0]} runs one row; pass one row, or use "
+                "a request for each"
+            )
         counts: set[int] = set()
         for source, new in zip(self._sources(sources), tokens, strict=True):
             counts.add(source.rows_of(new))
