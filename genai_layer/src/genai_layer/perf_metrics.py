@@ -75,7 +75,8 @@ class RawPerfMetrics:
     sampling_durations: list[float] = field(default_factory=list[float])
     """One entry per token."""
     token_infer_durations: list[float] = field(default_factory=list[float])
-    """One entry per inference; the first is the prompt's."""
+    """One entry per inference that results in tokens, with those before it that result in none; the
+    first is the prompt's."""
     m_times_to_first_token: list[float] = field(default_factory=list[float])
     m_durations: list[float] = field(default_factory=list[float])
     """Times between successive tokens."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from genai_layer import LLMPipeline, ModelError, PromptError, PropertyError, draft_model
 from genai_layer.testing.memory_runtime import MemoryCore
-from genai_layer.testing.toy import answering_core, write_toy_folder
+from genai_layer.testing.toy import answering_core, make_tokenizer, write_toy_folder
 
 ANSWER = "hey, world!"
 CANDIDATES = {"num_assistant_tokens": 4}
@@ -62,6 +63,23 @@ def test_metrics_count_candidates(folder: Path, draft: Path) -> None:
         assert each.mean > 0
     assert main.get_latency().mean > main.get_tpot().mean
     assert both.get_draft_to_main_inference_duration_ratio() > 0
+
+
+def test_metrics_of_tokens_that_are_read_again(folder: Path, draft: Path) -> None:
+    size = make_tokenizer().get_vocab_size()
+    ties = np.random.default_rng(5).integers(0, 6, (size, size)).astype(np.float32)
+    given = draft_model(draft, core=MemoryCore(ties))
+    pipe = LLMPipeline(folder, "CPU", core=MemoryCore(ties), draft_model=given)
+    found = pipe.generate(["?", "a"], max_new_tokens=12, ignore_eos=True)
+    raw, both = found.perf_metrics.raw_metrics, found.extended_perf_metrics
+    assert both is not None
+    assert both.get_num_draft_tokens() > both.get_num_accepted_tokens(), "choices are close"
+    assert sum(raw.m_batch_sizes) == both.get_num_generated_tokens() == 24
+    assert len(raw.token_infer_durations) == len(raw.m_batch_sizes)
+    assert sum(raw.token_infer_durations) == pytest.approx(sum(raw.inference_durations))
+    main = both.main_model_metrics
+    for each in (main.get_ttft(), main.get_ttst(), main.get_latency(), main.get_tpot()):
+        assert each.mean > 0
 
 
 def test_metrics_add_up(folder: Path, draft: Path) -> None:

@@ -60,6 +60,8 @@ class _Verifier:
     def __init__(self, task: Task, sequence: GeneratedSequence, sampler: Sampler) -> None:
         self._task, self._sequence, self._sampler = task, sequence, sampler
         self._history = TokenHistory(task.prompt, sequence.tokens)
+        self._inferences = len(task.raw.token_infer_durations)
+        """Inferences whose duration is noted with the tokens that they resulted in."""
         self.accepted = 0
         """Candidates that the last step accepted."""
         self.is_close = False
@@ -93,4 +95,11 @@ class _Verifier:
         chosen = len(sequence.tokens) - before
         if chosen:
             task.times.note(chosen, ready)
+            self._join_durations()
         return chosen
+
+    def _join_durations(self) -> None:
+        """Add the durations of inferences without tokens of their own to that of the last one."""
+        durations = self._task.raw.token_infer_durations
+        durations[self._inferences :] = [sum(durations[self._inferences :])]
+        self._inferences = len(durations)

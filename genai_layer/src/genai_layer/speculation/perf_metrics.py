@@ -22,7 +22,8 @@ class SDPerfMetrics(PerfMetrics):
     """Measurements of one of the models.
 
     ``m_durations`` has one entry per inference, the prompt's included, and ``m_batch_sizes`` the
-    tokens that each resulted in.
+    tokens that each resulted in. The time of tokens that are read again before a close choice
+    belongs to the inference that makes the choice.
     """
 
     def get_ttft(self) -> MeanStdPair:
