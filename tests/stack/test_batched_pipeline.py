@@ -49,6 +49,17 @@ def test_texts_are_those_of_prompts_alone(demo: Path, pipe: ContinuousBatchingPi
         assert result.m_generation_ids == alone.generate([question], config).texts
 
 
+def test_a_blob_has_its_own_slots(demo: Path, tmp_path: Path) -> None:
+    scheduler, blob = SchedulerConfig(), {"BLOB_PATH": str(tmp_path / "two.blob")}
+    scheduler.max_num_seqs = 2
+    exported = LENGTHS | blob | {"EXPORT_BLOB": "YES"}
+    first = ContinuousBatchingPipeline(demo, scheduler, "NPU", exported)
+    loaded = ContinuousBatchingPipeline(demo, SchedulerConfig(), "NPU", blob)
+    config = [GenerationConfig(max_new_tokens=3)] * 3
+    expected, found = (pipe.generate(QUESTIONS[:3], config) for pipe in (first, loaded))
+    assert [one.m_generation_ids for one in found] == [one.m_generation_ids for one in expected]
+
+
 def test_requests_share_steps(pipe: ContinuousBatchingPipeline) -> None:
     config = GenerationConfig(max_new_tokens=12, ignore_eos=True)
     handles = [pipe.add_request(n, text, config) for n, text in enumerate(QUESTIONS[:3])]

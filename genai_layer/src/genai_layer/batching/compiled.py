@@ -71,7 +71,9 @@ def compile_batched(
     model = find_model(folder, needed=not imported)
     if npu:
         count = min(count, MOST_SLOTS)
-        properties, lengths = npu_properties(_npu_defaults(count, scheduler) | properties)
+        # A blob was compiled for a number of slots.
+        defaults = {} if imported else _npu_defaults(count, scheduler)
+        properties, lengths = npu_properties(defaults | properties)
     try:
         compiled = core.compile_model(model, device, properties)
         places = Places(compiled, count)
