@@ -55,7 +55,7 @@ def check_names(properties: Mapping[str, Any]) -> None:
             raise PropertyError(
                 "adapters: only LLMPipeline and VLMPipeline support them; leave them out"
             )
-        if name != name.upper():
+        if name != str(name).upper():
             raise PropertyError(
                 f"property {name!r} is not supported; properties are upper case, and generation "
                 "parameters go to generate()"

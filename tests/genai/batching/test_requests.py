@@ -187,6 +187,7 @@ def test_a_request_without_a_handle_is_stopped(pipes: Pipes) -> None:
         ("hello", {"max_new_tokens": 0}, ConfigError, "max_new_tokens = 0"),
         ("hello", {"max_new_tokens": 1, "echo": True}, ConfigError, "echo"),
         ("", {"max_new_tokens": 1}, PromptError, "empty"),
+        ([], {"max_new_tokens": 1}, PromptError, "empty"),
         ([[]], {"max_new_tokens": 1}, PromptError, "empty"),
         ([[1], [2]], {"max_new_tokens": 1}, PromptError, "2 rows"),
         ([[1 << 20]], {"max_new_tokens": 1}, PromptError, "token id"),
@@ -198,6 +199,16 @@ def test_a_wrong_request_is_rejected_when_added(pipes: Pipes, prompt, values, er
     with pytest.raises(error, match=message):
         pipe.add_request(0, prompt, GenerationConfig(**values))
     assert not pipe.has_non_finished_requests()
+
+
+def test_a_request_needs_one_prompt_and_parameters(pipes: Pipes) -> None:
+    pipe = pipes()
+    with pytest.raises(TypeError, match="prompt or input_ids"):
+        pipe.add_request(0, "hello", greedy(), input_ids=[[7]])
+    with pytest.raises(TypeError, match="prompt or input_ids"):
+        pipe.add_request(0, generation_config=greedy())
+    with pytest.raises(ConfigError, match="generation_config = 3: pass a GenerationConfig"):
+        pipe.add_request(0, "hello", 3)
 
 
 def test_a_number_is_used_by_one_request_at_a_time(pipes: Pipes) -> None:

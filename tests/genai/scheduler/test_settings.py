@@ -57,6 +57,11 @@ def test_other_types_are_rejected(name: str, value: Any) -> None:
         setattr(SchedulerConfig(), name, value)
 
 
+def test_an_error_lists_the_values_of_the_field() -> None:
+    with pytest.raises(TypeError, match="= -1: must be an integer from 0, or None"):
+        SchedulerConfig().cache_interval_multiplier = -1
+
+
 def test_an_unknown_field_is_rejected() -> None:
     with pytest.raises(AttributeError, match="cache_sise"):
         SchedulerConfig().cache_sise = 1  # pyright: ignore[reportAttributeAccessIssue] (a typo)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from genai_layer.errors import PropertyError
 from genai_layer.properties import read_properties
@@ -65,10 +65,17 @@ def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
     _check(scheduler)
     # Tokenizers compile no model, and language models have no vision encoder: checked, not used.
     for name in _FOLDERS_TOKENIZER[3:]:
-        read_properties(values.pop(name, {}))
-    properties = dict(values if own else values.get("properties", {}))
+        read_properties(_dictionary(name, values.pop(name, {})))
+    properties = values if own else _dictionary("properties", values.get("properties", {}))
     _take_drafts(properties)
     return Arguments(tokenizer, scheduler, device, properties)
+
+
+def _dictionary(name: str, given: object) -> dict[str, Any]:
+    """Return a copy of an argument that has to be a dictionary."""
+    if not isinstance(given, Mapping):
+        raise PropertyError(f"{name} = {given!r}: pass a dictionary of properties")
+    return dict(cast("Mapping[str, Any]", given))
 
 
 def _take_drafts(properties: dict[str, Any]) -> None:

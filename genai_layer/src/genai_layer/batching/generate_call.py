@@ -42,7 +42,9 @@ def read_call(
         return [prompts], [configs]
     parameters = _all(configs, GenerationConfig)
     if not parameters:
-        raise ConfigError(f"generation_config = {configs!r}: pass a list, one for each prompt")
+        raise ConfigError(
+            f"generation_config = {configs!r}: pass a list of GenerationConfig, one for each prompt"
+        )
     read = _of_one_kind(prompts)
     if len(read) != len(parameters):
         raise ConfigError(
@@ -57,19 +59,26 @@ def ids_of(prompt: PromptIds) -> list[int]:
     Raises:
         PromptError: the ids are not i64 [n] or [1, n].
     """
-    if not isinstance(prompt, TokenizedInputs) and array_of(prompt).ndim == 1:
-        rows = prompts_ids(array_of(prompt)[np.newaxis])
-    else:
+    if isinstance(prompt, TokenizedInputs) or array_of(prompt).ndim != 1:
         rows = prompts_ids(cast(Ids, prompt))
+    elif isinstance(prompt, list | tuple):
+        rows = prompts_ids([cast(Row, prompt)])
+    else:
+        rows = prompts_ids(array_of(prompt)[np.newaxis])
     if len(rows) != 1:
         raise PromptError(f"token ids have {len(rows)} rows; pass one prompt for each row")
     return rows[0]
 
 
 def _of_one_kind(prompts: object) -> list[str] | list[ChatHistory] | list[list[int]]:
-    if not isinstance(prompts, list | tuple) or not prompts:
-        raise PromptError(f"prompts = {prompts!r}: pass a list of at least one prompt")
+    if not isinstance(prompts, list | tuple):
+        raise PromptError(
+            f"prompts are of type {type(prompts).__name__}, not a list; pass a list of prompts, "
+            "or a text with one GenerationConfig"
+        )
     listed = cast("Sequence[Any]", prompts)
+    if not listed:
+        raise PromptError("prompts: the list is empty; pass at least one prompt")
     if texts := _all(listed, str):
         return texts
     if histories := _all(listed, ChatHistory):

@@ -96,12 +96,10 @@ class GenerationHandle:
 
     Args:
         stream: the request's state.
-        texts: number of texts that the request returns.
     """
 
-    def __init__(self, stream: Stream, texts: int) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._texts = texts
         weakref.finalize(self, stream.drop, GenerationStatus.STOP).atexit = False
 
     def get_status(self) -> GenerationStatus:
@@ -133,8 +131,7 @@ class GenerationHandle:
         steps: list[Outputs] = []
         while self._stream.status is GenerationStatus.RUNNING or self.can_read():
             steps.append(self._stream.pull())
-        outputs = sorted(joined(steps).values(), key=lambda output: -output.score)
-        return outputs[: self._texts]
+        return sorted(joined(steps).values(), key=lambda output: -output.score)
 
     def stop(self, finish_reason: GenerationFinishReason = GenerationFinishReason.STOP) -> None:
         """End the request; its outputs cannot be read any more.

@@ -52,6 +52,8 @@ class NewRequests:
             PromptError: the prompt is empty or too long, or has an unknown id.
         """
         began, metrics = Stopwatch(), PerfMetrics(self._load_time)
+        if not isinstance(config, GenerationConfig):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+            raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
         config = self._checked(config)
         if config.echo:
             raise ConfigError(
@@ -93,7 +95,9 @@ class NewRequests:
         config = config.with_stops_of(self._defaults)
         config.validate()
         if config.adapters is not None:
-            raise ConfigError("adapters: only LLMPipeline supports them; set them to None")
+            raise ConfigError(
+                "adapters: only LLMPipeline and VLMPipeline support them; set them to None"
+            )
         if config.parsers:
             raise ConfigError("parsers: results have no messages; call parse with the texts")
         return config

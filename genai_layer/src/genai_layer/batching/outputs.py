@@ -67,16 +67,15 @@ class GrowingText:
         if ready == self._passed and not text.ended:
             return {}
         begin, self._passed = self._passed, ready
-        return {0: _output(text, begin)}
+        return {0: _output(text, begin, ready)}
 
 
 def complete_outputs(texts: list[GeneratedSequence]) -> Outputs:
     """Return the outputs of complete texts."""
-    return {number: _output(text, 0) for number, text in enumerate(texts)}
+    return {number: _output(text, 0, text.certain) for number, text in enumerate(texts)}
 
 
-def _output(text: GeneratedSequence, begin: int) -> GenerationOutput:
-    end = text.certain if text.ended else None
+def _output(text: GeneratedSequence, begin: int, end: int) -> GenerationOutput:
     return GenerationOutput(
         text.tokens[begin:end], text.log_probabilities[begin:end], text.score, text.finish_reason
     )

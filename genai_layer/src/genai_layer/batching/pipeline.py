@@ -141,19 +141,21 @@ class ContinuousBatchingPipeline(KeepsChat):
             input_ids: ids, in place of ``prompt``.
 
         Raises:
-            TypeError: an argument is missing, or the number is no integer.
+            TypeError: an argument is missing, there are two prompts, or the number is no integer.
             ConfigError: parameters contradict each other, or the number is in use.
             PromptError: the prompt is empty or too long, or has an unknown id.
         """
-        prompt = input_ids if prompt is None else prompt
-        if prompt is None or generation_config is None:
-            raise TypeError("add_request: pass request_id, prompt and generation_config")
+        prompts = [one for one in (prompt, input_ids) if one is not None]
+        if len(prompts) != 1 or generation_config is None:
+            raise TypeError(
+                "add_request: pass request_id, prompt or input_ids, and generation_config"
+            )
         number = index(request_id)
         if number < 0:
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
-        request = self._new.added(number, prompt, generation_config)
+        request = self._new.added(number, prompts[0], generation_config)
         self._scheduler.add(request)
-        return GenerationHandle(request.stream, generation_config.num_return_sequences)
+        return GenerationHandle(request.stream)
 
     @one_at_a_time
     def step(self) -> None:
@@ -216,6 +218,7 @@ class ContinuousBatchingPipeline(KeepsChat):
             A GenerationResult for each prompt; of ids, an EncodedGenerationResult.
 
         Raises:
+            TypeError: prompts are missing, or given twice.
             BusyError: requests have not ended, or another thread generates.
             ConfigError: parameters contradict each other, or are not as many as prompts.
             PromptError: a prompt is empty or too long.
@@ -223,10 +226,10 @@ class ContinuousBatchingPipeline(KeepsChat):
             RuntimeFailure: the runtime failed.
         """
         began = Stopwatch()
-        given = next(
-            (one for one in (prompts, prompt, input_ids, histories) if one is not None), None
-        )
-        inputs, configs = read_call(given, generation_config)
+        given = [one for one in (prompts, prompt, input_ids, histories) if one is not None]
+        if len(given) != 1:
+            raise TypeError("generate: pass one of prompts, prompt, input_ids and histories")
+        inputs, configs = read_call(given[0], generation_config)
         if self._scheduler.busy:
             raise BusyError("generate: requests have not ended; run steps, or use add_request")
         chat = None

@@ -9,6 +9,12 @@ from typing import Any, get_type_hints
 
 from genai_layer.property_values import item
 
+_INTEGERS: dict[Any, str] = {
+    int: "an integer from 0",
+    int | None: "an integer from 0, or None",
+}
+"""Values that fields of integers accept, by type."""
+
 
 class Settings:
     """Base of dataclasses with slots: an assignment checks the type of its value.
@@ -25,7 +31,7 @@ class Settings:
         if type(value) is int and kind in (bool, float):
             value = kind(value)
         if not isinstance(value, kind) or (type(value) is int and value < 0):
-            expected = "an integer from 0" if kind is int else getattr(kind, "__name__", kind)
+            expected = _INTEGERS.get(kind) or kind.__name__
             raise TypeError(f"{type(self).__name__}.{name} = {value!r}: must be {expected}")
         super().__setattr__(name, value)
 
