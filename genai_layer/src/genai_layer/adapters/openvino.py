@@ -59,15 +59,15 @@ class OpenVINOCore:
         """
         from genai_layer.adapters.openvino_rewind import RewindingModel, remembers
 
-        given, found = dict(config), _ir(model)
+        given = dict(config)
         if given.pop("NPUW_WHISPER_DECOMPOSE_SDPA", "NO") == "NO":
-            compiled = self._core.compile_model(found, device_name, given)
+            compiled = self._core.compile_model(_ir(model), device_name, given)
             if not remembers(compiled):
                 return compiled
-            return RewindingModel(compiled, lambda: self._read(found))
+            return RewindingModel(compiled, lambda: self._read(model))
         from genai_layer.adapters.openvino_scores import add_scores
 
-        read = self._core.read_model(_ir(model))
+        read = self._read(model)
         add_scores(read)
         return self._core.compile_model(read, device_name, given)
 
