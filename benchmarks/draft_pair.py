@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from genai_layer.lora.safetensors import read_tensors
+
 DEMO = Path(__file__).resolve().parent.parent / "models" / "demo"
 LAYERS = 32
 """Layers of the target."""
@@ -31,7 +33,8 @@ def make_pair(folder: Path) -> tuple[Path, Path]:
         config = json.loads((DEMO / "config.json").read_text())
         first = config["num_hidden_layers"]
         (target / "config.json").write_text(json.dumps(config | {"num_hidden_layers": LAYERS}))
-        write_weights(target / "model.safetensors", deepened(read_weights(DEMO), first))
+        weights = read_tensors((DEMO / "model.safetensors").read_bytes())
+        write_weights(target / "model.safetensors", deepened(weights, first))
     return target, DEMO
 
 
@@ -45,19 +48,6 @@ def deepened(weights: Weights, layers: int) -> Weights:
             old = weights[name].astype(np.float32)
             new = old if old.ndim == 1 else draw.standard_normal(old.shape, np.float32) * old.std()
             found[name.replace(like, f"model.layers.{layer}.")] = new.astype(np.float16)
-    return found
-
-
-def read_weights(folder: Path) -> Weights:
-    """Read a folder's f16 tensors."""
-    content = (folder / "model.safetensors").read_bytes()
-    length = int.from_bytes(content[:8], "little")
-    header = json.loads(content[8 : 8 + length])
-    header.pop("__metadata__", None)
-    found: Weights = {}
-    for name, entry in header.items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        found[name] = np.frombuffer(content[begin:end], np.float16).reshape(entry["shape"])
     return found
 
 

@@ -10,9 +10,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from genai_layer.runtime import Array, last_logits
+from genai_layer.testing.check_runtime import inputs_for
 from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryCore, MemoryRequest
 
 
@@ -50,18 +49,11 @@ class MemoryConversation:
 
     def read(self) -> None:
         """Read the submitted tokens."""
-        ids, self._ids = self._ids, []
-        positions = np.arange(self._past, self._past + len(ids), dtype=np.int64)
-        self._past += len(ids)
+        inputs = inputs_for(self._ids, self._past)
+        self._past += len(self._ids)
+        self._ids = []
         try:
-            self._request.infer(
-                {
-                    "input_ids": np.array([ids], np.int64),
-                    "attention_mask": np.ones((1, self._past), np.int64),
-                    "position_ids": positions[None],
-                    "beam_idx": np.zeros(1, np.int32),
-                }
-            )
+            self._request.infer(inputs)
         except RuntimeError as error:
             self._logits.set_exception(error)
         else:
