@@ -152,6 +152,16 @@ def test_a_draft_inherits_the_pipelines_properties_unless_it_has_its_own(
         assert pipe.generate("?") == ANSWER
 
 
+def test_a_draft_is_not_exported_with_the_pipeline(folder: Path, draft: Path) -> None:
+    core, own = answering_core(ANSWER), answering_core(ANSWER)
+    blob = {"BLOB_PATH": "a.blob", "EXPORT_BLOB": "YES"}
+    given = draft_model(draft, core=core)
+    LLMPipeline(folder, "NPU", core=own, draft_model=given, MAX_PROMPT_LEN=64, **blob)
+    assert blob.items() <= own.config.items()
+    assert not blob.keys() & core.config.keys(), "the draft would replace the pipeline's blob"
+    assert core.config["NPUW_LLM_MAX_PROMPT_LEN"] == 64
+
+
 def test_a_prompt_must_fit_the_draft_model(folder: Path, draft: Path) -> None:
     given = draft_model(draft, core=answering_core(ANSWER), MAX_PROMPT_LEN=8)
     pipe = LLMPipeline(folder, "NPU", core=answering_core(ANSWER), draft_model=given)
@@ -198,6 +208,7 @@ def test_other_properties_are_rejected_by_name(
     ("properties", "message"),
     [
         ({"BLOB_PATH": "a.blob"}, "draft_model: BLOB_PATH is not supported; set CACHE_DIR"),
+        ({"BLOB_PATH": "a.blob", "EXPORT_BLOB": True}, "draft_model: BLOB_PATH is not supported"),
         ({"NPUW_LLM_ON_FULL": "SLIDE"}, "draft_model: NPUW_LLM_ON_FULL must be ERROR"),
         ({"lower": 1}, "property 'lower' is not supported"),
     ],

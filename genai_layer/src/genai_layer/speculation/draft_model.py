@@ -14,7 +14,7 @@ from typing import Any
 from genai_layer.errors import GenAIError, ModelError, PropertyError, RuntimeFailure
 from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_tokenizer
-from genai_layer.npu import OnFull, StaticLengths, imports_blob, npu_properties
+from genai_layer.npu import OnFull, StaticLengths, npu_properties
 from genai_layer.properties import read_properties
 from genai_layer.runtime import Core, InferRequest
 from genai_layer.runtimes import load_core
@@ -71,6 +71,15 @@ class OpenDraft:
     """Lengths on an NPU; None elsewhere."""
 
 
+def _inherited(place: Place) -> dict[str, Any]:
+    """Return the pipeline's properties without its blob, which the draft's would replace."""
+    return {
+        name: value
+        for name, value in place.properties.items()
+        if name not in ("BLOB_PATH", "EXPORT_BLOB")
+    }
+
+
 def open_draft(given: DraftModel, place: Place) -> OpenDraft:
     """Compile a draft model.
 
@@ -81,7 +90,7 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
     """
     device = given.device or place.device
     inherits = device == place.device
-    chosen = dict(given.properties or (place.properties if inherits else {}))
+    chosen = dict(given.properties or (_inherited(place) if inherits else {}))
     take_mechanisms(chosen, device)
     properties = read_properties(chosen)
     if read_tokenizer(given.folder).get_vocab() != place.tokenizer.get_vocab():
@@ -91,7 +100,7 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
         )
     lengths = None
     if device == "NPU":
-        if imports_blob(properties):
+        if properties.get("BLOB_PATH"):
             raise PropertyError("draft_model: BLOB_PATH is not supported; set CACHE_DIR instead")
         if properties.get("NPUW_LLM_ON_FULL", OnFull.ERROR) != OnFull.ERROR:
             raise PropertyError("draft_model: NPUW_LLM_ON_FULL must be ERROR; leave it out")
