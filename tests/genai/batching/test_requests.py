@@ -19,6 +19,7 @@ from genai_layer import (
     PromptError,
     RuntimeFailure,
 )
+from genai_layer.batching.places import Places
 
 PROMPTS = ("hello", "what is it?")
 
@@ -232,6 +233,22 @@ def test_a_failing_request_leaves_the_others_running(pipes: Pipes) -> None:
     with pytest.raises(RuntimeFailure, match="capacity"):
         failing.read_all()
     assert len(other.read_all()[0].generated_ids) == 8
+
+
+def test_an_interrupt_leaves_a_request_waiting(
+    pipes: Pipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(places: Places, sequences: int) -> None:
+        raise KeyboardInterrupt
+
+    pipe = pipes()
+    handle = pipe.add_request(0, "hello", greedy(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(Places, "take", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            pipe.step()
+    run_steps(pipe)
+    assert len(handle.read_all()[0].generated_ids) == 3
 
 
 def test_blocks_limit_the_tokens_of_a_request(pipes: Pipes) -> None:

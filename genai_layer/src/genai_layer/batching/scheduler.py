@@ -116,11 +116,12 @@ class Scheduler:
 
     def _admit(self) -> None:
         while self._waiting and self._fits(self._waiting[0]):
-            request = self._waiting.popleft()
+            request = self._waiting[0]
             try:
                 self._running.append(Generation(request, self._places, self._decode))
             except Exception as error:  # whatever it is, its reader has to learn of it
                 request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
+            self._waiting.popleft()  # not before: an interrupt leaves the request waiting
 
     def _fits(self, request: Request) -> bool:
         return not self._running or self._taken() + request.sequences <= self._places.count
