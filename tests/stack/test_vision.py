@@ -226,6 +226,8 @@ def test_incomplete_models_in_memory_are_rejected(folder: Path, in_memory: dict[
     others = {part: model for part, model in in_memory.items() if part != "language"}
     with pytest.raises(ModelError, match="models has no 'language'; pass the IR"):
         VLMPipeline(others, tokenizer, folder, "CPU")
+    with pytest.raises(ModelError, match=r"models\['language'\]: not an IR in memory"):
+        VLMPipeline(in_memory | {"language": "a"}, tokenizer, folder, "CPU")
     broken = in_memory | {"text_embeddings": ("<net", in_memory["language"][1])}
     for device in ("CPU", "NPU"):
         with pytest.raises(RuntimeFailure):

@@ -76,6 +76,7 @@ def test_missing_and_repeated_arguments_are_type_errors(
     [
         ({"videos": [IMAGE]}, r"a video has shape \[4, 5, 3\]"),
         ({"audios": [IMAGE]}, "audios: not supported"),
+        ({"audios": IMAGE}, "audios: not supported"),
         ({"image": IMAGE, "images": IMAGE}, "both given"),
         ({"image": "a.png"}, "pass a tensor"),
     ],

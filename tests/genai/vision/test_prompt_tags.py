@@ -33,6 +33,7 @@ def test_without_tags_images_precede_the_text() -> None:
 def test_universal_tags_number_the_images_of_a_conversation() -> None:
     text = "a <ov_genai_image_4> b <ov_genai_image_3><ov_genai_image_4>"
     assert filled(text, [2, 1], 3) == (f"a {place(1)} b {place(2)}{place(1)}", (1, 0, 1))
+    assert filled("<ov_genai_image_0>", [1]) == filled("<ov_genai_image_00>", [1])
 
 
 def test_the_models_own_tags_are_in_the_order_of_images() -> None:
@@ -71,6 +72,7 @@ def test_a_template_must_keep_the_marks() -> None:
     [
         ("<ov_genai_image_2>", "belongs to an earlier message"),
         ("<ov_genai_image_5>", "no such image"),
+        (f"<ov_genai_image_{'9' * 5000}>", "no such image"),
         (f"<ov_genai_image_3>{OWN}", "use one kind"),
         (OWN, "1 tags .* for 2 images"),
         ("\U0010fffc", "marks images"),

@@ -13,7 +13,7 @@ from genai_layer.vision.video import read_videos
 FILM = np.arange(4, dtype=np.uint8).reshape(4, 1, 1, 1) * np.ones((1, 2, 3, 3), np.uint8)
 
 
-def frames(given: Any, *chosen: list[int]) -> list[list[int]]:
+def frames(given: Any, *chosen: Any) -> list[list[int]]:
     """Return the numbers of the frames to encode."""
     metadata = [VideoMetadata(25.0, each) for each in chosen]
     return [video[:, 0, 0, 0].tolist() for video in read_videos(given, metadata)]
@@ -23,6 +23,7 @@ def test_all_frames_are_encoded_unless_some_are_chosen() -> None:
     assert frames(None) == []
     assert frames(FILM) == frames(Tensor(FILM)) == frames([FILM], []) == [[0, 1, 2, 3]]
     assert frames([FILM, FILM], [3, 0, 0], []) == [[3, 0, 0], [0, 1, 2, 3]]
+    assert frames([FILM], np.array([2, 1])) == [[2, 1]]
     assert VideoMetadata() == VideoMetadata(0.0, [])
 
 
@@ -36,6 +37,9 @@ def test_all_frames_are_encoded_unless_some_are_chosen() -> None:
         ("a.mp4", None, "pass a tensor or a list of tensors"),
         ([FILM], [VideoMetadata(), VideoMetadata()], "has 2 items for 1 videos"),
         ([FILM], [{"fps": 2}], "pass a VideoMetadata for each video"),
+        ([FILM], VideoMetadata(), "pass a list of VideoMetadata"),
+        ([FILM], [VideoMetadata(0, [0.5])], "pass a list of integers"),
+        ([FILM], [VideoMetadata(0, None)], "pass a list of integers"),
         ([FILM], [VideoMetadata(0, [4])], "the video has 4 frames"),
         ([FILM], [VideoMetadata(0, [-1])], "from 0"),
         ([FILM], [VideoMetadata(0, [0] * 5)], "choose at most as many"),

@@ -8,7 +8,7 @@ kinds            images and videos, both called visuals
 prompt_tags      texts with tags of visuals
 conversation     a chat's messages with their visuals
 prompts          from chats and texts to token ids
-image, video, resize, patches   from pixels to matrices of patches
+tensors, image, video, resize, patches   from pixels to matrices of patches
 encoder          from patches to embeddings of the tokens of visuals
 text_embeddings  from token ids to embeddings
 embedded_prompt  inputs of the language model: embeddings and positions

@@ -92,7 +92,9 @@ def _text(content: object, earlier: Mapping[Kind, int]) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise PromptError(f"content = {content!r}: pass a text, or a list of texts and images")
+        raise PromptError(
+            f"content = {content!r}: pass a text, or a list of texts, images and videos"
+        )
     text, numbers = "", dict(earlier)
     for part in cast("list[object]", content):
         found = _part(part)

@@ -5,6 +5,7 @@ Source: docs/reference/genai.md#vision-language-models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,12 @@ class VisionFolder:
 def _read_rotary_width(folder: Path, config: Mapping[str, Any]) -> int:
     path = folder / "config.json"
     vision = _object(config, "vision_config")
-    return _count(path, vision, "embed_dim") // _count(path, vision, "num_heads") // 2
+    width, heads = (_count(path, vision, name) for name in ("embed_dim", "num_heads"))
+    if width % (4 * heads):  # half of a head's width is rotated by the row, half by the column
+        raise ModelError(
+            f"{path}: embed_dim = {width}: must be a multiple of 4 · num_heads = {4 * heads}"
+        )
+    return width // heads // 2
 
 
 def _read_time_step(folder: Path, config: Mapping[str, Any]) -> int:
@@ -68,6 +74,9 @@ def _read_patcher(folder: Path) -> Patcher:
     if found.get("min_pixels") is None and found.get("max_pixels") is None:
         size = _object(found, "size")
         found |= {"min_pixels": size.get("shortest_edge"), "max_pixels": size.get("longest_edge")}
+    deviations = _channels(path, found, "image_std", 1.0)
+    if min(deviations) <= 0:
+        raise ModelError(f"{path}: image_std = {[*deviations]}: must be greater than 0")
     return Patcher(
         patch_size=_count(path, found, "patch_size", 14),
         merge_size=_count(path, found, "merge_size", 2),
@@ -75,7 +84,7 @@ def _read_patcher(folder: Path) -> Patcher:
         min_pixels=_count(path, found, "min_pixels", 3136),
         max_pixels=_count(path, found, "max_pixels", 12845056),
         image_mean=_channels(path, found, "image_mean", 0.0),
-        image_std=_channels(path, found, "image_std", 1.0),
+        image_std=deviations,
     )
 
 
@@ -108,6 +117,6 @@ def _channels(path: Path, found: Mapping[str, Any], name: str, default: float) -
         numbers = tuple(map(float, values))
     except (TypeError, ValueError):
         numbers = ()
-    if len(numbers) != _CHANNELS:
+    if len(numbers) != _CHANNELS or not all(map(math.isfinite, numbers)):
         raise ModelError(f"{path}: {name} = {values!r}: must be {_CHANNELS} numbers")
     return numbers

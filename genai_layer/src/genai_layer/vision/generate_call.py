@@ -56,7 +56,7 @@ def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
         raise TypeError("generate() takes one prompt or history")
     for name in _UNSUPPORTED:
         value = given.pop(name, None)
-        if value is not None and value != []:
+        if value is not None and not (isinstance(value, list | tuple) and not value):
             raise PromptError(f"{name}: not supported; leave it out")
     images = [given.pop(name) for name in _IMAGES if given.get(name) is not None]
     if len(images) > 1:

@@ -6,18 +6,18 @@ Source: docs/reference/genai.md#images.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError
-from genai_layer.tensor import HasData, array_of, is_tensor
+from genai_layer.vision.tensors import PixelsLike, arrays_of
 
 Image = npt.NDArray[np.uint8]
 """Pixels u8 [height, width, 3], RGB."""
 
-ImageLike = HasData | npt.NDArray[Any]
+ImageLike = PixelsLike
 """One image, or several of one size: u8 [H, W, C] or [N, H, W, C], with 1, 3 or 4 channels."""
 
 _GRAY, _RGB, _RGBA = 1, 3, 4
@@ -32,18 +32,10 @@ def read_images(given: ImageLike | Sequence[ImageLike] | None) -> list[Image]:
     Raises:
         PromptError: a tensor is not an image.
     """
-    if given is None:
-        return []
-    if isinstance(given, np.ndarray) or is_tensor(given):
-        return _images_of(given)
-    if not isinstance(given, list | tuple):
-        raise PromptError(f"images = {given!r}: pass a tensor or a list of tensors")
-    tensors = cast("Sequence[ImageLike]", given)
-    return [image for tensor in tensors for image in _images_of(tensor)]
+    return [image for pixels in arrays_of("images", given) for image in _images_of(pixels)]
 
 
-def _images_of(given: ImageLike) -> list[Image]:
-    pixels = array_of(given)
+def _images_of(pixels: npt.NDArray[Any]) -> list[Image]:
     batch = pixels[None] if pixels.ndim == 3 else pixels
     if batch.ndim != 4 or 0 in batch.shape or batch.shape[3] not in (_GRAY, _RGB, _RGBA):
         raise PromptError(

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from genai_layer.errors import GenAIError, ModelError, RuntimeFailure
 from genai_layer.files import is_file
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import add_end_of_text, read_generation_config
 from genai_layer.runtime import AnyModel, Core
-from genai_layer.tensor import HasData
+from genai_layer.tensor import HasData, is_tensor
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -64,13 +65,16 @@ class ModelsInMemory:
         """Return a model for the runtime to compile.
 
         Raises:
-            ModelError: there is no such model.
+            ModelError: there is no such model, or it is no pair of a text and a tensor.
             RuntimeFailure: the runtime cannot read it.
         """
         if part not in self.models:
             raise ModelError(
                 f"models has no {part!r}; pass the IR openvino_{part}_model as (text, weights)"
             )
+        model: object = self.models[part]
+        if not _is_pair(model):
+            raise ModelError(f"models[{part!r}]: not an IR in memory; pass (text, weights)")
         text, weights = self.models[part]
         try:
             return core.read_model(text, weights)
@@ -78,3 +82,9 @@ class ModelsInMemory:
             raise
         except RuntimeError as error:
             raise RuntimeFailure(f"models[{part!r}]: {error}") from error
+
+
+def _is_pair(model: object) -> bool:
+    """Return whether a model is a pair of a text and a tensor."""
+    pair = cast("tuple[object, ...]", model) if isinstance(model, tuple | list) else ()
+    return len(pair) == 2 and isinstance(pair[0], str) and is_tensor(pair[1])

@@ -23,6 +23,8 @@ from genai_layer.vision.kinds import KINDS, Kind
 
 _MARKS = {kind.mark: kind for kind in KINDS}
 _SPLIT = re.compile("|".join(_MARKS))
+_DIGITS = 9
+"""Digits of a tag's number that are read; no conversation has as many visuals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def mark_places(text: str, kind: Kind, count: int, first: int) -> MarkedText:
         raise PromptError(f"the text has the character {mark!r}, which marks {name}s; remove it")
     universal = re.compile(kind.universal_tag(r"(\d+)"))
     own = text.count(own_tag)
-    numbers = [int(number) for number in universal.findall(text)]
+    numbers = [int(number.lstrip("0")[:_DIGITS] or 0) for number in universal.findall(text)]
     if numbers and own:
         raise PromptError(
             f"the text has tags {own_tag} and {kind.universal_tag('…')}; use one kind"

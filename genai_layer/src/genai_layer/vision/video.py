@@ -5,6 +5,7 @@ Source: openvino_genai.VideoMetadata, docs/reference/genai.md#videos.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.errors import PromptError
-from genai_layer.tensor import HasData, array_of, is_tensor
+from genai_layer.vision.tensors import PixelsLike, arrays_of
 
 Video = npt.NDArray[np.uint8]
 """Frames u8 [frames, height, width, 3], RGB."""
 
-VideoLike = HasData | npt.NDArray[Any]
+VideoLike = PixelsLike
 """One video, u8 [frames, height, width, 3]."""
 
 
@@ -44,31 +45,35 @@ def read_videos(
     Raises:
         PromptError: a tensor is not a video, or the metadata do not match the videos.
     """
-    videos: Sequence[VideoLike]
-    if given is None:
-        videos = []
-    elif isinstance(given, np.ndarray) or is_tensor(given):
-        videos = [given]
-    elif isinstance(given, list | tuple):
-        videos = cast("Sequence[VideoLike]", given)
-    else:
-        raise PromptError(f"videos = {given!r}: pass a tensor or a list of tensors")
-    if not metadata:
-        return [_frames(video, []) for video in videos]
-    if len(metadata) != len(videos):
-        raise PromptError(f"videos_metadata has {len(metadata)} items for {len(videos)} videos")
-    chosen = [_indices(each) for each in metadata]
+    videos = arrays_of("videos", given)
+    chosen = _indices(metadata) or [[]] * len(videos)
+    if len(chosen) != len(videos):
+        raise PromptError(
+            f"videos_metadata has {len(chosen)} items for {len(videos)} videos; pass one for each"
+        )
     return [_frames(video, frames) for video, frames in zip(videos, chosen, strict=True)]
 
 
-def _indices(metadata: object) -> list[int]:
-    if isinstance(metadata, VideoMetadata):
-        return metadata.frames_indices
-    raise PromptError(f"videos_metadata has {metadata!r}; pass a VideoMetadata for each video")
+def _indices(metadata: object) -> list[list[int]]:
+    """Return the frames to encode of each video; none if there are no metadata."""
+    if metadata is None:
+        return []
+    if not isinstance(metadata, list | tuple):
+        raise PromptError(f"videos_metadata = {metadata!r}: pass a list of VideoMetadata")
+    found: list[list[int]] = []
+    for each in cast("Sequence[object]", metadata):
+        if not isinstance(each, VideoMetadata):
+            raise PromptError(f"videos_metadata has {each!r}; pass a VideoMetadata for each video")
+        try:
+            found.append([operator.index(frame) for frame in each.frames_indices])
+        except TypeError:
+            raise PromptError(
+                f"frames_indices = {each.frames_indices!r}: pass a list of integers"
+            ) from None
+    return found
 
 
-def _frames(given: VideoLike, chosen: Sequence[int]) -> Video:
-    frames = array_of(given)
+def _frames(frames: npt.NDArray[Any], chosen: list[int]) -> Video:
     if frames.ndim != 4 or 0 in frames.shape or frames.shape[3] != 3:
         raise PromptError(
             f"a video has shape {list(frames.shape)}; pass [frames, H, W, 3], with frames"
@@ -77,7 +82,7 @@ def _frames(given: VideoLike, chosen: Sequence[int]) -> Video:
         raise PromptError(f"a video has type {frames.dtype}; pass uint8 from 0 to 255")
     if len(chosen) > len(frames) or any(not 0 <= frame < len(frames) for frame in chosen):
         raise PromptError(
-            f"frames_indices = {list(chosen)}: the video has {len(frames)} frames; choose at most "
+            f"frames_indices = {chosen}: the video has {len(frames)} frames; choose at most "
             "as many, from 0"
         )
-    return frames[list(chosen)] if chosen else frames
+    return frames[chosen] if chosen else frames
