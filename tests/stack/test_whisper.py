@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from genai_layer import (
     ASRPerfMetrics,
     ASRPipeline,
     ConfigError,
+    GenerationConfig,
     PromptError,
     PropertyError,
     RuntimeFailure,
     StreamingStatus,
+    WhisperGenerationConfig,
     WhisperPipeline,
 )
 from genai_layer.errors import ModelError
@@ -110,6 +113,14 @@ def test_words_and_their_times_equal_openvino_genais(
     assert said.perf_metrics.get_word_level_timestamps_processing_duration().mean > 0
 
 
+@pytest.mark.parametrize("head", [(7, 0), (0, 9)])
+def test_alignment_heads_must_exist(
+    timed: WhisperPipeline, tools: Any, head: tuple[int, int]
+) -> None:
+    with pytest.raises(ConfigError, match=r"alignment_heads has .* no such layer or head"):
+        timed.generate(tools.speech(1.0), alignment_heads=[head], max_new_tokens=2)
+
+
 def test_text_is_streamed_and_a_streamer_can_stop_it(npu: WhisperPipeline, tools: Any) -> None:
     pieces: list[str] = []
     speech = tools.speech(2.0)
@@ -144,10 +155,15 @@ def test_parameters_are_checked(npu: WhisperPipeline, tools: Any) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             npu.generate(speech, **wrong)
+    for given in (3, GenerationConfig()):
+        with pytest.raises(ConfigError, match=r"pass WhisperGenerationConfig\(…\)"):
+            npu.generate(speech, given)  # pyright: ignore[reportArgumentType] (users err)
     with pytest.raises(ConfigError, match="create it with word_timestamps=True"):
         npu.generate(speech, word_timestamps=True)
     with pytest.raises(PromptError, match="pass more than 200 samples of 16000 Hz"):
         npu.generate(speech[:200])
+    with pytest.raises(PromptError, match="a str, is no sequence of numbers"):
+        npu.generate("speech.wav")  # pyright: ignore[reportArgumentType] (users err)
     with pytest.raises(RuntimeFailure, match="at most 4 are possible; raise NPUW_LLM_MAX_PROMPT_"):
         npu.generate(speech, hotwords="acdc")
 
@@ -203,9 +219,15 @@ def test_asr_takes_parameters_as_whisper_does(folder: Path, tools: Any) -> None:
         pipeline.generate(tools.speech(1.0), context="names")
     with pytest.raises(ConfigError, match="num_beams is not supported for speech; set it to 1"):
         pipeline.generate(tools.speech(1.0), ASRGenerationConfig(num_beams=2))
+    whisper: Any = WhisperGenerationConfig(max_new_tokens=2)
+    for take in (pipeline.set_generation_config, partial(pipeline.generate, tools.speech(1.0))):
+        with pytest.raises(ConfigError, match=r"pass ASRGenerationConfig\(…\)"):
+            take(whisper)
 
 
 def test_asr_names_models_that_it_cannot_run(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "qwen3_asr"}')
     with pytest.raises(ModelError, match="model_type = 'qwen3_asr' is not supported"):
         ASRPipeline(tmp_path, "NPU")
+    with pytest.raises(ModelError, match="none: no such folder"):
+        ASRPipeline(tmp_path / "none", "NPU")

@@ -5,15 +5,18 @@ Source: openvino_genai.ASRPipeline, docs/reference/genai.md#speech-recognition.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from genai_layer.asr.generation_config import ASRGenerationConfig
 from genai_layer.asr.results import ASRDecodedResults
 from genai_layer.errors import ModelError
+from genai_layer.files import is_folder
 from genai_layer.json_file import read_object
 from genai_layer.sinks import Streamer
 from genai_layer.tokenizer import Tokenizer
+from genai_layer.whisper.generation_config import check_kind
 from genai_layer.whisper.pipeline import RawSpeech, WhisperPipeline
 
 
@@ -31,12 +34,17 @@ class ASRPipeline:
         RuntimeFailure: the runtime cannot compile the model.
     """
 
-    def __init__(self, models_path: str | Path, device: str, **properties: Any) -> None:
-        path = Path(models_path) / "config.json"
+    def __init__(
+        self, models_path: str | bytes | os.PathLike[str], device: str, **properties: Any
+    ) -> None:
+        folder = Path(os.fsdecode(models_path))
+        if not is_folder(folder):
+            raise ModelError(f"{folder}: no such folder")
+        path = folder / "config.json"
         kind = read_object(path).get("model_type")
         if kind != "whisper":
             raise ModelError(f"{path}: model_type = {kind!r} is not supported; use a Whisper model")
-        self._whisper = WhisperPipeline(models_path, device, **properties)
+        self._whisper = WhisperPipeline(folder, device, **properties)
         self._config = _for_asr(self._whisper)
 
     def get_tokenizer(self) -> Tokenizer:
@@ -53,6 +61,7 @@ class ASRPipeline:
         Raises:
             ConfigError: the parameters contradict each other; the previous ones stay.
         """
+        check_kind(config, ASRGenerationConfig)
         self._whisper.set_generation_config(config.for_whisper())
         self._config = _for_asr(self._whisper)
 
@@ -64,7 +73,9 @@ class ASRPipeline:
         **kwargs: Any,
     ) -> ASRDecodedResults:
         """Transcribe speech; see ``WhisperPipeline.generate``."""
-        config = (generation_config or self._config).updated(kwargs)
+        config = generation_config or self._config
+        check_kind(config, ASRGenerationConfig)
+        config = config.updated(kwargs)
         found = self._whisper.generate(audio_inputs, config.for_whisper(), streamer)
         return ASRDecodedResults.of(found)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from genai_layer.decoding.task import Sink
 from genai_layer.detokenizer import Detokenizer
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import ConfigError, RuntimeFailure
 from genai_layer.runtime import Array, InferRequest, last_logits
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
@@ -84,7 +84,7 @@ class Decoder:
                     allowed = constrain_timestamps(allowed, history.generated, config)
                 token = sampler.next_token(allowed, history)
             history.generated.append(token)
-            self._recorder.note_token()
+            self._recorder.tokens.note()
             ended = token in config.stop_token_ids and not config.ignore_eos
             status = StreamingStatus.RUNNING if ended else sink(token)
             if ended or status is not StreamingStatus.RUNNING or len(history.generated) >= limit:
@@ -100,13 +100,22 @@ class Decoder:
             heads: layer and head of each result.
 
         Raises:
+            ConfigError: the decoder has no such layer or head.
             RuntimeFailure: the runtime failed.
         """
         self.reset()
         self._infer(tokens, states)
-        name = "cross_attention_qk_scaled_scores_{}".format
-        found = [self._request.get_tensor(name(layer)).data[0, head] for layer, head in heads]
-        return np.array(found, np.float32)
+        return np.array([self._scores_of(*each) for each in heads], np.float32)
+
+    def _scores_of(self, layer: int, head: int) -> Array:
+        try:
+            found = self._request.get_tensor(f"cross_attention_qk_scaled_scores_{layer}")
+            return found.data[0, head]
+        except (RuntimeError, IndexError):
+            raise ConfigError(
+                f"alignment_heads has ({layer}, {head}): the decoder has no such layer or head; "
+                "take those of its generation_config.json"
+            ) from None
 
     def reset(self) -> None:
         """Reset the state.

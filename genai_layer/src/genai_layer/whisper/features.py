@@ -65,7 +65,7 @@ class FeatureExtractor:
         edge = self.n_fft // 2
         if audio.ndim != 1 or len(audio) <= edge:
             raise PromptError(
-                f"raw_speech has the shape {list(audio.shape)}; pass more than {edge} samples of "
+                f"the audio has the shape {list(audio.shape)}; pass more than {edge} samples of "
                 f"{self.sampling_rate} Hz in one dimension"
             )
         frames = max(len(audio), self.n_samples) // self.hop_length

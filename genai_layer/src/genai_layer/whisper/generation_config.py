@@ -170,3 +170,14 @@ class WhisperGenerationConfig(GenerationConfig):
             self.task not in (None, "transcribe", "translate"),
             f"task = {self.task!r}: must be 'transcribe' or 'translate'",
         )
+
+
+def check_kind(config: object, kind: type[WhisperGenerationConfig]) -> None:
+    """Check the class of parameters that a caller passes.
+
+    Raises:
+        ConfigError: they are not of this kind.
+    """
+    if not isinstance(config, kind):
+        given = type(config).__name__
+        raise ConfigError(f"generation_config: {given} is not supported; pass {kind.__name__}(…)")

@@ -5,6 +5,7 @@ Source: openvino_genai.WhisperPipeline, docs/reference/genai.md#speech-recogniti
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import ConfigError
+from genai_layer.errors import ConfigError, PromptError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.properties import read_properties
@@ -22,8 +23,9 @@ from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer, make_sink
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.decoder import TokenText
+from genai_layer.whisper.features import Audio
 from genai_layer.whisper.folder import WhisperFolder
-from genai_layer.whisper.generation_config import WhisperGenerationConfig
+from genai_layer.whisper.generation_config import WhisperGenerationConfig, check_kind
 from genai_layer.whisper.models import WhisperModels
 from genai_layer.whisper.recorder import Recorder
 from genai_layer.whisper.results import WhisperDecodedResultChunk, WhisperDecodedResults
@@ -55,7 +57,7 @@ class WhisperPipeline(Exclusive):
 
     def __init__(
         self,
-        models_path: str | Path,
+        models_path: str | bytes | os.PathLike[str],
         device: str = "CPU",
         *,
         core: Core | None = None,
@@ -63,7 +65,7 @@ class WhisperPipeline(Exclusive):
         **properties: Any,
     ) -> None:
         watch = Stopwatch()
-        folder = Path(models_path)
+        folder = Path(os.fsdecode(models_path))
         tokenizer = read_tokenizer(folder)
         read = WhisperFolder.read(folder, tokenizer)
         core = load_core(device) if core is None else core
@@ -107,7 +109,8 @@ class WhisperPipeline(Exclusive):
         Raises:
             BusyError: the pipeline is generating, in another thread or outside a callback.
             ConfigError: parameters are unknown or contradict each other.
-            PromptError: the audio is too short, or the context is too long.
+            PromptError: the audio is too short or consists of no numbers, or the context is too
+                long.
             RuntimeFailure: the runtime failed.
         """
         recorder = Recorder(self._load_time)
@@ -115,7 +118,7 @@ class WhisperPipeline(Exclusive):
         decode = self._models.tokenizer.decode
         text = TokenText(decode, make_sink(streamer, hold=False))
         said = Transcription(self._models, config, recorder, text)
-        said.run(np.asarray(raw_speech_input, np.float32))
+        said.run(_audio(raw_speech_input))
         with recorder.measure(recorder.raw.detokenization_durations):
             texts = [decode(said.tokens)]
         recorder.metrics.num_generated_tokens = len(said.tokens)
@@ -144,6 +147,7 @@ class WhisperPipeline(Exclusive):
         Raises:
             ConfigError: parameters are unknown or contradict each other.
         """
+        check_kind(config, WhisperGenerationConfig)
         found = config.updated(changes).with_stops_of(self._config)
         if not found.lang_to_id:
             found = found.updated({"lang_to_id": self._config.lang_to_id})
@@ -154,3 +158,14 @@ class WhisperPipeline(Exclusive):
                 "create it with word_timestamps=True"
             )
         return found
+
+
+def _audio(given: object) -> Audio:
+    """Return the samples that a caller passes."""
+    try:
+        return np.asarray(given, np.float32)
+    except (TypeError, ValueError):
+        raise PromptError(
+            f"the audio, a {type(given).__name__}, is no sequence of numbers; pass an array or a "
+            "list of floats"
+        ) from None
