@@ -6,6 +6,7 @@ and scales again, and OpenVINO's golden results are always those of the restored
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import lzma
@@ -74,6 +75,29 @@ def keep(ir: Path, target: Path, name: str, work: Path, kept: int = restore.KEPT
     (target / f"{name}.xml.xz").write_bytes(lzma.compress(xml, preset=9))
     (target / f"{name}.json.xz").write_bytes(lzma.compress(packed, preset=9))
     return restore.restore(target, name, work / f"{name}-restored")
+
+
+def keep_tokenizer(folder: Path, target: Path) -> None:
+    """Convert a folder's tokenizer to models, which openvino_genai needs.
+
+    Args:
+        folder: has the ``tokenizer.json``; the models are written to it.
+        target: the folder of golden files, for ``tests/oracle/tokenizer_models.py``.
+    """
+    import openvino as ov
+    from openvino_tokenizers import convert_tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    files: dict[str, str] = {}
+    converted = convert_tokenizer(tokenizer, with_detokenizer=True)
+    for model, name in zip(converted, ("tokenizer", "detokenizer"), strict=True):
+        xml = folder / f"openvino_{name}.xml"
+        ov.save_model(model, xml)
+        for path in (xml, xml.with_suffix(".bin")):
+            files[path.name] = base64.b64encode(path.read_bytes()).decode()
+    packed = json.dumps({"files": files}).encode()
+    (target / "tokenizer.json.xz").write_bytes(lzma.compress(packed, preset=9))
 
 
 def recipe(xml: bytes, content: bytes, kept: int = restore.KEPT_BYTES) -> list[dict[str, Any]]:

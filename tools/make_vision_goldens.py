@@ -1,7 +1,8 @@
 """Golden files tests/goldens/vision: the four IRs of a tiny Qwen2-VL, by the real exporter.
 
 As in ``make_export_goldens.py``, the XML is stored, and a recipe of the ``.bin`` that draws weights
-again. ``texts.json`` has texts of openvino_genai's pipeline for the restored IRs, in f32.
+again. ``texts.json`` has texts of openvino_genai's pipeline for the restored IRs, in f32, and
+``tokenizer.json.xz`` the tokenizer's models, which that pipeline reads.
 
 Needs PyTorch, transformers, optimum-intel and openvino_genai, which only such scripts need:
 
@@ -17,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from golden_ir import EXACT, GOLDENS, keep, load_module, restore
+from golden_ir import EXACT, GOLDENS, keep, keep_tokenizer, load_module, restore
 
 TARGET = GOLDENS / "vision"
 tools = load_module(TARGET / "folder.py")
@@ -46,7 +47,6 @@ CASES: dict[str, tuple[str, list[tuple[int, int]]]] = {
     "tags": ("A <ov_genai_image_1> and b <ov_genai_image_0>", [(60, 90), (120, 60)]),
 }
 """Prompts, with sizes of their images; the real VLMPipeline's texts for them are stored."""
-
 
 VIDEOS: dict[str, tuple[str, list[tuple[int, int, int]]]] = {
     "video": ("What happens?", [(5, 60, 90)]),
@@ -80,18 +80,6 @@ def export(target: Path) -> None:
     )
 
 
-def convert_tokenizer(folder: Path) -> None:
-    """Write the tokenizer's models, which openvino_genai needs."""
-    import openvino as ov
-    from openvino_tokenizers import convert_tokenizer
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    encodes, decodes = convert_tokenizer(tokenizer, with_detokenizer=True)
-    ov.save_model(encodes, folder / "openvino_tokenizer.xml")
-    ov.save_model(decodes, folder / "openvino_detokenizer.xml")
-
-
 def texts(folder: Path) -> dict[str, Any]:
     """Return the real pipeline's texts."""
     import openvino as ov
@@ -119,7 +107,7 @@ def main() -> None:
         for part in tools.PARTS:
             keep(work / "ir" / f"openvino_{part}_model.xml", TARGET, part, work)
         folder = tools.write(restore.restore, work / "whole")
-        convert_tokenizer(folder)
+        keep_tokenizer(folder, TARGET)
         said = texts(folder)
         (TARGET / "texts.json").write_text(json.dumps(said, indent=1) + "\n")
 

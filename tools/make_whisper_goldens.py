@@ -4,7 +4,8 @@ As in ``make_export_goldens.py``, the XML is stored, and a recipe of the ``.bin`
 again. For the restored IRs, the real OpenVINO's f32 results are stored: the encoder's output, each
 token's logits for a given text, and its greedy tokens.
 
-``transcriptions.json`` has the output of openvino_genai's pipeline for a complete folder.
+``transcriptions.json`` has the output of openvino_genai's pipeline for a complete folder, and
+``tokenizer.json.xz`` the tokenizer's models, which that pipeline reads.
 
 Needs PyTorch, transformers, optimum-intel and openvino_genai, which only such scripts need:
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from golden_ir import EXACT, GOLDENS, PRECISIONS, export, keep, load_module
+from golden_ir import EXACT, GOLDENS, PRECISIONS, export, keep, keep_tokenizer, load_module
 
 TARGET = GOLDENS / "whisper"
 TASK = "automatic-speech-recognition-with-past"
@@ -118,16 +119,11 @@ CASES: dict[str, tuple[float, dict[str, Any]]] = {
 
 def transcriptions(parts: list[Path], work: Path) -> dict[str, Any]:
     """Transcribe with the real openvino_genai on its CPU in f32; compute transformers' features."""
-    import openvino as ov
     import openvino_genai
-    from openvino_tokenizers import convert_tokenizer
-    from transformers import PreTrainedTokenizerFast, WhisperFeatureExtractor
+    from transformers import WhisperFeatureExtractor
 
     folder = tools.write(*parts, work / "whole")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    encodes, decodes = convert_tokenizer(tokenizer, with_detokenizer=True)
-    ov.save_model(encodes, folder / "openvino_tokenizer.xml")
-    ov.save_model(decodes, folder / "openvino_detokenizer.xml")
+    keep_tokenizer(folder, TARGET)
     extractor = WhisperFeatureExtractor.from_pretrained(folder)
     heard = extractor(tools.speech(4.0), sampling_rate=16000).input_features[0]
     np.savez_compressed(TARGET / "spectrogram.npz", spectrogram=heard[:, ::10])

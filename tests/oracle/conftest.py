@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import lzma
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.oracle.tokenizer_models import restore_tokenizer
 
 TOKENIZER = Path(__file__).resolve().parents[1] / "goldens" / "tokenizers" / "demo.json.xz"
 
@@ -23,8 +22,7 @@ def genai_folder(demo: Path, demo_ir: Path, tmp_path_factory: pytest.TempPathFac
     target = tmp_path_factory.mktemp("genai")
     for file in (*demo.glob("*.json"), demo_ir, demo_ir.with_suffix(".bin")):
         shutil.copy(file, target)
-    for name, data in json.loads(lzma.decompress(TOKENIZER.read_bytes()))["files"].items():
-        (target / name).write_bytes(base64.b64decode(data))
+    restore_tokenizer(TOKENIZER, target)
     template = json.loads((demo / "tokenizer_config.json").read_text())["chat_template"]
     xml = ElementTree.parse(target / "openvino_tokenizer.xml")
     for element in xml.iter("chat_template"):

@@ -1,7 +1,4 @@
-"""ASRPipeline compared to the real openvino_genai's, live; skipped if it is not installed.
-
-pip install openvino-genai==2026.4.1 openvino-tokenizers transformers
-"""
+"""ASRPipeline compared to the real openvino_genai's, live; skipped if it is not installed."""
 
 from __future__ import annotations
 
@@ -9,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import openvino
 import pytest
+from tests.oracle.tokenizer_models import restore_tokenizer
 
 import genai_layer
 
 real = pytest.importorskip("openvino_genai")
-convert = pytest.importorskip("openvino_tokenizers").convert_tokenizer
-transformers = pytest.importorskip("transformers")
 
 pytestmark = pytest.mark.oracle
 
@@ -35,10 +30,7 @@ def folder(
 ) -> Path:
     parts = [restored(GOLDENS / "whisper", f"{part}_fp16") for part in ("encoder", "decoder")]
     target = tools.write(*parts, tmp_path_factory.mktemp("whisper"))
-    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(target)
-    names = ("openvino_tokenizer.xml", "openvino_detokenizer.xml")
-    for model, name in zip(convert(tokenizer, with_detokenizer=True), names, strict=True):
-        openvino.save_model(model, target / name)
+    restore_tokenizer(GOLDENS / "whisper" / "tokenizer.json.xz", target)
     return target
 
 

@@ -6,16 +6,18 @@ Texts are letters and pairs of letters, so all tokens but the special ones are t
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
-import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+letters = runpy.run_path(str(Path(__file__).parents[1] / "letters.py"))
+
 PARTS = ("language", "text_embeddings", "vision_embeddings", "vision_embeddings_merger")
-LETTERS = 256
+LETTERS = letters["LETTERS"]
 SPECIAL = (
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>"),
     *("<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"),
@@ -39,37 +41,7 @@ TEMPLATE = (
 
 def tokenizer() -> dict[str, Any]:
     """Return a Hugging Face ``tokenizer.json``."""
-    space, line = "\u0120", "\u010a"
-    signs = [space, line, *string.ascii_letters, *string.digits, *string.punctuation]
-    pairs = [(a, b) for a in string.ascii_lowercase for b in string.ascii_lowercase]
-    pairs = pairs[: LETTERS - len(signs)]
-    tokens = [*signs, *(a + b for a, b in pairs)]
-    marks = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": number, "content": token, "special": True, **marks}
-            for token, number in IDS.items()
-        ],
-        "normalizer": None,
-        "pre_tokenizer": {**byte_level, "use_regex": True},
-        "post_processor": None,
-        "decoder": {**byte_level, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": "",
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "vocab": {token: number for number, token in enumerate(tokens)},
-            "merges": [f"{a} {b}" for a, b in pairs],
-        },
-    }
+    return letters["tokenizer"]([letters["SPACE"], letters["LINE"]], SPECIAL)
 
 
 def write(restore: Callable[[Path, str, Path], Path], folder: Path) -> Path:

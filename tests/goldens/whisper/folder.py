@@ -6,13 +6,14 @@ Texts are letters and pairs of letters, so all tokens are text; timestamps end a
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
-import string
 from pathlib import Path
 
 import numpy as np
 
-LETTERS = 256
+letters = runpy.run_path(str(Path(__file__).parents[1] / "letters.py"))
+
 SPECIAL = (
     *("<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|translate|>"),
     *("<|transcribe|>", "<|startofprev|>", "<|notimestamps|>"),
@@ -46,37 +47,8 @@ FEATURES = {
 
 def tokenizer() -> dict[str, object]:
     """Return a Hugging Face ``tokenizer.json``."""
-    signs = [chr(0x120), *string.ascii_letters, *string.digits, *string.punctuation]
-    pairs = [(a, b) for a in string.ascii_lowercase for b in string.ascii_lowercase]
-    pairs = pairs[: LETTERS - len(signs)]
-    tokens = [*signs, *(a + b for a, b in pairs)]
-    added = [*SPECIAL, *(f"<|{step * 0.02:.2f}|>" for step in range(TIMES))]
-    marks = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": LETTERS + i, "content": each, "special": i < len(SPECIAL), **marks}
-            for i, each in enumerate(added)
-        ],
-        "normalizer": None,
-        "pre_tokenizer": {**byte_level, "use_regex": True},
-        "post_processor": None,
-        "decoder": {**byte_level, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": "",
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "vocab": {token: i for i, token in enumerate(tokens)},
-            "merges": [f"{a} {b}" for a, b in pairs],
-        },
-    }
+    times = [f"<|{step * 0.02:.2f}|>" for step in range(TIMES)]
+    return letters["tokenizer"]([letters["SPACE"]], SPECIAL, times)
 
 
 def write(encoder: Path, decoder: Path, folder: Path) -> Path:
