@@ -30,6 +30,7 @@ from genai_layer import (
     draft_model,
 )
 from genai_layer.results import GenerationFinishReason
+from npuw_layer import Core
 
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
 SAID: dict[str, Any] = json.loads((GOLDENS / "vision" / "texts.json").read_text())
@@ -234,11 +235,31 @@ def test_incomplete_models_in_memory_are_rejected(folder: Path, in_memory: dict[
             VLMPipeline(broken, tokenizer, folder, device).generate("a")
 
 
+class CountingCore(Core):
+    """Core that counts the static models of the vision encoder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mergers = 0
+
+    def compile_reshaped(self, *given: Any) -> Any:
+        self.mergers += "rotary_pos_emb" in given[3]
+        return super().compile_reshaped(*given)
+
+
 def test_images_of_many_sizes_keep_few_static_models(folder: Path, tools: Any) -> None:
-    pipe = VLMPipeline(folder, "NPU", **EXACT["NPU"])
-    texts = [
-        pipe.generate("a", tools.picture(56, 56 + 28 * step), max_new_tokens=2).texts[0]
-        for step in (*range(9), 0)
-    ]
+    core = CountingCore()
+    pipe = VLMPipeline(folder, "NPU", core=core, **EXACT["NPU"])
+
+    def text(step: int) -> str:
+        return pipe.generate("a", tools.picture(56, 56 + 28 * step), max_new_tokens=2).texts[0]
+
+    texts = [text(step) for step in (*range(8), 0)]
+    assert core.mergers == 8, "eight are kept"
+    text(8)
+    assert text(0) == texts[0]
+    assert core.mergers == 9, "the latest are kept"
+    text(1)
+    assert core.mergers == 10, "the oldest is compiled again"
     assert texts[0] == texts[-1]
     assert np.unique(texts).size > 1

@@ -110,7 +110,11 @@ def test_words_and_their_times_equal_openvino_genais(
     ]
     for each, other in zip(said.words, expected["words"], strict=True):
         assert (each.start_ts, each.end_ts) == pytest.approx(tuple(other[:2]), abs=1e-4)
-    assert said.perf_metrics.get_word_level_timestamps_processing_duration().mean > 0
+    metrics = said.perf_metrics
+    assert metrics.get_word_level_timestamps_processing_duration().mean > 0
+    assert metrics.get_features_extraction_duration().mean > 0
+    times = metrics.get_encode_inference_duration(), metrics.get_decode_inference_duration()
+    assert all(0 < each.mean < metrics.get_generate_duration().mean for each in times)
 
 
 @pytest.mark.parametrize("head", [(7, 0), (0, 9)])

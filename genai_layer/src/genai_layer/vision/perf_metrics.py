@@ -47,7 +47,7 @@ class VLMPerfMetrics(PerfMetrics):
         return MeanStdPair.of(self.vlm_raw_metrics.vision_encoding_durations, _US_PER_MS)
 
     def get_audio_encoding_duration(self) -> MeanStdPair:
-        """Time to encode audio, which is 0."""
+        """Time to encode audio, -1 as no model reads any."""
         return MeanStdPair.of(self.vlm_raw_metrics.audio_encoding_durations, _US_PER_MS)
 
     def get_text_embedding_duration(self) -> MeanStdPair:
