@@ -28,6 +28,8 @@ _RENAMED = (
     "SHARED_HEAD_CONFIG",
 )
 _ALWAYS = {"NPU_USE_NPUW": "YES", "NPUW_LLM": "YES"}
+_LANGUAGE = ("NPUW_", "++NPUW_", "KV_CACHE_PRECISION")
+"""Prefixes of properties that are for the language model alone."""
 _FLAGS = {"YES": True, "NO": False, "TRUE": True, "FALSE": False}
 _DEFAULTS = {"MAX_PROMPT_LEN": 1024, "MIN_RESPONSE_LEN": 128}
 _STEP = _PREFIX + "MAX_GENERATION_TOKEN_LEN"
@@ -162,6 +164,16 @@ def npu_properties(
         # The last tokens of a cache cannot be a step, so the cache is longer by almost a step.
         forwarded[_PREFIX + "MIN_RESPONSE_LEN"] = least + -(-step // _STEP_GRAIN) * _STEP_GRAIN - 1
     return forwarded, StaticLengths(most, least, step=step)
+
+
+def encoder_properties(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of models beside the language model, which are compiled without NPUW.
+
+    Args:
+        properties: the language model's, under NPUW's names.
+    """
+    others = {name: value for name, value in properties.items() if not name.startswith(_LANGUAGE)}
+    return others | {"NPU_USE_NPUW": "NO"}
 
 
 def _check_spelling(name: str) -> None:

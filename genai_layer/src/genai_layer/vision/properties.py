@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from genai_layer.errors import PropertyError
-from genai_layer.npu import StaticLengths, npu_properties
+from genai_layer.npu import StaticLengths, encoder_properties, npu_properties
 
-_LANGUAGE = ("NPUW_", "++NPUW_", "KV_CACHE_PRECISION")
-"""Prefixes of properties that are for the language model alone."""
 _UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB")
 
 
@@ -33,5 +31,4 @@ def split_properties(
         if name in properties:
             raise PropertyError(f"{name} is not supported by VLMPipeline; use CACHE_DIR")
     language, lengths = npu_properties(properties, step)
-    others = {name: value for name, value in language.items() if not name.startswith(_LANGUAGE)}
-    return language, others | {"NPU_USE_NPUW": "NO"}, lengths
+    return language, encoder_properties(language), lengths

@@ -8,6 +8,7 @@ from pathlib import Path
 from genai_layer.errors import ModelError
 from genai_layer.files import is_file
 from genai_layer.json_file import read_counts
+from genai_layer.model_folder import add_end_of_text
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.features import FeatureExtractor
 from genai_layer.whisper.generation_config import WhisperGenerationConfig
@@ -41,10 +42,8 @@ class WhisperFolder:
                     "--task automatic-speech-recognition-with-past"
                 )
         path = folder / "generation_config.json"
-        config = WhisperGenerationConfig(path) if is_file(path) else None
-        config = config or WhisperGenerationConfig()
-        if config.eos_token_id < 0 and tokenizer.get_eos_token_id() >= 0:
-            config.set_eos_token_id(tokenizer.get_eos_token_id())
+        config = WhisperGenerationConfig(path) if is_file(path) else WhisperGenerationConfig()
+        add_end_of_text(config, tokenizer)
         defaults = {"max_source_positions": 1500, "max_target_positions": 448}
         sizes = read_counts(folder / "config.json", defaults)
         return WhisperFolder(

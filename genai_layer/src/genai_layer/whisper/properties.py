@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from genai_layer.errors import PropertyError
+from genai_layer.npu import encoder_properties
 
 _RENAMED = {
     "MAX_PROMPT_LEN": "NPUW_LLM_MAX_PROMPT_LEN",
     "MIN_RESPONSE_LEN": "NPUW_LLM_MIN_RESPONSE_LEN",
 }
-_DECODERS = ("NPUW_", "++NPUW_", "KV_CACHE_PRECISION")
-"""Prefixes of properties that are for the decoder alone."""
 _UNSUPPORTED = ("BLOB_PATH", "EXPORT_BLOB", "STATIC_PIPELINE")
 
 
@@ -36,7 +35,6 @@ def split_properties(
         if new in given:
             raise PropertyError(f"{name}: given twice, also as {new}; leave one out")
         given[new] = value
-    encoder = {name: value for name, value in given.items() if not name.startswith(_DECODERS)}
     decoder = {
         "NPU_USE_NPUW": "YES",
         "NPUW_LLM": "YES",
@@ -45,4 +43,4 @@ def split_properties(
         "NPUW_WHISPER_ENCODER_LEN": frames,
         **given,
     }
-    return encoder | {"NPU_USE_NPUW": "NO"}, decoder
+    return encoder_properties(given), decoder
