@@ -26,7 +26,7 @@ from genai_layer import (
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.grammars.constraint import GrammarConstraint
 from genai_layer.testing.memory_runtime import MemoryCore, MemoryRequest
-from genai_layer.testing.toy import EOS, answering_core, ids_of, write_toy_folder
+from genai_layer.testing.toy import EOS, answering_core, ids_of, word_id, write_toy_folder
 
 S = StructuredOutputConfig
 
@@ -73,6 +73,12 @@ def test_several_texts_and_prompts_follow_the_grammar_each(speaks: Speaks) -> No
     assert len(results.texts) == 6
     assert len({*results.texts}) > 2
     assert all(re.fullmatch("[a-z]{2,5}", text) for text in results.texts)
+
+
+def test_all_tokenizations_of_a_fixed_text_are_allowed(constrain: Constrain) -> None:
+    constraint = constrain(S(structural_tags_config=S.ConstString("hello")))
+    allowed = np.isfinite(constraint.process(np.zeros(280, np.float32))).nonzero()[0]
+    assert {*allowed} == {*ids_of("h"), word_id("he")}
 
 
 def test_penalties_follow_the_mask(speaks: Speaks) -> None:

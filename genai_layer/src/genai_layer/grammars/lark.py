@@ -27,6 +27,8 @@ from genai_layer.grammars.expressions import (
 )
 
 _EMPTY = '""'
+_OPTIONS = '%llguidance {"no_forcing": true}'
+"""Allow each tokenization of a text that the grammar determines, as openvino_genai does."""
 
 
 def write_lark(rules: Rules, root: str) -> str:
@@ -43,7 +45,7 @@ class _Writer:
         self._added: list[str] = []
 
     def write(self) -> str:
-        lines = [f"start: {self._name(self._root)}"]
+        lines = [_OPTIONS, f"start: {self._name(self._root)}"]
         written = 0
         while written < len(self._names):  # Writing a rule names those that it refers to.
             rule = [*self._names][written]
