@@ -9,7 +9,7 @@ import pytest
 from tests.genai.grammars.conftest import Accepts
 from tests.genai.grammars.test_grammars import DATE, check
 
-from genai_layer import ConfigError, StructuredOutputConfig
+from genai_layer import ConfigError, StructuralTagsConfig, StructuredOutputConfig
 
 S = StructuredOutputConfig
 NUMBER = S.JSONSchema('{"type":"integer"}')
@@ -34,6 +34,7 @@ DATA = "<parameter=data>AB</parameter>"
 
 CASES: list[tuple[Any, list[str], list[str]]] = [
     (S.ConstString("a\n\"'\\"), ["a\n\"'\\"], ["a"]),
+    (S.ConstString("\0\x1f\x7f\x80"), ["\0\x1f\x7f\x80"], ["\0"]),
     (S.AnyText(), ["", "any\ntext é"], []),
     (S.ConstString("fun") + NUMBER, ["fun12"], ["fun", "fun 12", "12"]),
     (S.ConstString("yes") | S.ConstString("no") | NUMBER, ["yes", "no", "7"], ["maybe"]),
@@ -92,15 +93,31 @@ def test_a_tag_in_json_may_have_several_ends(accepts: Accepts) -> None:
     check(accepts, config, ["<x>", "<x/"], ["<x", "<x/>"])
 
 
+QWEN_BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"properties": [1]}, r"properties = \[1\]: must be an object"),
+    ({"properties": {"a": {}}, "required": 3}, "required = 3: must be a list"),
+    ({"properties": {"a": {"anyOf": 3}}}, "anyOf = 3: must be a list"),
+    ({"properties": {"a": {"type": "string", "pattern": 3}}}, "pattern = 3: must be a text"),
+    ({"properties": {"a": {"type": "string", "maxLength": "x"}}}, "maxLength = 'x': must be an"),
+]
 BROKEN: list[tuple[Any, str]] = [
     (S.AnyText() + S.Regex("a"), "Concat: only the last element can be free text"),
     (S.AnyText() | S.Regex("a"), "Union: free text"),
     (S.Tag("<", S.AnyText(), ""), "Tag: end is empty"),
     (S.Tag("<", S.Regex(5), ">"), "regex needs a value for pattern, not 5"),  # type: ignore[arg-type]
+    (
+        '{"type":"structural_tag","format":{"type":"tag","begin":"<","content":'
+        '{"type":"any_text"},"end":[]}}',
+        "Tag: end is empty",
+    ),
     (S.ConstString(""), "const_string needs a value for value, not ''"),
     (S.TriggeredTags(["<g"], TAGS), "begins with 0 triggers"),
     (S.TriggeredTags(["<", "<f"], TAGS), "begins with 2 triggers"),
     (S.TriggeredTags([""], TAGS), "needs texts"),
+    (S.TriggeredTags("<f", TAGS), "TriggeredTags.triggers = '<f': must be a list"),
+    (S.TriggeredTags(["<f="], None), "TriggeredTags.tags = None: must be a list"),  # type: ignore[arg-type]
+    (S.TagsWithSeparator(5, ";"), "TagsWithSeparator.tags = 5: must be a list"),  # type: ignore[arg-type]
+    (StructuralTagsConfig(structural_tags=[3]), "structural_tags: 3 is no StructuralTagItem"),  # type: ignore[list-item]
     (S.TriggeredTags(["<f="], []), "triggered_tags needs a value for tags"),
     (S.TriggeredTags(["<f="], TAGS, 1), "must be booleans"),  # type: ignore[arg-type]
     (S.Concat("a", "b"), "'a': not JSON"),
@@ -112,6 +129,10 @@ BROKEN: list[tuple[Any, str]] = [
     (
         S.QwenXMLParametersFormat('{"type":"object","properties":{"a":{"$ref":"#/x"}}}'),
         "#/x is not in the schema",
+    ),
+    *(
+        (S.QwenXMLParametersFormat(json.dumps({"type": "object", **schema})), message)
+        for schema, message in QWEN_BROKEN
     ),
     ("{}", "a text must be"),
 ]

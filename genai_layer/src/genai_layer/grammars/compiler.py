@@ -17,6 +17,7 @@ from genai_layer.grammars.lark import write_lark
 from genai_layer.grammars.structural_tag import ROOT, translate
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.structured.config import StructuredOutputConfig
+from genai_layer.structured.formats import Format
 from genai_layer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def grammar_of(config: StructuredOutputConfig) -> str:
     """
     try:
         tag = config.to_format()
+        _check_characters(tag)
         size = len(json.dumps(tag))
         if size > _MAX_CHARACTERS:
             raise ConfigError(
@@ -107,4 +109,19 @@ def grammar_of(config: StructuredOutputConfig) -> str:
     except RecursionError:
         raise ConfigError(
             "structured_output_config: the grammar is nested too deep; simplify it"
+        ) from None
+
+
+def _check_characters(tag: Format) -> None:
+    """Reject texts that are not Unicode.
+
+    Raises:
+        ConfigError: a text has a lone surrogate.
+    """
+    try:
+        json.dumps(tag, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"structured_output_config: {error.object[error.start]!r} is a lone surrogate, which "
+            "is no character; remove it"
         ) from None

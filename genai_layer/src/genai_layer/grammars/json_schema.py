@@ -35,7 +35,11 @@ def checked_schema(schema: Any, noun: str = "json_schema") -> Any:
 
 
 def guided_schema(schema: Any) -> Any:
-    """Return a root schema in llguidance's dialect: closed objects, anchored patterns."""
+    """Return a root schema in llguidance's dialect: closed objects, anchored patterns.
+
+    Raises:
+        ConfigError: a keyword for schemas by name has another value.
+    """
     return {**_closed(schema), "x-guidance": _OPTIONS} if isinstance(schema, dict) else schema
 
 
@@ -49,6 +53,8 @@ def _closed(schema: Any) -> Any:
     for name in found.keys() & {*_INNER}:
         found[name] = _closed(found[name])
     for name in found.keys() & {*_NAMED}:
+        if not isinstance(found[name], dict):
+            raise ConfigError(f"json_schema: {name} = {found[name]!r}: must be an object")
         found[name] = {key: _closed(part) for key, part in found[name].items()}
     if isinstance(found.get("pattern"), str):
         found["pattern"] = f"^(?:{unanchored(found['pattern'])})$"

@@ -92,7 +92,8 @@ class _Writer:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    # llguidance rejects a plain U+007F, which JSON does not escape.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _is_regular(rules: Rules, root: str) -> bool:

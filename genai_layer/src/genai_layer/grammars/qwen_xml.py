@@ -26,6 +26,7 @@ _SPACE = Repeat(CharacterClass(((0x20, 0x20), (0x09, 0x0A))), 0, None)
 _LINE = CharacterClass(tuple((ord(c), ord(c)) for c in "<>&\r\n"), negated=True)
 """A character of a text with a limited length."""
 _NOTES = {"title", "description", "default", "examples", "type", "properties", "required"}
+_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "an integer"}
 _ROOT = _NOTES | {"$defs", "definitions", "$schema", "additionalProperties"}
 
 
@@ -43,9 +44,9 @@ def parameters(schema: Any) -> Expression:
         raise ConfigError(
             "QwenXMLParametersFormat: additionalProperties are not supported; list properties"
         )
-    required = root.get("required", [])
+    required = _field(root, "required", list)
     parts: list[Expression] = []
-    for name, value in cast(dict[str, Any], root.get("properties", {})).items():
+    for name, value in _field(root, "properties", dict).items():
         parameter = Sequence((_SPACE, Literal(f"<parameter={name}>"), _value(value, root)))
         parts.append(parameter if name in required else Repeat(parameter, 0, 1))
     return Sequence(tuple(parts))
@@ -57,7 +58,7 @@ def _value(schema: Any, root: dict[str, Any]) -> Expression:
     if "$ref" in named:
         named = _definition(named["$ref"], root)
     if "anyOf" in named:
-        return Choice(tuple(_value(option, root) for option in named["anyOf"]))
+        return Choice(tuple(_value(option, root) for option in _field(named, "anyOf", list)))
     if named.get("type") == "string" and not {"enum", "const"} & named.keys():
         return _text(named)
     if isinstance(schema, dict):
@@ -69,12 +70,25 @@ def _value(schema: Any, root: dict[str, Any]) -> Expression:
 def _text(schema: dict[str, Any]) -> Expression:
     _reject(schema, _NOTES | {"pattern", "minLength", "maxLength"})
     if "pattern" in schema:
-        value = parse_regex(schema["pattern"])
+        value = parse_regex(_field(schema, "pattern", str))
     elif {"minLength", "maxLength"} & schema.keys():
-        value = Repeat(_LINE, schema.get("minLength", 0), schema.get("maxLength"))
+        most = _field(schema, "maxLength", int) if "maxLength" in schema else None
+        value = Repeat(_LINE, _field(schema, "minLength", int), most)
     else:
         return TextUntil((_END,))
     return Sequence((_SPACE, value, _SPACE, Literal(_END)))
+
+
+def _field(schema: dict[str, Any], name: str, kind: type) -> Any:
+    """Return the value of a keyword; an empty one, or 0, if the keyword is missing.
+
+    Raises:
+        ConfigError: the value is not of the kind.
+    """
+    value = schema.get(name, kind())
+    if type(value) is not kind:
+        raise ConfigError(f"QwenXMLParametersFormat: {name} = {value!r}: must be {_TYPES[kind]}")
+    return value
 
 
 def _definition(reference: Any, root: dict[str, Any]) -> dict[str, Any]:

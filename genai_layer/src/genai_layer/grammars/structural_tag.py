@@ -132,7 +132,7 @@ class _Translator:
     def _tag(self, fields: Format, trigger: str = "") -> Expression:
         """Return the expression of a tag, without the trigger that begins it."""
         ends = _ends(fields)
-        if _is_free(fields["content"]) and "" in ends:
+        if _is_free(fields["content"]) and not (ends and all(ends)):
             raise ConfigError(
                 f"Tag: end is empty, and the content after {fields['begin']!r} is free text; set "
                 "end"

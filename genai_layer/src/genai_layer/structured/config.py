@@ -39,12 +39,13 @@ class StructuralTagsConfig:
         """Return the JSON form.
 
         Raises:
-            ConfigError: a schema is not JSON.
+            ConfigError: a schema is not JSON, or an item is no StructuralTagItem.
         """
-        tags = [
-            formats.Tag(item.begin, formats.JSONSchema(item.schema), item.end)
-            for item in self.structural_tags
-        ]
+        tags: list[formats.Tag] = []
+        for item in formats.listed(self.structural_tags, "structural_tags"):
+            if not isinstance(item, StructuralTagItem):
+                raise ConfigError(f"structural_tags: {item!r} is no StructuralTagItem; pass items")
+            tags.append(formats.Tag(item.begin, formats.JSONSchema(item.schema), item.end))
         return formats.TriggeredTags(self.triggers, tags).to_format()
 
 

@@ -208,8 +208,8 @@ class TriggeredTags(StructuralFormat):
         """Return the JSON form."""
         return {
             "type": "triggered_tags",
-            "triggers": list(self.triggers),
-            "tags": [to_format(tag) for tag in self.tags],
+            "triggers": listed(self.triggers, "TriggeredTags.triggers"),
+            "tags": [to_format(tag) for tag in listed(self.tags, "TriggeredTags.tags")],
             "at_least_one": self.at_least_one,
             "stop_after_first": self.stop_after_first,
         }
@@ -235,7 +235,7 @@ class TagsWithSeparator(StructuralFormat):
         """Return the JSON form."""
         return {
             "type": "tags_with_separator",
-            "tags": [to_format(tag) for tag in self.tags],
+            "tags": [to_format(tag) for tag in listed(self.tags, "TagsWithSeparator.tags")],
             "separator": self.separator,
             "at_least_one": self.at_least_one,
             "stop_after_first": self.stop_after_first,
@@ -247,6 +247,17 @@ class TagsWithSeparator(StructuralFormat):
             f'TagsWithSeparator(separator="{self.separator}", tags={[*self.tags]}, '
             f"at_least_one={one}, stop_after_first={stop})"
         )
+
+
+def listed(values: Any, noun: str) -> list[Any]:
+    """Return values as a list.
+
+    Raises:
+        ConfigError: the values are a text, or no values.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ConfigError(f"{noun} = {values!r}: must be a list")
+    return [*cast(Iterable[Any], values)]
 
 
 def _parsed(source: str, noun: str) -> Any:
