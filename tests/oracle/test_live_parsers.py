@@ -1,6 +1,6 @@
 """Parsers and streamers with parsers, compared to the real openvino_genai on the same texts.
 
-Skipped unless openvino_genai, openvino_tokenizers and transformers are installed.
+Skipped unless openvino_genai and openvino_tokenizers are installed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import genai_layer as ours
 
 theirs = pytest.importorskip("openvino_genai")
 pytest.importorskip("openvino_tokenizers")
-pytest.importorskip("transformers")
 pytestmark = pytest.mark.oracle
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 BOTH = (ours, theirs)
 TAGGED = st.lists(
     st.sampled_from(["<think>", "</think>", "<th", "ink>", "</", "think>", "a", "\n", "é", "b <"]),
@@ -115,12 +113,9 @@ def test_reasoning_in_parts_is_theirs_in_single_characters(text, sizes, options)
 
 
 @pytest.fixture(scope="module")
-def tokenizers(load_module, tmp_path_factory) -> tuple[Any, Any]:
+def tokenizers(genai_folder: Path) -> tuple[Any, Any]:
     """Tokenizers of the demo model."""
-    tools = load_module(ROOT / "tools" / "make_encoding_goldens.py")
-    folder = tmp_path_factory.mktemp("demo")
-    real = tools.convert("demo", folder, 1)
-    return ours.Tokenizer(folder), real
+    return ours.Tokenizer(genai_folder), theirs.Tokenizer(genai_folder)
 
 
 def make_streamer(package: Any, tokenizer: Any, *parsers: Any) -> Any:
