@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from genai_layer import (
+    ConfigError,
     DeepSeekR1ReasoningIncrementalParser,
     IncrementalParser,
     Phi4ReasoningIncrementalParser,
@@ -37,7 +38,7 @@ def read(parser: IncrementalParser, parts: list[str]) -> tuple[str | None, str]:
         ([ANSWER], "\nTwo plus one is three."),
         (["<th", "ink>", "a", "</think>", "b"], "a"),
         (["<t", "h", "ink>", "a", "</th", "ink>", "b"], "a"),
-        (["<think>", "a", "</thi", "b", "nk>", "c", "</think>"], "a</thib" + "nk>c"),
+        (["<think>", "a", "</thi", "b", "nk>", "c", "</think>"], "a</thibnk>c"),
         (["<thi", "a", "nk>", "<think>", "b", "</think>", "c", "nk>"], "b"),
     ],
 )
@@ -92,6 +93,16 @@ def test_content_after_the_close_tag_is_in_the_message_too() -> None:
     parser = Phi4ReasoningIncrementalParser()
     assert parser.parse(delta_message=delta, delta_text="<think>a</think>b", delta_tokens=[1])
     assert delta == {"reasoning_content": "a", "content": "b"}
+
+
+def test_an_empty_close_tag_ends_the_reasoning_before_it_begins() -> None:
+    parser = ReasoningIncrementalParser(False, close_tag="")
+    assert read(parser, ["a", "b"]) == ("", "ab")
+
+
+def test_a_tag_that_is_no_text_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="close_tag = 3: must be a text"):
+        ReasoningIncrementalParser(close_tag=3)  # type: ignore[arg-type]
 
 
 def test_methods_that_a_parser_lacks_are_named() -> None:

@@ -33,6 +33,7 @@ TEXT = "a<think>b</think>c"
         (ReasoningParser(False, False), "a</think>b", "a", "b"),
         (ReasoningParser(False, False), "reasoning alone", "reasoning alone", ""),
         (ReasoningParser(False), "reasoning alone", "reasoning alone", "reasoning alone"),
+        (ReasoningParser(False, close_tag=""), "a", "", "a"),
         (ReasoningParser(open_tag="[", close_tag="]"), "a[b]c", "b", "a[b]c"),
         (DeepSeekR1ReasoningParser(), "a</think>b", "a", "a</think>b"),
         (Phi4ReasoningParser(), TEXT, "b", TEXT),

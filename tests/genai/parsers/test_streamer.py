@@ -94,6 +94,17 @@ def tokenizer(folder) -> Tokenizer:
     return Tokenizer(folder)
 
 
+def test_parsers_may_come_from_an_iterator(tokenizer) -> None:
+    recorder = Recorder()
+
+    class Silent(TextParserStreamer):
+        def write(self, message):
+            return RUNNING
+
+    Silent(tokenizer, iter([recorder]))._write("a")
+    assert recorder.calls == [("a", [])]
+
+
 def test_several_parsers_extend_one_message(tokenizer) -> None:
     streamer = Streamer(tokenizer, ToolCall(), Marked())
     parts = ["Hello", *THOUGHT, *CALL]
@@ -233,6 +244,8 @@ def test_texts_and_dictionaries_are_joined_but_other_entries_are_not_repeated(to
 def test_wrong_parsers_and_return_values_are_errors(tokenizer) -> None:
     with pytest.raises(ConfigError, match="is not an IncrementalParser"):
         TextParserStreamer(tokenizer, [ReasoningParser()])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="must be a list of IncrementalParsers"):
+        TextParserStreamer(tokenizer, Recorder())  # type: ignore[arg-type]
     with pytest.raises(NotImplementedError, match=r"no method write\(message\)"):
         TextParserStreamer(tokenizer)._write("a")
     streamer = Streamer(tokenizer)

@@ -54,6 +54,16 @@ def test_results_of_both_methods_are_joined() -> None:
     assert message == CALLS | {"content": "ac", "reasoning": "b"}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("x", "is not JSON"), (None, "is not JSON"), ("[1]", "is not a JSON object")],
+)
+def test_tool_calls_that_are_no_json_object_are_errors(monkeypatch, text, message) -> None:
+    monkeypatch.setattr(Extracted, "model_dump_json", lambda _: text)
+    with pytest.raises(ParseError, match=f"extract_tool_calls, model_dump_json: .* {message}"):
+        VLLMParserWrapper(ToolParser(Extracted())).parse({"content": "the text"})
+
+
 def test_other_objects_and_results_are_errors() -> None:
     with pytest.raises(ConfigError, match="needs extract_tool_calls or extract_reasoning"):
         VLLMParserWrapper(3)

@@ -5,6 +5,7 @@ through ``GenerationConfig.parsers``, streamed texts through a ``TextParserStrea
 
     base                    the two classes that a user's parsers inherit from
     message                 content of a message, and joining of streamed messages
+    reasoning_tags          options of the parsers of reasoning
     reasoning               reasoning in a complete text
     incremental_reasoning   reasoning in a streamed text
     tool_calls              tool calls in the two forms of Llama 3

@@ -10,37 +10,22 @@ from collections.abc import Sequence
 
 from genai_layer.chat_history import Message
 from genai_layer.parsers.base import IncrementalParser
+from genai_layer.parsers.reasoning_tags import ReasoningTags
 
 
-class ReasoningIncrementalParser(IncrementalParser):
+class ReasoningIncrementalParser(ReasoningTags, IncrementalParser):
     """Parser of the reasoning between two tags, for "reasoning_content".
 
     Until the open tag is complete, all text is held, as the next part may complete the tag.
-
-    Args:
-        expect_open_tag: whether the model writes the open tag; else the text begins with reasoning.
-        keep_original_content: whether "content" keeps tags and reasoning.
-        open_tag: begin of the reasoning.
-        close_tag: end of the reasoning.
     """
 
-    def __init__(
-        self,
-        expect_open_tag: bool = True,
-        keep_original_content: bool = True,
-        open_tag: str = "<think>",
-        close_tag: str = "</think>",
-    ) -> None:
-        self._expect_open_tag = expect_open_tag
-        self._keep = keep_original_content
-        self._open_tag = open_tag
-        self._close_tag = close_tag
-        self.reset()
+    _opened = False
+    _closed = False
+    _held = ""
 
     def reset(self) -> None:
         """Prepare for another text; the status stays."""
-        self._inside = not self._expect_open_tag
-        self._closed = False
+        self._opened = self._closed = False
         self._held = ""
 
     def parse(
@@ -55,21 +40,23 @@ class ReasoningIncrementalParser(IncrementalParser):
             return delta_text
         text, self._held = self._held + delta_text, ""
         opening = ""
-        if not self._inside:
+        if self._expect_open_tag and not self._opened:
             begin = text.find(self._open_tag)
             if begin < 0:
                 self._held = text
                 return ""
-            self._inside = True
+            self._opened = True
             begin += len(self._open_tag)
             opening, text = text[:begin], text[begin:]
-        reasoning, closing, after = text.partition(self._close_tag)
-        if closing:
-            self._closed = True
-            delta_message["content"] = after
-        else:
+        parts = self._split_at_close_tag(text)
+        if parts is None:
             certain = len(text) - _overlap(text, self._close_tag)
             reasoning, self._held = text[:certain], text[certain:]
+            closing = after = ""
+        else:
+            self._closed = True
+            (reasoning, after), closing = parts, self._close_tag
+            delta_message["content"] = after
         delta_message["reasoning_content"] = reasoning
         return opening + reasoning + closing + after if self._keep else after
 

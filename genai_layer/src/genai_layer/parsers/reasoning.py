@@ -8,30 +8,11 @@ from __future__ import annotations
 from genai_layer.chat_history import Message
 from genai_layer.parsers.base import Parser
 from genai_layer.parsers.message import content_of
+from genai_layer.parsers.reasoning_tags import ReasoningTags
 
 
-class ReasoningParser(Parser):
-    """Parser of the reasoning between two tags, for "reasoning_content".
-
-    Args:
-        expect_open_tag: whether the model writes the open tag; else the prompt ends with it, and
-            the text begins with reasoning.
-        keep_original_content: whether "content" keeps tags and reasoning.
-        open_tag: begin of the reasoning.
-        close_tag: end of the reasoning.
-    """
-
-    def __init__(
-        self,
-        expect_open_tag: bool = True,
-        keep_original_content: bool = True,
-        open_tag: str = "<think>",
-        close_tag: str = "</think>",
-    ) -> None:
-        self._expect_open_tag = expect_open_tag
-        self._keep = keep_original_content
-        self._open_tag = open_tag
-        self._close_tag = close_tag
+class ReasoningParser(ReasoningTags, Parser):
+    """Parser of the reasoning between two tags, for "reasoning_content"."""
 
     def parse(self, message: Message) -> None:
         """Set "reasoning_content", empty if a tag is missing.
@@ -48,7 +29,7 @@ class ReasoningParser(Parser):
     def _split(self, content: str) -> tuple[str, str, str]:
         """Return the text before, within and after the tags; the first of each tag counts."""
         if not self._expect_open_tag:
-            reasoning, _, after = content.partition(self._close_tag)
+            reasoning, after = self._split_at_close_tag(content) or (content, "")
             return "", reasoning, after
         opened, closed = content.find(self._open_tag), content.find(self._close_tag)
         if not 0 <= opened < closed:

@@ -6,7 +6,7 @@ passed to parsers once, with the text that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from operator import index
 from typing import SupportsIndex
@@ -30,15 +30,17 @@ class TextParserStreamer(TextStreamer):
         parsers: applied to each text, in this order.
 
     Raises:
-        ConfigError: a parser is not an IncrementalParser.
+        ConfigError: a parser is not an IncrementalParser, or no list is given.
     """
 
-    def __init__(self, tokenizer: Decodes, parsers: Sequence[IncrementalParser] = ()) -> None:
+    def __init__(self, tokenizer: Decodes, parsers: Iterable[IncrementalParser] = ()) -> None:
         super().__init__(tokenizer, lambda text: None)
-        for parser in parsers:
+        if not isinstance(parsers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
+            raise ConfigError(f"parsers = {parsers!r}: must be a list of IncrementalParsers")
+        self._parsers = tuple(parsers)
+        for parser in self._parsers:
             if not isinstance(parser, IncrementalParser):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
                 raise ConfigError(f"{parser!r} is not an IncrementalParser; pass one, or write one")
-        self._parsers = tuple(parsers)
         self._clear()
 
     @property

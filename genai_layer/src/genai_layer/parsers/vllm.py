@@ -52,10 +52,19 @@ class VLLMParserWrapper(Parser):
 
 
 def _tool_calls(found: Any) -> Message:
-    for name in ("model_dump_json", "json"):
-        if hasattr(found, name):
-            return json.loads(getattr(found, name)())
-    raise ParseError(f"extract_tool_calls returned {found!r}: has no model_dump_json and no json")
+    names = [name for name in ("model_dump_json", "json") if hasattr(found, name)]
+    if not names:
+        raise ParseError(
+            f"extract_tool_calls returned {found!r}: has no model_dump_json and no json"
+        )
+    text = getattr(found, names[0])()
+    try:
+        calls = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ParseError(f"extract_tool_calls, {names[0]}: {text!r} is not JSON: {error}") from None
+    if not isinstance(calls, dict):
+        raise ParseError(f"extract_tool_calls, {names[0]}: {text!r} is not a JSON object")
+    return cast(Message, calls)
 
 
 def _reasoning(found: Any) -> Message:
