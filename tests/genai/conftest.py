@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.golden_tokenizers import golden as golden
 
 from genai_layer import LLMPipeline
 from genai_layer.testing.toy import toy_pipeline, write_toy_folder

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.oracle.tokenizer_models import restore_tokenizer
+from tests.golden_tokenizers import read_golden
 
 import genai_layer
 
@@ -30,7 +30,7 @@ def folder(
 ) -> Path:
     parts = [restored(GOLDENS / "whisper", f"{part}_fp16") for part in ("encoder", "decoder")]
     target = tools.write(*parts, tmp_path_factory.mktemp("whisper"))
-    restore_tokenizer(GOLDENS / "whisper" / "tokenizer.json.xz", target)
+    read_golden(GOLDENS / "whisper" / "tokenizer.json.xz").write(target)
     return target
 
 

@@ -1,6 +1,6 @@
 """Tokenizers read from openvino_tokenizers' models compared to the real openvino_genai, live.
 
-Needs openvino_genai, openvino_tokenizers and transformers; without them the tests are skipped.
+Needs openvino_genai and openvino_tokenizers; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.golden_tokenizers import Golden
 from tokenizers import Regex, normalizers
 
 from genai_layer import Tokenizer
@@ -24,10 +25,8 @@ pytestmark = pytest.mark.oracle
 ov = pytest.importorskip("openvino")
 openvino_genai = pytest.importorskip("openvino_genai")
 openvino_tokenizers = pytest.importorskip("openvino_tokenizers")
-pytest.importorskip("transformers")
 steps = pytest.importorskip("openvino_tokenizers.tokenizer_pipeline")
 
-ROOT = Path(__file__).resolve().parents[2]
 FAMILIES = (
     *("demo", "gpt2", "prefix", "qwen2", "llama3", "llama2", "mistral", "gemma"),
     *("bert", "bert_cased", "unigram"),
@@ -40,26 +39,11 @@ PARTS = [
 CHARACTERS = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
 
 
-@pytest.fixture(scope="module")
-def folder(
-    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Path]:
-    """Return a function that converts a family of tokenizers."""
-    tools = load_module(ROOT / "tools" / "make_tokenizer_goldens.py")
-
-    def convert(name: str) -> Path:
-        found = tmp_path_factory.mktemp(name)
-        tools.convert(name, found)
-        return found
-
-    return convert
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_random_texts_have_the_real_ids_and_decode_to_the_real_text(
-    folder: Callable[[str], Path], name: str
+    golden: Callable[[str], Golden], tmp_path: Path, name: str
 ) -> None:
-    path, draw = folder(name), random.Random(name)
+    path, draw = golden(name).write(tmp_path), random.Random(name)
     ours, real = Tokenizer(path), openvino_genai.Tokenizer(path)
     for _ in range(300):
         text = "".join(draw.choices(PARTS, k=draw.randint(0, 25)))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from tests.genai.conftest import Speaks
 from tests.genai.grammars.conftest import Constrain
-from tests.genai.openvino_tokenizer.conftest import golden as golden
 
 from genai_layer import (
     ConfigError,

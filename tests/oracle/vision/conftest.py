@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.golden_tokenizers import read_golden
 from tests.oracle.real_npuw import EXACT, ON_CPU
-from tests.oracle.tokenizer_models import restore_tokenizer
 
 import genai_layer as ours
 
@@ -30,7 +30,7 @@ def folder(
     """Folder that both packages read."""
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
     found = tools.write(restore, tmp_path_factory.mktemp("vision"))
-    restore_tokenizer(GOLDENS / "vision" / "tokenizer.json.xz", found)
+    read_golden(GOLDENS / "vision" / "tokenizer.json.xz").write(found)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Golden tokenizer models, as folders and as texts."""
+"""Golden tokenizer models of tools/make_tokenizer_goldens.py, as folders and as texts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pytest
 
 from genai_layer.openvino_tokenizer import OpenVINOTokenizer, read_model
 
-GOLDENS = Path(__file__).resolve().parents[2] / "goldens" / "tokenizers"
-NAMES = sorted(path.name.removesuffix(".json.xz") for path in GOLDENS.glob("*.json.xz"))
+GOLDENS = Path(__file__).resolve().parent / "goldens" / "tokenizers"
 
 
 @dataclass
@@ -42,13 +41,14 @@ class Golden:
         return folder
 
 
+def read_golden(path: Path) -> Golden:
+    """Read a golden file."""
+    found = json.loads(lzma.decompress(path.read_bytes()))
+    files = {key: base64.b64decode(data) for key, data in found.pop("files").items()}
+    return Golden(files, found)
+
+
 @pytest.fixture(scope="session")
 def golden() -> Callable[[str], Golden]:
     """Return a function that returns the golden models of a family."""
-
-    def load(name: str) -> Golden:
-        found = json.loads(lzma.decompress((GOLDENS / f"{name}.json.xz").read_bytes()))
-        files = {key: base64.b64decode(data) for key, data in found.pop("files").items()}
-        return Golden(files, found)
-
-    return load
+    return lambda name: read_golden(GOLDENS / f"{name}.json.xz")
