@@ -19,7 +19,6 @@ from genai_layer.grammars.expressions import (
 from genai_layer.grammars.scanner import MAX_NESTING, Scanner
 
 _MACROS = ("TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch", "Regex", "Substring")
-_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 def parse_ebnf(source: str) -> Rules:
@@ -109,15 +108,11 @@ class _Parser:
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _quantified(self) -> Expression:
-        scanner = self._scanner
         element = self._element()
         self._space()
-        if scanner.accept("{"):
-            element = Repeat(element, *scanner.repetition())
-        elif scanner.peek() in _QUANTIFIERS:
-            element = Repeat(element, *_QUANTIFIERS[scanner.take()])
+        limits = self._scanner.quantifier()
         self._space()
-        return element
+        return element if limits is None else Repeat(element, *limits)
 
     def _element(self) -> Expression:
         scanner = self._scanner

@@ -97,3 +97,18 @@ def either(texts: tuple[str, ...]) -> Expression:
     """Return a choice of exact texts, or the only one."""
     options = tuple(Literal(text) for text in texts)
     return options[0] if len(options) == 1 else Choice(options)
+
+
+def renamed(expression: Expression, prefix: str) -> Expression:
+    """Return an expression with a prefix before the names of rules."""
+    match expression:
+        case Reference(rule):
+            return Reference(prefix + rule)
+        case Sequence(parts):
+            return Sequence(tuple(renamed(part, prefix) for part in parts))
+        case Choice(options):
+            return Choice(tuple(renamed(option, prefix) for option in options))
+        case Repeat(body, least, most):
+            return Repeat(renamed(body, prefix), least, most)
+        case _:
+            return expression

@@ -16,8 +16,6 @@ from genai_layer.grammars.expressions import (
 )
 from genai_layer.grammars.scanner import ANY, MAX_NESTING, SHORTHANDS, SYNTAX, Scanner
 
-_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-
 
 def parse_regex(pattern: str) -> Expression:
     """Return the expression of a pattern.
@@ -61,11 +59,8 @@ class _Parser:
 
     def _quantified(self, atom: Expression) -> Expression:
         scanner = self._scanner
-        if scanner.accept("{"):
-            limits = scanner.repetition()
-        elif scanner.peek() in _QUANTIFIERS:
-            limits = _QUANTIFIERS[scanner.take()]
-        else:
+        limits = scanner.quantifier()
+        if limits is None:
             return atom
         scanner.accept("?")  # Lazy repetitions match the same texts.
         if scanner.peek() in ("*", "+", "?", "{"):

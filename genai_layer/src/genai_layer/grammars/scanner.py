@@ -1,4 +1,4 @@
-"""Characters, escapes and character classes that regular expressions and EBNF share.
+"""Characters, escapes, character classes and quantifiers that regular expressions and EBNF share.
 
 Source: xgrammar 0.1.31, docs/reference/genai.md#structured-output.
 """
@@ -14,6 +14,7 @@ MAX_NESTING = 100
 """Maximum depth of parentheses."""
 
 _LAST = 0x10FFFF
+_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _DIGITS: Ranges = ((0x30, 0x39),)
 _WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
 _SPACE: Ranges = ((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0))
@@ -121,12 +122,16 @@ class Scanner:
         self.position -= len(letter)
         self.fail(f"the escape \\{letter} is not supported")
 
-    def repetition(self) -> tuple[int, int | None]:
-        """Return the limits of a repetition; its opening brace is taken.
+    def quantifier(self) -> tuple[int, int | None] | None:
+        """Take a quantifier, and return its limits; None if there is no quantifier.
 
         Raises:
             ConfigError: the limits are not numbers, or not in order.
         """
+        if self.peek() in _QUANTIFIERS:
+            return _QUANTIFIERS[self.take()]
+        if not self.accept("{"):
+            return None
         least = self._count()
         most: int | None = least
         if self.accept(","):

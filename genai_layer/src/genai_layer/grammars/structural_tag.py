@@ -21,8 +21,8 @@ from genai_layer.grammars.expressions import (
     Rules,
     Sequence,
     TextUntil,
-    children,
     either,
+    renamed,
 )
 from genai_layer.grammars.json_schema import checked_schema, guided_schema
 from genai_layer.grammars.qwen_xml import parameters
@@ -107,7 +107,7 @@ class _Translator:
         """Add the rules of an EBNF grammar, and return a reference to its root."""
         prefix = f"{len(self.rules)} "
         for name, expression in parse_ebnf(source).items():
-            self.rules[prefix + name] = _renamed(expression, prefix)
+            self.rules[prefix + name] = renamed(expression, prefix)
         return Reference(f"{prefix}root")
 
     def _sequence(self, elements: list[Any], ends: tuple[str, ...]) -> Expression:
@@ -231,18 +231,3 @@ def _is_free(given: Any) -> bool:
             return any(map(_is_free, options))
         case _:
             return fields.get("type") in _FREE
-
-
-def _renamed(expression: Expression, prefix: str) -> Expression:
-    """Return an expression with a prefix before the names of rules."""
-    match expression:
-        case Reference(rule):
-            return Reference(prefix + rule)
-        case Sequence():
-            return Sequence(tuple(_renamed(part, prefix) for part in children(expression)))
-        case Choice():
-            return Choice(tuple(_renamed(part, prefix) for part in children(expression)))
-        case Repeat(body, least, most):
-            return Repeat(_renamed(body, prefix), least, most)
-        case _:
-            return expression

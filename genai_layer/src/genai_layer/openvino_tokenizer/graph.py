@@ -233,9 +233,3 @@ class _Target:
 
     def end(self, tag: str) -> None:
         del tag, self._path[-1]
-
-    def data(self, data: str) -> None:
-        del data
-
-    def close(self) -> None:
-        pass
