@@ -12,6 +12,9 @@ from collections.abc import Callable
 import tokenizers
 from tokenizers import models
 
+FALLBACK_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))
+"""Tokens that stand for single bytes, where the vocabulary has no token of a character."""
+
 _FALLBACK = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
@@ -30,12 +33,12 @@ def _conversion(tokenizer: tokenizers.Tokenizer) -> Callable[[str], bytes]:
     if isinstance(model, models.WordLevel):
         return lambda token: f" {token}".encode()
     if isinstance(model, models.WordPiece):
-        return _word_piece
+        return word_piece_bytes
     if b'"ByteLevel"' in _state(tokenizer.pre_tokenizer):
-        return _byte_level
+        return byte_level_bytes
     if isinstance(model, models.Unigram):
         fallback = bool(json.loads(_state(model)).get("byte_fallback"))
-        return lambda token: _unigram(token, fallback)
+        return lambda token: unigram_bytes(token, fallback)
     return str.encode
 
 
@@ -44,18 +47,25 @@ def _state(part: object) -> bytes:
     return b"" if part is None else part.__getstate__()  # pyright: ignore[reportReturnType] (JSON)
 
 
-def _word_piece(token: str) -> bytes:
+def word_piece_bytes(token: str) -> bytes:
+    """Return the bytes of WordPiece's token: a space precedes each token that begins a word."""
     if token in ".,!?":
         return token.encode()
     return (token[2:] if token.startswith("##") else f" {token}").encode()
 
 
-def _unigram(token: str, fallback: bool) -> bytes:
+def unigram_bytes(token: str, fallback: bool) -> bytes:
+    """Return the bytes of Unigram's token.
+
+    Args:
+        token: the token.
+        fallback: whether tokens as ``<0x0A>`` stand for bytes.
+    """
     number = _FALLBACK.fullmatch(token) if fallback else None
     return bytes.fromhex(number[1]) if number else token.replace("▁", " ").encode()
 
 
-def _byte_level(token: str) -> bytes:
+def byte_level_bytes(token: str) -> bytes:
     """Return the bytes of a byte-level token; a token with other characters is plain text."""
     try:
         return bytes(_BYTES[character] for character in token)
@@ -63,12 +73,18 @@ def _byte_level(token: str) -> bytes:
         return token.encode()
 
 
-def _bytes_of_characters() -> dict[str, int]:
-    """Return the bytes of GPT-2's alphabet: printable ones are themselves, others follow U+0100."""
+def byte_level_token(data: bytes) -> str:
+    """Return the byte-level token of bytes."""
+    return "".join(_CHARACTERS[byte] for byte in data)
+
+
+def _characters_of_bytes() -> dict[int, str]:
+    """Return GPT-2's alphabet: printable bytes are themselves, others follow U+0100."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
-    shifted = {chr(256 + number): byte for number, byte in enumerate(others)}
-    return {chr(byte): byte for byte in plain} | shifted
+    shifted = {byte: chr(256 + number) for number, byte in enumerate(others)}
+    return {byte: chr(byte) for byte in plain} | shifted
 
 
-_BYTES = _bytes_of_characters()
+_CHARACTERS = _characters_of_bytes()
+_BYTES = {character: byte for byte, character in _CHARACTERS.items()}

@@ -12,9 +12,9 @@ from typing import Any
 
 from tokenizers import models
 
-from genai_layer.openvino_tokenizer import bytes as byte_level
 from genai_layer.openvino_tokenizer.graph import Graph, Node
 from genai_layer.openvino_tokenizer.vocabulary import Vocabulary, by_text
+from genai_layer.vocabulary import FALLBACK_TOKENS, byte_level_bytes, byte_level_token
 
 _BYTES = frozenset(bytes([byte]) for byte in range(256))
 
@@ -34,20 +34,20 @@ def bpe(graph: Graph, node: Node) -> Vocabulary:
     is_bytes = set(tokens) >= _BYTES
 
     def text(token: bytes) -> str:
-        return byte_level.to_characters(token) if is_bytes else graph.decoded(node, token)
+        return byte_level_token(token) if is_bytes else graph.decoded(node, token)
 
     listed = {i: text(token) for i, token in enumerate(tokens) if i not in added}
     ids = by_text(graph, node, {**listed, **added})
     pairs = [(text(left), text(right)) for left, right in merges]
     fallback = node.flag("byte_fallback")
-    if not is_bytes and not (fallback and all(token in ids for token in byte_level.TOKENS)):
+    if not is_bytes and not (fallback and all(token in ids for token in FALLBACK_TOKENS)):
         raise graph.unsupported(node, "characters outside of the vocabulary are not bytes")
     unmerged = {token for token in listed.values() if len(token) > 1}
     unmerged |= {text(token.encode()) for token in added.values()}
     unmerged -= {left + right for left, right in pairs}
-    unmerged -= set(byte_level.TOKENS if fallback else ())
+    unmerged -= set(FALLBACK_TOKENS if fallback else ())
     if is_bytes:
-        unmerged = {byte_level.from_characters(t).decode(errors="replace") for t in unmerged}
+        unmerged = {byte_level_bytes(t).decode(errors="replace") for t in unmerged}
     unknown = node.data.get("unk_token")
 
     def build() -> Any:

@@ -6,13 +6,14 @@ Source: openvino_tokenizers 2026.4, tokenizer_pipeline.py and hf_parser.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tokenizers import Regex, decoders
 
-from genai_layer.openvino_tokenizer import bytes as byte_level
 from genai_layer.openvino_tokenizer.graph import Graph, Node
 from genai_layer.openvino_tokenizer.normalizers import arguments, replaced
+from genai_layer.vocabulary import byte_level_bytes, unigram_bytes, word_piece_bytes
 
 _INPUTS = {
     "VocabDecoder": 0,
@@ -91,7 +92,7 @@ def _written(graph: Graph, node: Node, tokens: dict[int, str], is_bytes: bool) -
     """
     strings = graph.strings(node, 1)
     for write, found in _WRITERS:
-        if is_bytes == (write is byte_level.from_characters) and all(
+        if is_bytes == (write is byte_level_bytes) and all(
             number < len(strings) and strings[number] == write(token)
             for number, token in tokens.items()
         ):
@@ -99,36 +100,17 @@ def _written(graph: Graph, node: Node, tokens: dict[int, str], is_bytes: bool) -
     raise graph.unsupported(node, "its strings are not those of the tokenizer's tokens")
 
 
-def _word(token: str) -> bytes:
-    """Return WordPiece's string: a space before each token that begins a word."""
-    if token in ".,!?":
-        return token.encode()
-    return (token[2:] if token.startswith("##") else f" {token}").encode()
-
-
-def _unigram(token: str) -> bytes:
-    """Return Unigram's string: spaces, and bytes."""
-    return token.replace("▁", " ").encode()
-
-
-def _unigram_byte(token: str) -> bytes:
-    """Return Unigram's string where tokens stand for bytes."""
-    if token in byte_level.TOKENS:
-        return bytes([byte_level.TOKENS.index(token)])
-    return _unigram(token)
-
-
 _SPACES = decoders.Replace("▁", " ")
 _WRITERS: tuple[tuple[Callable[[str], bytes], tuple[Any, ...]], ...] = (
-    (byte_level.from_characters, ()),
+    (byte_level_bytes, ()),
     (str.encode, ()),
     (
-        _word,
+        word_piece_bytes,
         (
             decoders.Replace(Regex(r"\A(?!##)(?![.,!?]\z)"), " "),
             decoders.Replace(Regex(r"\A##"), ""),
         ),
     ),
-    (_unigram, (_SPACES,)),
-    (_unigram_byte, (_SPACES, decoders.ByteFallback())),
+    (partial(unigram_bytes, fallback=False), (_SPACES,)),
+    (partial(unigram_bytes, fallback=True), (_SPACES, decoders.ByteFallback())),
 )
