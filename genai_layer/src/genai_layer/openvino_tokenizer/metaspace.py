@@ -12,6 +12,7 @@ from typing import Any
 from tokenizers import pre_tokenizers
 
 from genai_layer.openvino_tokenizer.graph import Graph, Node
+from genai_layer.openvino_tokenizer.normalizers import arguments
 from genai_layer.openvino_tokenizer.special_tokens import SpecialToken, unquoted
 
 _FIRST = re.compile(
@@ -39,8 +40,7 @@ def pre_tokenizer(graph: Graph, steps: list[Node], specials: list[SpecialToken])
     known = match is not None and set(unquoted(match["tokens"])) == {t.text for t in specials}
     # Only a replacement of spaces may follow.
     spaces = [
-        step.type == "RegexNormalization"
-        and [graph.text(step, len(step.ports) - place) for place in (2, 1)] == [" ", content[:1]]
+        step.type == "RegexNormalization" and arguments(graph, step) == (" ", content[:1])
         for step in others
         if step.type != "RegexSplit"
     ]

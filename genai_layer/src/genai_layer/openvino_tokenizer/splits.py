@@ -12,6 +12,7 @@ from typing import Any
 from tokenizers import Regex, pre_tokenizers
 
 from genai_layer.openvino_tokenizer.graph import Graph, Node
+from genai_layer.openvino_tokenizer.normalizers import arguments
 from genai_layer.openvino_tokenizer.patterns import translate
 
 _BEHAVIOURS = {"remove": "removed", "isolate": "isolated", "contiguous": "contiguous"}
@@ -31,13 +32,12 @@ def splits(graph: Graph, steps: Sequence[Node]) -> list[Any]:
 
 
 def is_han(graph: Graph, node: Node) -> bool:
-    """Return whether a RegexNormalization puts spaces around Chinese characters."""
-    return node.type == "RegexNormalization" and _texts(graph, node) == (_HAN, " $1 ")
+    """Return whether a RegexNormalization puts spaces around Chinese characters.
 
-
-def _texts(graph: Graph, node: Node) -> tuple[str, str]:
-    """Return the pattern and the replacement of a RegexNormalization."""
-    return graph.text(node, len(node.ports) - 2), graph.text(node, len(node.ports) - 1)
+    Raises:
+        ModelError: only the first match is replaced.
+    """
+    return node.type == "RegexNormalization" and arguments(graph, node) == (_HAN, " $1 ")
 
 
 def _split(graph: Graph, node: Node, steps: Sequence[Node]) -> list[Any]:
@@ -60,7 +60,7 @@ def _merged(graph: Graph, node: Node, pattern: str, steps: Sequence[Node]) -> li
     """Return the pre-tokenizers that merge a character with its neighbour."""
     behaviour = node.data["behaviour"]
     literal = len(pattern) == 1 and pattern not in r"\^$.|?*+()[]{}" and not node.flag("invert")
-    replaced = [_texts(graph, step)[0] for step in steps if step.type == "RegexNormalization"]
+    replaced = [arguments(graph, step)[0] for step in steps if step.type == "RegexNormalization"]
     if literal and behaviour == "mergedwithprevious" and pattern in replaced:
         return []
     if literal and behaviour == "mergedwithnext":
