@@ -1,6 +1,6 @@
-"""A language model that comes to an end: a small model without it repeats spaces in JSON forever.
+"""A language model that ends its JSON: a bias of its logits favours quotation marks and brackets.
 
-Its logits have a bias against spaces and digits, and towards quotation marks and brackets.
+Spaces and digits are disfavoured. Without the bias, a small model repeats spaces in JSON forever.
 """
 
 from __future__ import annotations
