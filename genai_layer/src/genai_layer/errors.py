@@ -16,6 +16,9 @@ GenAIError (RuntimeError)
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 
 class GenAIError(RuntimeError):
     """Base class of genai's errors."""
@@ -63,3 +66,21 @@ class TemplateError(GenAIInputError):
 
 class PromptError(GenAIInputError):
     """A prompt is empty, too long, or has token ids outside the vocabulary."""
+
+
+@contextmanager
+def runtime_failures(subject: str = "") -> Generator[None]:
+    """Raise the runtime's errors as RuntimeFailure; errors of this layer pass.
+
+    Args:
+        subject: what the message begins with.
+
+    Raises:
+        RuntimeFailure: the block raised another RuntimeError.
+    """
+    try:
+        yield
+    except GenAIError:
+        raise
+    except RuntimeError as error:
+        raise RuntimeFailure(f"{subject}: {error}" if subject else str(error)) from error

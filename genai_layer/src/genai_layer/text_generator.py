@@ -12,7 +12,7 @@ from genai_layer.decoding.language_model import LanguageModel, MakeInputs, token
 from genai_layer.decoding.methods import decode
 from genai_layer.decoding.stopwatch import Stopwatch, TokenTimes
 from genai_layer.decoding.task import Task
-from genai_layer.errors import GenAIError, RuntimeFailure
+from genai_layer.errors import runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.lora.adapter_config import AdapterConfig
@@ -79,7 +79,7 @@ class TextGenerator:
         tokenizer: Tokenizer,
     ) -> None:
         from_blob, lengths = target.from_blob, target.lengths
-        try:
+        with runtime_failures():
             inserted = None if from_blob else adapters
             compiled = compile_with(target.core, find(), target.device, target.properties, inserted)
             self._request: InferRequest = compiled.create_infer_request()
@@ -87,10 +87,6 @@ class TextGenerator:
                 lengths = lengths_of(compiled)
             if lengths is not None:
                 lengths = replace(lengths, on_full=on_full_of(compiled))
-        except GenAIError:
-            raise
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
         self.lengths = lengths
         """Lengths of the programs; None if the runtime has no such limits."""
         self.assistant: Assistant | None = None

@@ -53,7 +53,7 @@ class ASRPipeline:
 
     def get_generation_config(self) -> ASRGenerationConfig:
         """Return a copy of the default parameters."""
-        return self._config.model_copy(deep=True)
+        return self._config.updated({})
 
     def set_generation_config(self, config: ASRGenerationConfig) -> None:
         """Set the default parameters; missing stop tokens and languages are the previous ones.

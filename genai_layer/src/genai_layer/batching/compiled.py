@@ -8,7 +8,7 @@ from typing import Any
 
 from genai_layer.batching.places import Places
 from genai_layer.decoding.generated_sequence import Limits
-from genai_layer.errors import GenAIError, PromptError, RuntimeFailure
+from genai_layer.errors import PromptError, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
 from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties, on_full_of
@@ -74,16 +74,12 @@ def compile_batched(
         # A blob was compiled for a number of slots.
         defaults = {} if imported else _npu_defaults(count, scheduler)
         properties, lengths = npu_properties(defaults | properties)
-    try:
+    with runtime_failures():
         compiled = core.compile_model(model, device, properties)
         places = Places(compiled, count)
         if imported:
             lengths = lengths_of(compiled)
         return BatchedModel(places, _with_on_full(lengths, compiled), scheduler.num_kv_blocks)
-    except GenAIError:
-        raise
-    except RuntimeError as error:
-        raise RuntimeFailure(str(error)) from error
 
 
 def _npu_defaults(count: int, scheduler: SchedulerConfig) -> dict[str, Any]:

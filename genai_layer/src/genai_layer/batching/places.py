@@ -6,7 +6,7 @@ import logging
 
 from genai_layer.abilities import SupportsBatching
 from genai_layer.batching.slot_request import SlotRequest
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import runtime_failures
 from genai_layer.runtime import CompiledModel, InferRequest
 
 _log = logging.getLogger(__name__)
@@ -40,10 +40,8 @@ class Places:
             return SlotRequest(self._batching)
         if self._free:
             return self._free.pop()
-        try:
+        with runtime_failures():
             return self._compiled.create_infer_request()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def give_back(self, request: InferRequest) -> None:
         """Forget a request's tokens, and keep it for another generation unless it is broken."""
@@ -63,7 +61,5 @@ class Places:
         """
         if self._batching is None:
             return
-        try:
+        with runtime_failures():
             self._batching.step()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error

@@ -117,11 +117,17 @@ class Scheduler:
     def _admit(self) -> None:
         while self._waiting and self._fits(self._waiting[0]):
             request = self._waiting[0]
-            try:
-                self._running.append(Generation(request, self._places, self._decode))
-            except Exception as error:  # whatever it is, its reader has to learn of it
-                request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
+            if not self._has_begun(request):
+                try:
+                    self._running.append(Generation(request, self._places, self._decode))
+                except Exception as error:  # whatever it is, its reader has to learn of it
+                    request.stream.end(GenerationStatus.IGNORED, request.metrics, error)
             self._waiting.popleft()  # not before: an interrupt leaves the request waiting
+
+    def _has_begun(self, request: Request) -> bool:
+        """Return whether an interrupted admission has come to begin a request, or to end it."""
+        failed = request.stream.status is GenerationStatus.IGNORED
+        return failed or any(one.request is request for one in self._running)
 
     def _fits(self, request: Request) -> bool:
         return not self._running or self._taken() + request.sequences <= self._places.count

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.errors import GenAIError, RuntimeFailure
+from genai_layer.errors import RuntimeFailure, runtime_failures
 from genai_layer.perf_metrics import RawPerfMetrics
 from genai_layer.runtime import Array, InferRequest
 
@@ -58,10 +58,8 @@ class LanguageModel:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        try:
+        with runtime_failures():
             self._request.reset_state()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def read(
         self,
@@ -89,7 +87,7 @@ class LanguageModel:
         """
         watch = Stopwatch()
         inputs = self._prepared(rows, past, sources)
-        try:
+        with runtime_failures():
             if meanwhile is None:
                 self._request.infer(inputs)
             else:
@@ -99,10 +97,6 @@ class LanguageModel:
                 finally:
                     self._request.wait()
             logits = self._logits(last)
-        except GenAIError:
-            raise
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
         self._check(logits, watch, past + len(rows[0]))
         return logits
 
@@ -113,10 +107,8 @@ class LanguageModel:
             RuntimeFailure: the runtime failed.
         """
         self._begun = Stopwatch(), past + len(rows[0])
-        try:
+        with runtime_failures():
             self._request.start_async(self._prepared(rows, past, sources))
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def wait(self) -> npt.NDArray[np.float32]:
         """Return the logits of the last token of each row begun by ``start``; see ``read``.
@@ -124,11 +116,9 @@ class LanguageModel:
         Raises:
             RuntimeFailure: the runtime failed, or logits are NaN.
         """
-        try:
+        with runtime_failures():
             self._request.wait()
             logits = self._logits(1)
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
         self._check(logits, *self._begun)
         return logits
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from genai_layer.errors import GenAIError, ModelError, PropertyError, RuntimeFailure
+from genai_layer.errors import ModelError, PropertyError, runtime_failures
 from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
@@ -106,10 +106,6 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
             raise PropertyError("draft_model: NPUW_LLM_ON_FULL must be ERROR; leave it out")
         properties, lengths = npu_properties(properties)
     core = given.core or (place.core if inherits else load_core(device))
-    try:
+    with runtime_failures("draft_model"):
         compiled = core.compile_model(find_model(given.folder), device, properties)
         return OpenDraft(compiled.create_infer_request(), device, lengths)
-    except GenAIError:
-        raise
-    except RuntimeError as error:
-        raise RuntimeFailure(f"draft_model: {error}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genai_layer.runtime import Array, last_logits
-from genai_layer.testing.check_runtime import inputs_for
+from genai_layer.testing.inferences import inputs_for
 from genai_layer.testing.memory_runtime import MemoryCompiledModel, MemoryCore, MemoryRequest
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.abilities import ListsInputs
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import RuntimeFailure, runtime_failures
 from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
@@ -60,11 +60,9 @@ class TextModel:
             wanted, _ = npu_properties(wanted)
             wanted.setdefault(kind, "YES")
         core = load_core(device) if core is None else core
-        try:
+        with runtime_failures():
             compiled = core.compile_model(model, device, wanted)
             self._request: InferRequest = compiled.create_infer_request()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
         self._inputs = _names(compiled)
 
     def start(self, texts: EncodedTexts) -> None:
@@ -82,10 +80,8 @@ class TextModel:
         }
         if "beam_idx" in self._inputs:
             self._request.reset_state()
-        try:
+        with runtime_failures():
             self._request.start_async({n: v for n, v in given.items() if n in self._inputs})
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def wait(self, output: str) -> Array:
         """Return a copy of an output of the batch.
@@ -93,11 +89,9 @@ class TextModel:
         Raises:
             RuntimeFailure: the inference failed.
         """
-        try:
+        with runtime_failures():
             self._request.wait()
             return np.array(self._request.get_tensor(output).data)
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
 
 def _names(compiled: object) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from genai_layer.errors import GenAIError, ModelError, RuntimeFailure
+from genai_layer.errors import ModelError, runtime_failures
 from genai_layer.files import is_file
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import add_end_of_text, read_generation_config
@@ -76,12 +76,8 @@ class ModelsInMemory:
         if not _is_pair(model):
             raise ModelError(f"models[{part!r}]: not an IR in memory; pass (text, weights)")
         text, weights = self.models[part]
-        try:
+        with runtime_failures(f"models[{part!r}]"):
             return core.read_model(text, weights)
-        except GenAIError:
-            raise
-        except RuntimeError as error:
-            raise RuntimeFailure(f"models[{part!r}]: {error}") from error
 
 
 def _is_pair(model: object) -> bool:

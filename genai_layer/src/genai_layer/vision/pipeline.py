@@ -154,7 +154,7 @@ class VLMPipeline(KeepsChat):
 
     def get_generation_config(self) -> GenerationConfig:
         """Return a copy of the default parameters."""
-        return self._config.model_copy(deep=True)
+        return self._config.updated({})
 
     def set_generation_config(self, config: GenerationConfig) -> None:
         """Set the default parameters; missing stop tokens are taken from the previous ones.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.abilities import ReshapesModels
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import runtime_failures
 from genai_layer.runtime import AnyModel, Array, Core, InferRequest
 
 _Shapes = tuple[tuple[int, ...], ...]
@@ -46,11 +46,9 @@ class ShapedModel:
         self._static = OrderedDict[_Shapes, InferRequest]()
         self._dynamic: InferRequest | None = None
         if not isinstance(core, ReshapesModels):
-            try:
+            with runtime_failures():
                 compiled = core.compile_model(model, device, properties)
                 self._dynamic = compiled.create_infer_request()
-            except RuntimeError as error:
-                raise RuntimeFailure(str(error)) from error
 
     def run(self, inputs: Mapping[str, Array], output: str) -> Array:
         """Run the model; return a copy of an output.
@@ -58,12 +56,10 @@ class ShapedModel:
         Raises:
             RuntimeFailure: the runtime cannot compile the model for these shapes, or it failed.
         """
-        try:
+        with runtime_failures(self._name):
             request = self._request(inputs) if self._dynamic is None else self._dynamic
             request.infer(inputs)
             return np.array(request.get_tensor(output).data)
-        except RuntimeError as error:
-            raise RuntimeFailure(f"{self._name}: {error}") from error
 
     def _request(self, inputs: Mapping[str, Array]) -> InferRequest:
         key = tuple(values.shape for values in inputs.values())

@@ -9,7 +9,7 @@ import numpy as np
 
 from genai_layer.decoding.task import Sink
 from genai_layer.detokenizer import Detokenizer
-from genai_layer.errors import ConfigError, RuntimeFailure
+from genai_layer.errors import ConfigError, runtime_failures
 from genai_layer.runtime import Array, InferRequest, last_logits
 from genai_layer.sampling.processors import Logits, TokenHistory
 from genai_layer.sampling.sampler import Sampler
@@ -123,10 +123,8 @@ class Decoder:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        try:
+        with runtime_failures():
             self._request.reset_state()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def _next_logits(self, tokens: list[int], states: Array) -> Logits:
         raw, speech = self._recorder.raw, self._recorder.speech
@@ -139,11 +137,9 @@ class Decoder:
             "encoder_hidden_states": states,
             "beam_idx": np.zeros(1, np.int32),
         }
-        try:
+        with runtime_failures():
             self._request.infer(inputs)
             return last_logits(self._request)
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
 
 class TokenText:

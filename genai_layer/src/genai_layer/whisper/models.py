@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import runtime_failures
 from genai_layer.runtime import Array, Core, InferRequest
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.whisper.folder import WhisperFolder
@@ -48,13 +48,11 @@ class WhisperModels:
             eos, frames = folder.config.eos_token_id, folder.source_positions
             encoder, decoder = split_properties(properties, eos, frames)
         decoder |= _SCORES if scores else {}
-        try:
+        with runtime_failures():
             hears = core.compile_model(folder.encoder, device, encoder)
             writes = core.compile_model(folder.decoder, device, decoder)
             self._encoder: InferRequest = hears.create_infer_request()
             self.decoder: InferRequest = writes.create_infer_request()
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def encode(self, features: Array) -> Array:
         """Encode one window, f32 [1, filters, frames]; return a copy of the hidden states.
@@ -62,11 +60,9 @@ class WhisperModels:
         Raises:
             RuntimeFailure: the runtime failed.
         """
-        try:
+        with runtime_failures():
             self._encoder.infer({"input_features": features})
             return np.array(self._encoder.get_tensor("last_hidden_state").data)
-        except RuntimeError as error:
-            raise RuntimeFailure(str(error)) from error
 
     def words(self, text: str | None) -> list[int]:
         """Return the tokens of words that precede a text; None has none."""

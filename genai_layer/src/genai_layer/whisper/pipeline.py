@@ -80,7 +80,7 @@ class WhisperPipeline(Exclusive):
 
     def get_generation_config(self) -> WhisperGenerationConfig:
         """Return a copy of the default parameters."""
-        return self._config.model_copy(deep=True)
+        return self._config.updated({})
 
     def set_generation_config(self, config: WhisperGenerationConfig) -> None:
         """Set the default parameters; missing stop tokens and languages are the previous ones.
