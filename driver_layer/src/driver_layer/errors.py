@@ -6,6 +6,7 @@ DriverError
 │   └── ZeError           a Level Zero call failed; has its result code
 ├── DriverInputError      an input is invalid
 │   ├── PlatformError     a platform file is malformed; names file and key
+│   ├── GraphCompilerError  a model cannot be compiled; has the text for the user
 │   └── BlobError         a blob is malformed; names section and offset
 │       ├── HeaderError         the ELF header or section table
 │       ├── SectionError        a section: type, flags, bounds, content
@@ -45,6 +46,7 @@ class ZeError(DriverUsageError):
 
     def __init__(self, code: IntEnum, message: str) -> None:
         self.code = code
+        self.message = message
         super().__init__(f"{code.name}: {message}")
 
 
@@ -70,6 +72,10 @@ class PlatformError(DriverInputError):
         self.key = key
         place = file if key is None else f"{file}: {key}"
         super().__init__(f"{place}: {message}")
+
+
+class GraphCompilerError(DriverInputError):
+    """A model, or a build flag, that the graph compiler rejects; the text is for the user."""
 
 
 class BlobError(DriverInputError):

@@ -92,15 +92,6 @@ class TestGraphs:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_NULL_POINTER, lambda: set_value(graph, 0, None))
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: set_value(graph, 9, small))
 
-    def test_a_model_instead_of_a_blob_is_unsupported(self, rig) -> None:
-        desc = ze.ze_graph_desc_2_t(ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NGRAPH_LITE, b"<net/>")
-        create = rig.table.pfnCreate2
-        rig.fails(
-            r.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-            lambda: create(rig.context, rig.device, desc),
-        )
-        assert "no compiler" in rig.table.pfnBuildLogGetString()
-
     def test_a_malformed_blob_is_an_invalid_argument_with_the_reason(self, rig) -> None:
         error = rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: rig.graph(b"no blob"))
         assert "ELF header" in str(error.__cause__)

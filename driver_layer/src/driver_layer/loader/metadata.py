@@ -27,6 +27,22 @@ class TensorInfo:
     name: str
     element: ElementType
     shape: tuple[int, ...]
+    order: int = 0
+    """Order of the dimensions, in nibbles: ``abi.metadata.ORDER_BY_RANK``."""
+    network_type: int = 0
+    """Element type that the model declares, a code of ``DType``."""
+    network_order: int = 0
+    """Order of the dimensions that the model declares."""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Strides of the dense tensor in elements, outermost dimension first."""
+        step = 1
+        strides: list[int] = []
+        for dim in reversed(self.shape):
+            strides.append(step)
+            step *= dim
+        return tuple(reversed(strides))
 
     @property
     def nbytes(self) -> int:
@@ -44,6 +60,10 @@ class NodeInfo:
     friendly_name: str
     tensor_names: tuple[str, ...]
     shape: tuple[int, ...]
+    """Dimensions; a dynamic one is 2⁶⁴ − 1."""
+    type: int
+    """Code of the element type in OpenVINO, ``ElementType.node_type``."""
+    input_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +133,8 @@ def _read_network(blob: Blob) -> NetworkMetadata:
         slice_length=resources.number("slice_length"),
         tile_count=resources.number("tile_count"),
         barriers=resources.number("barriers"),
-        inputs=_described(arrays["in_tensor_descriptors"]),
-        outputs=_described(arrays["out_tensor_descriptors"]),
+        inputs=_described(arrays["net_inputs"], arrays["in_tensor_descriptors"]),
+        outputs=_described(arrays["net_outputs"], arrays["out_tensor_descriptors"]),
         parameters=tuple(_node(node) for node in arrays["ov_parameters"]),
         results=tuple(_node(node) for node in arrays["ov_results"]),
     )
@@ -165,27 +185,33 @@ def _tensor(ref: CheckedRecord) -> tuple[str, int, tuple[int, ...]]:
     return name, kind, ref.numbers("dims", ref.number("dimensions_size", abi.MAX_DIMS))
 
 
-def _described(refs: list[CheckedRecord]) -> tuple[TensorInfo, ...]:
+def _described(declared: list[CheckedRecord], refs: list[CheckedRecord]) -> tuple[TensorInfo, ...]:
     """Read the device's tensors; names must be unique, types supported."""
     tensors: dict[str, TensorInfo] = {}
-    for ref in refs:
+    for model, ref in zip(declared, refs, strict=True):
         name, kind, shape = _tensor(ref)
         element = BY_CODE.get(kind)
         if element is None:
             raise ref.error("data_type", f"{name!r} has unsupported type {kind}")
         if name in tensors:
             raise ref.error("name", f"a second tensor has the name {name!r}")
-        tensors[name] = TensorInfo(name, element, shape)
+        tensors[name] = TensorInfo(
+            name,
+            element,
+            shape,
+            ref.number("order"),
+            model.number("data_type", abi.MAX_DATA_TYPE),
+            model.number("order"),
+        )
     return tuple(tensors.values())
 
 
 def _node(node: CheckedRecord) -> NodeInfo:
-    node.number("type", abi.MAX_NODE_TYPE)
-    node.text("input_name")
+    kind, input_name = node.number("type", abi.MAX_NODE_TYPE), node.text("input_name")
     count = node.number("tensor_names_count", abi.MAX_NAMES)
     names = tuple(node.text("tensor_names", index) for index in range(count))
     shape = node.numbers("shape", node.number("shape_size", abi.MAX_DIMS))
-    return NodeInfo(node.text("friendly_name"), names, shape)
+    return NodeInfo(node.text("friendly_name"), names, shape, kind, input_name)
 
 
 def _check_preprocessing(info: CheckedRecord) -> None:

@@ -218,6 +218,7 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
         ref["data_type"] = ELEMENT_TYPES[port.element].code
         ref["dims"][: len(port.shape)] = port.shape
         ref["dimensions_size"] = len(port.shape)
+        ref["order"] = abi.ORDER_BY_RANK.get(len(port.shape), 0)
     return refs
 
 

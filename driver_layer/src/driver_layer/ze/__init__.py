@@ -215,9 +215,58 @@ from driver_layer.ze.external_types import (
 from driver_layer.ze.graph import (
     ze_graph_handle_t as ze_graph_handle_t,
 )
+from driver_layer.ze.graph_build_log import GraphCreationError as GraphCreationError
+from driver_layer.ze.graph_build_log import (
+    ze_graph_build_log_handle_t as ze_graph_build_log_handle_t,
+)
 from driver_layer.ze.graph_extension import (
     ze_graph_dditable_ext_t as ze_graph_dditable_ext_t,
 )
+from driver_layer.ze.graph_query import (
+    ze_graph_query_network_handle_t as ze_graph_query_network_handle_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,
+)
+from driver_layer.ze.graph_types import ze_device_graph_properties_t as ze_device_graph_properties_t
+from driver_layer.ze.graph_types import ze_graph_argument_layout_t as ze_graph_argument_layout_t
+from driver_layer.ze.graph_types import ze_graph_argument_metadata_t as ze_graph_argument_metadata_t
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_properties_2_t as ze_graph_argument_properties_2_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_properties_3_t as ze_graph_argument_properties_3_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_properties_t as ze_graph_argument_properties_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_property_strides_t as ze_graph_argument_property_strides_t,
+)
+from driver_layer.ze.graph_types import ze_graph_argument_type_t as ze_graph_argument_type_t
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_value_strides_t as ze_graph_argument_value_strides_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_graph_argument_value_tensor_t as ze_graph_argument_value_tensor_t,
+)
+from driver_layer.ze.graph_types import (
+    ze_graph_compiler_version_info_t as ze_graph_compiler_version_info_t,
+)
+from driver_layer.ze.graph_types import ze_graph_desc_2_t as ze_graph_desc_2_t
+from driver_layer.ze.graph_types import ze_graph_desc_t as ze_graph_desc_t
+from driver_layer.ze.graph_types import ze_graph_flags_t as ze_graph_flags_t
+from driver_layer.ze.graph_types import ze_graph_format_t as ze_graph_format_t
+from driver_layer.ze.graph_types import ze_graph_init_stage_t as ze_graph_init_stage_t
+from driver_layer.ze.graph_types import ze_graph_input_hash_t as ze_graph_input_hash_t
+from driver_layer.ze.graph_types import ze_graph_memory_query_t as ze_graph_memory_query_t
+from driver_layer.ze.graph_types import ze_graph_memory_query_type_t as ze_graph_memory_query_type_t
+from driver_layer.ze.graph_types import ze_graph_properties_2_t as ze_graph_properties_2_t
+from driver_layer.ze.graph_types import ze_graph_properties_3_t as ze_graph_properties_3_t
+from driver_layer.ze.graph_types import ze_graph_properties_flag_t as ze_graph_properties_flag_t
+from driver_layer.ze.graph_types import ze_graph_properties_t as ze_graph_properties_t
+from driver_layer.ze.graph_types import ze_graph_version_info_t as ze_graph_version_info_t
+from driver_layer.ze.graph_types import ze_npu_options_type_t as ze_npu_options_type_t
 from driver_layer.ze.ipc import (
     zeMemCloseIpcHandle as zeMemCloseIpcHandle,
 )
@@ -330,9 +379,6 @@ from driver_layer.ze.types import (
     ze_command_queue_group_property_flags_t as ze_command_queue_group_property_flags_t,
 )
 from driver_layer.ze.types import (
-    ze_device_graph_properties_2_t as ze_device_graph_properties_2_t,
-)
-from driver_layer.ze.types import (
     ze_device_mem_alloc_desc_t as ze_device_mem_alloc_desc_t,
 )
 from driver_layer.ze.types import (
@@ -357,30 +403,6 @@ from driver_layer.ze.types import (
     ze_fence_flags_t as ze_fence_flags_t,
 )
 from driver_layer.ze.types import (
-    ze_graph_argument_metadata_t as ze_graph_argument_metadata_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_argument_properties_3_t as ze_graph_argument_properties_3_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_argument_type_t as ze_graph_argument_type_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_desc_2_t as ze_graph_desc_2_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_format_t as ze_graph_format_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_init_stage_t as ze_graph_init_stage_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_memory_query_t as ze_graph_memory_query_t,
-)
-from driver_layer.ze.types import (
-    ze_graph_properties_2_t as ze_graph_properties_2_t,
-)
-from driver_layer.ze.types import (
     ze_host_mem_alloc_desc_t as ze_host_mem_alloc_desc_t,
 )
 from driver_layer.ze.types import (
@@ -391,7 +413,4 @@ from driver_layer.ze.types import (
 )
 from driver_layer.ze.types import (
     ze_memory_type_t as ze_memory_type_t,
-)
-from driver_layer.ze.types import (
-    ze_version_t as ze_version_t,
 )

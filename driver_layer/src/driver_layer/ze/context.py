@@ -28,6 +28,8 @@ from driver_layer.ze.result import failed, ze_result_t
 class Memory(Handle):
     """Memory that a caller allocated: a pointer with a size."""
 
+    null = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER
+
     def __init__(self, allocation: Allocation, kind: t.ze_memory_type_t, number: int) -> None:
         super().__init__()
         self.allocation = allocation

@@ -13,15 +13,12 @@ from weakref import ref
 from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeError
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
-from driver_layer.ze import types as t
+from driver_layer.loader.read import read_blob
+from driver_layer.ze import graph_types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
-from driver_layer.ze.graph_profile import GraphProfile
+from driver_layer.ze.graph_profile import GraphProfile, has_layer_map
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import failed, ze_result_t
-
-
-def _tensor_names(nodes: Sequence[NodeInfo]) -> dict[str, tuple[str, ...]]:
-    return {node.friendly_name: node.tensor_names for node in nodes}
 
 
 class ze_graph_handle_t(Handle):
@@ -29,20 +26,27 @@ class ze_graph_handle_t(Handle):
 
     Args:
         context: context whose memory the graph uses.
-        desc: descriptor with a native blob.
+        binary: the blob, which the graph uses in place.
+        origin: the graph's flags, except for those that the blob determines.
 
     Raises:
         ZeError: INVALID_NATIVE_BINARY: the blob is for another platform or version;
             INVALID_ARGUMENT: the blob is malformed, ``__cause__`` has the details.
     """
 
-    def __init__(self, context: ze_context_handle_t, desc: t.ze_graph_desc_2_t) -> None:
+    def __init__(
+        self,
+        context: ze_context_handle_t,
+        binary: bytes | memoryview,
+        origin: t.ze_graph_properties_flag_t,
+    ) -> None:
         super().__init__()
         self.context = context
-        self.binary = memoryview(desc.pInput)
+        self.binary = memoryview(binary)
         self.arguments: dict[int, Pointer] = {}
         try:
-            self._original = HostParsedInference(self.binary, context.device.platform)
+            self._blob = read_blob(self.binary)
+            self._original = HostParsedInference(self._blob, context.device.platform)
         except CompatibilityError as error:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
             raise failed(code, str(error)) from error
@@ -51,9 +55,8 @@ class ze_graph_handle_t(Handle):
         self.metadata = self._original.metadata
         self.tensors = (*self.metadata.inputs, *self.metadata.outputs)
         """Arguments: inputs, then outputs."""
-        self.parameter_names = _tensor_names(self.metadata.parameters)
-        """Tensor names of inputs in the OpenVINO model, by the names in the blob."""
-        self.result_names = _tensor_names(self.metadata.results)
+        profiled = t.ze_graph_properties_flag_t.ZE_GRAPH_PROPERTIES_FLAG_PROFILING_ENABLED
+        self.flags = origin | profiled if has_layer_map(self._blob) else origin
         self._holders: dict[HostParsedInference, ref[GraphExecution] | None]
         self._holders = {self._original: None}
         """All inferences with their recordings. An inference is idle if it has no recording or a
@@ -66,7 +69,20 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: as ``GraphProfile``.
         """
-        return GraphProfile(self.binary, self.context.device.platform)
+        return GraphProfile(self._blob, self.context.device.platform)
+
+    def is_input(self, index: int) -> bool:
+        """Return whether an argument is an input."""
+        return index < len(self.metadata.inputs)
+
+    def node(self, index: int) -> NodeInfo | None:
+        """Return the parameter or result of an argument; None for the argument of a state.
+
+        Source: linux-npu-driver pairs both by their order; the arguments of states come last.
+        """
+        first = 0 if self.is_input(index) else len(self.metadata.inputs)
+        nodes = self.metadata.parameters if self.is_input(index) else self.metadata.results
+        return nodes[index - first] if index - first < len(nodes) else None
 
     def initialize(self) -> None:
         """Load the blob; a second call does nothing.
@@ -138,6 +154,31 @@ class ze_graph_handle_t(Handle):
         self._holders.clear()
         self.alive = False
 
+    def check_index(self, index: int) -> None:
+        """Raise ZeError INVALID_ARGUMENT if an argument does not exist."""
+        if not 0 <= index < len(self.tensors):
+            message = f"no argument {index}; the graph has {len(self.tensors)}"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+    def check_strides(self, index: int, strides: Sequence[int]) -> None:
+        """Check strides of an argument, in elements, of the innermost dimension first.
+
+        Raises:
+            ZeError: INVALID_ARGUMENT: they are not those of the dense tensor. Blobs with
+                relocations for other strides are not supported (``loader.relocate``).
+        """
+        tensor = self.tensors[index]
+        dims = zip(reversed(tensor.shape), reversed(tensor.strides), strict=True)
+        for number, (dim, dense) in enumerate(dims):
+            given = strides[number] if number < len(strides) else 0
+            if dim > 1 and given != dense:
+                message = (
+                    f"argument {index}, {tensor.name!r}: strides {tuple(strides)} are not those of"
+                    f" a dense tensor {tensor.shape}; copy the tensor, as this device supports"
+                    " dense tensors only"
+                )
+                raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
     def address(self, index: int, pointer: Pointer) -> int:
         """Return the device address of an argument at a pointer.
 
@@ -145,9 +186,7 @@ class ze_graph_handle_t(Handle):
             ZeError: INVALID_ARGUMENT: the argument does not exist, or the memory is too small or
                 not of the graph's context.
         """
-        if not 0 <= index < len(self.tensors):
-            message = f"no argument {index}; the graph has {len(self.tensors)}"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        self.check_index(index)
         return self.context.address_of(pointer, self.tensors[index].nbytes)
 
     def _argument(self, index: int) -> Pointer:
@@ -189,6 +228,10 @@ class GraphExecution:
     def check(self, index: int, pointer: Pointer) -> None:
         """Check a new pointer for an argument; raises ZeError as ``address``."""
         self._graph.address(index, pointer)
+
+    def check_strides(self, index: int, strides: Sequence[int]) -> None:
+        """Check new strides of an argument; raises ZeError as the graph's method."""
+        self._graph.check_strides(index, strides)
 
     def change(self, index: int, pointer: Pointer) -> None:
         """Set a new pointer for an argument, used from the next ``apply`` on."""

@@ -18,7 +18,7 @@ from driver_layer.abi.layer_map import (
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.platforms import Platform
 from driver_layer.errors import DriverError
-from driver_layer.loader.read import Blob, read_blob
+from driver_layer.loader.read import Blob
 from driver_layer.npu.timeline import predict
 from driver_layer.npu.timeline.records import task_records
 from driver_layer.ze.profiling_data import ProfilingData
@@ -29,7 +29,7 @@ class GraphProfile:
     """Profiling data of a graph, equal for each of its inferences.
 
     Args:
-        binary: the graph's blob.
+        blob: the graph's blob.
         platform: the device.
 
     Raises:
@@ -37,9 +37,9 @@ class GraphProfile:
             malformed.
     """
 
-    def __init__(self, binary: memoryview, platform: Platform) -> None:
+    def __init__(self, blob: Blob, platform: Platform) -> None:
         self._platform = platform
-        self._blob = read_blob(binary)
+        self._blob = blob
         self._names = _names(self._blob)
         self._lock = threading.Lock()
         self._data: ProfilingData | None = None
@@ -59,6 +59,11 @@ class GraphProfile:
                 _check_owned(records, self._names)
                 self._data = ProfilingData(records, self._names, self._platform)
             return self._data
+
+
+def has_layer_map(blob: Blob) -> bool:
+    """Return whether a blob has a layer map, so that its graph can be profiled."""
+    return any(section.name == SECTION_NAME for section in blob.sections)
 
 
 def _names(blob: Blob) -> LayerMap:

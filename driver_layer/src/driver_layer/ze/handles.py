@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Never, SupportsIndex, TypeVar
+from typing import ClassVar, Never, SupportsIndex, TypeVar
 
 from driver_layer.errors import DriverUsageError
 from driver_layer.ze.result import failed, ze_result_t
@@ -10,6 +10,9 @@ from driver_layer.ze.result import failed, ze_result_t
 
 class Handle:
     """Handle of an object; callers hold handles."""
+
+    null: ClassVar = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_HANDLE
+    """Result code of a call that receives None instead of the handle."""
 
     def __init__(self) -> None:
         self.alive = True

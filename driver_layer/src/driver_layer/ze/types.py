@@ -1,7 +1,6 @@
 """Enumerations and properties of Level Zero that this driver uses, with the specification's names.
 
-Source: Level Zero core specification 1.17; NPU graph extension 1.18
-(docs/reference/level_zero.md#graph-structures).
+Source: Level Zero core specification 1.17.
 """
 
 from __future__ import annotations
@@ -41,27 +40,6 @@ class ze_fence_flags_t(IntFlag):
     """Initial state of a fence."""
 
     ZE_FENCE_FLAG_SIGNALED = 1
-
-
-class ze_graph_format_t(IntEnum):
-    """Formats that a graph is created from."""
-
-    ZE_GRAPH_FORMAT_NATIVE = 1
-    ZE_GRAPH_FORMAT_NGRAPH_LITE = 2
-
-
-class ze_graph_argument_type_t(IntEnum):
-    """Sides of a graph: inputs and outputs."""
-
-    ZE_GRAPH_ARGUMENT_TYPE_INPUT = 1
-    ZE_GRAPH_ARGUMENT_TYPE_OUTPUT = 2
-
-
-class ze_graph_init_stage_t(IntFlag):
-    """Stage at which a graph must be initialised."""
-
-    ZE_GRAPH_STAGE_COMMAND_LIST_INITIALIZE = 1
-    ZE_GRAPH_STAGE_INITIALIZE = 2
 
 
 class ze_host_mem_alloc_flags_t(IntFlag):
@@ -158,79 +136,6 @@ class ze_memory_allocation_properties_t:
     id: int
     pageSize: int
     pNext: ze_external_memory_export_fd_t | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ze_graph_desc_2_t:
-    """Descriptor of a graph; ``pInput`` is used in place and must outlive the graph unchanged."""
-
-    format: ze_graph_format_t
-    pInput: bytes | memoryview
-    pBuildFlags: str = ""
-    flags: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ze_graph_properties_2_t:
-    """Properties of a graph."""
-
-    numGraphArgs: int
-    initStageRequired: ze_graph_init_stage_t
-
-
-@dataclass(frozen=True, slots=True)
-class ze_graph_argument_properties_3_t:
-    """Properties of an argument; ``dims`` has ``dims_count`` valid entries and is padded to five.
-
-    Precisions are the codes of ``abi.dtypes.ElementType.precision``.
-    """
-
-    name: str
-    type: ze_graph_argument_type_t
-    dims: tuple[int, ...]
-    networkPrecision: int
-    devicePrecision: int
-    dims_count: int
-    debug_friendly_name: str
-    associated_tensor_names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ze_graph_argument_metadata_t:
-    """OpenVINO's metadata of an argument; ``shape`` is not limited to five dimensions."""
-
-    type: ze_graph_argument_type_t
-    friendly_name: str
-    data_type: int
-    shape: tuple[int, ...]
-    tensor_names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ze_version_t:
-    """A version with two numbers."""
-
-    major: int
-    minor: int
-
-
-@dataclass(frozen=True, slots=True)
-class ze_device_graph_properties_2_t:
-    """Properties of a device's graph support."""
-
-    graphExtensionVersion: int
-    graphFormatsSupported: int
-    maxOVOpsetVersionSupported: int
-    elfVersion: ze_version_t
-    runtimeVersion: ze_version_t
-
-
-@dataclass(frozen=True, slots=True)
-class ze_graph_memory_query_t:
-    """Memory of a context, in bytes."""
-
-    total: int
-    allocated: int
 
 
 def ZE_MAKE_VERSION(major: int, minor: int) -> int:

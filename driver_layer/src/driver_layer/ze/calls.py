@@ -1,0 +1,210 @@
+"""Checks of a call's arguments, derived from the annotations of the function.
+
+The functions of the API are decorated with ``checked``. They receive arguments of the annotated
+types only: living handles, descriptors whose fields have their types, numbers and texts.
+
+============================= =====================================================
+argument                      result code
+============================= =====================================================
+None for a handle             INVALID_NULL_HANDLE
+None for another pointer      INVALID_NULL_POINTER
+an object of another type     INVALID_ARGUMENT
+a destroyed handle            INVALID_ARGUMENT
+a number outside of an enum   INVALID_ENUMERATION
+============================= =====================================================
+
+An annotation with None marks an optional argument. Fields named ``pNext`` are checked for the type
+of the first structure; functions that follow the chain check the others.
+
+Source: Level Zero core specification 1.17, which lists these codes for each function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum, IntFlag
+from functools import cache, wraps
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+
+from driver_layer.ze.handles import Handle
+from driver_layer.ze.result import failed, ze_result_t
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Check = Callable[[Any, str], None]
+"""Check of a value, with its name for the message; raises ZeError."""
+
+_INTEGERS = (int, np.integer)
+_BUFFERS = (bytes, bytearray, memoryview, np.ndarray)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function of the API: check the arguments of each call by their annotations.
+
+    Raises:
+        ZeError: as the table of this module; then the function is not called.
+    """
+
+    @cache
+    def checks() -> dict[str, Check]:
+        hints = typing.get_type_hints(function)
+        names = inspect.signature(function).parameters
+        return {name: _check_of(hints.get(name, Any)) for name in names}
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        known = checks()
+        for (name, check), value in zip(known.items(), args, strict=False):
+            check(value, name)
+        for name, value in kwargs.items():
+            if name in known:  # else the call below raises TypeError
+                known[name](value, name)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _check_of(hint: Any) -> Check:
+    """Return the check of an annotation."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _check_of_union(typing.get_args(hint))
+    if origin is not None and issubclass(origin, Sequence):
+        (element, *_) = typing.get_args(hint)
+        return _check_of_sequence(_check_of(element))
+    kind: Any = hint if origin is None else origin
+    if kind in (Any, object) or not inspect.isclass(kind):
+        return _accept  # also for type variables: the function itself checks
+    if issubclass(kind, IntEnum):
+        return _check_of_enum(kind)
+    if dataclasses.is_dataclass(kind):
+        return _check_of_structure(kind)
+    return _check_of_classes((kind,))
+
+
+def _check_of_union(members: Sequence[Any]) -> Check:
+    """Return the check of alternatives; that of a single one beside None is the alternative's."""
+    kinds = [member for member in members if member is not types.NoneType]
+    check = _check_of(kinds[0]) if len(kinds) == 1 else _check_of_classes(tuple(kinds), alive=False)
+    optional = len(kinds) < len(members)
+
+    def either(value: Any, name: str) -> None:
+        if value is not None or not optional:
+            check(value, name)
+
+    return either
+
+
+def _check_of_classes(kinds: Sequence[Any], alive: bool = True) -> Check:
+    """Return the check for instances of classes.
+
+    Args:
+        kinds: the classes.
+        alive: True rejects a destroyed handle.
+    """
+    classes = tuple(each for kind in kinds for each in _stand_ins(typing.get_origin(kind) or kind))
+    label = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+    null = _null_code(kinds)
+
+    def is_one(value: Any, name: str) -> None:
+        if value is None:
+            raise failed(null, f"{name} is None; give a {label}")
+        if not isinstance(value, classes):
+            _reject(value, name, label)
+        if alive and isinstance(value, Handle) and not value.alive:
+            message = f"{name}: this {label} was destroyed"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+    return is_one
+
+
+def _stand_ins(kind: Any) -> tuple[type, ...]:
+    """Return the classes of the values that are accepted for a class."""
+    if kind is int or issubclass(kind, IntFlag):
+        return _INTEGERS
+    return _BUFFERS if kind in (bytes, memoryview) else (kind,)
+
+
+def _null_code(kinds: Sequence[Any]) -> ze_result_t:
+    """Return the code of None for an argument of these classes."""
+    (first, *_) = kinds
+    if isinstance(first, type) and issubclass(first, Handle):
+        return first.null
+    if first is int or (isinstance(first, type) and issubclass(first, IntFlag)):
+        return ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    return ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER
+
+
+def _check_of_enum(kind: type[IntEnum]) -> Check:
+    def is_member(value: Any, name: str) -> None:
+        if not isinstance(value, _INTEGERS):
+            _reject(value, name, kind.__name__)
+        if value not in kind._value2member_map_:
+            message = f"{name}: {value} is no {kind.__name__}"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION, message)
+
+    return is_member
+
+
+def _check_of_sequence(check: Check) -> Check:
+    def all_are(values: Any, name: str) -> None:
+        if values is None:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_NULL_POINTER
+            raise failed(code, f"{name} is None; give a list")
+        if not isinstance(values, list | tuple):
+            _reject(values, name, "list")
+        for index, value in enumerate(typing.cast("Sequence[Any]", values)):
+            check(value, f"{name}[{index}]")
+
+    return all_are
+
+
+def _check_of_structure(kind: type[Any]) -> Check:
+    """Return the check of a descriptor and its fields."""
+    is_one = _check_of_classes((kind,))
+
+    @cache
+    def fields() -> Mapping[str, Check]:
+        hints = typing.get_type_hints(kind)
+        return {each.name: _check_of_field(hints[each.name]) for each in dataclasses.fields(kind)}
+
+    def has_its_types(value: Any, name: str) -> None:
+        is_one(value, name)
+        for field, check in fields().items():
+            check(getattr(value, field), f"{name}.{field}")
+
+    return has_its_types
+
+
+def _check_of_field(hint: Any) -> Check:
+    """Return the check of a field; structures in it are checked for their types only."""
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if any(dataclasses.is_dataclass(kind) for kind in kinds):
+        return _shallow(kinds)
+    return _check_of(hint)
+
+
+def _shallow(kinds: Sequence[Any]) -> Check:
+    check = _check_of_classes([kind for kind in kinds if kind is not types.NoneType], alive=False)
+
+    def is_one(value: Any, name: str) -> None:
+        if value is not None or types.NoneType not in kinds:
+            check(value, name)
+
+    return is_one
+
+
+def _accept(value: Any, name: str) -> None:
+    """Accept any value."""
+
+
+def _reject(value: Any, name: str, label: str) -> NoReturn:
+    message = f"{name}: {type(value).__name__} is no {label}"
+    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -1,0 +1,1 @@
+"""Functions of the graph extension's table, by subject; ``ze.graph_extension`` joins them."""

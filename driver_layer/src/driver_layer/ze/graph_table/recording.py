@@ -1,0 +1,102 @@
+"""Initialisation of graphs, and the recording of inferences in command lists.
+
+Source: docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#arguments.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from driver_layer.errors import ZeError
+from driver_layer.ze.calls import checked
+from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
+from driver_layer.ze.event import ze_event_handle_t
+from driver_layer.ze.graph import GraphExecution, ze_graph_handle_t
+from driver_layer.ze.profiling import ze_graph_profiling_query_handle_t
+from driver_layer.ze.result import failed, ze_result_t
+
+
+class GraphRecording:
+    """Functions that prepare and record inferences."""
+
+    @checked
+    def pfnGraphInitialize(self, hGraph: ze_graph_handle_t) -> None:
+        """Load a graph now instead of at its first recording.
+
+        Raises:
+            ZeError: OUT_OF_DEVICE_MEMORY, or UNKNOWN if the blob's content is malformed.
+        """
+        hGraph.initialize()
+
+    @checked
+    def pfnAppendGraphInitialize(
+        self,
+        hCommandList: ze_command_list_handle_t,
+        hGraph: ze_graph_handle_t | None,
+        hSignalEvent: ze_event_handle_t | None = None,
+        phWaitEvents: Events = (),
+    ) -> None:
+        """Load a graph immediately; the recorded command only waits and signals.
+
+        Raises:
+            ZeError: as pfnGraphInitialize; UNINITIALIZED: hGraph is None, as in the public driver
+                (its test GraphApi.AppendGraphInitAndExecuteReturnsCorrectError); INVALID_ARGUMENT:
+                the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+        """
+        if hGraph is None:
+            message = "hGraph is None; a graph is required"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+        hCommandList.check_open()
+        hGraph.initialize()
+        if hSignalEvent is not None or phWaitEvents:
+            hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
+
+    @checked
+    def pfnAppendGraphExecute(
+        self,
+        hCommandList: ze_command_list_handle_t,
+        hGraph: ze_graph_handle_t,
+        hProfilingQuery: ze_graph_profiling_query_handle_t | None = None,
+        hSignalEvent: ze_event_handle_t | None = None,
+        phWaitEvents: Events = (),
+    ) -> None:
+        """Record one inference with the current arguments.
+
+        Raises:
+            ZeError: UNINITIALIZED: an argument is missing; INVALID_ARGUMENT: an argument is too
+                small or not memory of the context, the list is closed or of another context, or
+                the query is of another graph; INVALID_COMMAND_LIST_TYPE: the list is for queues
+                that only copy; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+        """
+        if hCommandList.context is not hGraph.context:
+            message = "graph and command list belong to different contexts"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        if not hCommandList.computes:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE
+            raise failed(code, "the command list is for queues that only copy")
+        if hProfilingQuery is not None and hProfilingQuery.pool.graph is not hGraph:
+            message = "the profiling query belongs to another graph"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        execution = GraphExecution(hGraph)
+        run = execution.run
+        if hProfilingQuery is not None:
+            run = partial(hProfilingQuery.profile, run)
+        release = execution.release
+        command = Command(run, hSignalEvent, tuple(phWaitEvents), execution, release)
+        try:
+            hCommandList.append(command)
+        except ZeError:
+            release()
+            raise
+
+    @checked
+    def pfnEvict(self, hGraph: ze_graph_handle_t) -> None:
+        """Release memory of recorded inferences that do not run; nothing, as in the Linux driver.
+
+        Here a recording owns no memory apart from its inference, which it needs to run again.
+        """
+        del hGraph
+
+
+def _nothing() -> None:
+    """Do nothing; the command only waits or signals."""
