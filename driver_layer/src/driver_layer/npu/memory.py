@@ -1,7 +1,8 @@
 """The device's memory: an address space per context, with a range for each kind of memory.
 
 Each Level Zero context has its own address space, as it has its own page tables on the device.
-The address space does not contain CMX, which belongs to the tiles (``npu.cmx``).
+The address space does not contain CMX, which belongs to the tiles (``npu.cmx``). Memory of callers
+lies either in the device's own range, or at the address of its bytes in the host's process.
 
 Source: linux drivers/accel/ivpu, whose ranges of 37XX serve all platforms here;
 docs/reference/npu.md#address-ranges, docs/reference/elf.md#memory-kinds.
@@ -9,6 +10,7 @@ docs/reference/npu.md#address-ranges, docs/reference/elf.md#memory-kinds.
 
 from __future__ import annotations
 
+import mmap
 import threading
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
@@ -99,6 +101,22 @@ def zeroed(size: int) -> Bytes:
     return raw[begin : begin + size]
 
 
+def zeroed_pages(size: int) -> Bytes:
+    """Allocate zeroed pages of the host, apart from its heap, for ``AddressSpace.map_at_host``.
+
+    Raises:
+        OutOfMemory: the host has no such memory, or the device cannot address as much.
+    """
+    span = MemoryKind.DMA.value
+    if size > span.end - span.begin:
+        raise OutOfMemory(f"{size} bytes are more than the device can address")
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # else a forked process would share the pages
+    try:
+        return np.frombuffer(mmap.mmap(-1, size, private), np.uint8)
+    except (OSError, ValueError, OverflowError):
+        raise OutOfMemory(f"the host has no {size} bytes left") from None
+
+
 _ADDRESS = attrgetter("address")
 
 
@@ -133,6 +151,25 @@ class AddressSpace:
     def map(self, data: Bytes, kind: MemoryKind, writable: bool = True) -> Allocation:
         """Map host memory into the address space, without a copy."""
         return self._insert(data, kind, writable)
+
+    def map_at_host(self, data: Bytes, writable: bool = True) -> Allocation:
+        """Map host memory at its own address, without a copy, as a device with an MMU can.
+
+        Raises:
+            DriverUsageError: some of the memory is mapped already, or lies in the ranges of the
+                device's own addresses.
+        """
+        begin = data.ctypes.data
+        with self._lock:
+            index = bisect_left(self._allocations, begin + data.size, key=_ADDRESS)
+            before = self._allocations[index - 1].end if index else 0
+            if begin < max(before, MemoryKind.DMA.value.end):
+                raise DriverUsageError(
+                    f"{data.size} bytes at {begin:#x} are memory of the device already"
+                )
+            allocation = Allocation(MemoryKind.DMA, begin, data, writable)
+            self._allocations.insert(index, allocation)
+            return allocation
 
     def free(self, allocation: Allocation) -> None:
         """Remove an allocation from the address space.

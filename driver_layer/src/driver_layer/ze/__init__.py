@@ -101,6 +101,7 @@ from driver_layer.ze.driver import (
 from driver_layer.ze.driver import (
     simulated_driver as simulated_driver,
 )
+from driver_layer.ze.driver import use_host_addresses as use_host_addresses
 from driver_layer.ze.driver import (
     ze_device_handle_t as ze_device_handle_t,
 )

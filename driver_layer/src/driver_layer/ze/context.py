@@ -15,7 +15,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from driver_layer.errors import DriverUsageError, OutOfMemory
-from driver_layer.npu.memory import PAGE_BYTES, AddressSpace, Allocation, Bytes, MemoryKind
+from driver_layer.npu.memory import (
+    PAGE_BYTES,
+    AddressSpace,
+    Allocation,
+    Bytes,
+    MemoryKind,
+    zeroed_pages,
+)
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
@@ -92,7 +99,9 @@ class ze_context_handle_t(Handle):
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
         """Allocate zeroed memory; see zeMemAllocHost."""
         _check_size(size, alignment)
-        return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
+        if not self.device.host_addresses:
+            return self._keep(lambda: self.space.allocate(size, MemoryKind.DMA), kind)
+        return self._keep(lambda: self.space.map_at_host(zeroed_pages(size)), kind)
 
     def allocate_external(
         self,
@@ -113,9 +122,7 @@ class ze_context_handle_t(Handle):
     def map_shareable(self, shareable: Shareable, kind: t.ze_memory_type_t) -> Memory:
         """Map memory that is shared with other processes into the device's address space."""
         data = shareable.data
-        memory = self._keep(
-            lambda: self.space.map(data, MemoryKind.DMA, data.flags.writeable), kind
-        )
+        memory = self._keep(lambda: self._map(data, data.flags.writeable), kind)
         memory.shareable = shareable
         return memory
 
@@ -131,16 +138,22 @@ class ze_context_handle_t(Handle):
                 "read-only memory can be mapped only with ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY"
             )
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-        return self._keep(
-            lambda: self.space.map(data, MemoryKind.DMA, not read_only),
-            t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST,
-        )
+        host = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
+        return self._keep(lambda: self._map(data, not read_only), host)
+
+    def _map(self, data: Bytes, writable: bool) -> Allocation:
+        if self.device.host_addresses:
+            return self.space.map_at_host(data, writable)
+        return self.space.map(data, MemoryKind.DMA, writable)
 
     def _keep(self, make: Callable[[], Allocation], kind: t.ze_memory_type_t) -> Memory:
         try:
             allocation = make()
         except OutOfMemory as error:
             code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+            raise failed(code, str(error)) from error
+        except DriverUsageError as error:
+            code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
             raise failed(code, str(error)) from error
         memory = Memory(allocation, kind, next(self._numbers))
         self.memory[allocation] = memory

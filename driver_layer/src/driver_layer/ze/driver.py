@@ -60,35 +60,51 @@ _LANES = {"4000": 4096}
 class ze_driver_handle_t(Handle):
     """A driver with one device."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform, host_addresses: bool) -> None:
         super().__init__()
-        self.device = ze_device_handle_t(self, platform)
+        self.device = ze_device_handle_t(self, platform, host_addresses)
 
 
 class ze_device_handle_t(Handle):
     """A simulated device; ``npu`` executes, ``platform`` describes it."""
 
-    def __init__(self, driver: ze_driver_handle_t, platform: Platform) -> None:
+    def __init__(
+        self, driver: ze_driver_handle_t, platform: Platform, host_addresses: bool
+    ) -> None:
         super().__init__()
         self.driver = driver
         self.platform = platform
+        self.host_addresses = host_addresses
+        """True if callers' memory has the same address on device and host."""
         self.npu = Device(platform)
         self.spaces: weakref.WeakSet[AddressSpace] = weakref.WeakSet()
         """Address spaces of the contexts in use."""
 
 
 _lock = threading.Lock()
-_drivers: dict[Platform, ze_driver_handle_t] = {}
+_drivers: dict[tuple[Platform, bool], ze_driver_handle_t] = {}
 _initialized = False
+_host_addresses = False
 
 
-def simulated_driver(platform: str) -> ze_driver_handle_t:
+def use_host_addresses() -> None:
+    """Make the drivers that zeInit chooses allocate callers' memory at host addresses.
+
+    Callers in C hold pointers of the host. A driver that was returned before is unchanged.
+    """
+    global _host_addresses
+    _host_addresses = True
+
+
+def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_handle_t:
     """Return the driver of a simulated platform, chosen by the caller, not by the environment.
 
     The specification has no such function: a real machine has one NPU, a simulator has all.
 
     Args:
         platform: name of a platform or product, or the path of a .toml file.
+        host_addresses: True allocates callers' memory at the addresses of its bytes in the host's
+            process; False in the device's own range of addresses.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the platform is unknown, or the engine that the environment
@@ -101,13 +117,14 @@ def simulated_driver(platform: str) -> ze_driver_handle_t:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
         raise failed(code, f"{error}; product names: {', '.join(PLATFORM_NAMES)}") from error
     with _lock:
-        if found not in _drivers:
+        key = found, host_addresses
+        if key not in _drivers:
             try:
-                _drivers[found] = ze_driver_handle_t(found)
+                _drivers[key] = ze_driver_handle_t(*key)
             except EngineError as error:
                 code = ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT
                 raise failed(code, str(error)) from error
-        return _drivers[found]
+        return _drivers[key]
 
 
 def zeInit(flags: int = 0) -> None:
@@ -124,7 +141,7 @@ def zeInit(flags: int = 0) -> None:
     level = os.environ.get("ZE_INTEL_NPU_LOGLEVEL", "")
     if level.upper() in logging.getLevelNamesMapping():
         logging.getLogger("driver_layer").setLevel(level.upper())
-    simulated_driver(_chosen_platform())
+    simulated_driver(_chosen_platform(), _host_addresses)
     _initialized = True
 
 
@@ -149,7 +166,7 @@ def zeDriverGet() -> list[ze_driver_handle_t]:
             ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED,
             "the library is not initialised; call zeInit first",
         )
-    return [simulated_driver(_chosen_platform())]
+    return [simulated_driver(_chosen_platform(), _host_addresses)]
 
 
 def zeDriverGetApiVersion(hDriver: ze_driver_handle_t) -> int:

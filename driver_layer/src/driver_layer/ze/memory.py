@@ -30,8 +30,8 @@ def zeMemAllocHost(
 ) -> Memory:
     """Allocate zeroed host memory that the device can access, or map existing memory.
 
-    Unlike in the specification, mapped memory has different addresses on device and host, as the
-    simulated device has its own addresses.
+    Unlike in the specification, mapped memory has different addresses on device and host if the
+    driver uses the device's own addresses (see ``simulated_driver``).
 
     Args:
         hContext: the context.
@@ -42,7 +42,8 @@ def zeMemAllocHost(
 
     Raises:
         ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
-            read-only memory is to be mapped writable, or the imported memory was not exported;
+            read-only memory is to be mapped writable, the imported memory was not exported, or
+            memory to map at its own address overlaps memory of the context;
             UNSUPPORTED_ENUMERATION: this form of export is not supported.
     """
     context = check(hContext, ze_context_handle_t)
