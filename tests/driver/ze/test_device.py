@@ -9,22 +9,24 @@ import pytest
 
 from driver_layer import ze
 from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.testing.blobs import dense_blob, is_expected
 from driver_layer.ze import ze_result_t as r
 
 
 class TestDriverAndDevice:
     def test_the_driver_offers_the_extensions_of_the_public_one(self, rig) -> None:
         driver = rig.device.driver
-        names = [e.name for e in ze.zeDriverGetExtensionProperties(driver)]
-        assert names[0] == "ZE_extension_graph"
-        without_table = names[-2:]
-        assert without_table == [
-            "ZE_extension_external_memmap_sysmem",
-            "ZE_experimental_mutable_command_list",
-        ]
-        others = ["ZE_extension_profiling_data", "ZE_extension_command_queue_npu"]
-        graphs = [name for name in names if name.startswith("ZE_extension_graph")]
-        assert names == [*graphs, *others, *without_table]
+        listed = {e.name: e.version for e in ze.zeDriverGetExtensionProperties(driver)}
+        graphs = {f"ZE_extension_graph_1_{minor}": 1 << 16 | minor for minor in range(2, 9)}
+        assert listed == {
+            "ZE_extension_graph": 1 << 16 | 18,
+            "ZE_extension_profiling_data": 1 << 16,
+            "ZE_extension_command_queue_npu": 1 << 16 | 1,
+            "ZE_extension_context_npu": 1 << 16,
+            "ZE_extension_external_memmap_sysmem": 1 << 16,
+            "ZE_experimental_mutable_command_list": 1 << 16 | 1,
+            **graphs,
+        }
         for name in graphs:
             assert ze.zeDriverGetExtensionFunctionAddress(driver, name) is rig.table
         get = ze.zeDriverGetExtensionFunctionAddress
@@ -37,6 +39,9 @@ class TestDriverAndDevice:
         assert properties.name == "Intel(R) AI Boost"
         assert (properties.deviceId, properties.numSlices) == (0x643E, 6)
         assert properties.timerResolution == 19_200_000
+        assert properties.flags == 1
+        gops = properties.coreClockRate / 1e9 * properties.numSlices
+        assert round(gops * properties.physicalEUSimdWidth / 1000) in range(40, 50), "TOPS"
         groups = ze.zeDeviceGetCommandQueueGroupProperties(rig.device)
         assert [(group.flags, group.numQueues) for group in groups] == [(3, 1), (2, 1)]
         (memory,) = ze.zeDeviceGetMemoryProperties(rig.device)
@@ -62,6 +67,83 @@ class TestDriverAndDevice:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeDeviceGet(rig.device))
         ze.zeContextDestroy(rig.context)
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: ze.zeMemAllocHost(rig.context, 64))
+
+    def test_what_the_device_lacks_is_reported_as_such(self, rig) -> None:
+        device = rig.device
+        assert ze.zeDeviceGetSubDevices(device) == []
+        assert ze.zeDeviceGetCacheProperties(device) == []
+        assert ze.zeDeviceGetComputeProperties(device).maxTotalGroupSize == 0
+        assert ze.zeDeviceGetImageProperties(device).maxImageDims2D == 0
+        assert ze.zeDeviceGetModuleProperties(device).spirvVersionSupported == 0
+        other = ze.simulated_driver("3720").device
+        assert ze.zeDeviceGetP2PProperties(device, other).flags == 0
+        assert ze.zeDeviceCanAccessPeer(device, device)
+        assert not ze.zeDeviceCanAccessPeer(device, other)
+        access = ze.zeDeviceGetMemoryAccessProperties(device)
+        assert (access.hostAllocCapabilities, access.sharedSystemAllocCapabilities) == (1, 0)
+
+    def test_device_and_context_are_well(self, rig) -> None:
+        assert ze.zeDeviceGetStatus(rig.device) is r.ZE_RESULT_SUCCESS
+        assert ze.zeContextGetStatus(rig.context) is r.ZE_RESULT_SUCCESS
+        ze.zeContextSystemBarrier(rig.context, rig.device)
+        memory = ze.zeMemAllocHost(rig.context, 100)
+        for call in (ze.zeContextMakeMemoryResident, ze.zeContextEvictMemory):
+            call(rig.context, rig.device, memory, 100)
+            code = r.ZE_RESULT_ERROR_INVALID_ARGUMENT
+            rig.fails(code, lambda call=call: call(rig.context, rig.device, memory, 101))
+        driver = rig.device.driver
+        assert "101 bytes" in ze.zeDriverGetLastErrorDescription(driver)
+        assert ze.zeDriverGetIpcProperties(driver).flags == 1
+
+    def test_host_and_device_times_advance_together(self, rig) -> None:
+        host, device = ze.zeDeviceGetGlobalTimestamps(rig.device)
+        later_host, later_device = ze.zeDeviceGetGlobalTimestamps(rig.device)
+        assert later_host >= host
+        assert later_device >= device
+        assert ze.zeDevicePciGetPropertiesExt(rig.device).address.device == 0xB
+
+    def test_the_context_extension_releases_prepared_programs(self, rig, x) -> None:
+        driver = rig.device.driver
+        table = ze.zeDriverGetExtensionFunctionAddress(driver, ze.CONTEXT_EXTENSION)
+        table.pfnSetProperties(rig.context, ze.ze_context_properties_npu_ext_t(1))
+        unknown = ze.ze_context_properties_npu_ext_t(2)
+        code = r.ZE_RESULT_ERROR_INVALID_ENUMERATION
+        rig.fails(code, lambda: table.pfnSetProperties(rig.context, unknown))
+        graph = rig.graph(dense_blob())
+        y = rig.arguments(graph, x)
+        commands = rig.recorded(graph)
+        programs = rig.device.npu._core._programs._cached
+        assert programs[rig.context.space]
+        table.pfnReleaseMemory(rig.context)
+        assert rig.context.space not in programs
+        rig.execute(commands)
+        assert is_expected(rig.values(y), x)
+
+    def test_the_driver_extension_returns_tables_by_version(self, rig) -> None:
+        driver = rig.device.driver
+        table = ze.zeDriverGetExtensionFunctionAddress(driver, ze.DRIVER_EXTENSION)
+        wanted = ze.ze_driver_extension_npu_ext_t("ZE_extension_graph", 1 << 16 | 18)
+        assert table.pfnGetExtension(driver, wanted) is rig.table
+        newer = ze.ze_driver_extension_npu_ext_t("ZE_extension_graph", 1 << 16 | 19)
+        code = r.ZE_RESULT_ERROR_UNSUPPORTED_VERSION
+        rig.fails(code, lambda: table.pfnGetExtension(driver, newer))
+
+    def test_runtime_requirements_are_those_of_the_blob(self, rig) -> None:
+        desc = ze.ze_runtime_requirements_graph_desc_t(rig.graph(dense_blob()))
+        text = ze.zeDeviceGetRuntimeRequirements(rig.device, desc)
+        assert text.startswith("npu=4000;t=")
+        assert ze.zeDeviceGetRuntimeRequirementsKey(rig.device) == "INTEL.L0.NPU"
+        other = ze.simulated_driver("3720").device
+        for device, asked, expected in (
+            (rig.device, text, "REQUIREMENTS_MET"),
+            (other, text, "NOT_APPLICABLE"),
+            (rig.device, text.replace("elf=1", "elf=9"), "REQUIREMENTS_NOT_MET"),
+            (rig.device, text.replace("t=", "t=99"), "REQUIREMENTS_NOT_MET"),
+            (rig.device, "npu=4000;x=1", "NOT_APPLICABLE"),
+            (rig.device, "\0" * 100, "NOT_APPLICABLE"),
+        ):
+            found = ze.zeDeviceValidateRuntimeRequirements(device, asked).result
+            assert found.name.endswith(f"RESULT_{expected}"), asked
 
     def test_graph_properties_have_the_versions(self, rig) -> None:
         found = rig.table.pfnDeviceGetGraphProperties2(rig.device)

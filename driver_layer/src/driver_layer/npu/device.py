@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from contextlib import suppress
 
@@ -13,6 +14,7 @@ from driver_layer.engines.executor import Executor
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.cmx import Cmx
+from driver_layer.npu.counters import Counters
 from driver_layer.npu.doorbell import Doorbell
 from driver_layer.npu.management import ManagementCore
 from driver_layer.npu.memory import AddressSpace
@@ -51,6 +53,8 @@ class Device:
         self.cmx = Cmx(platform)
         barriers = platform.barriers_per_tile * platform.tiles
         self._core = ManagementCore(executor or choose_executor(), barriers)
+        self._born = time.monotonic_ns()
+        self.counters = Counters()
         self._begin()
 
     def _begin(self) -> None:
@@ -98,6 +102,10 @@ class Device:
         with self._work.core, suppress(DeviceFault):
             self._core.prepare(Bus(self.cmx, space), hpi_address, footprint)
 
+    def timestamp(self) -> int:
+        """Return the time since the device was created, in ticks of the profiling clock."""
+        return (time.monotonic_ns() - self._born) * self.platform.timer_khz // 1_000_000
+
     def run_inference(self, space: AddressSpace, hpi_address: int) -> None:
         """Execute a loaded program to its end, on the calling thread, which is a stream's.
 
@@ -108,12 +116,17 @@ class Device:
         Raises:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
         """
-        with self.engines, self._work.core:
+        with self.engines, self._work.core, self.counters.running():
             self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:
         """Drop cached data of a program that is being unloaded."""
         self._core.forget(Bus(self.cmx, space), hpi_address)
+
+    def release(self, space: AddressSpace) -> None:
+        """Drop all prepared programs of a context; the next run prepares its program again."""
+        with self._work.core:
+            self._core.release(space)
 
 
 def _shut_down(work: _Work) -> None:

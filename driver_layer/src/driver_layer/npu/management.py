@@ -6,6 +6,7 @@ from driver_layer.engines.contract import Run
 from driver_layer.engines.executor import Executor
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.decoder import Decoder
+from driver_layer.npu.memory import AddressSpace
 from driver_layer.npu.order import Order
 from driver_layer.npu.prepared_programs import PreparedPrograms
 from driver_layer.npu.program import Footprint, Program
@@ -53,3 +54,7 @@ class ManagementCore:
     def forget(self, bus: Bus, hpi_address: int) -> None:
         """Drop the prepared programs of an inference that is being unloaded."""
         self._programs.forget(bus.space, hpi_address)
+
+    def release(self, space: AddressSpace) -> None:
+        """Drop the prepared programs of a context."""
+        self._programs.release(space)

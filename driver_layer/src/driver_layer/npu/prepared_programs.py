@@ -112,6 +112,10 @@ class PreparedPrograms:
         """Drop the programs of an inference that is being unloaded."""
         self._cached.get(space, {}).pop(hpi_address, None)
 
+    def release(self, space: AddressSpace) -> None:
+        """Drop all programs of a context."""
+        self._cached.pop(space, None)
+
     def _prepare(self, bus: Bus, read: Read, footprint: Footprint | None) -> _Prepared:
         frees = bus.space.frees  # before any allocation is looked up
         program, order = read()

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-import numpy as np
-
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
-from driver_layer.ze import types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Pointer, check_device, ze_context_handle_t
-from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
+from driver_layer.ze.device import QUEUE_GROUPS
+from driver_layer.ze.device_types import ze_command_queue_group_property_flags_t
+from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import EventState, ze_event_handle_t
-from driver_layer.ze.handles import Handle, check, given
+from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import failed, ze_result_t
 
 Events = Sequence[ze_event_handle_t]
 
-_COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
+_COMPUTE = ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,10 @@ class Mutable(Protocol):
 
     def check(self, index: int, pointer: Pointer) -> None:
         """Check a new value of an argument; raises ZeError."""
+        ...
+
+    def check_strides(self, index: int, strides: Sequence[int]) -> None:
+        """Check new strides of an argument; raises ZeError."""
         ...
 
     def change(self, index: int, pointer: Pointer) -> None:
@@ -136,7 +140,11 @@ class ze_command_list_handle_t(Handle):
         signals = () if made.signal is None else (made.signal,)
         for event in (*made.waits, *signals):
             self.check_event(event)
-        self.commands.append(made)
+        self._add(made)
+
+    def _add(self, command: Command) -> None:
+        """Add a checked command; immediate lists submit it instead."""
+        self.commands.append(command)
 
     def check_open(self) -> None:
         """Raise ZeError INVALID_ARGUMENT if the list is not open."""
@@ -146,7 +154,7 @@ class ze_command_list_handle_t(Handle):
 
     def check_event(self, event: ze_event_handle_t) -> None:
         """Raise ZeError INVALID_SYNCHRONIZATION_OBJECT if an event belongs to another context."""
-        if check(event, ze_event_handle_t).context is not self.context:
+        if event.context is not self.context:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
             raise failed(code, "event and command list belong to different contexts")
 
@@ -167,7 +175,20 @@ class ze_command_list_handle_t(Handle):
             if release is not None:
                 release()
 
+    def close(self) -> None:
+        """Close the list and apply changes of its commands; see zeCommandListClose."""
+        for command in self.commands:
+            if command.mutable is not None:
+                command.mutable.apply()
+        self.state = ListState.CLOSED
 
+    def destroy(self) -> None:
+        """Destroy the list; raises ZeError as ``check_idle``."""
+        self.reset()
+        self.alive = False
+
+
+@checked
 def zeCommandListCreate(
     hContext: ze_context_handle_t,
     hDevice: ze_device_handle_t,
@@ -179,139 +200,41 @@ def zeCommandListCreate(
         ZeError: INVALID_ARGUMENT: the group of queues does not exist, or the device is not the
             context's.
     """
-    context = check(hContext, ze_context_handle_t)
-    check_device(context, hDevice)
+    check_device(hContext, hDevice)
     desc = desc or ze_command_list_desc_t()
     if not 0 <= desc.commandQueueGroupOrdinal < len(QUEUE_GROUPS):
         message = f"queue group {desc.commandQueueGroupOrdinal} does not exist"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return ze_command_list_handle_t(context, desc)
+    return ze_command_list_handle_t(hContext, desc)
 
 
+@checked
 def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
     """Destroy a list.
 
     Raises:
         ZeError: HANDLE_OBJECT_IN_USE: the list is executing.
     """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    command_list.reset()
-    command_list.alive = False
+    hCommandList.destroy()
 
 
+@checked
 def zeCommandListClose(hCommandList: ze_command_list_handle_t) -> None:
     """Close a list for execution, and apply changes of its commands.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the memory of a changed argument was freed; UNKNOWN: a relocation
-            of the blob cannot be applied. The list then stays open or changed.
+            of the blob cannot be applied; the list then stays open or changed. UNINITIALIZED: the
+            list is immediate.
     """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    for command in command_list.commands:
-        if command.mutable is not None:
-            command.mutable.apply()
-    command_list.state = ListState.CLOSED
+    hCommandList.close()
 
 
+@checked
 def zeCommandListReset(hCommandList: ze_command_list_handle_t) -> None:
     """Empty a list and open it.
 
     Raises:
         ZeError: HANDLE_OBJECT_IN_USE: the list is executing.
     """
-    check(hCommandList, ze_command_list_handle_t).reset()
-
-
-def zeCommandListAppendBarrier(
-    hCommandList: ze_command_list_handle_t,
-    hSignalEvent: ze_event_handle_t | None = None,
-    phWaitEvents: Events = (),
-) -> None:
-    """Record a barrier; commands run in order anyway, so it only waits for events."""
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    command_list.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
-
-
-def _nothing() -> None:
-    """Do nothing; the command only waits or signals."""
-
-
-def zeCommandListAppendSignalEvent(
-    hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
-) -> None:
-    """Record the signal of an event after all earlier commands."""
-    event = check(hEvent, ze_event_handle_t)
-    check(hCommandList, ze_command_list_handle_t).append(Command(_nothing, signal=event))
-
-
-def zeCommandListAppendWaitOnEvents(
-    hCommandList: ze_command_list_handle_t, phEvents: Events
-) -> None:
-    """Record a wait of the following commands for events.
-
-    Raises:
-        ZeError: INVALID_SIZE: no event is given.
-    """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    if not phEvents:
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no event given")
-    command_list.append(Command(_nothing, waits=tuple(phEvents)))
-
-
-def zeCommandListAppendEventReset(
-    hCommandList: ze_command_list_handle_t, hEvent: ze_event_handle_t
-) -> None:
-    """Record the reset of an event."""
-    event = check(hEvent, ze_event_handle_t)
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    command_list.check_event(event)
-    command_list.append(Command(lambda: event.become(EventState.DEVICE_RESET)))
-
-
-def zeCommandListAppendMemoryCopy(
-    hCommandList: ze_command_list_handle_t,
-    dstptr: Pointer,
-    srcptr: Pointer,
-    size: int,
-    hSignalEvent: ze_event_handle_t | None = None,
-    phWaitEvents: Events = (),
-) -> None:
-    """Record a copy of ``size`` bytes that waits for events and signals one, if given.
-
-    Raises:
-        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or the
-            target is read-only; INVALID_SYNCHRONIZATION_OBJECT: an event belongs to another
-            context.
-    """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    target = command_list.context.bytes_at(dstptr, size, write=True)
-    source = command_list.context.bytes_at(srcptr, size)
-    command_list.append(
-        Command(lambda: np.copyto(target, source), hSignalEvent, tuple(phWaitEvents))
-    )
-
-
-def zeCommandListAppendMemoryFill(
-    hCommandList: ze_command_list_handle_t,
-    ptr: Pointer,
-    pattern: bytes,
-    size: int,
-    hSignalEvent: ze_event_handle_t | None = None,
-    phWaitEvents: Events = (),
-) -> None:
-    """Record the fill of ``size`` bytes with a repeated pattern.
-
-    Raises:
-        ZeError: INVALID_SIZE: the pattern's length is not a power of two, or ``size`` is not a
-            multiple of it; else as zeCommandListAppendMemoryCopy.
-    """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    length = len(given(pattern, "pattern"))
-    if not length or length & (length - 1) or size % length:
-        message = f"{size} bytes cannot be filled with a pattern of {length}"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    target = command_list.context.bytes_at(ptr, size, write=True).reshape(-1, length)
-    repeated = np.frombuffer(pattern, np.uint8)
-    command_list.append(
-        Command(lambda: np.copyto(target, repeated), hSignalEvent, tuple(phWaitEvents))
-    )
+    hCommandList.reset()

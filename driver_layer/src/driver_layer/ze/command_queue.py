@@ -13,11 +13,13 @@ from driver_layer.errors import DeviceFault, ZeError
 from driver_layer.support.outcome import Outcome
 from driver_layer.ze import queue_types as q
 from driver_layer.ze import types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import Command, ListState, ze_command_list_handle_t
 from driver_layer.ze.context import check_device, ze_context_handle_t
-from driver_layer.ze.driver import QUEUE_GROUPS, ze_device_handle_t
+from driver_layer.ze.device import QUEUE_GROUPS
+from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.event import UINT64_MAX, seconds_of
-from driver_layer.ze.handles import Handle, check
+from driver_layer.ze.handles import Handle
 from driver_layer.ze.queue_choices import check_choices, rank_of
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
@@ -81,6 +83,7 @@ class ze_fence_handle_t(Handle):
         self.work: Outcome | None = None
 
 
+@checked
 def zeCommandQueueCreate(
     hContext: ze_context_handle_t,
     hDevice: ze_device_handle_t,
@@ -95,22 +98,23 @@ def zeCommandQueueCreate(
             context's; INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC for a
             synchronous queue; UNSUPPORTED_FEATURE: turbo, or a priority of a copy queue.
     """
-    context = check(hContext, ze_context_handle_t)
-    check_device(context, hDevice)
+    check_device(hContext, hDevice)
     desc = desc or q.ze_command_queue_desc_t()
     known = 0 <= desc.ordinal < len(QUEUE_GROUPS)
     if not known or not 0 <= desc.index < QUEUE_GROUPS[desc.ordinal].numQueues:
         message = f"no queue {desc.index} in group {desc.ordinal}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     check_choices(desc)
-    return ze_command_queue_handle_t(context, desc)
+    return ze_command_queue_handle_t(hContext, desc)
 
 
+@checked
 def zeCommandQueueDestroy(hCommandQueue: ze_command_queue_handle_t) -> None:
     """Destroy a queue; earlier submissions still run."""
-    check(hCommandQueue, ze_command_queue_handle_t).alive = False
+    hCommandQueue.alive = False
 
 
+@checked
 def zeCommandQueueExecuteCommandLists(
     hCommandQueue: ze_command_queue_handle_t,
     phCommandLists: Sequence[ze_command_list_handle_t],
@@ -124,21 +128,21 @@ def zeCommandQueueExecuteCommandLists(
             list is of another context; INVALID_SYNCHRONIZATION_OBJECT: the fence is of another
             queue; for a synchronous queue also the errors of zeFenceHostSynchronize.
     """
-    queue = check(hCommandQueue, ze_command_queue_handle_t)
+    queue = hCommandQueue
     lists = _executable(queue, phCommandLists)
     commands = [command for command_list in lists for command in command_list.commands]
-    if hFence is not None and check(hFence, ze_fence_handle_t).queue is not queue:
+    if hFence is not None and hFence.queue is not queue:
         code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
         raise failed(code, "the fence belongs to another queue")
     for command_list in lists:
         command_list.last = queue.stream
-    work = queue.submit(lambda: _run_all(commands))
+    work = queue.submit(lambda: run_all(commands))
     for command_list in lists:
         command_list.last = work
     if hFence is not None:
         hFence.work = work
-    if queue.desc.mode is _SYNCHRONOUS:
-        _wait_for(work, UINT64_MAX)
+    if hCommandQueue.desc.mode == _SYNCHRONOUS:
+        wait_for(work, UINT64_MAX)
 
 
 def _executable(
@@ -147,7 +151,7 @@ def _executable(
     """Return the lists, after a check that the queue can execute them."""
     if not given:
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "no command list given")
-    lists = [check(each, ze_command_list_handle_t) for each in given]
+    lists = list(given)
     for command_list in lists:
         if command_list.state is not ListState.CLOSED:
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, "a command list is not closed")
@@ -160,7 +164,7 @@ def _executable(
     return lists
 
 
-def _run_all(commands: Sequence[Command]) -> None:
+def run_all(commands: Sequence[Command]) -> None:
     """Run commands; if one fails, abandon the events that the remaining ones would signal."""
     for number, command in enumerate(commands):
         try:
@@ -173,6 +177,7 @@ def _run_all(commands: Sequence[Command]) -> None:
             raise
 
 
+@checked
 def zeCommandQueueSynchronize(
     hCommandQueue: ze_command_queue_handle_t, timeout: int = UINT64_MAX
 ) -> None:
@@ -186,10 +191,10 @@ def zeCommandQueueSynchronize(
         ZeError: NOT_READY: timeout; DEVICE_LOST: a task of any submission since the last call
             failed, ``__cause__`` names it; UNKNOWN: the simulator failed.
     """
-    check(hCommandQueue, ze_command_queue_handle_t).wait(timeout)
+    hCommandQueue.wait(timeout)
 
 
-def _wait_for(work: Outcome, timeout: int) -> None:
+def wait_for(work: Outcome, timeout: int) -> None:
     """Wait for a submission, and raise its error."""
     if not work.wait(seconds_of(timeout)):
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
@@ -204,6 +209,7 @@ def _raise_as_result(error: BaseException) -> NoReturn:
     raise failed(code, str(error) if lost else repr(error)) from error
 
 
+@checked
 def zeFenceCreate(
     hCommandQueue: ze_command_queue_handle_t, flags: t.ze_fence_flags_t | int = 0
 ) -> ze_fence_handle_t:
@@ -213,15 +219,16 @@ def zeFenceCreate(
         ZeError: INVALID_ENUMERATION: unknown flags.
     """
     check_known(flags, t.ze_fence_flags_t)
-    queue = check(hCommandQueue, ze_command_queue_handle_t)
-    return ze_fence_handle_t(queue, bool(flags & t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED))
+    return ze_fence_handle_t(hCommandQueue, bool(flags & t.ze_fence_flags_t.ZE_FENCE_FLAG_SIGNALED))
 
 
+@checked
 def zeFenceDestroy(hFence: ze_fence_handle_t) -> None:
     """Destroy a fence."""
-    check(hFence, ze_fence_handle_t).alive = False
+    hFence.alive = False
 
 
+@checked
 def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX) -> None:
     """Wait for a fence, at most ``timeout`` nanoseconds.
 
@@ -229,26 +236,26 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
         ZeError: NOT_READY: the fence was not submitted, or timeout; DEVICE_LOST, UNKNOWN: the
             submission failed.
     """
-    fence = check(hFence, ze_fence_handle_t)
+    fence = hFence
     if fence.work is not None:
-        _wait_for(fence.work, timeout)
+        wait_for(fence.work, timeout)
     elif not fence.signaled:
         message = "the fence was not submitted"
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)
 
 
+@checked
 def zeFenceQueryStatus(hFence: ze_fence_handle_t) -> ze_result_t:
     """Return whether a fence is signaled: SUCCESS, NOT_READY, DEVICE_LOST or UNKNOWN."""
-    fence = check(hFence, ze_fence_handle_t)
     try:
-        zeFenceHostSynchronize(fence, 0)
+        zeFenceHostSynchronize(hFence, 0)
     except ZeError as error:
         return ze_result_t(error.code)
     return ze_result_t.ZE_RESULT_SUCCESS
 
 
+@checked
 def zeFenceReset(hFence: ze_fence_handle_t) -> None:
     """Reset a fence to not signaled."""
-    fence = check(hFence, ze_fence_handle_t)
-    fence.signaled = False  # first: if interrupted in between, the fence still has its work
-    fence.work = None
+    hFence.signaled = False  # first: if interrupted in between, the fence still has its work
+    hFence.work = None

@@ -26,9 +26,10 @@ from driver_layer.npu.memory import (
 from driver_layer.npu.shareable import Shareable
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
-from driver_layer.ze.handles import Handle, check, given
+from driver_layer.ze.handles import Handle, given
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -210,11 +211,10 @@ def own_memory(context: ze_context_handle_t, ptr: Memory) -> Memory:
     Raises:
         ZeError: INVALID_ARGUMENT: it is not.
     """
-    memory = check(given(ptr, "ptr"), Memory)
-    if context.memory.get(memory.allocation) is not memory:
-        message = f"no memory of this context at {memory.address:#x}"
+    if context.memory.get(ptr.allocation) is not ptr:
+        message = f"no memory of this context at {ptr.address:#x}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    return memory
+    return ptr
 
 
 def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> None:
@@ -223,7 +223,7 @@ def check_device(context: ze_context_handle_t, device: ze_device_handle_t) -> No
     Raises:
         ZeError: INVALID_ARGUMENT: it is not.
     """
-    if check(device, ze_device_handle_t) is not context.device:
+    if device is not context.device:
         message = "the device does not belong to this context"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
@@ -237,14 +237,51 @@ def _check_size(size: int, alignment: int) -> None:
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
 
 
+@checked
 def zeContextCreate(hDriver: ze_driver_handle_t) -> ze_context_handle_t:
     """Create a context."""
-    return ze_context_handle_t(check(hDriver, ze_driver_handle_t).device)
+    return ze_context_handle_t(hDriver.device)
 
 
+@checked
 def zeContextDestroy(hContext: ze_context_handle_t) -> None:
     """Destroy a context and free its memory."""
-    context = check(hContext, ze_context_handle_t)
-    for memory in list(context.memory.values()):
-        context.release(memory)
-    context.alive = False
+    for memory in list(hContext.memory.values()):
+        hContext.release(memory)
+    hContext.alive = False
+
+
+@checked
+def zeContextGetStatus(hContext: ze_context_handle_t) -> ze_result_t:
+    """Return whether a context's device works: always SUCCESS, see zeDeviceGetStatus."""
+    del hContext
+    return ze_result_t.ZE_RESULT_SUCCESS
+
+
+@checked
+def zeContextSystemBarrier(hContext: ze_context_handle_t, hDevice: ze_device_handle_t) -> None:
+    """Make memory of host and device coherent, which it always is."""
+    check_device(hContext, hDevice)
+
+
+@checked
+def zeContextMakeMemoryResident(
+    hContext: ze_context_handle_t, hDevice: ze_device_handle_t, ptr: Pointer, size: int
+) -> None:
+    """Keep memory on the device, where it always is.
+
+    Raises:
+        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: the bytes are not memory of the context, or
+            the device is not the context's.
+    """
+    check_device(hContext, hDevice)
+    hContext.bytes_at(ptr, size)
+
+
+@checked
+def zeContextEvictMemory(
+    hContext: ze_context_handle_t, hDevice: ze_device_handle_t, ptr: Pointer, size: int
+) -> None:
+    """Allow the driver to evict memory, which it never does; as zeContextMakeMemoryResident."""
+    check_device(hContext, hDevice)
+    hContext.bytes_at(ptr, size)

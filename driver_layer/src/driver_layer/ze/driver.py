@@ -1,7 +1,7 @@
-"""Driver and device: discovery and properties.
+"""Drivers: discovery, properties and extensions.
 
-Source: Level Zero core specification 1.17; UUIDs, names and device properties of the public NPU
-driver, docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#device.
+Source: Level Zero core specification 1.17; UUIDs and extensions of the public NPU driver,
+docs/reference/level_zero.md#device.
 """
 
 from __future__ import annotations
@@ -16,45 +16,46 @@ from typing import Any
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, Platform, platform_of
 from driver_layer.errors import EngineError, PlatformError
 from driver_layer.npu.device import Device
-from driver_layer.npu.memory import AddressSpace, MemoryKind
-from driver_layer.ze import types as t
-from driver_layer.ze.handles import Handle, check
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.npu.memory import AddressSpace
+from driver_layer.ze import driver_types as t
+from driver_layer.ze.calls import checked
+from driver_layer.ze.handles import Handle
+from driver_layer.ze.result import failed, last_error, ze_result_t
+from driver_layer.ze.types import ZE_MAKE_VERSION
 
-ZE_API_VERSION = t.ZE_MAKE_VERSION(1, 17)
-DRIVER_VERSION = t.ZE_MAKE_VERSION(1, 0)
+ZE_API_VERSION = ZE_MAKE_VERSION(1, 17)
+DRIVER_VERSION = 1776384000
+"""2026-04-17, the date of the public driver whose behaviour this driver has."""
 GRAPH_EXTENSION = "ZE_extension_graph"
-GRAPH_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 18)
+GRAPH_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 18)
 PROFILING_EXTENSION = "ZE_extension_profiling_data"
-PROFILING_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 0)
+PROFILING_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 0)
 QUEUE_EXTENSION = "ZE_extension_command_queue_npu"
-QUEUE_EXTENSION_VERSION = t.ZE_MAKE_VERSION(1, 1)
+QUEUE_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 1)
+CONTEXT_EXTENSION = "ZE_extension_context_npu"
+CONTEXT_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 0)
+DRIVER_EXTENSION = "ZE_extension_driver_npu"
+DRIVER_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 0)
 DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
-DEVICE_UUID = "80d1d11e-b738-11ea-b3de-0242ac130004"
 
-_GRAPH_NAMES = (GRAPH_EXTENSION, *(f"{GRAPH_EXTENSION}_1_{n}" for n in range(2, 9)))
-_WITH_TABLES = {name: (GRAPH_EXTENSION, GRAPH_EXTENSION_VERSION) for name in _GRAPH_NAMES} | {
+_WITH_TABLES = {
+    GRAPH_EXTENSION: (GRAPH_EXTENSION, GRAPH_EXTENSION_VERSION),
     PROFILING_EXTENSION: (PROFILING_EXTENSION, PROFILING_EXTENSION_VERSION),
     QUEUE_EXTENSION: (QUEUE_EXTENSION, QUEUE_EXTENSION_VERSION),
+    CONTEXT_EXTENSION: (CONTEXT_EXTENSION, CONTEXT_EXTENSION_VERSION),
+    DRIVER_EXTENSION: (DRIVER_EXTENSION, DRIVER_EXTENSION_VERSION),
+    **{
+        f"{GRAPH_EXTENSION}_1_{minor}": (GRAPH_EXTENSION, ZE_MAKE_VERSION(1, minor))
+        for minor in range(2, 9)
+    },
 }
-"""Function tables by name: the name that each is registered under, and its version."""
+"""Function tables by name: the name that each is registered under, and its version. The graph
+extension has names for old callers, too."""
 _OTHER_EXTENSIONS = {
-    "ZE_extension_external_memmap_sysmem": t.ZE_MAKE_VERSION(1, 0),
-    "ZE_experimental_mutable_command_list": t.ZE_MAKE_VERSION(1, 1),
+    "ZE_extension_external_memmap_sysmem": ZE_MAKE_VERSION(1, 0),
+    "ZE_experimental_mutable_command_list": ZE_MAKE_VERSION(1, 1),
 }
 """Extensions without a function table: their functions are part of the library."""
-_VENDOR = 0x8086
-_COMPUTE = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE
-_COPY = t.ze_command_queue_group_property_flags_t.ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY
-QUEUE_GROUPS = (
-    t.ze_command_queue_group_properties_t(_COMPUTE | _COPY, 1),
-    t.ze_command_queue_group_properties_t(_COPY, 1),
-)
-"""The groups of queues, by ordinal. The public driver has only the first; queues of the second copy
-concurrently, as the copy engines of other Level Zero devices do."""
-
-_LANES = {"4000": 4096}
-"""``numEUsPerSubslice`` that the public driver reports; others report their MACs."""
 
 
 class ze_driver_handle_t(Handle):
@@ -127,6 +128,7 @@ def simulated_driver(platform: str, host_addresses: bool = False) -> ze_driver_h
         return _drivers[key]
 
 
+@checked
 def zeInit(flags: int = 0) -> None:
     """Initialise the library; ``flags`` is ignored.
 
@@ -149,6 +151,7 @@ def _chosen_platform() -> str:
     return os.environ.get("ZE_INTEL_NPU_PLATFORM_OVERRIDE", "") or DEFAULT_PLATFORM
 
 
+@checked
 def zeInitDrivers(flags: int = 0) -> list[ze_driver_handle_t]:
     """Initialise the library and return all drivers, as newer applications do."""
     zeInit(flags)
@@ -169,84 +172,72 @@ def zeDriverGet() -> list[ze_driver_handle_t]:
     return [simulated_driver(_chosen_platform(), _host_addresses)]
 
 
+@checked
 def zeDriverGetApiVersion(hDriver: ze_driver_handle_t) -> int:
     """Return the version of the specification."""
-    check(hDriver, ze_driver_handle_t)
+    del hDriver
     return ZE_API_VERSION
 
 
+@checked
 def zeDriverGetProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_properties_t:
     """Describe a driver."""
-    check(hDriver, ze_driver_handle_t)
+    del hDriver
     return t.ze_driver_properties_t(DRIVER_UUID, DRIVER_VERSION)
 
 
+@checked
+def zeDriverGetIpcProperties(hDriver: ze_driver_handle_t) -> t.ze_driver_ipc_properties_t:
+    """Return the objects that the driver shares with other processes: memory, not events."""
+    del hDriver
+    return t.ze_driver_ipc_properties_t(t.ze_ipc_property_flags_t.ZE_IPC_PROPERTY_FLAG_MEMORY)
+
+
+@checked
+def zeDriverGetLastErrorDescription(hDriver: ze_driver_handle_t) -> str:
+    """Return the text of this thread's last error; empty if none occurred."""
+    del hDriver
+    return last_error()
+
+
+@checked
 def zeDriverGetExtensionProperties(
     hDriver: ze_driver_handle_t,
 ) -> list[t.ze_driver_extension_properties_t]:
-    """List the extensions."""
-    check(hDriver, ze_driver_handle_t)
+    """List the extensions, without that for drivers, which the public driver does not list."""
+    del hDriver
     versions = {name: version for name, (_, version) in _WITH_TABLES.items()} | _OTHER_EXTENSIONS
+    del versions[DRIVER_EXTENSION]
     return [t.ze_driver_extension_properties_t(*each) for each in versions.items()]
 
 
+@checked
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
     """Return an extension's function table.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the extension is unknown or has no table.
     """
-    check(hDriver, ze_driver_handle_t)
+    del hDriver
+    return table_of(name)
+
+
+def table_of(name: str, version: int = 0) -> Any:
+    """Return an extension's function table.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the extension is unknown or has no table; UNSUPPORTED_VERSION:
+            this driver has an older version.
+    """
     if name not in _WITH_TABLES:
         message = f"extension {name!r} is unknown or has no function table"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    registered, _ = _WITH_TABLES[name]
+    registered, supported = _WITH_TABLES[name]
+    if version > supported:
+        message = f"extension {name!r}: version {version:#x} is newer than {supported:#x}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_VERSION, message)
     return extension_tables[registered]()
 
 
 extension_tables: dict[str, Callable[[], Any]] = {}
 """Function tables by extension; extensions register them, so the driver need not import them."""
-
-
-def zeDeviceGet(hDriver: ze_driver_handle_t) -> list[ze_device_handle_t]:
-    """Return the devices of a driver."""
-    return [check(hDriver, ze_driver_handle_t).device]
-
-
-def zeDeviceGetProperties(hDevice: ze_device_handle_t) -> t.ze_device_properties_t:
-    """Describe a device."""
-    platform = check(hDevice, ze_device_handle_t).platform
-    return t.ze_device_properties_t(
-        type=t.ze_device_type_t.ZE_DEVICE_TYPE_VPU,
-        vendorId=_VENDOR,
-        deviceId=platform.device_id,
-        coreClockRate=platform.dpu_mhz,
-        maxMemAllocSize=_memory_bytes(),
-        numSlices=platform.tiles,
-        numSubslicesPerSlice=1,
-        numEUsPerSubslice=_LANES.get(platform.name, platform.macs_per_cycle),
-        timerResolution=platform.timer_khz * 1000,
-        uuid=DEVICE_UUID,
-        name="Intel(R) AI Boost",
-    )
-
-
-def zeDeviceGetCommandQueueGroupProperties(
-    hDevice: ze_device_handle_t,
-) -> list[t.ze_command_queue_group_properties_t]:
-    """Describe the groups of queues: one computes and copies, the other copies concurrently."""
-    check(hDevice, ze_device_handle_t)
-    return list(QUEUE_GROUPS)
-
-
-def zeDeviceGetMemoryProperties(
-    hDevice: ze_device_handle_t,
-) -> list[t.ze_device_memory_properties_t]:
-    """Describe the device's only memory, DDR."""
-    platform = check(hDevice, ze_device_handle_t).platform
-    return [t.ze_device_memory_properties_t("DDR", _memory_bytes(), platform.ddr_mb_per_s)]
-
-
-def _memory_bytes() -> int:
-    span = MemoryKind.DMA.value
-    return span.end - span.begin

@@ -14,13 +14,15 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
+from typing import NoReturn
 from weakref import WeakValueDictionary
 
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.doorbell import Doorbell
+from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.handles import Handle, check, given
+from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 UINT64_MAX = (1 << 64) - 1
@@ -159,6 +161,7 @@ class ze_event_handle_t(Handle):
         return self.context.device.npu.doorbell
 
 
+@checked
 def zeEventPoolCreate(
     hContext: ze_context_handle_t,
     desc: ze_event_pool_desc_t,
@@ -171,10 +174,8 @@ def zeEventPoolCreate(
             UNSUPPORTED_ENUMERATION: the flags request timestamps or sharing with processes;
             INVALID_ARGUMENT: a device is not the context's.
     """
-    context = check(hContext, ze_context_handle_t)
     for device in phDevices:
-        check_device(context, device)
-    given(desc, "desc")
+        check_device(hContext, device)
     if desc.count <= 0:
         message = f"count {desc.count}: a pool must have at least one event"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
@@ -182,22 +183,24 @@ def zeEventPoolCreate(
     if desc.flags & ~ze_event_pool_flags_t.ZE_EVENT_POOL_FLAG_HOST_VISIBLE:
         message = f"{desc.flags!r}: timestamps and events of other processes are not supported"
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, message)
-    return ze_event_pool_handle_t(context, desc.count)
+    return ze_event_pool_handle_t(hContext, desc.count)
 
 
+@checked
 def zeEventPoolDestroy(hEventPool: ze_event_pool_handle_t) -> None:
     """Destroy a pool.
 
     Raises:
         ZeError: HANDLE_OBJECT_IN_USE: the pool still has events.
     """
-    pool = check(hEventPool, ze_event_pool_handle_t)
+    pool = hEventPool
     if pool.events:
         message = f"the pool still has {len(pool.events)} events; destroy them first"
         raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
     pool.alive = False
 
 
+@checked
 def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> ze_event_handle_t:
     """Create an event, not signaled.
 
@@ -205,8 +208,7 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
         ZeError: INVALID_ARGUMENT: the index is out of range or in use; INVALID_ENUMERATION: unknown
             scopes.
     """
-    pool = check(hEventPool, ze_event_pool_handle_t)
-    given(desc, "desc")
+    pool = hEventPool
     check_known(desc.signal | desc.wait, ze_event_scope_flags_t)
     if not 0 <= desc.index < pool.count or desc.index in pool.events:
         message = f"index {desc.index} of a pool of {pool.count} events is out of range or in use"
@@ -216,33 +218,38 @@ def zeEventCreate(hEventPool: ze_event_pool_handle_t, desc: ze_event_desc_t) -> 
     return event
 
 
+@checked
 def zeEventDestroy(hEvent: ze_event_handle_t) -> None:
     """Destroy an event; a command list that waits for it fails."""
-    event = check(hEvent, ze_event_handle_t)
+    event = hEvent
     if event.pool.events.get(event.index) is event:  # an interrupted call may be repeated
         del event.pool.events[event.index]
     event.destroy()
 
 
+@checked
 def zeEventHostSignal(hEvent: ze_event_handle_t) -> None:
     """Signal an event."""
-    check(hEvent, ze_event_handle_t).become(EventState.HOST_SIGNAL)
+    hEvent.become(EventState.HOST_SIGNAL)
 
 
+@checked
 def zeEventHostReset(hEvent: ze_event_handle_t) -> None:
     """Reset an event to not signaled."""
-    check(hEvent, ze_event_handle_t).become(EventState.HOST_RESET)
+    hEvent.become(EventState.HOST_RESET)
 
 
+@checked
 def zeEventQueryStatus(hEvent: ze_event_handle_t) -> ze_result_t:
     """Return whether an event is signaled: SUCCESS, NOT_READY or DEVICE_LOST."""
     try:
-        signaled = check(hEvent, ze_event_handle_t).wait(0)
+        signaled = hEvent.wait(0)
     except DeviceFault:
         return ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST
     return ze_result_t.ZE_RESULT_SUCCESS if signaled else ze_result_t.ZE_RESULT_NOT_READY
 
 
+@checked
 def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX) -> None:
     """Wait for an event, at most ``timeout`` nanoseconds.
 
@@ -250,10 +257,21 @@ def zeEventHostSynchronize(hEvent: ze_event_handle_t, timeout: int = UINT64_MAX)
         ZeError: NOT_READY: timeout; DEVICE_LOST: the event can no longer be signaled;
             ``__cause__`` has the reason.
     """
-    event = check(hEvent, ze_event_handle_t)
     try:
-        signaled = event.wait(seconds_of(timeout))
+        signaled = hEvent.wait(seconds_of(timeout))
     except DeviceFault as fault:
         raise failed(ze_result_t.ZE_RESULT_ERROR_DEVICE_LOST, str(fault)) from fault
     if not signaled:
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, "the event is not signaled")
+
+
+@checked
+def zeEventQueryKernelTimestamp(hEvent: ze_event_handle_t) -> NoReturn:
+    """Reject the query, as the public driver does: events have no time stamps.
+
+    Raises:
+        ZeError: UNSUPPORTED_FEATURE.
+    """
+    del hEvent
+    message = "events have no time stamps; record zeCommandListAppendWriteGlobalTimestamp instead"
+    raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)

@@ -15,8 +15,8 @@ from collections.abc import Generator
 from driver_layer.errors import DriverInputError, NoDescriptor, OutOfMemory
 from driver_layer.npu.shareable import CAN_SHARE, Shareable
 from driver_layer.ze import external_types as x
+from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t
-from driver_layer.ze.handles import check
 from driver_layer.ze.result import failed, ze_result_t
 
 _Flags = x.ze_external_memory_type_flags_t
@@ -27,11 +27,12 @@ SUPPORTED = _KNOWN if CAN_SHARE else _Flags.NONE
 """Forms of export that this host supports."""
 
 
+@checked
 def zeDeviceGetExternalMemoryProperties(
     hDevice: ze_device_handle_t,
 ) -> x.ze_device_external_memory_properties_t:
     """Return the supported forms of export and import."""
-    check(hDevice, ze_device_handle_t)
+    del hDevice
     of_host = _Flags.ZE_EXTERNAL_MEMORY_TYPE_FLAG_STANDARD_ALLOCATION
     return x.ze_device_external_memory_properties_t(SUPPORTED | of_host, SUPPORTED)
 

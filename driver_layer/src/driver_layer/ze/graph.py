@@ -45,8 +45,8 @@ class ze_graph_handle_t(Handle):
         self.binary = memoryview(binary)
         self.arguments: dict[int, Pointer] = {}
         try:
-            self._blob = read_blob(self.binary)
-            self._original = HostParsedInference(self._blob, context.device.platform)
+            self.blob = read_blob(self.binary)
+            self._original = HostParsedInference(self.blob, context.device.platform)
         except CompatibilityError as error:
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
             raise failed(code, str(error)) from error
@@ -56,7 +56,7 @@ class ze_graph_handle_t(Handle):
         self.tensors = (*self.metadata.inputs, *self.metadata.outputs)
         """Arguments: inputs, then outputs."""
         profiled = t.ze_graph_properties_flag_t.ZE_GRAPH_PROPERTIES_FLAG_PROFILING_ENABLED
-        self.flags = origin | profiled if has_layer_map(self._blob) else origin
+        self.flags = origin | profiled if has_layer_map(self.blob) else origin
         self._holders: dict[HostParsedInference, ref[GraphExecution] | None]
         self._holders = {self._original: None}
         """All inferences with their recordings. An inference is idle if it has no recording or a
@@ -69,7 +69,7 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: as ``GraphProfile``.
         """
-        return GraphProfile(self._blob, self.context.device.platform)
+        return GraphProfile(self.blob, self.context.device.platform)
 
     def is_input(self, index: int) -> bool:
         """Return whether an argument is an input."""

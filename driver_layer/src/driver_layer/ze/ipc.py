@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from driver_layer.npu.shareable import Shareable, check_descriptors_left, duplicate
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.context import Memory, check_device, own_memory, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import handing_on
-from driver_layer.ze.handles import check, given
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _LAYOUT = struct.Struct("<i4siIQQQ")
@@ -71,6 +71,7 @@ class _Named:
         return (status.st_dev, status.st_ino) == (self.device, self.inode)
 
 
+@checked
 def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_mem_handle_t:
     """Return a handle by which another process can open memory; the same one until it is put back.
 
@@ -83,7 +84,7 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
             UNSUPPORTED_FEATURE: the memory was not allocated for export; OUT_OF_HOST_MEMORY: the
             process has no descriptors left.
     """
-    memory = own_memory(check(hContext, ze_context_handle_t), ptr)
+    memory = own_memory(hContext, ptr)
     if memory.kind not in _SHARED_BY_HANDLE:
         raise _invalid("shared memory cannot be exported; allocate host or device memory")
     if memory.shareable is None or not memory.exportable:
@@ -99,6 +100,7 @@ def zeMemGetIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> x.ze_ipc_me
     return memory.given_out[0]
 
 
+@checked
 def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle_t) -> None:
     """Invalidate a handle; processes that have opened it keep the memory.
 
@@ -106,15 +108,14 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
         ZeError: INVALID_ARGUMENT: the handle is not of this context, was put back before, or its
             memory was freed.
     """
-    context = check(hContext, ze_context_handle_t)
-    given(handle, "handle")
-    for memory in list(context.memory.values()):
+    for memory in list(hContext.memory.values()):
         if memory.given_out is not None and memory.given_out[0] == handle:
             memory.put_back()
             return
     raise _invalid("the handle is not one that this context has exported")
 
 
+@checked
 def zeMemOpenIpcHandle(
     hContext: ze_context_handle_t,
     hDevice: ze_device_handle_t,
@@ -139,32 +140,31 @@ def zeMemOpenIpcHandle(
             the exporter has ended, freed the memory or put the handle back;
             OUT_OF_DEVICE_MEMORY; OUT_OF_HOST_MEMORY: this process has no descriptors left.
     """
-    context = check(hContext, ze_context_handle_t)
-    check_device(context, hDevice)
+    check_device(hContext, hDevice)
     check_known(flags, x.ze_ipc_memory_flags_t)
-    named = _Named.unpack(given(handle, "handle"))
+    named = _Named.unpack(handle)
     with handing_on():
         descriptor = _descriptor(named)
         try:
             shareable = Shareable.import_fd(descriptor, named.size)
         finally:
             os.close(descriptor)
-    memory = context.map_shareable(shareable, named.kind)
+    memory = hContext.map_shareable(shareable, named.kind)
     memory.opened = True
     return memory
 
 
+@checked
 def zeMemCloseIpcHandle(hContext: ze_context_handle_t, ptr: Memory) -> None:
     """Close memory of another process.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the memory was not opened in this context, or closed before.
     """
-    context = check(hContext, ze_context_handle_t)
-    memory = own_memory(context, ptr)
+    memory = own_memory(hContext, ptr)
     if not memory.opened:
         raise _invalid("the memory is this process's; free it with zeMemFree")
-    context.release(memory)
+    hContext.release(memory)
 
 
 def _descriptor(named: _Named) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from driver_layer.npu.memory import PAGE_BYTES
 from driver_layer.ze import external_types as x
 from driver_layer.ze import types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.context import (
     Memory,
     Pointer,
@@ -18,10 +19,13 @@ from driver_layer.ze.context import (
 )
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import check_flags, handing_on
-from driver_layer.ze.handles import check, given
 from driver_layer.ze.result import failed, ze_result_t
 
+_READ_ONLY = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+_WRITE_COMBINED = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
 
+
+@checked
 def zeMemAllocHost(
     hContext: ze_context_handle_t,
     size: int,
@@ -46,22 +50,21 @@ def zeMemAllocHost(
             memory to map at its own address overlaps memory of the context;
             UNSUPPORTED_ENUMERATION: this form of export is not supported.
     """
-    context = check(hContext, ze_context_handle_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
     chained = None if host_desc is None else host_desc.pNext
     if host_desc is None or chained is None:
-        return context.allocate(size, alignment, kind)
-    flag = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
-    read_only = bool(host_desc.flags & flag)
+        return hContext.allocate(size, alignment, kind)
+    read_only = bool(host_desc.flags & _READ_ONLY)
     if isinstance(chained, t.ze_external_memmap_sysmem_ext_desc_t):
         data = chained.pSystemMemory
         if data.nbytes != size:
             message = f"size {size} differs from the {data.nbytes} bytes of the mapped memory"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, message)
-        return context.map_host(data, read_only)
-    return context.allocate_external(size, alignment, kind, chained, read_only)
+        return hContext.map_host(data, read_only or bool(host_desc.flags & _WRITE_COMBINED))
+    return hContext.allocate_external(size, alignment, kind, chained, read_only)
 
 
+@checked
 def zeMemAllocDevice(
     hContext: ze_context_handle_t,
     size: int,
@@ -70,23 +73,23 @@ def zeMemAllocDevice(
     device_desc: t.ze_device_mem_alloc_desc_t | None = None,
 ) -> Memory:
     """Allocate device memory, without a host view; otherwise as zeMemAllocHost."""
-    context = check(hContext, ze_context_handle_t)
-    check_device(context, hDevice)
+    check_device(hContext, hDevice)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
     if device_desc is None or device_desc.pNext is None:
-        return context.allocate(size, alignment, kind)
-    return context.allocate_external(size, alignment, kind, device_desc.pNext)
+        return hContext.allocate(size, alignment, kind)
+    return hContext.allocate_external(size, alignment, kind, device_desc.pNext)
 
 
+@checked
 def zeMemAllocShared(
     hContext: ze_context_handle_t, size: int, alignment: int, hDevice: ze_device_handle_t
 ) -> Memory:
     """Allocate memory for host and device that cannot be exported; otherwise as zeMemAllocHost."""
-    context = check(hContext, ze_context_handle_t)
-    check_device(context, hDevice)
-    return context.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
+    check_device(hContext, hDevice)
+    return hContext.allocate(size, alignment, t.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED)
 
 
+@checked
 def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
     """Free memory; other processes that have opened or imported the memory keep it.
 
@@ -94,14 +97,14 @@ def zeMemFree(hContext: ze_context_handle_t, ptr: Memory) -> None:
         ZeError: INVALID_ARGUMENT: the memory is not of this context, was freed before, or must be
             closed with zeMemCloseIpcHandle.
     """
-    context = check(hContext, ze_context_handle_t)
-    memory = own_memory(context, ptr)
+    memory = own_memory(hContext, ptr)
     if memory.opened:
         message = "the memory is another process's; close it with zeMemCloseIpcHandle"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-    context.release(memory)
+    hContext.release(memory)
 
 
+@checked
 def zeMemGetAllocProperties(
     hContext: ze_context_handle_t,
     ptr: Pointer,
@@ -120,7 +123,7 @@ def zeMemGetAllocProperties(
             the memory was not allocated with ze_external_memory_export_desc_t and these flags;
             OUT_OF_HOST_MEMORY: the process has no descriptors left.
     """
-    memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
+    memory = hContext.find(ptr)
     if memory is None:
         unknown = t.ze_memory_type_t.ZE_MEMORY_TYPE_UNKNOWN
         return t.ze_memory_allocation_properties_t(unknown, 0, 0)
@@ -139,13 +142,14 @@ def _export(
         return x.ze_external_memory_export_fd_t(flags, memory.shareable.export_fd())
 
 
+@checked
 def zeMemGetAddressRange(hContext: ze_context_handle_t, ptr: Pointer) -> tuple[int, int]:
     """Return base address and size of the memory that a pointer points into.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the pointer is not in memory of this context.
     """
-    memory = check(hContext, ze_context_handle_t).find(given(ptr, "ptr"))
+    memory = hContext.find(ptr)
     if memory is None:
         message = "ptr is not in memory of this context"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntFlag
 
+from driver_layer.ze.calls import checked
 from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
-from driver_layer.ze.handles import check, given
+from driver_layer.ze.handles import given
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -58,6 +59,7 @@ class ze_mutable_commands_exp_desc_t:
     flags: int = 0
 
 
+@checked
 def zeCommandListGetNextCommandIdExp(
     hCommandList: ze_command_list_handle_t, desc: ze_mutable_command_id_exp_desc_t
 ) -> int:
@@ -67,8 +69,7 @@ def zeCommandListGetNextCommandIdExp(
         ZeError: INVALID_ARGUMENT: the list is not mutable, or closed, or the flags name another
             property than graph arguments.
     """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    given(desc, "desc")
+    command_list = hCommandList
     _check_mutable(command_list)
     command_list.check_open()
     if desc.flags not in _ARGUMENTS:
@@ -77,6 +78,7 @@ def zeCommandListGetNextCommandIdExp(
     return len(command_list.commands)
 
 
+@checked
 def zeCommandListUpdateMutableCommandsExp(
     hCommandList: ze_command_list_handle_t, desc: ze_mutable_commands_exp_desc_t
 ) -> None:
@@ -89,8 +91,7 @@ def zeCommandListUpdateMutableCommandsExp(
             argument does not exist, or the memory is too small; INVALID_NULL_POINTER;
             HANDLE_OBJECT_IN_USE: the list is executing.
     """
-    command_list = check(hCommandList, ze_command_list_handle_t)
-    given(desc, "desc")
+    command_list = hCommandList
     _check_mutable(command_list)
     if desc.flags or desc.pNext is None:
         message = "flags must be 0 and pNext a chain of changes"

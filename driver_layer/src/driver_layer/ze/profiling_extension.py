@@ -10,6 +10,7 @@ from typing import Literal, overload
 
 from driver_layer.errors import ZeError
 from driver_layer.ze import profiling_types as t
+from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import (
     PROFILING_EXTENSION,
     PROFILING_EXTENSION_VERSION,
@@ -17,7 +18,6 @@ from driver_layer.ze.driver import (
     ze_device_handle_t,
 )
 from driver_layer.ze.graph import ze_graph_handle_t
-from driver_layer.ze.handles import check
 from driver_layer.ze.profiling import (
     ze_graph_profiling_pool_handle_t,
     ze_graph_profiling_query_handle_t,
@@ -34,6 +34,7 @@ _Found = tuple[t.ze_profiling_layer_info, ...] | tuple[t.ze_profiling_task_info,
 class ze_graph_profiling_dditable_ext_t:
     """The function table; functions check their handles, and raise ZeError for C's result codes."""
 
+    @checked
     def pfnProfilingPoolCreate(
         self, hGraph: ze_graph_handle_t, count: int
     ) -> ze_graph_profiling_pool_handle_t:
@@ -43,20 +44,22 @@ class ze_graph_profiling_dditable_ext_t:
             ZeError: INVALID_SIZE: the count is not positive; UNSUPPORTED_FEATURE: the graph has no
                 layer map; INVALID_ARGUMENT: its layer map is malformed.
         """
-        return ze_graph_profiling_pool_handle_t(check(hGraph, ze_graph_handle_t), count)
+        return ze_graph_profiling_pool_handle_t(hGraph, count)
 
+    @checked
     def pfnProfilingPoolDestroy(self, hProfilingPool: ze_graph_profiling_pool_handle_t) -> None:
         """Destroy a pool.
 
         Raises:
             ZeError: HANDLE_OBJECT_IN_USE: the pool still has queries.
         """
-        pool = check(hProfilingPool, ze_graph_profiling_pool_handle_t)
+        pool = hProfilingPool
         if pool.queries:
             message = f"the pool still has {len(pool.queries)} queries; destroy them first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
         pool.alive = False
 
+    @checked
     def pfnProfilingQueryCreate(
         self, hProfilingPool: ze_graph_profiling_pool_handle_t, index: int
     ) -> ze_graph_profiling_query_handle_t:
@@ -65,16 +68,17 @@ class ze_graph_profiling_dditable_ext_t:
         Raises:
             ZeError: INVALID_ARGUMENT: the index is out of range or in use.
         """
-        pool = check(hProfilingPool, ze_graph_profiling_pool_handle_t)
+        pool = hProfilingPool
         if not 0 <= index < pool.count or index in pool.queries:
             message = f"index {index} of a pool of {pool.count} queries is out of range or in use"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         query = pool.queries[index] = ze_graph_profiling_query_handle_t(pool, index)
         return query
 
+    @checked
     def pfnProfilingQueryDestroy(self, hProfilingQuery: ze_graph_profiling_query_handle_t) -> None:
         """Destroy a query; inferences that were recorded with it still run."""
-        query = check(hProfilingQuery, ze_graph_profiling_query_handle_t)
+        query = hProfilingQuery
         del query.pool.queries[query.index]
         query.alive = False
 
@@ -90,6 +94,7 @@ class ze_graph_profiling_dditable_ext_t:
     def pfnProfilingQueryGetData(
         self, hProfilingQuery: ze_graph_profiling_query_handle_t, profilingType: _Raw
     ) -> bytes: ...
+    @checked
     def pfnProfilingQueryGetData(
         self,
         hProfilingQuery: ze_graph_profiling_query_handle_t,
@@ -106,7 +111,7 @@ class ze_graph_profiling_dditable_ext_t:
             ZeError: NOT_READY: no inference has completed; INVALID_ENUMERATION: unknown type;
                 INVALID_ARGUMENT: the layer map lacks some tasks.
         """
-        query = check(hProfilingQuery, ze_graph_profiling_query_handle_t)
+        query = hProfilingQuery
         try:
             data = query.data()
             found: _Found
@@ -125,16 +130,18 @@ class ze_graph_profiling_dditable_ext_t:
         query.log = ""
         return found
 
+    @checked
     def pfnDeviceGetProfilingDataProperties(
         self, hDevice: ze_device_handle_t
     ) -> t.ze_device_profiling_data_properties_t:
         """Describe a device's profiling."""
-        check(hDevice, ze_device_handle_t)
+        del hDevice
         return t.ze_device_profiling_data_properties_t(PROFILING_EXTENSION_VERSION)
 
+    @checked
     def pfnProfilingLogGetString(self, hProfilingQuery: ze_graph_profiling_query_handle_t) -> str:
         """Return why a query's latest request for data failed; empty if it succeeded."""
-        return check(hProfilingQuery, ze_graph_profiling_query_handle_t).log
+        return hProfilingQuery.log
 
 
 _TABLE = ze_graph_profiling_dditable_ext_t()

@@ -13,12 +13,13 @@ _TURBO = t.ze_npu_command_queue_option_t.ZE_NPU_COMMAND_QUEUE_OPTION_TURBO
 _NORMAL = t.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_NORMAL
 _DEFAULT = t.ze_command_queue_workload_type_t.ZE_WORKLOAD_TYPE_DEFAULT
 
-_RANKS = {
+PRIORITIES = {
     t.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH: -1,
     _NORMAL: 0,
     t.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW: 1,
 }
-_BACKGROUND = len(_RANKS)
+"""Ranks of work by the priority of its queue, the most urgent first."""
+_BACKGROUND = len(PRIORITIES)
 """Rank added to background work, which makes it less urgent than all other work."""
 
 _COPIES = "a queue that only copies never waits for the engines: priority and type have no effect"
@@ -33,7 +34,7 @@ def check_choices(desc: t.ze_command_queue_desc_t) -> None:
     """
     wrong = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
     unsupported = ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-    if desc.priority not in _RANKS:
+    if desc.priority not in PRIORITIES:
         raise failed(wrong, f"unknown priority {desc.priority}")
     if desc.ordinal and desc.priority != _NORMAL:
         raise failed(unsupported, _COPIES)
@@ -57,4 +58,4 @@ def rank_of(
     """
     if desc.ordinal and workload != _DEFAULT:
         raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, _COPIES)
-    return _RANKS[desc.priority] + _BACKGROUND * workload
+    return PRIORITIES[desc.priority] + _BACKGROUND * workload

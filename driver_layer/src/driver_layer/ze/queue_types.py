@@ -33,6 +33,15 @@ class ze_command_queue_workload_type_t(IntEnum):
     ZE_WORKLOAD_TYPE_BACKGROUND = 1
 
 
+class ze_command_queue_flags_t(IntFlag):
+    """Uses of a queue; without effect, as submissions run in order anyway."""
+
+    NONE = 0
+    ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY = 1
+    ZE_COMMAND_QUEUE_FLAG_IN_ORDER = 2
+    ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT = 4
+
+
 class ze_npu_command_queue_option_t(IntFlag):
     """Options of a queue."""
 
@@ -70,3 +79,4 @@ class ze_command_queue_desc_t:
         ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_NORMAL
     )
     pNext: ze_command_queue_desc_npu_ext_t | ze_command_queue_desc_npu_ext_2_t | None = None
+    flags: ze_command_queue_flags_t | int = ze_command_queue_flags_t.NONE

@@ -1,0 +1,167 @@
+"""Commands that copy and fill memory.
+
+Source: Level Zero core specification 1.17; docs/reference/level_zero.md#command-lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver_layer.npu.memory import Bytes
+from driver_layer.ze.calls import checked
+from driver_layer.ze.command_list import Command, Events, ze_command_list_handle_t
+from driver_layer.ze.context import Pointer, ze_context_handle_t
+from driver_layer.ze.device import MAX_PATTERN
+from driver_layer.ze.event import ze_event_handle_t
+from driver_layer.ze.result import failed, ze_result_t
+
+
+@dataclass(frozen=True, slots=True)
+class ze_copy_region_t:
+    """A region of memory: origin and width in bytes, the others in rows and slices."""
+
+    originX: int
+    originY: int
+    originZ: int
+    width: int
+    height: int
+    depth: int
+
+
+@checked
+def zeCommandListAppendMemoryCopy(
+    hCommandList: ze_command_list_handle_t,
+    dstptr: Pointer,
+    srcptr: Pointer,
+    size: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Record a copy of ``size`` bytes that waits for events and signals one, if given.
+
+    Raises:
+        ZeError: INVALID_NULL_POINTER, INVALID_ARGUMENT: not memory of the list's context, or the
+            target is read-only; INVALID_SYNCHRONIZATION_OBJECT: an event belongs to another
+            context.
+    """
+    target = hCommandList.context.bytes_at(dstptr, size, write=True)
+    source = hCommandList.context.bytes_at(srcptr, size)
+    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+
+
+@checked
+def zeCommandListAppendMemoryCopyFromContext(
+    hCommandList: ze_command_list_handle_t,
+    dstptr: Pointer,
+    hContextSrc: ze_context_handle_t,
+    srcptr: Pointer,
+    size: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Record a copy from memory of another context; raises as zeCommandListAppendMemoryCopy."""
+    target = hCommandList.context.bytes_at(dstptr, size, write=True)
+    source = hContextSrc.bytes_at(srcptr, size)
+    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+
+
+@checked
+def zeCommandListAppendMemoryCopyRegion(
+    hCommandList: ze_command_list_handle_t,
+    dstptr: Pointer,
+    dstRegion: ze_copy_region_t,
+    dstPitch: int,
+    dstSlicePitch: int,
+    srcptr: Pointer,
+    srcRegion: ze_copy_region_t,
+    srcPitch: int,
+    srcSlicePitch: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Record a copy of rows; the pitches are the distances of rows in bytes.
+
+    Raises:
+        ZeError: INVALID_SIZE: the regions differ in size or are empty, or a pitch is smaller than
+            the width; UNSUPPORTED_FEATURE: the regions have slices; else as
+            zeCommandListAppendMemoryCopy.
+    """
+    _check_regions(dstRegion, srcRegion, dstPitch, srcPitch)
+    if dstSlicePitch or srcSlicePitch:
+        message = "slices are not supported; copy each slice by a call of its own"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+    context = hCommandList.context
+    target = _rows(context, dstptr, dstRegion, dstPitch, write=True)
+    source = _rows(context, srcptr, srcRegion, srcPitch)
+    _append_copy(hCommandList, target, source, hSignalEvent, phWaitEvents)
+
+
+def _check_regions(
+    target: ze_copy_region_t, source: ze_copy_region_t, dst_pitch: int, src_pitch: int
+) -> None:
+    """Check two regions and the distances of their rows."""
+    sizes = [(each.width, each.height, each.depth) for each in (target, source)]
+    if sizes[0] != sizes[1]:
+        message = f"regions of {sizes[0]} and {sizes[1]} differ in width, height or depth"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+    if target.width <= 0 or target.height <= 0 or min(dst_pitch, src_pitch) < target.width:
+        message = f"{target.height} rows of {target.width} bytes, pitches {dst_pitch}, {src_pitch}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+    if target.depth not in (0, 1) or target.originZ or source.originZ:
+        message = "slices are not supported; copy each slice by a call of its own"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, message)
+
+
+def _rows(
+    context: ze_context_handle_t,
+    pointer: Pointer,
+    region: ze_copy_region_t,
+    pitch: int,
+    write: bool = False,
+) -> Bytes:
+    """Return a region's bytes, [height, width], as a view of memory."""
+    first = region.originY * pitch + region.originX
+    if min(region.originX, region.originY) < 0:
+        message = f"the origin ({region.originX}, {region.originY}) is negative"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    nbytes = (region.height - 1) * pitch + region.width
+    data = context.bytes_at(pointer, first + nbytes, write)[first:]
+    shape = region.height, region.width
+    return np.lib.stride_tricks.as_strided(data, shape, (pitch, 1), writeable=write)
+
+
+def _append_copy(
+    command_list: ze_command_list_handle_t,
+    target: Bytes,
+    source: Bytes,
+    signal: ze_event_handle_t | None,
+    waits: Events,
+) -> None:
+    command_list.append(Command(lambda: np.copyto(target, source), signal, tuple(waits)))
+
+
+@checked
+def zeCommandListAppendMemoryFill(
+    hCommandList: ze_command_list_handle_t,
+    ptr: Pointer,
+    pattern: bytes,
+    size: int,
+    hSignalEvent: ze_event_handle_t | None = None,
+    phWaitEvents: Events = (),
+) -> None:
+    """Record the fill of ``size`` bytes with a repeated pattern.
+
+    Raises:
+        ZeError: INVALID_SIZE: the pattern's length is not a power of two or more than
+            ``maxMemoryFillPatternSize`` of the queue group, or ``size`` is not a multiple of it;
+            else as zeCommandListAppendMemoryCopy.
+    """
+    repeated = np.frombuffer(bytes(pattern), np.uint8)
+    length = repeated.size
+    if not length or length & (length - 1) or size % length or length > MAX_PATTERN:
+        message = f"{size} bytes cannot be filled with a pattern of {length}"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
+    target = hCommandList.context.bytes_at(ptr, size, write=True).reshape(-1, length)
+    _append_copy(hCommandList, target, repeated, hSignalEvent, phWaitEvents)
