@@ -5,24 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 
-@dataclass(slots=True)
 class Counters:
     """Work of the engines; one thread at a time changes it, as inferences run one at a time."""
 
-    inferences: int = 0
-    """Inferences that ended, without those that failed."""
-    faults: int = 0
-    """Inferences that failed."""
-    active_ns: int = 0
-    """Time in which an inference ran, in ns of the host, as the simulated device takes it."""
+    def __init__(self) -> None:
+        self.inferences = 0
+        """Inferences that ended, without those that failed."""
+        self.faults = 0
+        """Inferences that failed."""
+        self._active_ns = 0
+        self._began: int | None = None
+
+    def active_until_now(self) -> int:
+        """Return the time in which inferences ran, in ns of the host's clock."""
+        began = self._began
+        running = 0 if began is None else time.monotonic_ns() - began
+        return self._active_ns + running
 
     @contextmanager
     def running(self) -> Generator[None]:
         """Count the inference that runs in a ``with`` block."""
-        begin = time.monotonic_ns()
+        self._began = time.monotonic_ns()
         try:
             yield
         except BaseException:
@@ -31,8 +36,5 @@ class Counters:
         else:
             self.inferences += 1
         finally:
-            self.active_ns += time.monotonic_ns() - begin
-
-    def copy(self) -> Counters:
-        """Return the present values."""
-        return replace(self)
+            self._active_ns = self.active_until_now()
+            self._began = None

@@ -36,7 +36,7 @@ class ze_host_mem_alloc_flags_t(IntFlag):
     ZE_HOST_MEM_ALLOC_FLAG_BIAS_CACHED = 1
     ZE_HOST_MEM_ALLOC_FLAG_BIAS_UNCACHED = 2
     ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED = 4
-    """For mapped memory the same as MEM_READ_ONLY, as in the public driver."""
+    """The same as MEM_READ_ONLY for mapped memory, as in the public driver."""
     ZE_HOST_MEM_ALLOC_FLAG_BIAS_INITIAL_PLACEMENT = 8
     ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY = 16
     """The device does not write the memory; required to map host memory that is read-only."""
