@@ -189,3 +189,24 @@ def test_a_list_cannot_be_changed_while_it_executes(rig, x) -> None:
     ze.zeEventHostSignal(go)
     ze.zeCommandQueueSynchronize(rig.queue)
     assert is_expected(rig.values(y), x)
+
+
+def test_dense_strides_may_follow_an_argument(rig, x) -> None:
+    graph = rig.graph(dense_blob())
+    y = rig.arguments(graph, x)
+    commands, number = mutable(rig, graph)
+    rig.arguments(graph, -x)
+    dense = ze.ze_graph_argument_value_strides_t((1, x.shape[1]))
+    moved = ze.ze_mutable_graph_argument_exp_desc_t(number, 0, graph.arguments[0], dense)
+    only_strides = ze.ze_mutable_graph_argument_exp_desc_t(
+        number, 1, None, ze.ze_graph_argument_value_strides_t((1, COLS), moved)
+    )
+    call = ze.zeCommandListUpdateMutableCommandsExp
+    call(commands, ze.ze_mutable_commands_exp_desc_t(only_strides))
+    ze.zeCommandListClose(commands)
+    rig.execute(commands)
+    assert is_expected(rig.values(y), -x)
+    other = ze.ze_graph_argument_value_strides_t((1, x.shape[1] + 1))
+    wrong = ze.ze_mutable_graph_argument_exp_desc_t(number, 0, graph.arguments[0], other)
+    code = r.ZE_RESULT_ERROR_INVALID_ARGUMENT
+    rig.fails(code, lambda: call(commands, ze.ze_mutable_commands_exp_desc_t(wrong)))

@@ -13,8 +13,8 @@ a destroyed handle            INVALID_ARGUMENT
 a number outside of an enum   INVALID_ENUMERATION
 ============================= =====================================================
 
-An annotation with None marks an optional argument. Fields named ``pNext`` are checked for the type
-of the first structure; functions that follow the chain check the others.
+An annotation with None marks an optional argument. Structures in fields, such as ``pNext``, are
+checked for their types only; functions that follow them check their fields by ``check_fields``.
 
 Source: Level Zero core specification 1.17, which lists these codes for each function.
 """
@@ -71,6 +71,20 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def check_fields(structure: Any, name: str) -> None:
+    """Check the fields of a structure that is part of another one; raises as ``checked``."""
+    kind = typing.cast("type[Any]", type(structure))
+    for field, check in _fields(kind).items():
+        check(getattr(structure, field), f"{name}.{field}")
+
+
+@cache
+def _fields(kind: type[Any]) -> Mapping[str, Check]:
+    """Return the checks of the fields of a structure."""
+    hints = typing.get_type_hints(kind)
+    return {each.name: _check_of_field(hints[each.name]) for each in dataclasses.fields(kind)}
+
+
 def _check_of(hint: Any) -> Check:
     """Return the check of an annotation."""
     origin = typing.get_origin(hint)
@@ -96,8 +110,11 @@ def _check_of_union(members: Sequence[Any]) -> Check:
     optional = len(kinds) < len(members)
 
     def either(value: Any, name: str) -> None:
-        if value is not None or not optional:
-            check(value, name)
+        if value is None and optional:
+            return
+        check(value, name)
+        if len(kinds) > 1 and dataclasses.is_dataclass(value):
+            check_fields(value, name)
 
     return either
 
@@ -170,15 +187,9 @@ def _check_of_structure(kind: type[Any]) -> Check:
     """Return the check of a descriptor and its fields."""
     is_one = _check_of_classes((kind,))
 
-    @cache
-    def fields() -> Mapping[str, Check]:
-        hints = typing.get_type_hints(kind)
-        return {each.name: _check_of_field(hints[each.name]) for each in dataclasses.fields(kind)}
-
     def has_its_types(value: Any, name: str) -> None:
         is_one(value, name)
-        for field, check in fields().items():
-            check(getattr(value, field), f"{name}.{field}")
+        check_fields(value, name)
 
     return has_its_types
 

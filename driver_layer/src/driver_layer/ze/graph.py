@@ -167,6 +167,7 @@ class ze_graph_handle_t(Handle):
             ZeError: INVALID_ARGUMENT: they are not those of the dense tensor. Blobs with
                 relocations for other strides are not supported (``loader.relocate``).
         """
+        self.check_index(index)
         tensor = self.tensors[index]
         dims = zip(reversed(tensor.shape), reversed(tensor.strides), strict=True)
         for number, (dim, dense) in enumerate(dims):

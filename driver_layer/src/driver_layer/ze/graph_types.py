@@ -200,7 +200,8 @@ class ze_graph_argument_value_strides_t:
     """Strides of an argument in elements, of the innermost dimension first; at most five."""
 
     userStrides: tuple[int, ...]
-    pNext: ze_graph_argument_value_tensor_t | ze_graph_argument_value_strides_t | None = None
+    pNext: object = None
+    """The next structure of the chain, whose kind depends on the call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,11 +53,10 @@ class _Named:
     @staticmethod
     def unpack(handle: x.ze_ipc_mem_handle_t) -> _Named:
         """Decode a handle of untrusted content."""
-        if len(handle.data) != x.ZE_MAX_IPC_HANDLE_SIZE:
-            raise _invalid(
-                f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(handle.data)}"
-            )
-        descriptor, mark, process, kind, size, device, inode = _LAYOUT.unpack_from(handle.data)
+        packed = bytes(handle.data)
+        if len(packed) != x.ZE_MAX_IPC_HANDLE_SIZE:
+            raise _invalid(f"an IPC handle has {x.ZE_MAX_IPC_HANDLE_SIZE} bytes, not {len(packed)}")
+        descriptor, mark, process, kind, size, device, inode = _LAYOUT.unpack_from(packed)
         if mark != _MARK or kind not in _SHARED_BY_HANDLE or process <= 0 or not size:
             raise _invalid("the bytes are not an IPC handle of this driver")
         return _Named(descriptor, process, t.ze_memory_type_t(kind), size, device, inode)
@@ -109,7 +108,7 @@ def zeMemPutIpcHandle(hContext: ze_context_handle_t, handle: x.ze_ipc_mem_handle
             memory was freed.
     """
     for memory in list(hContext.memory.values()):
-        if memory.given_out is not None and memory.given_out[0] == handle:
+        if memory.given_out is not None and memory.given_out[0].data == bytes(handle.data):
             memory.put_back()
             return
     raise _invalid("the handle is not one that this context has exported")

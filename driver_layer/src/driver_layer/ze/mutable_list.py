@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntFlag
 
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.command_list import ListState, Mutable, ze_command_list_handle_t
 from driver_layer.ze.context import Pointer
+from driver_layer.ze.graph_types import ze_graph_argument_value_strides_t
 from driver_layer.ze.handles import given
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -43,12 +44,16 @@ class ze_mutable_command_id_exp_desc_t:
 
 @dataclass(frozen=True, slots=True)
 class ze_mutable_graph_argument_exp_desc_t:
-    """A new location of a command's argument; ``pNext`` is the next change."""
+    """A new location of a command's argument.
+
+    ``pNext`` is the next change, or the argument's strides; then ``pArgValue`` may be None, and the
+    location stays.
+    """
 
     commandId: int
     argIndex: int
     pArgValue: Pointer | None
-    pNext: ze_mutable_graph_argument_exp_desc_t | None = None
+    pNext: ze_mutable_graph_argument_exp_desc_t | ze_graph_argument_value_strides_t | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +93,8 @@ def zeCommandListUpdateMutableCommandsExp(
 
     Raises:
         ZeError: INVALID_ARGUMENT: the list is not mutable, the chain is empty, a command or an
-            argument does not exist, or the memory is too small; INVALID_NULL_POINTER;
-            HANDLE_OBJECT_IN_USE: the list is executing.
+            argument does not exist, the memory is too small, or strides are not the dense ones;
+            INVALID_NULL_POINTER; HANDLE_OBJECT_IN_USE: the list is executing.
     """
     command_list = hCommandList
     _check_mutable(command_list)
@@ -97,23 +102,58 @@ def zeCommandListUpdateMutableCommandsExp(
         message = "flags must be 0 and pNext a chain of changes"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
     command_list.check_idle()
-    changes: list[tuple[Mutable, int, Pointer]] = []
-    change = desc.pNext
-    while change is not None:
-        commands = command_list.commands
-        there = 0 <= change.commandId < len(commands)
-        target = commands[change.commandId].mutable if there else None
-        if target is None:
-            message = f"command {change.commandId} has no graph arguments"
-            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
-        pointer = given(change.pArgValue or None, "pArgValue")
-        target.check(change.argIndex, pointer)
-        changes.append((target, change.argIndex, pointer))
-        change = change.pNext
+    changes = _changes(command_list, desc.pNext)
     if command_list.state is ListState.CLOSED:  # first: a partly changed list must not execute
         command_list.state = ListState.CHANGED
     for target, index, pointer in changes:
         target.change(index, pointer)
+
+
+def _changes(
+    command_list: ze_command_list_handle_t, first: ze_mutable_graph_argument_exp_desc_t
+) -> list[tuple[Mutable, int, Pointer]]:
+    """Check a chain of changes; return the commands, their arguments and the new locations."""
+    changes: list[tuple[Mutable, int, Pointer]] = []
+    link: ze_mutable_graph_argument_exp_desc_t | ze_graph_argument_value_strides_t | None = first
+    while link is not None:
+        if isinstance(link, ze_graph_argument_value_strides_t):
+            message = "strides must follow the argument that they belong to"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        check_fields(link, "pNext")
+        target = _target(command_list, link.commandId)
+        after = link.pNext
+        strides = after if isinstance(after, ze_graph_argument_value_strides_t) else None
+        if link.pArgValue is not None or strides is None:
+            pointer = given(link.pArgValue or None, "pArgValue")
+            target.check(link.argIndex, pointer)
+            changes.append((target, link.argIndex, pointer))
+        if strides is not None:
+            check_fields(strides, "pNext")
+            target.check_strides(link.argIndex, strides.userStrides)
+            after = _argument_after(strides)
+        link = after
+    return changes
+
+
+def _argument_after(
+    strides: ze_graph_argument_value_strides_t,
+) -> ze_mutable_graph_argument_exp_desc_t | None:
+    """Return the change that follows strides in a chain."""
+    after: object = strides.pNext
+    if after is None or isinstance(after, ze_mutable_graph_argument_exp_desc_t):
+        return after
+    message = f"{type(after).__name__} cannot follow strides"
+    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+
+def _target(command_list: ze_command_list_handle_t, number: int) -> Mutable:
+    """Return the command with a number."""
+    commands = command_list.commands
+    target = commands[number].mutable if 0 <= number < len(commands) else None
+    if target is None:
+        message = f"command {number} has no graph arguments"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return target
 
 
 def _check_mutable(command_list: ze_command_list_handle_t) -> None:

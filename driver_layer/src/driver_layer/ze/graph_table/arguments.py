@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from driver_layer.abi.dtypes import BY_CODE
 from driver_layer.ze import graph_types as t
-from driver_layer.ze.calls import checked
+from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.context import Pointer
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.result import failed, ze_result_t
@@ -128,8 +128,10 @@ class GraphArguments:
         link: object = pArgValue
         for _ in range(_MAX_CHAIN):
             if isinstance(link, t.ze_graph_argument_value_tensor_t):
+                check_fields(link, "pArgValue")
                 location = _not_null(link.pTensor)
             elif isinstance(link, t.ze_graph_argument_value_strides_t):
+                check_fields(link, "pArgValue")
                 hGraph.check_strides(argIndex, link.userStrides)
             elif link is None:
                 break
