@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,6 +64,32 @@ class FileView:
         if element == self.element:
             return self.raw
         return to_bytes(self.load(element, shape), element)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView(FileView):
+    """View of a model's weights that are in memory instead of in a file.
+
+    ``path`` names the weights in errors; views of different buffers need different names.
+    """
+
+    buffer: memoryview = field(compare=False, repr=False)
+
+    @property
+    def raw(self) -> memoryview:
+        """Bytes of the view; raises as ``check``."""
+        self.check()
+        return self.buffer[self.offset : self.offset + self.size]
+
+    def check(self) -> None:
+        """Check that the buffer contains the bytes.
+
+        Raises:
+            BadModel: the buffer is too short.
+        """
+        length, end = len(self.buffer), self.offset + self.size
+        if not 0 <= self.offset <= end <= length:
+            raise BadModel(self.path, f"a weight ends at byte {end}, but there are {length}")
 
 
 def mapped_file(path: str) -> memoryview:

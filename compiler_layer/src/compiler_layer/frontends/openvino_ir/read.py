@@ -28,7 +28,6 @@ from compiler_layer.dialects.ov.types import (
 )
 from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
-from compiler_layer.files import FileView, mapped_file
 from compiler_layer.frontends.openvino_ir.ops import build
 from compiler_layer.frontends.openvino_ir.squeezed import NAME as SQUEEZE
 from compiler_layer.frontends.openvino_ir.squeezed import declared_axes
@@ -40,6 +39,7 @@ from compiler_layer.frontends.openvino_ir.supported import (
     is_absent,
     open_caches,
 )
+from compiler_layer.frontends.openvino_ir.weights import FileWeights, MemoryWeights, Weights
 from compiler_layer.frontends.openvino_ir.xml import (
     IrLayer,
     Network,
@@ -68,28 +68,37 @@ def read_ir(path: str | Path) -> Model:
         UnsupportedOps: layers or element types are not supported; the error lists all.
     """
     xml = Path(path)
-    network = parse_xml(xml)
-    check_supported(xml, network)
-    return _Reader(xml, network).read()
+    return _read(xml, parse_xml(xml), FileWeights(xml.with_suffix(".bin")))
+
+
+def read_network(network: Network, weights: memoryview, name: str) -> Model:
+    """Read an OpenVINO IR that is in memory.
+
+    Args:
+        network: the parsed XML (``xml.parse_text``).
+        weights: the weights; the model's constants are views of them.
+        name: the model's name in errors, which are as in ``read_ir``.
+    """
+    return _read(name, network, MemoryWeights(name, weights))
+
+
+def _read(path: Path | str, network: Network, weights: Weights) -> Model:
+    check_supported(path, network)
+    return _Reader(path, network, weights).read()
 
 
 class _Reader:
-    def __init__(self, path: Path, network: Network) -> None:
+    def __init__(self, path: Path | str, network: Network, weights: Weights) -> None:
         self._path = path
         self._network = network
-        self._weights = path.with_suffix(".bin")
-        # A missing file counts as empty; the first constant then raises the error.
-        is_file = self._weights.is_file()
-        self._weight_bytes = self._weights.stat().st_size if is_file else 0
+        self._weights = weights
         self._values: dict[PortKey, SSAValue] = {}
         self._variables: dict[str, str] = {}
         self._open_caches = open_caches(network)
 
     def read(self) -> Model:
         self._variables = self._read_variables()
-        parameters = [layer for layer in self._network.layers if layer.type == "Parameter"]
-        # Parameters and results keep their order in the file, by which OpenVINO numbers ports.
-        parameters.sort(key=lambda layer: layer.position)
+        parameters = self._network.ports("Parameter")
         types = [self._parameter_type(layer) for layer in parameters]
         names = [(*layer.outputs[0].names, layer.name)[0] for layer in parameters]
         for name, count in Counter(names).items():
@@ -101,9 +110,7 @@ class _Reader:
         for layer in self._network.layers:
             if layer.type not in ("Parameter", "Result"):
                 self._add(model, layer)
-        results = [layer for layer in self._network.layers if layer.type == "Result"]
-        results.sort(key=lambda layer: layer.position)
-        self._set_outputs(model, results)
+        self._set_outputs(model, self._network.ports("Result"))
         return model
 
     def _read_variables(self) -> dict[str, str]:
@@ -251,16 +258,16 @@ class _Reader:
             raise self._bad(
                 layer, f"{size} bytes for {element} {list(shape)}, which needs {expected}"
             )
-        if offset < 0 or offset + size > self._weight_bytes:
+        if offset < 0 or offset + size > self._weights.size:
             raise BadModel(
-                self._weights,
-                f"has {self._weight_bytes} bytes; the constant is at {offset} to {offset + size}",
+                self._weights.name,
+                f"has {self._weights.size} bytes; the constant is at {offset} to {offset + size}",
                 f"layer {layer.name!r}",
             )
-        path = str(self._weights)
+        view = self._weights.view(offset, size, element)
         if size > _INLINE_BYTES:
-            return Constant.of_file(FileView(path, offset, size, element), element, shape)
-        data = bytes(mapped_file(path)[offset : offset + size]) if size else b""
+            return Constant.of_file(view, element, shape)
+        data = bytes(view.raw) if size else b""
         values = from_bytes(data, element, math.prod(shape)) if expected else np.zeros(0)
         value = InlineAttr(Inline(element, values.astype(NUMPY[element]).tobytes()))
         return Constant(properties={"value": value}, result_types=[tensor(element, shape)])

@@ -47,13 +47,21 @@ def is_absent(layer: IrLayer) -> bool:
     return layer.type == "Const" and (data.get("element_type"), data.get("shape")) == (DYNAMIC, "0")
 
 
-def check_supported(path: Path, network: Network) -> None:
+def check_supported(path: Path | str, network: Network) -> None:
     """Check every layer's type, opset, attributes and element types.
 
     Raises:
         UnsupportedOps: layers are not supported; the error lists all.
     """
-    unsupported: list[tuple[str, str]] = []
+    unsupported = [(kind, layer.name) for layer, kind in unsupported_layers(network)]
+    if unsupported:
+        sinks = any(kind.endswith(_SINKS) for kind, _ in unsupported)
+        raise UnsupportedOps(path, unsupported, [RUN_ON_CPU] if sinks else [])
+
+
+def unsupported_layers(network: Network) -> list[tuple[IrLayer, str]]:
+    """Return the layers that are not supported, each with its type and unsupported feature."""
+    unsupported: list[tuple[IrLayer, str]] = []
     layers = {layer.id: layer for layer in network.layers}
     caches = open_caches(network)
     for layer in network.layers:
@@ -63,14 +71,12 @@ def check_supported(path: Path, network: Network) -> None:
         if opsets is None:
             opsets = RULES[layer.type].opsets if layer.type in RULES else set[str]()
         if layer.version not in opsets:
-            unsupported.append((layer.kind, layer.name))
+            unsupported.append((layer, layer.kind))
             continue
         detail = _unsupported_detail(network, layers, layer)
         if detail is not None:
-            unsupported.append((f"{layer.kind} {detail}", layer.name))
-    if unsupported:
-        sinks = any(kind.endswith(_SINKS) for kind, _ in unsupported)
-        raise UnsupportedOps(path, unsupported, [RUN_ON_CPU] if sinks else [])
+            unsupported.append((layer, f"{layer.kind} {detail}"))
+    return unsupported
 
 
 def _unsupported_detail(

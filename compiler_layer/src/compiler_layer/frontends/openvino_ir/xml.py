@@ -5,11 +5,13 @@ Source: OpenVINO IR version 11, as openvino.save_model writes it.
 
 from __future__ import annotations
 
+import io
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from compiler_layer.errors import BadModel
 
@@ -42,6 +44,8 @@ class IrLayer:
     data: dict[str, str] = field(default_factory=dict[str, str])
     inputs: list[str] = field(default_factory=list[str])
     outputs: list[OutputPort] = field(default_factory=list[OutputPort])
+    result_names: tuple[str, ...] = ()
+    """Tensor names of a Result; other layers name the tensors of their output ports."""
 
     @property
     def kind(self) -> str:
@@ -55,6 +59,13 @@ class Network:
 
     layers: list[IrLayer]
     sources: Mapping[PortKey, PortKey]
+    rt_info: Mapping[str, str]
+    """Values of the model's runtime information that are texts, by key."""
+
+    def ports(self, kind: str) -> list[IrLayer]:
+        """Return the Parameter or Result layers in the file's order, by which OpenVINO counts."""
+        found = [layer for layer in self.layers if layer.type == kind]
+        return sorted(found, key=lambda layer: layer.position)
 
     def feeder(self, layer: IrLayer, port: int) -> PortKey:
         """Return the output port that feeds a layer's input, by the input's index."""
@@ -65,6 +76,7 @@ class _Target:
     def __init__(self) -> None:
         self.layers: dict[str, IrLayer] = {}
         self.edges: list[tuple[PortKey, PortKey]] = []
+        self.rt_info: dict[str, str] = {}
         self._layer: IrLayer | None = None
         self._ports: set[PortKey] = set()
         self._path: list[str] = []
@@ -82,12 +94,15 @@ class _Target:
         elif self._path == ["net", "edges", "edge"]:
             source = (attrs["from-layer"], attrs["from-port"])
             self.edges.append((source, (attrs["to-layer"], attrs["to-port"])))
+        elif self._path[:2] == ["net", "rt_info"] and len(self._path) == 3 and "value" in attrs:
+            self.rt_info[tag] = attrs["value"]
         elif self._layer is not None:
             self._inside(self._layer, attrs)
 
     def _new_layer(self, attrs: dict[str, str]) -> IrLayer:
         version = attrs.get("version", "opset1")
         layer = IrLayer(attrs["id"], attrs["name"], attrs["type"], version, len(self.layers))
+        layer.result_names = _names(attrs.get("output_names", ""))
         if layer.id in self.layers:
             raise ValueError(f"two layers have the id {layer.id}")
         self.layers[layer.id] = layer
@@ -102,7 +117,7 @@ class _Target:
                 layer.inputs.append(attrs["id"])
             case ["output", "port"]:
                 self._check_new_port(layer, attrs["id"])
-                names = tuple(name for name in attrs.get("names", "").split(",") if name)
+                names = _names(attrs.get("names", ""))
                 layer.outputs.append(OutputPort(attrs["id"], names, attrs.get("precision", "")))
             case ["output", "port", "dim"]:
                 self._text = []
@@ -130,6 +145,12 @@ class _Target:
         pass
 
 
+def _names(text: str) -> tuple[str, ...]:
+    """Split tensor names at commas; a comma inside a name follows a backslash."""
+    parts = re.split(r"(?<!\\),", text)
+    return tuple(part.replace("\\,", ",") for part in parts if part)
+
+
 def parse_xml(path: Path) -> Network:
     """Read an IR's XML.
 
@@ -137,11 +158,20 @@ def parse_xml(path: Path) -> Network:
         BadModel: the file cannot be read, is not an IR, has a cycle, or an input port does not
             have exactly one source.
     """
+    if path.exists() and not path.is_file():
+        raise BadModel(path, "is not a file")
+    return _parse(path, path)
+
+
+def parse_text(xml: bytes, name: str) -> Network:
+    """Parse an IR's XML in memory; ``name`` is its name in errors, as those of ``parse_xml``."""
+    return _parse(io.BytesIO(xml), name)
+
+
+def _parse(source: Path | IO[bytes], path: Path | str) -> Network:
     target: Any = _Target()
     try:
-        if path.exists() and not path.is_file():
-            raise BadModel(path, "is not a file")
-        ET.parse(path, ET.XMLParser(target=target))
+        ET.parse(source, ET.XMLParser(target=target))
     except OSError as error:
         raise BadModel(path, error.strerror or str(error)) from None
     except KeyError as error:
@@ -152,11 +182,11 @@ def parse_xml(path: Path) -> Network:
     if not target.layers:
         raise BadModel(path, "is not an OpenVINO IR: it has no layers")
     sources = _sources(path, target.layers, target.edges)
-    return Network(_sorted(path, target.layers, sources), sources)
+    return Network(_sorted(path, target.layers, sources), sources, target.rt_info)
 
 
 def _sources(
-    path: Path, layers: Mapping[str, IrLayer], edges: list[tuple[PortKey, PortKey]]
+    path: Path | str, layers: Mapping[str, IrLayer], edges: list[tuple[PortKey, PortKey]]
 ) -> dict[PortKey, PortKey]:
     inputs = {(layer.id, port) for layer in layers.values() for port in layer.inputs}
     outputs = {(layer.id, port.id) for layer in layers.values() for port in layer.outputs}
@@ -177,7 +207,7 @@ def _sources(
 
 
 def _sorted(
-    path: Path, layers: Mapping[str, IrLayer], sources: Mapping[PortKey, PortKey]
+    path: Path | str, layers: Mapping[str, IrLayer], sources: Mapping[PortKey, PortKey]
 ) -> list[IrLayer]:
     """Sort layers so that each comes after its inputs; otherwise keep the file's order."""
     done: set[str] = set()

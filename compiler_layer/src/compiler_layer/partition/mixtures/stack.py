@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
@@ -36,5 +37,5 @@ def expert_part(constant: Constant, index: int, rank: int) -> Constant:
     if not isinstance(view, FileView):
         return Constant.inline(constant.load()[index], element)
     size = stored_bytes(view.element, math.prod(shape[1:]))
-    cut = FileView(view.path, view.offset + index * size, size, view.element)
+    cut = replace(view, offset=view.offset + index * size, size=size)
     return Constant.of_file(cut, element, shape[1:])
