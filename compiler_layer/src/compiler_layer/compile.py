@@ -14,7 +14,7 @@ from dataclasses import replace
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.errors import NotPeriodic
-from compiler_layer.model import Model
+from compiler_layer.model import Model, ModelNames
 from compiler_layer.partition.compiled import LITERAL_PREFIX, CompiledFunction, CompiledParts
 from compiler_layer.partition.repeated.attributes import kept_repetitions, repeated_ids
 from compiler_layer.partition.repeated.cut import cut_at_block
@@ -31,7 +31,11 @@ from compiler_layer.schedule.program import ScheduledProgram
 
 
 def compile_model(
-    model: Model, options: Options, name: str = "main", observer: Observer | None = None
+    model: Model,
+    options: Options,
+    name: str = "main",
+    observer: Observer | None = None,
+    names: ModelNames | None = None,
 ) -> bytes:
     """Compile a model to a blob.
 
@@ -40,6 +44,7 @@ def compile_model(
         options: every other input that determines the result.
         name: the name in the blob's metadata.
         observer: receives the model after each pass.
+        names: names of parameters and results in the blob's metadata; the ports' by default.
 
     Raises:
         NotPeriodic: the model was folded before, and its layers differ after the passes.
@@ -48,7 +53,9 @@ def compile_model(
     with collected_later():
         machine = Tile(options.platform, options.tiles)
         scheduled = _lower_and_schedule(model, options, observer)
-        return emit_blob(Program(name, scheduled, machine.device(), machine.used_tiles()))
+        device, tiles = machine.device(), machine.used_tiles()
+        named = names or ModelNames()
+        return emit_blob(Program(name, scheduled, device, tiles, named, options.profiling))
 
 
 def _lower_and_schedule(

@@ -40,6 +40,22 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
+class PortNames:
+    """Names of a parameter or result of the OpenVINO model that a model was read from."""
+
+    friendly: str
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelNames:
+    """Names of all parameters and results, in order."""
+
+    inputs: tuple[PortNames, ...] = ()
+    outputs: tuple[PortNames, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """Variable of a stateful model, with the op that reads it and the op that assigns it."""
 

@@ -42,7 +42,7 @@ from compiler_layer.passes.narrow_doubles import NarrowDoubles
 from compiler_layer.passes.quantize_activations import QuantizeActivations
 from compiler_layer.passes.remove_dead_code import RemoveDeadCode
 from compiler_layer.passes.route_experts import RouteExperts
-from compiler_layer.passes.separate_weights import SeparateWeights
+from compiler_layer.passes.separate_weights import SeparateWeights, WeightName, place_in_file
 from compiler_layer.passes.simplify import Simplify
 from compiler_layer.passes.sort_ops import SortOps
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
@@ -51,7 +51,7 @@ from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.to_opset import ToOpset
 from compiler_layer.passes.unsqueeze_attention import UnsqueezeAttention
 from compiler_layer.passes.widen_nibbles import WidenNibbles
-from driver_layer.abi.platforms import DEFAULT_PLATFORM
+from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform
 
 Observer = Callable[[str, Model], None]
 """Callback after each pass, with the pass's name and the model."""
@@ -62,19 +62,21 @@ class Options:
     """Inputs of a compilation besides the model.
 
     The corresponding OpenVINO options are INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS and NPUW_FOLD.
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS, NPUW_FOLD and PERF_COUNT.
     """
 
     precision: str = "f16"
     """f32, f16 or bf16."""
-    platform: str = DEFAULT_PLATFORM
-    """3720, 4000 or 5010; or the path of a platform file (.toml)."""
+    platform: str | Platform = DEFAULT_PLATFORM
+    """3720, 4000 or 5010; or the path of a platform file (.toml); or a platform itself."""
     tiles: int = 0
     """NCE tiles to use; 0: the compiler chooses."""
     integer_activations: bool = False
     """True to compute matmuls with 8-bit weights in integers, with one scale per token."""
     weightless: bool = False
     """True to make weights inputs, which all blobs share, instead of storing them in the blob."""
+    name_weight: WeightName = place_in_file
+    """Names of the inputs that a weightless blob has for weights."""
     shapes: str = ""
     """Shapes of inputs and variables that are set first, as ``name=1x128,…``."""
     verify_each: bool = False
@@ -86,6 +88,8 @@ class Options:
     state_in_place: bool = False
     """True if a variable's input and output may share memory at run time. A model with variables
     is not folded then."""
+    profiling: bool = True
+    """True to write the map of tasks to operations, by which inferences are profiled."""
 
 
 def graph_passes(options: Options) -> Sequence[ModulePass]:
@@ -148,7 +152,7 @@ def passes(options: Options) -> Sequence[ModulePass]:
 
 
 def _last_passes(options: Options) -> Sequence[ModulePass]:
-    return (SeparateWeights(),) if options.weightless else ()
+    return (SeparateWeights(options.name_weight),) if options.weightless else ()
 
 
 AFTER = "npuc.after"

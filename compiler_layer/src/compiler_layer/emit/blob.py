@@ -7,7 +7,7 @@ docs/reference/elf.md#section-names.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from compiler_layer.emit.programs import TEXT
 from compiler_layer.emit.records import Fixup
 from compiler_layer.emit.relocations import Columns, Relocations
 from compiler_layer.emit.stamp import barrier_configs
+from compiler_layer.model import ModelNames
 from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.views import Buffer, Space
 from driver_layer.abi import notes, tasks
@@ -79,6 +80,10 @@ class Program:
     scheduled: ScheduledProgram
     platform: Platform
     tiles: int
+    names: ModelNames = field(default_factory=ModelNames)
+    """Names of parameters and results; those of arguments where they are not given."""
+    profiling: bool = True
+    """True to write the map of tasks to operations, by which the driver profiles inferences."""
 
 
 def emit_blob(program: Program) -> bytes:
@@ -146,11 +151,12 @@ class _Emitter:
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
-        layers = layer_map(p.scheduled)
-        kind = SectionType.SHT_PROGBITS
-        self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
+        if p.profiling:
+            layers = layer_map(p.scheduled)
+            kind = SectionType.SHT_PROGBITS
+            self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
         ports = (p.scheduled.inputs, p.scheduled.outputs)
-        described = network_metadata(p.name, *ports, p.platform, p.tiles)
+        described = network_metadata(p.name, *ports, p.platform, p.tiles, p.names)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
         return digest

@@ -11,7 +11,7 @@ import numpy as np
 
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Port
+from compiler_layer.model import ModelNames, Port, PortNames
 from driver_layer.abi import metadata as abi
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.layout import RecordArray, text_field
@@ -22,9 +22,14 @@ MADE_PREFIX = "vpux_"
 
 
 def network_metadata(
-    name: str, inputs: Sequence[Port], outputs: Sequence[Port], platform: Platform, tiles: int
+    name: str,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    platform: Platform,
+    tiles: int,
+    names: ModelNames,
 ) -> bytes:
-    """Write the NETDESC section."""
+    """Write the NETDESC section; ``names`` may be of fewer ports, which then come first."""
     identification = np.zeros(1, abi.IDENTIFICATION)
     identification["arch_name"] = platform.arch.name.encode()
     identification["blob_name"] = text_field(name, abi.TEXT_BYTES)
@@ -33,7 +38,7 @@ def network_metadata(
     resources["tile_count"] = tiles
     resources["barriers"] = min(255, platform.barriers_per_tile * tiles)
     refs = {kind: _tensor_refs(ports) for kind, ports in (("in", inputs), ("out", outputs))}
-    nodes = {kind: _nodes(ports) for kind, ports in (("in", inputs), ("out", outputs))}
+    nodes = {"in": _nodes(inputs, names.inputs), "out": _nodes(outputs, names.outputs)}
     none = np.zeros(0, abi.TENSOR_REF)
     return abi.encode_container(
         [
@@ -65,7 +70,7 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
         element = ELEMENT_TYPES[element_of(port.value)]
         ref["strides"][: len(shape) + 1] = _strides(shape, element.bits)
         ref["dims"][: len(shape)] = shape
-        ref["name"] = text_field(port.name, abi.TEXT_BYTES)
+        ref["name"] = _text(port.name)
         ref["order"] = abi.ORDER_BY_RANK[len(shape)] if shape else 0
         ref["data_type"] = element.code
         ref["dimensions_size"] = len(shape)
@@ -83,25 +88,39 @@ def _strides(shape: Sequence[int], bits: int) -> list[int]:
     return [bits, *strides]
 
 
-def _nodes(ports: Sequence[Port]) -> RecordArray:
+def _nodes(ports: Sequence[Port], names: Sequence[PortNames]) -> RecordArray:
     real = [port for port in ports if not port.name.startswith(MADE_PREFIX)]
     nodes = np.zeros(len(real), abi.OV_NODE)
-    for node, port in zip(nodes, real, strict=True):
+    for index, (node, port) in enumerate(zip(nodes, real, strict=True)):
         shape = _checked_shape(port)
-        name = text_field(port.name, abi.TEXT_BYTES)
-        node["tensor_names"][0] = name
+        known = names[index] if index < len(names) else PortNames(port.name, (port.name,))
+        tensors = known.tensors[: abi.MAX_NAMES]  # as the public compiler
+        for number, name in enumerate(tensors):
+            node["tensor_names"][number] = _text(name)
         node["shape"][: len(shape)] = shape
-        node["friendly_name"] = name
+        node["friendly_name"] = _text(known.friendly)
+        node["input_name"] = _text(port.name)
         node["type"] = ELEMENT_TYPES[element_of(port.value)].node_type
         node["shape_size"] = len(shape)
-        node["tensor_names_count"] = 1
+        node["tensor_names_count"] = len(tensors)
     return nodes
+
+
+def _text(name: str) -> bytes:
+    """Return a name as a field.
+
+    Raises:
+        UnsupportedModel: the name is too long.
+    """
+    if len(name.encode()) >= abi.TEXT_BYTES:
+        raise UnsupportedModel(
+            f"name {name[:40]!r}… is over {abi.TEXT_BYTES - 1} bytes long; shorten it"
+        )
+    return text_field(name, abi.TEXT_BYTES)
 
 
 def _checked_shape(port: Port) -> tuple[int, ...]:
     shape = shape_of(port.value)
     if len(shape) not in abi.ORDER_BY_RANK and shape:
         raise UnsupportedModel(f"{port.name!r} has {len(shape)} dimensions; a blob takes at most 7")
-    if len(port.name.encode()) >= abi.TEXT_BYTES:
-        raise UnsupportedModel(f"name {port.name[:40]!r}… is over {abi.TEXT_BYTES - 1} bytes long")
     return shape

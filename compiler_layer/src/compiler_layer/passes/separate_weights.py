@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,6 +19,15 @@ from compiler_layer.model import Model
 from compiler_layer.partition.repeated.attributes import add_repeated_ids
 from compiler_layer.weights import WeightRef
 
+WeightName = Callable[[FileView, str], str | None]
+"""Function that names the input of a weight, of a view and the type that the program reads; None
+if the weight stays in the program."""
+
+
+def place_in_file(view: FileView, element: str) -> str:
+    """Name a weight by its file and its place there (``weights.WeightRef``)."""
+    return WeightRef.of(view, element).name
+
 
 @dataclass(frozen=True)
 class SeparateWeights(ModulePass):
@@ -28,9 +38,13 @@ class SeparateWeights(ModulePass):
 
     A blob then contains little more than its task lists, and all blobs of a model can share one
     copy of the weights. New inputs follow all existing ones; a weight used twice is one input.
+
+    Args:
+        name_of: the names of inputs.
     """
 
     name = "separate-weights"
+    name_of: WeightName = place_in_file
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the module in place."""
@@ -43,7 +57,10 @@ class SeparateWeights(ModulePass):
             views = _views(each)
             if not isinstance(each, Constant) or not views:
                 continue
-            every = [WeightRef.of(view, element_of(each.output)).name for view in views]
+            named = [self.name_of(view, element_of(each.output)) for view in views]
+            every = [one for one in named if one is not None]
+            if len(every) < len(named):
+                continue
             name = every[_own(each)]
             if name not in known:
                 known[name] = model.body.insert_arg(each.output.type, len(model.body.args))

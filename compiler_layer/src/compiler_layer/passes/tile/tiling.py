@@ -52,7 +52,7 @@ class Tile(ModulePass):
     complete rows; a row that does not fit is cut, too, unless an op needs the complete row.
 
     Args:
-        platform: the device's generation, or the path of a platform file (.toml).
+        platform: the device's generation, or the path of a platform file (.toml), or a platform.
         tiles: maximum number of NCE tiles; 0 means four, or all if the device has fewer.
     Source: LATENCY hint uses 4 of 5 or 6 tiles (docs/reference/npu.md#tiles-in-use).
 
@@ -62,7 +62,7 @@ class Tile(ModulePass):
     """
 
     name = "tile"
-    platform: str = DEFAULT_PLATFORM
+    platform: str | Platform = DEFAULT_PLATFORM
     tiles: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -83,15 +83,18 @@ class Tile(ModulePass):
 
     def used_tiles(self) -> int:
         """Return the number of tiles that the program uses."""
-        available = self.device().tiles
+        device = self.device()
+        available = device.tiles
         if not 0 <= self.tiles <= available:
             raise CompilerUsageError(
-                f"tiles={self.tiles}: platform {self.platform} has {available} tiles; lower it"
+                f"tiles={self.tiles}: platform {device.name} has {available} tiles; lower it"
             )
         return self.tiles or min(4, available)
 
     def device(self) -> Platform:
         """Return the platform's numbers."""
+        if isinstance(self.platform, Platform):
+            return self.platform
         try:
             return platform_of(self.platform)
         except PlatformError as error:
