@@ -13,10 +13,10 @@ func.func @main(%x: tensor<3xi64> {ov.names = "x"}, %d: tensor<3xf64> {ov.names 
 }
 
 // CHECK:      func.func @main(%[[X:.*]]: tensor<3xi64> {{.*}}, %[[D:.*]]: tensor<3xf64>
-// CHECK-NEXT: %[[OTHER:.*]] = ov.Convert(%[[D]]) {destination_type = "f32"}
+// CHECK-NEXT: %[[OTHER:.*]] = ov.Convert(%[[D]]) {ov.name = "d", destination_type = "f32"}
 // CHECK-NEXT: %[[WIDE:.*]] = ov.Convert(%[[X]]) {ov.name = "wide", destination_type = "f32"}
 // CHECK-NEXT: %[[STEP:.*]] = ov.Constant #ov.inline<f32 [0.5]>
 // CHECK-NEXT: %[[ANGLE:.*]] = ov.Multiply(%[[WIDE]], %[[STEP]]) {ov.name = "angle"}
 // CHECK-NEXT: %[[SUM:.*]] = ov.Add(%[[ANGLE]], %[[OTHER]])
-// CHECK:      %[[Z:.*]] = ov.Convert(%[[SUM]]) {destination_type = "f64"}
+// CHECK:      %[[Z:.*]] = ov.Convert(%[[SUM]]) {ov.name = "z", destination_type = "f64"}
 // CHECK-NEXT: func.return %{{.*}}, %[[Z]]

@@ -13,10 +13,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Convert
-from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values
-from compiler_layer.model import Model
+from compiler_layer.model import Model, Port
 from compiler_layer.rewriting.replace import replace
 
 _WIDE, _NARROW = "f64", "f32"
@@ -44,18 +44,25 @@ def _is_other(op: Operation, use: Use) -> bool:
     return use.operation is not op
 
 
+def _conversion(port: Port, element: str) -> Convert:
+    """Convert a port's value; an error about the conversion names the port."""
+    made = Convert.make([port.value], destination_type=StringAttr(element))
+    made.attributes[NAME_ATTRIBUTE] = StringAttr(port.name)
+    return made
+
+
 def _ports_stay(model: Model) -> None:
     """Keep the declared types of inputs and outputs."""
     for port in model.inputs:
         if element_of(port.value) == _WIDE:
-            inner = Convert.make([port.value], destination_type=StringAttr(_NARROW))
+            inner = _conversion(port, _NARROW)
             Rewriter.insert_op(inner, InsertPoint.at_start(model.body))
             port.value.replace_uses_with_if(inner.output, partial(_is_other, inner))
     outputs: list[tuple[str, SSAValue]] = []
     for port in model.outputs:
         value = port.value
         if element_of(value) == _WIDE:
-            outer = Convert.make([value], destination_type=StringAttr(_WIDE))
+            outer = _conversion(port, _WIDE)
             model.body.insert_op_before(outer, model.terminator)
             value = outer.output
         outputs.append((port.name, value))
