@@ -12,7 +12,7 @@ from compiler_layer.dialects.ov.activation import Relu
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.in_driver.compiler import DriverCompiler
-from compiler_layer.in_driver.container import write_container
+from compiler_layer.in_driver.serialized_model import write_serialized_model
 from compiler_layer.model import Model
 from compiler_layer.writers.openvino_ir.write import ir_bytes
 from driver_layer import ze
@@ -24,7 +24,7 @@ COUNTED = {"is_new_api": "YES", "use_indices_for_io_metadata": "YES"}
 
 
 def serialized(model: Model, rt_info: Mapping[str, str] | None = None) -> bytes:
-    """Return a model in the plugin's container."""
+    """Serialize a model as the plugin does."""
     xml, weights = ir_bytes(model)
     root = ElementTree.fromstring(xml)
     for old in root.findall("rt_info"):
@@ -32,7 +32,7 @@ def serialized(model: Model, rt_info: Mapping[str, str] | None = None) -> bytes:
     info = ElementTree.SubElement(root, "rt_info")
     for name, value in (COUNTED if rt_info is None else rt_info).items():
         ElementTree.SubElement(info, name, value=value)
-    return write_container(DriverCompiler.version, ElementTree.tostring(root), weights)
+    return write_serialized_model(DriverCompiler.version, ElementTree.tostring(root), weights)
 
 
 class Dense:

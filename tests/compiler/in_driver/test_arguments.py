@@ -81,7 +81,7 @@ class TestNames:
         model = dense.model()
         (y,) = model.outputs
         model.set_outputs([("y", y.value), ("again", y.value)])
-        # The container has the size of the XML, so one letter replaces another.
+        # The buffer has the size of the XML, so one letter replaces another.
         return caller.graph(serialized(model).replace(b'name="x"', b'name="p"'))
 
     def test_inputs_have_the_friendly_names_of_parameters(self, caller, graph) -> None:

@@ -13,7 +13,7 @@ from tests.compiler.in_driver.caller import serialized
 from tests.conftest import ROOT
 
 from compiler_layer.in_driver.compiler import DriverCompiler
-from compiler_layer.in_driver.container import write_container
+from compiler_layer.in_driver.serialized_model import write_serialized_model
 from driver_layer import ze
 from driver_layer.abi.platforms import PLATFORMS, parse_platform
 from driver_layer.errors import GraphCompilerError
@@ -82,9 +82,12 @@ class TestErrors:
         ("content", "reason"),
         [
             (b"", "too few for its header"),
-            (write_container((7, 6), b"<net", b""), "is not an OpenVINO IR"),
-            (write_container((7, 6), b'<net version="11"/>', b""), "it has no layers"),
-            (write_container((7, 6), b'<!DOCTYPE x><net version="11"/>', b""), "not allowed"),
+            (write_serialized_model((7, 6), b"<net", b""), "is not an OpenVINO IR"),
+            (write_serialized_model((7, 6), b'<net version="11"/>', b""), "it has no layers"),
+            (
+                write_serialized_model((7, 6), b'<!DOCTYPE x><net version="11"/>', b""),
+                "not allowed",
+            ),
         ],
     )
     def test_of_content_name_the_serialized_model(self, content: bytes, reason: str) -> None:
@@ -110,5 +113,5 @@ class TestErrors:
 
 
 def _repacked(content: bytes) -> bytes:
-    """Return a container with the XML of a truncated one, and no weights."""
-    return write_container((7, 6), content[16:], b"")
+    """Return a serialized model with the XML of a truncated one, and no weights."""
+    return write_serialized_model((7, 6), content[16:], b"")

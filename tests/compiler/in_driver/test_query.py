@@ -8,7 +8,7 @@ import pytest
 from tests.compiler.in_driver.caller import Dense, serialized
 
 from compiler_layer.in_driver.compiler import DriverCompiler
-from compiler_layer.in_driver.container import read_container, write_container
+from compiler_layer.in_driver.serialized_model import read_serialized_model, write_serialized_model
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.errors import GraphCompilerError
 
@@ -26,10 +26,10 @@ def model(dense: Dense) -> bytes:
 
 def replaced(model: bytes, old: str, new: str) -> bytes:
     """Replace text of the XML, which must be there."""
-    parts = read_container(memoryview(model))
+    parts = read_serialized_model(memoryview(model))
     xml, count = re.subn(old, new, parts.xml.decode())
     assert count
-    return write_container(parts.version, xml.encode(), bytes(parts.weights))
+    return write_serialized_model(parts.version, xml.encode(), bytes(parts.weights))
 
 
 def test_all_layers_of_a_supported_model(model: bytes) -> None:

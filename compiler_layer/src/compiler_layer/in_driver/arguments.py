@@ -1,6 +1,6 @@
 """Arguments of a blob: names, element types and layouts that the caller allocates buffers by.
 
-Source: docs/reference/level_zero.md#requests-for-ports.
+Source: docs/reference/driver_compiler.md#requests-for-ports.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _check_shape(what: str, name: str, shape: Shape) -> None:
     raise UnsupportedModel(
         f"{what} {name!r} has {'a dynamic batch' if batch else 'dynamic dimensions'}, [{shown}]: "
         "the NPU compiles static shapes only; set them with Model.reshape before compile_model"
-        + (", or set NPU_BATCH_MODE to PLUGIN" if batch else "")
+        + ("; or set the input's layout, and NPU_BATCH_MODE to PLUGIN" if batch else "")
     )
 
 

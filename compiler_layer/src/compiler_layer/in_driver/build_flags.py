@@ -3,7 +3,7 @@
     --inputs_precisions="0:I64 1:FP16" --inputs_layouts="0:NC 1:NCHW" --outputs_precisions="0:FP32"
     --outputs_layouts="0:NCHW" --config NPU_TILES="4" PERF_COUNT="YES"
 
-Source: docs/reference/level_zero.md#graph-structures.
+Source: docs/reference/driver_compiler.md#requests-for-ports.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from compiler_layer.in_driver.arguments import (
     set_names,
 )
 from compiler_layer.in_driver.build_flags import BuildFlags, parse_build_flags
-from compiler_layer.in_driver.container import NAME, read_container
 from compiler_layer.in_driver.options import SUPPORTED, is_supported, read_config
 from compiler_layer.in_driver.query import supported_layers
+from compiler_layer.in_driver.serialized_model import NAME, read_serialized_model
 from compiler_layer.in_driver.weightless import compile_separated
 from compiler_layer.model import Model
 from driver_layer.abi.platforms import Platform
@@ -47,7 +47,7 @@ class DriverCompiler:
         """Compile a serialized model to a blob.
 
         Args:
-            model: the container; not read after the call.
+            model: the serialized model; not read after the call.
             build_flags: types and layouts of ports, and options.
             platform: the device.
 
@@ -73,7 +73,7 @@ class DriverCompiler:
 
 
 def _network(model: memoryview) -> tuple[Network, memoryview]:
-    content = read_container(model)
+    content = read_serialized_model(model)
     return parse_text(content.xml, NAME), content.weights
 
 

@@ -1,6 +1,6 @@
 """Options of OpenVINO's NPU plugin, and the compiler's options that they stand for.
 
-Source: the names are OpenVINO's; docs/reference/level_zero.md#options-of-a-compiler.
+Source: the names are OpenVINO's; docs/reference/driver_compiler.md#options-of-a-compiler.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from compiler_layer.frontends.openvino_ir.read import read_network
 from compiler_layer.frontends.openvino_ir.supported import PRECISIONS, unsupported_layers
 from compiler_layer.frontends.openvino_ir.xml import IrLayer, Network, OutputPort, PortKey
 from compiler_layer.in_driver.arguments import check_shapes, set_names
-from compiler_layer.in_driver.container import NAME
+from compiler_layer.in_driver.serialized_model import NAME
 from compiler_layer.model import Model
 from compiler_layer.passes.check_supported import CheckSupported
 from compiler_layer.pipeline import Options, graph_passes, run_passes

@@ -7,7 +7,7 @@ the results to the main blob. A cached model then needs no copy of the weights.
     init   vpux_ow_OFFSET, as stored  ->  vpux_tw_OFFSET_TYPE, as the main blob reads it
     main   parameters, vpux_tw_OFFSET_TYPE  ->  results
 
-Source: docs/reference/level_zero.md#separated-weights.
+Source: docs/reference/driver_compiler.md#separated-weights.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def compile_separated(
 
 
 def _originals(network: Network) -> dict[tuple[int, int], _Original]:
-    """Return the constants that are as in the model's file, by offset and size in the container."""
+    """Return the constants that are as in the model's file, by offset and size in its buffer."""
     found: dict[tuple[int, int], _Original] = {}
     constants = [layer for layer in network.layers if layer.type == "Const"]
     constants.sort(key=lambda layer: layer.position)

@@ -1,6 +1,6 @@
-"""Container of a serialized model: a version record, the XML and the weights in one buffer.
+"""Serialized models: a version record, an IR's XML and its weights in one buffer.
 
-Source: docs/reference/level_zero.md#serialized-models.
+Source: docs/reference/driver_compiler.md#serialized-models.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ELEMENTS = 2
 
 @dataclass(frozen=True, slots=True)
 class SerializedModel:
-    """Parts of a container; the weights are a view of it."""
+    """Parts of a serialized model; the weights are a view of its buffer."""
 
     version: tuple[int, int]
     """Version of the compiler that the model was written for."""
@@ -28,8 +28,8 @@ class SerializedModel:
     weights: memoryview
 
 
-def read_container(buffer: memoryview) -> SerializedModel:
-    """Read a container.
+def read_serialized_model(buffer: memoryview) -> SerializedModel:
+    """Read a serialized model.
 
     Args:
         buffer: bytes that may come from anywhere.
@@ -50,8 +50,8 @@ def read_container(buffer: memoryview) -> SerializedModel:
     return SerializedModel((major, minor), bytes(xml), weights)
 
 
-def write_container(version: tuple[int, int], xml: bytes, weights: bytes) -> bytes:
-    """Write a container."""
+def write_serialized_model(version: tuple[int, int], xml: bytes, weights: bytes) -> bytes:
+    """Write a serialized model."""
     header = _HEADER.pack(*version, _ELEMENTS)
     return b"".join((header, _SIZE.pack(len(xml)), xml, _SIZE.pack(len(weights)), weights))
 

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler_layer.errors import BadModel
-from compiler_layer.in_driver.container import read_container, write_container
+from compiler_layer.in_driver.serialized_model import read_serialized_model, write_serialized_model
 
-WHOLE = write_container((7, 6), b"<net/>", b"weights")
+WHOLE = write_serialized_model((7, 6), b"<net/>", b"weights")
 
 
-def test_a_container_is_read_as_it_was_written() -> None:
-    model = read_container(memoryview(WHOLE))
+def test_a_model_is_read_as_it_was_written() -> None:
+    model = read_serialized_model(memoryview(WHOLE))
     assert (model.version, model.xml, model.weights) == ((7, 6), b"<net/>", b"weights")
 
 
 def test_weights_stay_where_they_are() -> None:
     buffer = bytearray(WHOLE)
-    model = read_container(memoryview(buffer))
+    model = read_serialized_model(memoryview(buffer))
     buffer[-1:] = b"!"
     assert bytes(model.weights) == b"weight!"
 
@@ -40,15 +40,15 @@ def test_weights_stay_where_they_are() -> None:
         (WHOLE[:8] + b"\xff" * 8 + WHOLE[16:], "18446744073709551615 bytes of XML"),
     ],
 )
-def test_a_damaged_container_is_rejected(damaged: bytes, reason: str) -> None:
+def test_a_damaged_model_is_rejected(damaged: bytes, reason: str) -> None:
     with pytest.raises(BadModel, match=reason):
-        read_container(memoryview(damaged))
+        read_serialized_model(memoryview(damaged))
 
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_rejected_or_read(content: bytes) -> None:
     try:
-        model = read_container(memoryview(content))
+        model = read_serialized_model(memoryview(content))
     except BadModel:
         return
-    assert write_container(model.version, model.xml, bytes(model.weights)) == content
+    assert write_serialized_model(model.version, model.xml, bytes(model.weights)) == content
