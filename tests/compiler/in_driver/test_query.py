@@ -1,10 +1,14 @@
-"""Names of the layers that the device can run."""
+"""Names of the layers that the device can run, and models that are damaged."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.compiler.in_driver.caller import Dense, serialized
 
 from compiler_layer.in_driver.compiler import DriverCompiler
@@ -53,3 +57,17 @@ def test_neither_readers_of_types_that_do_not_exist_here(model: bytes) -> None:
 def test_a_dynamic_model_is_rejected(dense: Dense) -> None:
     with pytest.raises(GraphCompilerError, match="dynamic batch"):
         query(serialized(dense.model(batch=-1)))
+
+
+@given(st.data())
+def test_any_attribute_is_rejected_or_read(data: st.DataObject) -> None:
+    weights = np.ones((4, 8), np.float32)
+    parts = read_serialized_model(memoryview(Dense(weights).serialized()))
+    values = list(re.finditer(rb'"([^"]*)"', parts.xml))
+    place = data.draw(st.sampled_from(values))
+    other = data.draw(st.sampled_from([b"", b"-1", b"9" * 30, b"f64", b"Result", b"Const", b"1,2"]))
+    xml = parts.xml[: place.start(1)] + other + parts.xml[place.end(1) :]
+    changed = write_serialized_model(parts.version, xml, bytes(parts.weights))
+    for call in (DriverCompiler().compile, DriverCompiler().query):
+        with contextlib.suppress(GraphCompilerError):
+            call(memoryview(changed), "", PLATFORMS["4000"])

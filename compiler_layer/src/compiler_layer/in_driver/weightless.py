@@ -35,6 +35,9 @@ _ORIGINAL = "vpux_ow_"
 _PREPARED = "vpux_tw_"
 """Prefix of an init blob's outputs, and of the main blob's inputs that receive them."""
 
+_MOST_DIGITS = 20
+"""Number of digits that no offset in a file has."""
+
 _INIT, _MAIN = 0, 1
 """Numbers of the calls."""
 
@@ -101,7 +104,7 @@ def _originals(network: Network) -> dict[tuple[int, int], _Original]:
         offset = info.get(f"ws_bin_offset_{number}", "")
         size, element = layer.data.get("size", ""), layer.data.get("element_type", "")
         same = (info.get(f"ws_original_size_{number}"), info.get(f"ws_original_dtype_{number}"))
-        if offset.isdecimal() and same == (size, element):
+        if offset.isdecimal() and len(offset) < _MOST_DIGITS and same == (size, element):
             place = int(layer.data["offset"]), int(size)
             found[place] = _Original(int(offset), element)
     return found
