@@ -76,12 +76,16 @@ class ze_graph_handle_t(Handle):
         return index < len(self.metadata.inputs)
 
     def node(self, index: int) -> NodeInfo | None:
-        """Return the parameter or result of an argument; None for the argument of a state.
+        """Return the parameter or result of an argument; None for that of a state or a weight.
 
-        Source: linux-npu-driver pairs both by their order; the arguments of states come last.
+        A node's input name is that of its argument. In blobs without input names the order pairs
+        them, as in linux-npu-driver: arguments of states come last there.
         """
         first = 0 if self.is_input(index) else len(self.metadata.inputs)
         nodes = self.metadata.parameters if self.is_input(index) else self.metadata.results
+        if any(node.input_name for node in nodes):
+            name = self.tensors[index].name
+            return next((node for node in nodes if node.input_name == name), None)
         return nodes[index - first] if index - first < len(nodes) else None
 
     def initialize(self) -> None:
