@@ -23,7 +23,7 @@ from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQua
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import KEPT, Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import convert_values
+from compiler_layer.elements import RAW_FLOATS, convert_values
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.simplify.rules import simplify_op
@@ -37,6 +37,10 @@ _TAKES_MIXED = (
     *(FakeConvert, FakeQuantize, Interpolate),
 )
 """Ops whose float operands may differ in type; in one of them, scales are sizes."""
+
+
+_ACTIVATIONS = frozenset({"f32", "f16", *RAW_FLOATS})
+"""Types of inputs that may be activations; those of fewer bits than f32 are rounded already."""
 
 
 class _Adjuster:
@@ -68,7 +72,7 @@ class _Adjuster:
         position, so an error of the frequency grows with the position.
         """
         self._exact.update(
-            port.value for port in self._model.inputs if element_of(port.value) != "f32"
+            port.value for port in self._model.inputs if element_of(port.value) not in _ACTIVATIONS
         )
         weights = set[SSAValue]()
         for op in ops:
