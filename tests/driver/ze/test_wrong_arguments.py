@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import mmap
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -46,7 +47,7 @@ def functions() -> dict[str, Callable[..., Any]]:
         name: value
         for module in (ze, zes, zet)
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and name.startswith(("ze", "zes", "zet"))
+        if inspect.isfunction(value) and re.match("ze[st]?[A-Z]", name)
     }
     (driver,) = ze.zeInitDrivers(0)
     for extension in TABLES:

@@ -14,6 +14,8 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+import numpy as np
+
 from driver_layer.errors import DriverUsageError, OutOfMemory
 from driver_layer.npu.memory import (
     PAGE_BYTES,
@@ -131,6 +133,9 @@ class ze_context_handle_t(Handle):
         """Map host memory into the device's address space; see zeMemAllocHost."""
         if not data.size:
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_SIZE, "the memory to map is empty")
+        if data.dtype != np.uint8 or data.ndim != 1:
+            message = f"mapped memory must be a vector of u8, not {data.dtype} {data.shape}"
+            raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         if data.ctypes.data % PAGE_BYTES or not data.flags.c_contiguous:
             message = "mapped memory must begin at a page and be contiguous"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)

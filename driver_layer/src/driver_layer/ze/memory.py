@@ -19,7 +19,7 @@ from driver_layer.ze.context import (
 )
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.external_memory import check_flags, handing_on
-from driver_layer.ze.result import failed, ze_result_t
+from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _READ_ONLY = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
 _WRITE_COMBINED = t.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
@@ -48,8 +48,11 @@ def zeMemAllocHost(
         ZeError: UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT, OUT_OF_DEVICE_MEMORY; INVALID_ARGUMENT:
             read-only memory is to be mapped writable, the imported memory was not exported, or
             memory to map at its own address overlaps memory of the context;
-            UNSUPPORTED_ENUMERATION: this form of export is not supported.
+            INVALID_ENUMERATION: unknown flags; UNSUPPORTED_ENUMERATION: this form of export is not
+            supported.
     """
+    if host_desc is not None:
+        check_known(host_desc.flags, t.ze_host_mem_alloc_flags_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_HOST
     chained = None if host_desc is None else host_desc.pNext
     if host_desc is None or chained is None:
@@ -74,6 +77,8 @@ def zeMemAllocDevice(
 ) -> Memory:
     """Allocate device memory, without a host view; otherwise as zeMemAllocHost."""
     check_device(hContext, hDevice)
+    if device_desc is not None:
+        check_known(device_desc.flags, t.ze_device_mem_alloc_flags_t)
     kind = t.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE
     if device_desc is None or device_desc.pNext is None:
         return hContext.allocate(size, alignment, kind)
