@@ -45,13 +45,17 @@ class ChatPrompts:
         self._tokenizer = tokenizer
         self._control = ControlTokens(tokenizer.special_tokens, tokenizer.to_json)
 
-    def render(self, history: ChatHistory) -> ChatPrompt:
-        """Render messages, up to the beginning of the assistant's turn.
+    def render(self, history: ChatHistory, add_generation_prompt: bool = True) -> ChatPrompt:
+        """Render messages.
+
+        Args:
+            history: the messages.
+            add_generation_prompt: end with the beginning of the assistant's turn.
 
         Raises:
             TemplateError: the model has no template, or the template fails.
         """
-        text = self._tokenizer.apply_chat_template(history, add_generation_prompt=True)
+        text = self._tokenizer.apply_chat_template(history, add_generation_prompt)
         begins = self._control.first_characters
         private = (chr(code) for code in _PRIVATE if chr(code) not in text)
         hidden = dict(zip(map(ord, begins), private, strict=False))
@@ -70,7 +74,7 @@ class ChatPrompts:
             changed = [_changed(message, hide) for message in messages]
             if changed == messages:
                 return ChatPrompt(text, None)
-            rendered = self._rendered(history, changed)
+            rendered = self._rendered(history, changed, add_generation_prompt)
             if rendered.translate(shown) == text:
                 tokens = self._control.spans(rendered)
                 others = tokens != self._control.spans(text)
@@ -94,13 +98,15 @@ class ChatPrompts:
         check_characters(prompt.text)
         return self._control.encode(prompt.text, prompt.tokens)
 
-    def _rendered(self, history: ChatHistory, messages: list[Message]) -> str:
+    def _rendered(
+        self, history: ChatHistory, messages: list[Message], add_generation_prompt: bool
+    ) -> str:
         """Render other messages; return "" if the template fails."""
         other = ChatHistory(messages)
         other.set_tools(history.get_tools())
         other.set_extra_context(history.get_extra_context())
         try:
-            return self._tokenizer.apply_chat_template(other, add_generation_prompt=True)
+            return self._tokenizer.apply_chat_template(other, add_generation_prompt)
         except TemplateError:
             return ""
 

@@ -24,6 +24,8 @@ class ModelsInFolder:
     """Models ``openvino_<part>_model.xml`` of a folder."""
 
     folder: Path
+    task: str = "image-text-to-text"
+    """The exporter's task for such models."""
 
     def generation_config(self, tokenizer: Tokenizer) -> GenerationConfig:
         """Read the default parameters; errors as ``model_folder``."""
@@ -39,7 +41,7 @@ class ModelsInFolder:
         if not is_file(path):
             raise ModelError(
                 f"{path}: no such file; export the model with optimum-cli export openvino --task "
-                "image-text-to-text"
+                f"{self.task}"
             )
         return path
 

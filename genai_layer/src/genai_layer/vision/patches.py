@@ -95,7 +95,7 @@ class Patcher:
         half = width // 2
         frequencies = 1 / np.float32(_THETA) ** (np.arange(half, dtype=np.float32) / half)
         places = np.indices((grid.height, grid.width), np.float32)
-        ordered = self._token_by_token(places.transpose(1, 2, 0), grid).reshape(-1, 2, 1)
+        ordered = self.token_by_token(places.transpose(1, 2, 0), grid).reshape(-1, 2, 1)
         return (ordered * frequencies).reshape(-1, width).astype(np.float32)
 
     def _normal(self, frame: Image, height: int, width: int) -> Floats:
@@ -109,11 +109,16 @@ class Patcher:
         """Cut pixels [H, W, C] into patches [patches, C, patch_size²]."""
         size, channels = self.patch_size, pixels.shape[2]
         apart = pixels.reshape(grid.height, size, grid.width, size, channels)
-        patches = self._token_by_token(apart.transpose(0, 2, 4, 1, 3), grid)
+        patches = self.token_by_token(apart.transpose(0, 2, 4, 1, 3), grid)
         return patches.reshape(grid.count, channels, size * size)
 
-    def _token_by_token(self, values: Any, grid: Grid) -> Any:
-        """Reorder values [rows, columns, …] to [patches, …]: patches of a token are adjacent."""
+    def token_by_token(self, values: Any, grid: Grid) -> Any:
+        """Reorder values [rows, columns, …] to [patches, …]: patches of a token are adjacent.
+
+        Args:
+            values: values of all patches.
+            grid: size of the image.
+        """
         merge, rest = self.merge_size, values.shape[2:]
         tokens = self.token_grid(grid)
         apart = values.reshape(tokens.height, merge, tokens.width, merge, *rest)

@@ -13,7 +13,7 @@ from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.encoder import EncodedVisual, VisionEncoder
 from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.image import Image
-from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO
+from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO, Kind
 from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
 from genai_layer.vision.perf_metrics import VLMRawPerfMetrics
 from genai_layer.vision.shaped_model import ShapedModel
@@ -46,7 +46,7 @@ class PromptEmbedder:
         device: str,
         properties: Mapping[str, Any],
     ) -> None:
-        self._pads = {kind: _only_id(tokenizer, kind.pad) for kind in KINDS}
+        self._pads = pad_ids(tokenizer)
         self._time_step = folder.time_step
 
         def shaped(part: str) -> ShapedModel:
@@ -90,6 +90,15 @@ class PromptEmbedder:
         raw.text_embedding_durations.append(watch.microseconds())
         raw.per_image_slice_counts.extend(1 for each in visuals if each.kind is IMAGE)
         return prompt
+
+
+def pad_ids(tokenizer: Tokenizer) -> dict[Kind, int]:
+    """Return the ids of the tokens at the places of visuals.
+
+    Raises:
+        ModelError: the tokenizer has no token for the places of visuals.
+    """
+    return {kind: _only_id(tokenizer, kind.pad) for kind in KINDS}
 
 
 def _only_id(tokenizer: Tokenizer, token: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,11 @@ class ShapedModel:
                 self._dynamic = compiled.create_infer_request()
 
     def run(self, inputs: Mapping[str, Array], output: str) -> Array:
-        """Run the model; return a copy of an output.
+        """Run the model; return a copy of an output. Errors as ``run_for``."""
+        return self.run_for(inputs, [output])[0]
+
+    def run_for(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> list[Array]:
+        """Run the model; return copies of several outputs.
 
         Raises:
             RuntimeFailure: the runtime cannot compile the model for these shapes, or it failed.
@@ -59,7 +63,7 @@ class ShapedModel:
         with runtime_failures(self._name):
             request = self._request(inputs) if self._dynamic is None else self._dynamic
             request.infer(inputs)
-            return np.array(request.get_tensor(output).data)
+            return [np.array(request.get_tensor(name).data) for name in outputs]
 
     def _request(self, inputs: Mapping[str, Array]) -> InferRequest:
         key = tuple(values.shape for values in inputs.values())
