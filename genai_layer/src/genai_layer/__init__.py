@@ -30,6 +30,8 @@ __all__ = [
     "DecodedResults",
     "DeepSeekR1ReasoningIncrementalParser",
     "DeepSeekR1ReasoningParser",
+    "EmbedResult",
+    "EmbeddingPipeline",
     "EncodedResults",
     "GenAIError",
     "GenerationConfig",
@@ -99,6 +101,8 @@ if TYPE_CHECKING:
     from genai_layer.batching.results import GenerationResult as GenerationResult
     from genai_layer.batching.status import GenerationStatus as GenerationStatus
     from genai_layer.chat_history import ChatHistory as ChatHistory
+    from genai_layer.embedding.pipeline import EmbeddingPipeline as EmbeddingPipeline
+    from genai_layer.embedding.result import EmbedResult as EmbedResult
     from genai_layer.errors import AdapterError as AdapterError
     from genai_layer.errors import BusyError as BusyError
     from genai_layer.errors import ConfigError as ConfigError
@@ -208,6 +212,8 @@ _HOMES = {
     "Phi4ReasoningIncrementalParser": "parsers.incremental_reasoning",
     "ReasoningIncrementalParser": "parsers.incremental_reasoning",
     "DeepSeekR1ReasoningParser": "parsers.reasoning",
+    "EmbedResult": "embedding.result",
+    "EmbeddingPipeline": "embedding.pipeline",
     "Phi4ReasoningParser": "parsers.reasoning",
     "ReasoningParser": "parsers.reasoning",
     "TextParserStreamer": "parsers.streamer",

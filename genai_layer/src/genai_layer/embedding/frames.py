@@ -1,0 +1,97 @@
+"""Choice of a video's frames, and the times of its groups of frames, which its prompt names.
+
+Source: docs/reference/genai.md#videos-of-qwen3-vl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from genai_layer.errors import ModelError, PromptError
+from genai_layer.vision.settings import Settings
+from genai_layer.vision.video import VideoMetadata
+
+_FPS = 24.0
+"""Frames per second of a video that does not tell them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Choice of frames, from the settings of videos."""
+
+    active: bool
+    """False to take all frames."""
+    fps: float
+    """Frames per second to take; 0 if ``count`` decides."""
+    count: int
+    """Number of frames to take; 0 if ``fps`` decides, or for all."""
+    least: int
+    most: int
+    """Limits of the number of frames, unless ``count`` decides."""
+
+
+def read_sampling(settings: Settings) -> Sampling:
+    """Read the settings of videos.
+
+    Raises:
+        ModelError: a value is wrong, or both fps and num_frames are set.
+    """
+    fps, active = settings.values.get("fps") or 0, settings.values.get("do_sample_frames") or False
+    if not isinstance(fps, int | float) or fps < 0 or not isinstance(active, bool):
+        raise ModelError(f"{settings.path}: fps = {fps!r}, do_sample_frames = {active!r}")
+    count = settings.count("num_frames", 0, least=0)
+    if fps and count:
+        raise ModelError(f"{settings.path}: fps and num_frames exclude each other; remove one")
+    limits = [settings.count(name, 0, least=0) for name in ("min_frames", "max_frames")]
+    return Sampling(active, float(fps), count, *limits)
+
+
+def frames_to_take(total: int, metadata: VideoMetadata, sampling: Sampling) -> list[int]:
+    """Return the indices of the frames to encode.
+
+    Args:
+        total: number of frames.
+        metadata: the video's; its frames_indices precede the settings.
+        sampling: the settings.
+
+    Raises:
+        PromptError: the settings ask for a single frame, or for more than there are.
+    """
+    if metadata.frames_indices:
+        return metadata.frames_indices
+    if not sampling.active:
+        return list(range(total))
+    count = sampling.count
+    if not count:
+        by_fps = int(total / (metadata.fps or _FPS) * sampling.fps)
+        count = max(by_fps if sampling.fps else total, sampling.least)
+        count = min(count, sampling.most, total)
+    if not 1 < count <= total:
+        raise PromptError(
+            f"the video has {total} frames, but its settings choose {count} of them; pass more "
+            "frames, or frames_indices in videos_metadata"
+        )
+    step = (total - 1) / (count - 1)
+    return [int(np.floor(frame * step + 0.5)) for frame in range(count)]
+
+
+def seconds_of(frames: Sequence[int], fps: float, group: int) -> list[float]:
+    """Return the time of each group: the mean of its first and last frame's.
+
+    Args:
+        frames: indices of the frames.
+        fps: frames per second of the video; 0 if unknown.
+        group: number of frames of a group; the last frame is repeated in the last group.
+
+    Raises:
+        PromptError: the frames per second are negative.
+    """
+    if fps < 0:
+        raise PromptError(f"fps = {fps}: must not be negative")
+    padded = [*frames, *[frames[-1]] * (-len(frames) % group)]
+    ends = zip(padded[::group], padded[group - 1 :: group], strict=True)
+    rate = np.float32(fps or _FPS)
+    return [float(np.float32(first + last) / np.float32(2) / rate) for first, last in ends]

@@ -1,0 +1,103 @@
+"""Embeddings of texts, images and videos.
+
+How it works. A folder with a language model that reads embeddings is a Qwen3-VL: images and videos
+become tokens of the text, as for ``VLMPipeline``, and the last hidden state is the embedding. Other
+folders are models of texts, as for ``TextEmbeddingPipeline``.
+
+Source: openvino_genai.EmbeddingPipeline, docs/reference/genai.md#embeddings-of-images; the README
+lists deliberate differences.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from genai_layer.embedding.embed_call import EmbedCall, texts_of
+from genai_layer.embedding.result import EmbedResult
+from genai_layer.embedding.text_model import TextModel
+from genai_layer.embedding.visual_model import LANGUAGE_MODEL, VisualModel
+from genai_layer.errors import ConfigError
+from genai_layer.exclusive import Exclusive, one_at_a_time
+from genai_layer.files import is_file
+from genai_layer.runtime import Core
+from genai_layer.tensor import Tensor
+from genai_layer.texts.config import EmbeddingConfig
+from genai_layer.vision.image import ImageLike
+from genai_layer.vision.video import VideoLike, VideoMetadata
+
+
+class EmbeddingPipeline(Exclusive):
+    """Pipeline that computes embeddings for texts, with images and videos.
+
+    Args:
+        models_path: a folder that optimum-cli exported with --task feature-extraction: a model of
+            texts, or a Qwen3-VL.
+        device: "NPU", "CPU" …
+        text_embedding_config: the parameters of ``TextEmbeddingPipeline``; or pass them by keyword.
+            Only pooling_type, by default LAST_TOKEN, and normalize matter to a Qwen3-VL.
+        core: a runtime, instead of the device's.
+        properties: parameters and, in upper case, properties of the runtime. On NPU, texts with
+            their visuals have at most MAX_PROMPT_LEN tokens, by default 1024.
+
+    Raises:
+        ConfigError: a parameter is invalid, or given twice; or a Qwen3-VL on NPU has another
+            pooling_type than LAST_TOKEN.
+        ModelError, PropertyError, RuntimeFailure: see ``LLMPipeline``.
+    """
+
+    def __init__(
+        self,
+        models_path: str | bytes | os.PathLike[str],
+        device: str,
+        *,
+        text_embedding_config: EmbeddingConfig | None = None,
+        core: Core | None = None,
+        **properties: Any,
+    ) -> None:
+        folder = Path(os.fsdecode(models_path))
+        visual = is_file(folder / LANGUAGE_MODEL)
+        make = VisualModel if visual else TextModel
+        self._model = make(folder, device, text_embedding_config, core, properties)
+
+    @one_at_a_time
+    def embed(
+        self,
+        text: str | Sequence[str] = "",
+        images: Sequence[ImageLike] = (),
+        videos: Sequence[VideoLike] = (),
+        videos_metadata: Sequence[VideoMetadata] = (),
+        *,
+        embedding_prompt: str | None = None,
+        **unknown: Any,
+    ) -> EmbedResult:
+        """Return the embedding of each text, together with all images and videos.
+
+        Args:
+            text: a text, or several. Tags ``<ov_genai_image_0>`` and ``<ov_genai_video_0>`` mark
+                places; without tags, images and then videos follow the text.
+            images: u8 [H, W, C] or [N, H, W, C], with 1, 3 or 4 channels.
+            videos: u8 [frames, H, W, 3].
+            videos_metadata: of each video, or empty.
+            embedding_prompt: instruction; the chat template's system message or, without a
+                template, a prefix of each text.
+            unknown: other parameters are rejected.
+
+        Returns:
+            Embeddings f32 [texts, width]; [0, 0] for an empty list.
+
+        Raises:
+            ConfigError: a parameter is unknown.
+            PromptError: an argument is wrong, a text has no tokens or too many, the model has no
+                images and videos, or tags and visuals do not match.
+            RuntimeFailure: the runtime failed.
+        """
+        if unknown:
+            raise ConfigError(
+                f"embed: unknown parameter {next(iter(unknown))!r}; did you mean embedding_prompt?"
+            )
+        texts = texts_of(text)
+        call = EmbedCall(texts, images, videos, videos_metadata, embedding_prompt)
+        return EmbedResult(Tensor(self._model.embed(call)))

@@ -1,0 +1,120 @@
+"""Embedding models of the family Qwen3-VL, which read texts, images and videos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from genai_layer.embedding.embed_call import EmbedCall
+from genai_layer.embedding.encoder import EncodedGroup, GroupEncoder
+from genai_layer.embedding.folder import Folder
+from genai_layer.embedding.frames import frames_to_take, seconds_of
+from genai_layer.embedding.hidden_states import HiddenStates
+from genai_layer.embedding.position_table import PositionTable
+from genai_layer.embedding.prompts import EmbeddingPrompts, Visual
+from genai_layer.errors import ConfigError
+from genai_layer.model_folder import read_tokenizer
+from genai_layer.npu import StaticLengths
+from genai_layer.properties import read_properties
+from genai_layer.runtime import Array, Core
+from genai_layer.runtimes import load_core
+from genai_layer.texts.config import EmbeddingConfig, PoolingType, settle
+from genai_layer.vision.embedded_prompt import EmbeddedPrompt
+from genai_layer.vision.image import read_images
+from genai_layer.vision.kinds import IMAGE, VIDEO
+from genai_layer.vision.model_source import ModelsInFolder
+from genai_layer.vision.prompt_embedder import pad_ids
+from genai_layer.vision.properties import split_properties
+from genai_layer.vision.shaped_model import ShapedModel
+from genai_layer.vision.text_embeddings import TextEmbeddings
+from genai_layer.vision.video import Video, VideoMetadata, all_frames, chosen_frames, read_metadata
+
+LANGUAGE_MODEL = "openvino_language_model.xml"
+
+_NPU_DEFAULTS = {"MIN_RESPONSE_LEN": 1, "NPUW_LLM_SHARED_HEAD": "NO"}
+"""Nothing is generated, and there is no LM head."""
+
+
+class VisualModel:
+    """Qwen3-VL as an embedding model; arguments and errors as for ``EmbeddingPipeline``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        device: str,
+        config: EmbeddingConfig | None,
+        core: Core | None,
+        properties: Mapping[str, Any],
+    ) -> None:
+        if config is None:
+            properties = {"pooling_type": PoolingType.LAST_TOKEN, **properties}
+        config, rest = settle(EmbeddingConfig, config, properties)
+        language = others = read_properties(rest)
+        self._lengths: StaticLengths | None = None
+        if device == "NPU":
+            if config.pooling_type is not PoolingType.LAST_TOKEN:
+                raise ConfigError(
+                    f"pooling_type = {config.pooling_type.name}: on NPU, a Qwen3-VL returns the "
+                    "last token's state only; set LAST_TOKEN, or use device CPU"
+                )
+            language, others, self._lengths = split_properties({**_NPU_DEFAULTS, **language})
+        settings = Folder.read(folder)
+        tokenizer = read_tokenizer(folder)
+        core = load_core(device) if core is None else core
+        source = ModelsInFolder(folder, "feature-extraction")
+
+        def shaped(part: str) -> ShapedModel:
+            return ShapedModel(core, part, source.model(core, part), device, others)
+
+        self._settings = settings
+        self._prompts = EmbeddingPrompts(tokenizer)
+        self._pads = pad_ids(tokenizer)
+        table = PositionTable.read(shaped("vision_embeddings_pos"), settings.table_side)
+        models = shaped("vision_embeddings"), shaped("vision_embeddings_merger")
+        self._encoder = GroupEncoder(*models, table, settings)
+        self._text = TextEmbeddings(shaped("text_embeddings"))
+        model = source.model(core, "language")
+        self._states = HiddenStates(core, model, device, language, config)
+
+    def embed(self, call: EmbedCall) -> Array:
+        """Return embeddings f32 [texts, width]; errors as for ``EmbeddingPipeline.embed``."""
+        images, videos = read_images(call.images), all_frames(call.videos)
+        visuals = [Visual(IMAGE, self._encoder.encode(IMAGE, image[None])) for image in images]
+        visuals += self._encode_videos(videos, call.metadata)
+        found = [self._embed_text(text, visuals, call.prompt) for text in call.texts]
+        return np.stack(found) if found else np.zeros((0, 0), np.float32)
+
+    def _encode_videos(
+        self, videos: Sequence[Video], metadata: Sequence[VideoMetadata]
+    ) -> list[Visual]:
+        visuals: list[Visual] = []
+        for video, facts in zip(videos, read_metadata(metadata, len(videos)), strict=True):
+            taken = frames_to_take(len(video), facts, self._settings.sampling)
+            group = self._settings.patchers[VIDEO].temporal_patch_size
+            seconds = seconds_of(taken, facts.fps, group)
+            groups = self._encoder.encode(VIDEO, chosen_frames(video, taken))
+            visuals.append(Visual(VIDEO, groups, seconds))
+        return visuals
+
+    def _embed_text(self, text: str, visuals: Sequence[Visual], prompt: str | None) -> Array:
+        ids, groups = self._prompts.encode(text, visuals, prompt)
+        if self._lengths is not None:
+            self._lengths.check_prompt(len(ids))
+        inputs = EmbeddedPrompt(ids, groups, self._pads, 1, self._text)(np.array([ids]), 0)
+        return self._states.pooled({**inputs, **self._features(ids, groups, inputs)})
+
+    def _features(
+        self, ids: Sequence[int], groups: Sequence[EncodedGroup], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Return the inputs that add features to hidden states; a text alone has a row of zeros."""
+        width = inputs["inputs_embeds"].shape[2]
+        features = np.zeros((self._settings.levels, 1, width), np.float32)
+        if groups:
+            features = np.concatenate([group.features for group in groups], axis=1)
+        return {
+            "visual_pos_masks": np.isin([ids], [*self._pads.values()]),
+            "deepstack_visual_embeds": features,
+        }
