@@ -4,6 +4,9 @@ pipeline       the public class
 constructor    forms of its constructor
 compiled       the compiled model, and how many sequences run at a time
 generate_call  forms of generate
+media          images and videos of prompts
+prompts        prompts as the language model reads them
+vision         models of images and their prompts
 new_requests   requests made of prompts and parameters
 request        one prompt to generate from, and its results
 handle         the caller's view of a request

@@ -6,17 +6,23 @@ Ours: token ids may be arrays and lists, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from genai_layer.batching.media import NAMES, Media, read_media, read_media_of_all
 from genai_layer.chat_history import ChatHistory
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import TokenizedInputs
+from genai_layer.sinks import Streamer
 from genai_layer.tensor import array_of
 from genai_layer.token_ids import Ids, Row, prompts_ids
+
+_PROMPTS = ("prompts", "prompt", "input_ids", "histories")
+_PAIR = 2
 
 PromptIds = Ids | Row
 """Ids of one prompt, i64 [n] or [1, n]."""
@@ -25,19 +31,99 @@ Configs = GenerationConfig | Sequence[GenerationConfig]
 T = TypeVar("T")
 
 
-def read_call(
-    prompts: object, configs: object
-) -> tuple[list[str] | list[ChatHistory] | list[list[int]], list[GenerationConfig]]:
-    """Return the prompts, which are of one kind, and the parameters of each.
+@dataclass(frozen=True, slots=True)
+class GenerateCall:
+    """Arguments of one call of ``generate``."""
+
+    prompts: list[str] | list[ChatHistory] | list[list[int]]
+    """Prompts, which are of one kind."""
+    media: list[Media] | list[None]
+    """Images and videos of each prompt; None if there are no lists of them."""
+    configs: list[GenerationConfig]
+    """Parameters of each prompt."""
+    streamer: Streamer
+
+
+def read_call(args: Sequence[Any], named: Mapping[str, Any]) -> GenerateCall:
+    """Sort the arguments of ``generate``.
 
     Args:
-        prompts: texts, histories, or the ids of each prompt; or one text.
-        configs: parameters of each prompt; or of the one text.
+        args: prompts (texts, histories, or the ids of each; or one text), images, videos,
+            parameters of each prompt, streamer; images and videos may be left out.
+        named: the same by name, also as ``prompt``, ``input_ids`` or ``histories``.
 
     Raises:
+        TypeError: an argument is unknown or given twice, or there are too many.
         ConfigError: there are not as many parameters as prompts.
-        PromptError: there is no prompt, or prompts are of several kinds.
+        PromptError: there is no prompt, prompts are of several kinds, or media do not match them.
     """
+    given = by_name("generate", args, named, ("generation_config", "streamer"))
+    unknown = given.keys() - {*_PROMPTS, *NAMES, "generation_config", "streamer"}
+    if unknown:
+        raise TypeError(f"generate() got an unexpected argument {min(unknown)!r}")
+    prompts = [given[name] for name in _PROMPTS if given.get(name) is not None]
+    if len(prompts) != 1:
+        raise TypeError("generate: pass one of prompts, prompt, input_ids and histories")
+    inputs, configs = _read_prompts(prompts[0], given.get("generation_config"))
+    media = read_media_of_all(given, len(inputs))
+    return GenerateCall(inputs, media, configs, given.get("streamer"))
+
+
+def read_request(
+    args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[str | PromptIds, GenerationConfig, Media | None]:
+    """Sort the arguments of ``add_request`` after the number; see there.
+
+    Raises:
+        TypeError: an argument is missing, unknown or given twice, or there are too many.
+        PromptError: an image or a video is broken.
+    """
+    given = by_name("add_request", args, named, ("generation_config",))
+    prompts = [given.pop(name) for name in ("prompts", "prompt", "input_ids") if name in given]
+    config = given.pop("generation_config", None)
+    prompts = [prompt for prompt in prompts if prompt is not None]
+    if len(prompts) != 1 or config is None:
+        raise TypeError("add_request: pass request_id, prompt or input_ids, and generation_config")
+    for name in given.keys() - {*NAMES}:
+        raise TypeError(f"add_request() got an unexpected argument {name!r}")
+    return prompts[0], config, read_media(given)
+
+
+def by_name(
+    owner: str, args: Sequence[Any], named: Mapping[str, Any], last: Sequence[str]
+) -> dict[str, Any]:
+    """Return arguments by name; images and videos may be left out before the parameters.
+
+    Args:
+        owner: name of the method, for messages.
+        args: prompts, images, videos, parameters, and others.
+        named: the same by name.
+        last: names of the arguments after the videos.
+
+    Raises:
+        TypeError: an argument is given twice, or there are too many.
+    """
+    names = ["prompts", "images", "videos"]
+    places = [place for place, value in enumerate(args) if _is_config(value)]
+    # Of two arguments, the second are the parameters, also if they are broken.
+    place = places[0] if places else 1 if len(args) == _PAIR else len(names)
+    names = [*names[:place], *last]
+    if len(args) > len(names):
+        raise TypeError(f"{owner}() takes at most {len(names)} positional arguments")
+    found = dict(zip(names, args, strict=False))
+    for name in found.keys() & named.keys():
+        raise TypeError(f"{owner}() got multiple values for argument {name!r}")
+    return {**found, **named}
+
+
+def _is_config(value: object) -> bool:
+    return isinstance(value, GenerationConfig) or bool(_all(value, GenerationConfig))
+
+
+def _read_prompts(
+    prompts: object, configs: object
+) -> tuple[list[str] | list[ChatHistory] | list[list[int]], list[GenerationConfig]]:
+    """Return the prompts, which are of one kind, and the parameters of each."""
     if isinstance(prompts, str) and isinstance(configs, GenerationConfig):
         return [prompts], [configs]
     parameters = _all(configs, GenerationConfig)

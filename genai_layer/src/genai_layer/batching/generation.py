@@ -44,7 +44,7 @@ class Generation:
             prompt=request.prompt,
             config=request.config,
             limits=request.limits,
-            model=LanguageModel(self._infer, raw),
+            model=LanguageModel(self._infer, raw, request.inputs),
             decode=decode,
             sink=request.sink,
             raw=raw,

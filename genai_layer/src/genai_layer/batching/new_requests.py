@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from genai_layer.batching.compiled import BatchedModel
 from genai_layer.batching.generate_call import PromptIds, ids_of
+from genai_layer.batching.media import Media
+from genai_layer.batching.prompts import Prepared, Prompt, Prompts
 from genai_layer.batching.request import Request
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
@@ -14,8 +16,6 @@ from genai_layer.decoding.task import Sink
 from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
-from genai_layer.perf_metrics import PerfMetrics
-from genai_layer.prompt_encoder import PromptEncoder
 from genai_layer.sinks import NoSink
 from genai_layer.tokenizer import Tokenizer
 
@@ -25,6 +25,7 @@ class NewRequests:
 
     Args:
         tokenizer: the model's.
+        prompts: maker of the prompts.
         model: has the limits of prompts and answers.
         defaults: parameters that have the model's stop tokens.
         load_time: of the pipeline, in milliseconds, for the metrics.
@@ -33,25 +34,28 @@ class NewRequests:
     def __init__(
         self,
         tokenizer: Tokenizer,
+        prompts: Prompts,
         model: BatchedModel,
         defaults: GenerationConfig,
         load_time: float,
     ) -> None:
-        self._prompts = PromptEncoder(tokenizer)
+        self._prompts = prompts
         self._grammars = GrammarCompiler(tokenizer)
         self._vocabulary = tokenizer.vocabulary_size
         self._model = model
         self._defaults = defaults
         self._load_time = load_time
 
-    def added(self, number: int, prompt: str | PromptIds, config: GenerationConfig) -> Request:
-        """Return the request of ``add_request``; no chat template is applied to a text.
+    def added(
+        self, number: int, prompt: str | PromptIds, config: GenerationConfig, media: Media | None
+    ) -> Request:
+        """Return the request of ``add_request``.
 
         Raises:
             ConfigError: parameters contradict each other, or are not supported.
             PromptError: the prompt is empty or too long, or has an unknown id.
         """
-        began, metrics = Stopwatch(), PerfMetrics(self._load_time)
+        began = Stopwatch()
         if not isinstance(config, GenerationConfig):  # pyright: ignore[reportUnnecessaryIsInstance] (users err)
             raise ConfigError(f"generation_config = {config!r}: pass a GenerationConfig")
         config = self._checked(config)
@@ -60,35 +64,32 @@ class NewRequests:
                 "echo: outputs have log-probabilities, which are not computed for the prompt; "
                 "set echo to False, and prepend the prompt"
             )
-        if isinstance(prompt, str):
-            ids = self._prompts.plain(prompt, metrics.raw_metrics)
-        else:
-            ids = ids_of(prompt)
-        return self._request(number, ids, config, metrics, began, NoSink())
+        given = prompt if isinstance(prompt, str) else ids_of(prompt)
+        template = self._prompts.wraps_added and config.apply_chat_template
+        prepared = self._prompts.prepare(given, media, template, self._load_time, began)
+        return self._request(number, prepared, config, began, NoSink())
 
     def generated(
         self,
-        prompt: str | ChatHistory | list[int],
+        prompt: Prompt,
+        media: Media | None,
         config: GenerationConfig,
         sink: Sink,
         began: Stopwatch,
-    ) -> Request:
-        """Return the request of one of the prompts of ``generate``.
+    ) -> tuple[Request, Prepared]:
+        """Return the request of one of the prompts of ``generate``, and the prompt.
 
         Raises:
             ConfigError: parameters contradict each other, or are not supported.
             PromptError: the prompt is empty or too long, or has an unknown id.
             TemplateError: the chat template fails.
         """
-        config, metrics = self._checked(config), PerfMetrics(self._load_time)
-        if isinstance(prompt, str):
-            ids = self._prompts.text(prompt, config, metrics.raw_metrics)
-        elif isinstance(prompt, ChatHistory):
+        config = self._checked(config)
+        if isinstance(prompt, ChatHistory):
             _check_chat(prompt, config)
-            ids = self._prompts.chat(prompt, metrics.raw_metrics)
-        else:
-            ids = prompt
-        return self._request(None, ids, config, metrics, began, sink)
+        template = config.apply_chat_template
+        prepared = self._prompts.prepare(prompt, media, template, self._load_time, began)
+        return self._request(None, prepared, config, began, sink), prepared
 
     def _checked(self, config: GenerationConfig) -> GenerationConfig:
         """Return validated parameters, with the model's stop tokens if they have none."""
@@ -105,15 +106,16 @@ class NewRequests:
     def _request(
         self,
         number: int | None,
-        ids: list[int],
+        prompt: Prepared,
         config: GenerationConfig,
-        metrics: PerfMetrics,
         began: Stopwatch,
         sink: Sink,
     ) -> Request:
+        ids, metrics = prompt.ids, prompt.metrics
         limits = self._model.limits(ids, config, self._vocabulary)
         constraint = self._grammars.constraint(config, metrics)
-        return Request(number, ids, config, limits, sink, metrics, began, constraint)
+        inputs = prompt.inputs
+        return Request(number, ids, config, limits, sink, metrics, began, inputs, constraint)
 
 
 def _check_chat(chat: ChatHistory, config: GenerationConfig) -> None:

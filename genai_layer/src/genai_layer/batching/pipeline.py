@@ -14,18 +14,26 @@ from typing import Any, overload
 
 from genai_layer.batching.compiled import compile_batched
 from genai_layer.batching.constructor import read_arguments
-from genai_layer.batching.generate_call import Configs, PromptIds, Prompts, read_call
+from genai_layer.batching.generate_call import (
+    Configs,
+    PromptIds,
+    read_call,
+    read_request,
+)
 from genai_layer.batching.handle import GenerationHandle
 from genai_layer.batching.metrics import PipelineMetrics
 from genai_layer.batching.new_requests import NewRequests
+from genai_layer.batching.prompts import Prompts, TokenPrompts
 from genai_layer.batching.results import (
     EncodedGenerationResult,
     GenerationResult,
     decoded_result,
     encoded_result,
+    visual_result,
 )
 from genai_layer.batching.scheduler import Scheduler
 from genai_layer.batching.status import GenerationStatus
+from genai_layer.batching.vision import has_vision, open_vision
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import BusyError, ConfigError
@@ -39,6 +47,9 @@ from genai_layer.scheduler.config import SchedulerConfig
 from genai_layer.sinks import Streamer, sink_of_one_text
 from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.tokenizer import Tokenizer
+from genai_layer.vision.image import ImageLike
+from genai_layer.vision.results import VLMDecodedResults
+from genai_layer.vision.video import VideoLike
 
 
 class ContinuousBatchingPipeline(KeepsChat):
@@ -98,10 +109,15 @@ class ContinuousBatchingPipeline(KeepsChat):
         self._tokenizer = given.tokenizer or read_tokenizer(folder)
         self._config = read_generation_config(folder, self._tokenizer)
         core = load_core(given.device) if core is None else core
-        model = compile_batched(core, folder, given.device, given.properties, given.scheduler)
+        target = core, folder, given.device, given.properties, given.scheduler
+        prompts: Prompts = TokenPrompts(self._tokenizer)
+        if has_vision(folder):
+            model, prompts = open_vision(*target, self._tokenizer)
+        else:
+            model = compile_batched(*target)
         self._scheduler = Scheduler(model.places, self._tokenizer.decode)
         load_time = watch.microseconds() / 1000
-        self._new = NewRequests(self._tokenizer, model, self._config, load_time)
+        self._new = NewRequests(self._tokenizer, prompts, model, self._config, load_time)
 
     def get_tokenizer(self) -> Tokenizer:
         """Return the tokenizer."""
@@ -121,39 +137,40 @@ class ContinuousBatchingPipeline(KeepsChat):
     ) -> GenerationHandle: ...
     @overload
     def add_request(
-        self, request_id: int, *, input_ids: PromptIds, generation_config: GenerationConfig
-    ) -> GenerationHandle: ...
-
-    def add_request(
         self,
         request_id: int,
-        prompt: str | PromptIds | None = None,
-        generation_config: GenerationConfig | None = None,
-        *,
-        input_ids: PromptIds | None = None,
-    ) -> GenerationHandle:
+        prompt: str,
+        images: Sequence[ImageLike],
+        videos: Sequence[VideoLike],
+        generation_config: GenerationConfig,
+        **kwargs: Any,
+    ) -> GenerationHandle: ...
+    @overload
+    def add_request(self, request_id: int, *args: Any, **named: Any) -> GenerationHandle: ...
+
+    def add_request(self, request_id: int, *args: Any, **named: Any) -> GenerationHandle:
         """Add a prompt; later steps generate from it.
 
         Args:
             request_id: a number that no request has that waits or runs.
-            prompt: a text, to which no chat template is applied; or ids i64 [n] or [1, n].
-            generation_config: parameters; missing stop tokens are the model's.
-            input_ids: ids, in place of ``prompt``.
+            args: a text, to which only a model of images applies its chat template, or ids i64 [n]
+                or [1, n]; lists of images and of videos, which may be left out; parameters, whose
+                missing stop tokens are the model's.
+            named: the same as ``prompt`` or ``input_ids``, ``images``, ``videos`` and
+                ``generation_config``; ``videos_metadata``.
 
         Raises:
-            TypeError: an argument is missing, there are two prompts, or the number is no integer.
+            TypeError: an argument is missing or unknown, there are two prompts, or the number is no
+                integer.
             ConfigError: parameters contradict each other, or the number is in use.
-            PromptError: the prompt is empty or too long, or has an unknown id.
+            PromptError: the prompt is empty or too long, or has an unknown id; or it does not
+                match the images and videos.
         """
-        prompts = [one for one in (prompt, input_ids) if one is not None]
-        if len(prompts) != 1 or generation_config is None:
-            raise TypeError(
-                "add_request: pass request_id, prompt or input_ids, and generation_config"
-            )
+        prompt, config, media = read_request(args, named)
         number = index(request_id)
         if number < 0:
             raise ConfigError(f"request_id = {number}: pass an integer of 0 or more")
-        request = self._new.added(number, prompts[0], generation_config)
+        request = self._new.added(number, prompt, config, media)
         self._scheduler.add(request)
         return GenerationHandle(request.stream)
 
@@ -190,61 +207,69 @@ class ContinuousBatchingPipeline(KeepsChat):
     ) -> list[EncodedGenerationResult]: ...
     @overload
     def generate(
-        self, *, generation_config: Configs, streamer: Streamer = None, **prompts: Any
-    ) -> list[GenerationResult] | list[EncodedGenerationResult]: ...
+        self,
+        prompts: Sequence[str] | Sequence[ChatHistory],
+        images: Sequence[Sequence[ImageLike]],
+        videos: Sequence[Sequence[VideoLike]],
+        generation_config: Sequence[GenerationConfig],
+        streamer: Streamer = None,
+        **kwargs: Any,
+    ) -> list[VLMDecodedResults]: ...
+    @overload
+    def generate(self, *args: Any, **named: Any) -> list[Any]: ...
 
     @one_at_a_time
-    def generate(
-        self,
-        prompts: Prompts | None = None,
-        generation_config: Configs | None = None,
-        streamer: Streamer = None,
-        *,
-        prompt: str | None = None,
-        input_ids: Sequence[PromptIds] | None = None,
-        histories: Sequence[ChatHistory] | None = None,
-    ) -> list[GenerationResult] | list[EncodedGenerationResult]:
+    def generate(self, *args: Any, **named: Any) -> list[Any]:
         """Generate from all prompts side by side.
 
         Args:
-            prompts: texts, histories, or the ids of each prompt; or one text.
-            generation_config: parameters of each prompt; or of the one text.
-            streamer: receives the text of a single prompt; see ``LLMPipeline.generate``.
-            prompt: one text, in place of ``prompts``.
-            input_ids: ids of each prompt, in place of ``prompts``.
-            histories: in place of ``prompts``.
+            args: texts, histories, or the ids of each prompt; or one text. For each prompt, a list
+                of images and a list of videos, which may be left out. Parameters of each prompt, or
+                of the one text. A streamer, which receives the text of a single prompt; see
+                ``LLMPipeline.generate``.
+            named: the same as ``prompts``, ``prompt``, ``input_ids`` or ``histories``, ``images``,
+                ``videos``, ``generation_config``, ``streamer``; ``videos_metadata``.
 
         Returns:
-            A GenerationResult for each prompt; of ids, an EncodedGenerationResult.
+            A GenerationResult for each prompt; of ids, an EncodedGenerationResult; with lists of
+            images or videos, VLMDecodedResults.
 
         Raises:
             TypeError: prompts are missing, or given twice.
             BusyError: requests have not ended, or another thread generates.
             ConfigError: parameters contradict each other, or are not as many as prompts.
-            PromptError: a prompt is empty or too long.
+            PromptError: a prompt is empty or too long, or does not match its images and videos.
             TemplateError: the chat template fails.
             RuntimeFailure: the runtime failed.
         """
         began = Stopwatch()
-        given = [one for one in (prompts, prompt, input_ids, histories) if one is not None]
-        if len(given) != 1:
-            raise TypeError("generate: pass one of prompts, prompt, input_ids and histories")
-        inputs, configs = read_call(given[0], generation_config)
+        call = read_call(args, named)
+        inputs = call.prompts
         if self._scheduler.busy:
             raise BusyError("generate: requests have not ended; run steps, or use add_request")
         chat = None
         texts = [one for one in inputs if isinstance(one, str)]
         if self._chat is not None and texts:
+            if call.media[0] is not None:
+                raise ConfigError("start_chat: images need a ChatHistory; pass one to generate")
             chat = with_turn(self._chat, texts)
             inputs = [chat]
-        requests = [
-            self._new.generated(one, config, sink_of_one_text(streamer, config, len(inputs)), began)
-            for one, config in zip(inputs, configs, strict=True)
+        new = [
+            self._new.generated(
+                one, media, config, sink_of_one_text(call.streamer, config, len(inputs)), began
+            )
+            for one, media, config in zip(inputs, call.media, call.configs, strict=True)
         ]
-        begin_parsing(streamer)
+        requests = [request for request, _ in new]
+        begin_parsing(call.streamer)
         self._scheduler.complete(requests)
+        for request, prompt in new:
+            if request.stream.status is not GenerationStatus.CANCEL:
+                prompt.remember()
         if isinstance(inputs[0], list):
             return [encoded_result(number, one) for number, one in enumerate(requests)]
+        if call.media[0] is not None:
+            return [visual_result(one) for one in requests]
         results = [decoded_result(number, one) for number, one in enumerate(requests)]
         if chat is not None and results[0].m_status is not GenerationStatus.CANCEL:
             chat.append({"role": "assistant", "content": results[0].m_generation_ids[0]})

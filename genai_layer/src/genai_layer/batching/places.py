@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from genai_layer.abilities import SupportsBatching
+from genai_layer.abilities import Batching, SupportsBatching
 from genai_layer.batching.slot_request import SlotRequest
 from genai_layer.errors import runtime_failures
 from genai_layer.runtime import CompiledModel, InferRequest
@@ -21,13 +21,15 @@ class Places:
     Args:
         compiled: the model.
         count: number of sequences that may run at a time.
+        batches: False for a model whose batching cannot read the requests' inputs.
     """
 
-    def __init__(self, compiled: CompiledModel, count: int) -> None:
+    def __init__(self, compiled: CompiledModel, count: int, batches: bool = True) -> None:
         self.count = count
         self._compiled = compiled
-        able = isinstance(compiled, SupportsBatching)
-        self._batching = compiled.create_batching(count) if able else None
+        self._batching: Batching | None = None
+        if batches and isinstance(compiled, SupportsBatching):
+            self._batching = compiled.create_batching(count)
         self._free: list[InferRequest] = []
 
     def take(self, sequences: int) -> InferRequest:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from genai_layer.batching.handle import Stream
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
+from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.decoding.task import Sink
 from genai_layer.generation_config import GenerationConfig
@@ -26,6 +27,8 @@ class Request:
     sink: Sink
     metrics: PerfMetrics
     began: Stopwatch
+    inputs: MakeInputs = token_inputs
+    """Makes the language model's inputs."""
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
     stream: Stream = field(default_factory=Stream)

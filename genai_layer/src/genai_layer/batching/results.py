@@ -13,6 +13,8 @@ from genai_layer.batching.request import Request
 from genai_layer.batching.status import GenerationStatus
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import GenerationFinishReason
+from genai_layer.vision.perf_metrics import VLMPerfMetrics
+from genai_layer.vision.results import VLMDecodedResults
 
 
 @dataclass(slots=True)
@@ -69,6 +71,21 @@ def decoded_result(number: int, request: Request) -> GenerationResult:
         [text.text for text in request.texts],
         [text.score for text in request.texts],
         request.stream.status,
+        request.metrics,
+    )
+
+
+def visual_result(request: Request) -> VLMDecodedResults:
+    """Return the texts of a request with images that has ended.
+
+    Args:
+        request: the request, whose metrics are VLMPerfMetrics.
+    """
+    assert isinstance(request.metrics, VLMPerfMetrics)  # else images are rejected
+    return VLMDecodedResults(
+        [text.text for text in request.texts],
+        [text.score for text in request.texts],
+        [text.finish_reason for text in request.texts],
         request.metrics,
     )
 

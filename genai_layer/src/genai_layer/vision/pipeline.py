@@ -15,12 +15,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from genai_layer.chat_history import ChatHistory
 from genai_layer.decoding.generated_sequence import GeneratedSequence
-from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ConfigError
 from genai_layer.exclusive import one_at_a_time
@@ -29,7 +25,7 @@ from genai_layer.lora.adapter_config import AdapterConfig
 from genai_layer.mechanisms import take_mechanisms
 from genai_layer.npu import StaticLengths
 from genai_layer.properties import read_properties, taken_adapters
-from genai_layer.runtime import Array, Core
+from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.sinks import Streamer
 from genai_layer.speculation.draft_model import Place
@@ -248,14 +244,7 @@ class VLMPipeline(KeepsChat):
         return generation.results(sequences), status
 
     def _run(self, prompt: VisionPrompt, generation: Generation) -> list[GeneratedSequence]:
-        """Continue a prompt, whose embeddings are computed once it is known to fit."""
-        raw, made = generation.metrics.vlm_raw_metrics, list[MakeInputs]()
-
-        def inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
-            if not made:
-                made.append(self._embedder.embed(prompt.ids, prompt.visuals, raw))
-                raw.prepare_embeddings_durations.append(generation.began.microseconds())
-            return made[0](ids, past)
-
+        """Continue a prompt."""
+        inputs = self._embedder.inputs(prompt, generation.metrics, generation.began)
         (sequences,) = self._generator.run([prompt.ids], generation.call, inputs)
         return sequences

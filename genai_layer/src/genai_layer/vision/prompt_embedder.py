@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from genai_layer.decoding.language_model import MakeInputs
 from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.errors import ModelError
-from genai_layer.runtime import Core
+from genai_layer.runtime import Array, Core
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.embedded_prompt import EmbeddedPrompt
 from genai_layer.vision.encoder import EncodedVisual, VisionEncoder
@@ -15,7 +19,8 @@ from genai_layer.vision.folder import VisionFolder
 from genai_layer.vision.image import Image
 from genai_layer.vision.kinds import IMAGE, KINDS, VIDEO, Kind
 from genai_layer.vision.model_source import ModelsInFolder, ModelsInMemory
-from genai_layer.vision.perf_metrics import VLMRawPerfMetrics
+from genai_layer.vision.perf_metrics import VLMPerfMetrics, VLMRawPerfMetrics
+from genai_layer.vision.prompts import VisionPrompt
 from genai_layer.vision.shaped_model import ShapedModel
 from genai_layer.vision.text_embeddings import TextEmbeddings
 from genai_layer.vision.video import Video
@@ -90,6 +95,27 @@ class PromptEmbedder:
         raw.text_embedding_durations.append(watch.microseconds())
         raw.per_image_slice_counts.extend(1 for each in visuals if each.kind is IMAGE)
         return prompt
+
+    def inputs(self, prompt: VisionPrompt, metrics: VLMPerfMetrics, began: Stopwatch) -> MakeInputs:
+        """Return a maker of the language model's inputs.
+
+        It computes the prompt's embeddings when it is first called: once the prompt is known to
+        fit.
+
+        Args:
+            prompt: the prompt.
+            metrics: collects the measurements.
+            began: start of the call.
+        """
+        raw, made = metrics.vlm_raw_metrics, list[MakeInputs]()
+
+        def inputs(ids: npt.NDArray[np.int64], past: int) -> Mapping[str, Array]:
+            if not made:
+                made.append(self.embed(prompt.ids, prompt.visuals, raw))
+                raw.prepare_embeddings_durations.append(began.microseconds())
+            return made[0](ids, past)
+
+        return inputs
 
 
 def pad_ids(tokenizer: Tokenizer) -> dict[Kind, int]:
