@@ -17,6 +17,7 @@ WHISPERS = {"openai/whisper-tiny": True, "distil-whisper/distil-small.en": False
 VISION = {
     "optimum-intel-internal-testing/tiny-random-qwen2vl": "Qwen2VL",
     "optimum-intel-internal-testing/tiny-random-qwen2.5-vl": "Qwen2_5_VL",
+    "optimum-intel-internal-testing/tiny-random-qwen3-vl-embedding": "Qwen3VL",
 }
 """Architectures by name on the hub."""
 SPEECHES = {
@@ -92,7 +93,14 @@ def write_vision(folder: Path, architecture: str) -> None:
         "pad_token_id": tokens.pad_token_id,
     }
     eyes: dict[str, Any] = {"depth": 1, "num_heads": 2}
-    if architecture == "Qwen2VL":
+    suffix = "ForConditionalGeneration"
+    if architecture == "Qwen3VL":
+        # An embedding model: without an LM head.
+        suffix = "Model"
+        text |= {"head_dim": 16, "rope_scaling": text["rope_scaling"] | {"rope_type": "default"}}
+        eyes |= {"hidden_size": 32, "intermediate_size": 64, "out_hidden_size": 96}
+        eyes |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 64, "patch_size": 16}
+    elif architecture == "Qwen2VL":
         eyes |= {"embed_dim": 32, "hidden_size": 96}
     else:
         eyes |= {"hidden_size": 32, "intermediate_size": 64, "out_hidden_size": 96}
@@ -100,10 +108,12 @@ def write_vision(folder: Path, architecture: str) -> None:
     config = getattr(t, f"{architecture}Config")(
         text_config=text, vision_config=eyes, **{f"{name}_token_id": number for name, number in ids}
     )
-    model = getattr(t, f"{architecture}ForConditionalGeneration")(config)
+    model = getattr(t, f"{architecture}{suffix}")(config)
     scaled(model, 2.5).save_pretrained(folder)
     images, videos = t.Qwen2VLImageProcessor(), t.Qwen2VLVideoProcessor()
-    kind = t.Qwen2VLProcessor if architecture == "Qwen2VL" else t.Qwen2_5_VLProcessor
+    if architecture == "Qwen3VL":
+        images, videos = t.Qwen2VLImageProcessor(patch_size=16), t.Qwen3VLVideoProcessor()
+    kind = getattr(t, f"{architecture}Processor")
     kind(images, tokens, videos, chat_template=tokens.chat_template).save_pretrained(folder)
 
 

@@ -46,6 +46,9 @@ CALLS = {
     "compound_grammar_generation": Call("{terse_llm}"),
     "encrypted_model_causal_lm": Call("{llm} prompt"),
     "greedy_causal_lm": Call("{llm} prompt"),
+    "image_video_embedding": Call(
+        "{visual_embedding} --query cat --images {image} --videos {video} --device {device}"
+    ),
     "limit_checker": Call(
         "--mode gen_length --model Qwen/Qwen2-0.5B-Instruct --data {prompts} "
         "--timeout 1 --num_kv_blocks 64 --device {device}"
@@ -62,15 +65,16 @@ CALLS = {
     "automatic_speech_recognition": Call("{speech} {wav} {device}"),
     "benchmark_vlm": Call("-m {vlm} -i {image} -d {device} -M 5"),
     "encrypted_model_vlm": Call("{vlm} {image} prompt"),
+    "milebench_eval_vlm": Call(
+        "-m {vlm} -d {device} -s ActionSequence --data_dir {milebench} -mt 5 --seqs_per_request 2"
+    ),
     "video_to_text_chat": Call("{vlm} {video} {device}", CHAT),
     "visual_language_chat": Call("{vlm} {image} {device}", CHAT),
     "visual_language_lora": Call("{vlm} {image} prompt {vlm_lora} 0.5"),
 }
 """Calls by name of the sample."""
 OMITTED = {
-    "image_video_embedding": "needs an embedding model of images (Qwen3-VL)",
-    "milebench_eval_vlm": "downloads a data set",
-    "recorder": "records from a microphone, without openvino_genai",
+    "recorder": "records from a microphone, and does not import openvino_genai",
 }
 """Samples that do not run here."""
 

@@ -1,25 +1,27 @@
 """Counts of openvino_genai's own Python tests that pass with genai_layer in its place.
 
-Each file of a checkout's ``tests/python_tests`` runs twice: with the real package, and with
-``swapped/openvino_genai.py`` before it on the path. Only tests that pass with the real package
-count. The models are those of ``make_hub.py``, so tests of others fail both times.
+Each file of a checkout's ``tests/python_tests`` runs with the real package; then the tests that
+pass run again with ``swapped/openvino_genai.py`` before it on the path. The models are those of
+``make_hub.py``, so tests of others fail with the real package and do not count. With --limit, nor
+do the tests that the real package does not reach in these seconds; * marks such files.
 
 Run by a Python that has this project's packages, openvino_genai, and the tests' requirements
 (the checkout's ``tests/python_tests/requirements.txt``, with datasets 3.6):
 
     python tests/oracle/public/make_hub.py HUB
-    python tests/oracle/public/run_tests.py CHECKOUT HUB [FILE …]
+    python tests/oracle/public/run_tests.py CHECKOUT HUB [FILE …] [--limit SECONDS]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,6 +31,11 @@ FILES = (
     *("test_vlm_pipeline", "test_whisper_pipeline", "test_whisper_pipeline_static"),
     *("test_stateful_speculative_decoding", "test_continuous_batching"),
 )
+ENDLESS = ("test_sampling.py::test_basic_stop_criteria[stop_token_ids]",)
+"""Tests that never end with a random model: nothing but a stop token limits their texts."""
+
+GRACE = 60
+"""Seconds in which an interrupted file must end."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,12 @@ class Run:
     Attributes:
         passed: ids of the tests that pass.
         failures: first lines of failures, by id of the test.
+        complete: False if the time ended before the file.
     """
 
     passed: frozenset[str]
     failures: dict[str, str]
+    complete: bool = True
 
 
 def environment(hub: Path, swapped: bool) -> dict[str, str]:
@@ -58,28 +67,70 @@ def environment(hub: Path, swapped: bool) -> dict[str, str]:
     }
 
 
-def run(tests: Path, name: str, hub: Path, swapped: bool) -> Run:
-    """Run a test file; a crash of the process fails one test, and the others go on."""
-    package = "genai_layer" if swapped else "openvino_genai"
+def run(
+    tests: Path,
+    name: str,
+    hub: Path,
+    selected: frozenset[str] | None = None,
+    limit: float | None = None,
+) -> Run:
+    """Run a test file with the real package, or selected tests of it with genai_layer.
+
+    A crash of the process fails one test, and the others go on.
+
+    Args:
+        tests: folder of the test files.
+        name: name of the file, without .py.
+        hub: folder written by ``make_hub.py``.
+        selected: ids of the tests to run with genai_layer; None runs all with the real package.
+        limit: seconds; None for no limit.
+    """
+    package = "openvino_genai" if selected is None else "genai_layer"
     report = hub / "reports" / f"{name}-{package}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    options = ["-q", "-n", "1", "-o", f"cache_dir={hub / 'pytest'}", "--junit-xml", str(report)]
-    with report.with_suffix(".txt").open("w") as log:
-        subprocess.run(
+    env, complete = environment(hub, selected is not None), True
+    options = ["-q", "-n", "1", "-o", f"cache_dir={hub / 'pytest'}", f"--junit-xml={report}"]
+    options += [f"--deselect={test}" for test in ENDLESS]
+    if selected is not None:
+        listed = report.with_suffix(".selected")
+        listed.write_text("\n".join(selected), encoding="utf-8")
+        env["SELECTED_TESTS"] = str(listed)
+        options += ["-p", "selected_tests"]
+    with (
+        report.with_suffix(".txt").open("w") as log,
+        subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, f"{name}.py"],
             cwd=tests,
-            env=environment(hub, swapped),
+            env=env,
             stdout=log,
             stderr=subprocess.STDOUT,
-        )
-    return read(report)
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            complete = False
+            stop(process)
+    return replace(read(report), complete=complete)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt pytest, which then writes its report; kill it and its test if that hangs."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def read(report: Path) -> Run:
-    """Read a JUnit report of pytest."""
+    """Read a JUnit report of pytest; nothing passes without a report."""
     passed: set[str] = set()
     failures: dict[str, str] = {}
+    if not report.exists():
+        return Run(frozenset(), failures)
     for case in ET.parse(report).iter("testcase"):
         name = f"{case.get('classname')}::{case.get('name')}".removeprefix("::")
         problem = next(problems(case), None)
@@ -110,16 +161,18 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, help="checkout of openvino.genai")
     parser.add_argument("hub", type=Path, help="folder written by make_hub.py")
     parser.add_argument("files", nargs="*", default=FILES, help="names of test files, without .py")
+    parser.add_argument("--limit", type=float, help="seconds for a file with the real package")
     arguments = parser.parse_args()
     tests, hub = arguments.checkout.resolve() / "tests" / "python_tests", arguments.hub.resolve()
     total, agreed = 0, 0
     print("| file | real package | genai_layer | |\n|---|---|---|---|")
     missed: dict[str, str] = {}
     for name in arguments.files:
-        real, ours = (run(tests, name, hub, swapped) for swapped in (False, True))
+        real = run(tests, name, hub, limit=arguments.limit)
+        ours = run(tests, name, hub, real.passed)
         both = real.passed & ours.passed
         total, agreed = total + len(real.passed), agreed + len(both)
-        print(row(name, len(real.passed), len(both)), flush=True)
+        print(row(name + " *" * (not real.complete), len(real.passed), len(both)), flush=True)
         reasons = ours.failures | {"": "; ".join(set(ours.failures.values()) if not both else [])}
         missed |= {test: reasons.get(test, reasons[""]) for test in real.passed - both}
     print(row("total", total, agreed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,16 @@ MODELS = {
     "embedding": ("BAAI/bge-small-en-v1.5", "feature-extraction"),
     "rerank": ("cross-encoder/ms-marco-TinyBERT-L2-v2", "text-classification"),
     "speech": ("openai/whisper-tiny", "automatic-speech-recognition-with-past"),
+    "visual_embedding": (
+        "optimum-intel-internal-testing/tiny-random-qwen3-vl-embedding",
+        "feature-extraction",
+    ),
     "vlm": ("optimum-intel-internal-testing/tiny-random-qwen2vl", "image-text-to-text"),
 }
 """Models of the hub and the exporter's tasks, by the name in the arguments."""
 RANK = 4
+MILEBENCH = "ActionSequence"
+"""Name of a subset."""
 
 
 def make_inputs(hub: Path) -> dict[str, str]:
@@ -39,6 +46,7 @@ def make_inputs(hub: Path) -> dict[str, str]:
     found["prompts"].write_text(json.dumps({"prompt": "What is an NPU?"}) + "\n")
     found["image"] = hub / "pytest" / "d" / "images" / "cat.jpg"
     found["video"] = write_video(folder / "video.avi")
+    found["milebench"] = write_milebench(folder / "milebench", found["image"])
     speech = snapshot(hub, "hf-internal-testing/librispeech_asr_dummy", "datasets")
     found["wav"] = speech / "data" / "00.wav"
     return {name: str(path) for name, path in found.items()}
@@ -72,6 +80,27 @@ def write_lora(path: Path, layer: str, width: int) -> Path:
         },
         path,
     )
+    return path
+
+
+def write_milebench(path: Path, image: Path) -> Path:
+    """Write a subset of MileBench's form with two questions about images."""
+    subset = path / MILEBENCH
+    (subset / "images").mkdir(parents=True, exist_ok=True)
+    shutil.copy(image, subset / "images")
+    choices = ["a cat", "a car"]
+    question = {
+        "task_instruction_id": 0,
+        "task_instance": {
+            "context": "First {image#1}, then {image#2}: what is it?",
+            "images_path": [image.name] * 2,
+            "choice_list": choices,
+        },
+        "response": choices[0],
+    }
+    about = {"num_sample": 2, "task_instruction": ["Choose."], "question_type": "multi-choice"}
+    content = {"meta_data": about, "data": [question] * 2}
+    (subset / f"{MILEBENCH}.json").write_text(json.dumps(content))
     return path
 
 
