@@ -90,6 +90,27 @@ def test_prompt_lookup_accepts_the_same_tokens(
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.parametrize("source", ["draft_model", "prompt_lookup"])
+def test_continuous_batching_drafts_the_same_texts(
+    greedy, genai_folder: Path, draft_folder: Path, source: str
+) -> None:
+    expected = [greedy.generate(each, max_new_tokens=40) for each in QUESTIONS]
+    for package in (ours, theirs):
+        value = package.draft_model(draft_folder, "CPU", **EXACTLY)
+        drafts = {source: value if source == "draft_model" else True}
+        pipe = package.ContinuousBatchingPipeline(
+            genai_folder, package.SchedulerConfig(), "CPU", {**EXACTLY, **drafts}
+        )
+        config = pipe.get_config()
+        config.max_new_tokens, config.num_assistant_tokens = 40, 3
+        if source == "prompt_lookup":
+            config.max_ngram_size = 2
+        found = pipe.generate(QUESTIONS, [config] * len(QUESTIONS))
+        assert [each.m_generation_ids[0] for each in found] == expected
+        both = [each.extended_perf_metrics for each in found]
+        assert all((each is None) == (source == "prompt_lookup") for each in both)
+
+
 def test_values_of_both_packages_are_accepted(genai_folder: Path) -> None:
     for package in (ours, theirs):
         pipe = package.LLMPipeline(genai_folder, "CPU", **EXACTLY)

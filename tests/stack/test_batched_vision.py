@@ -16,6 +16,7 @@ from genai_layer import (
     GenerationConfig,
     ModelError,
     PromptError,
+    PropertyError,
     SchedulerConfig,
     VLMPipeline,
 )
@@ -136,6 +137,8 @@ def test_wrong_calls_are_rejected(cpu: Any, folder: Path, tools: Any, demo: Path
         cpu.finish_chat()
     with pytest.raises(ModelError, match="model_type"):
         ContinuousBatchingPipeline(_with_other_family(folder), SchedulerConfig(), "CPU")
+    with pytest.raises(PropertyError, match="prompt_lookup: not supported with images"):
+        ContinuousBatchingPipeline(folder, SchedulerConfig(), "CPU", {"prompt_lookup": True})
     texts = ContinuousBatchingPipeline(demo, SchedulerConfig(), "NPU", {"MAX_PROMPT_LEN": 64})
     for given in ([[image]], [[]]):
         with pytest.raises(PromptError, match="the model reads texts only"):

@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from genai_layer import LLMPipeline, draft_model
+from genai_layer import (
+    ContinuousBatchingPipeline,
+    LLMPipeline,
+    SchedulerConfig,
+    draft_model,
+)
 
 LENGTHS = {"MAX_PROMPT_LEN": 64, "MIN_RESPONSE_LEN": 64}
 GREEDY = {"max_new_tokens": 60, "ignore_eos": True}
@@ -45,3 +50,22 @@ def test_a_draft_never_changes_a_greedy_text(demo: Path) -> None:
         assert found.texts == plain.generate([question], max_new_tokens=60).texts
         assert found.extended_perf_metrics is not None
         assert found.extended_perf_metrics.get_num_accepted_tokens() > 20
+
+
+@pytest.mark.parametrize("source", ["draft_model", "prompt_lookup"])
+def test_drafts_of_several_requests_change_no_greedy_text(demo: Path, source: str) -> None:
+    drafts = {"draft_model": draft_model(demo), "prompt_lookup": True}
+    questions = ["What is an NPU?", "Explain prefill. What is prefill? Prefill is"]
+    pipe = ContinuousBatchingPipeline(
+        demo, SchedulerConfig(), "NPU", {source: drafts[source], **LENGTHS}
+    )
+    config = pipe.get_config()
+    config.max_new_tokens = 40
+    if source == "prompt_lookup":
+        config.num_assistant_tokens, config.max_ngram_size = 4, 2
+    found = pipe.generate(questions, [config] * len(questions))
+    alone = LLMPipeline(demo, "NPU", **LENGTHS)
+    expected = [alone.generate(each, max_new_tokens=40) for each in questions]
+    assert [each.m_generation_ids[0] for each in found] == expected
+    steps = [each.perf_metrics.raw_metrics.m_batch_sizes for each in found]
+    assert any(max(one) > 1 for one in steps)

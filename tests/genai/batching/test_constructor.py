@@ -63,7 +63,7 @@ def test_the_constructor_has_two_forms(toy_folder: Path) -> None:
         ((scheduler(), "CPU", {}, {}, {}, {}), {}, TypeError),
         (({}, "CPU"), {}, PropertyError),
         ((), {"tokenizer": 1, "scheduler_config": scheduler(), "device": "CPU"}, PropertyError),
-        ((scheduler(), "CPU", {"prompt_lookup": True}), {}, PropertyError),
+        ((scheduler(), "CPU", {"prompt_lookup": 1}), {}, PropertyError),
         ((scheduler(), "CPU", {"draft_model": object()}), {}, PropertyError),
         ((scheduler(), "CPU", {"adapters": object()}), {}, PropertyError),
         ((scheduler(), "CPU", {}, {"low": 1}), {}, PropertyError),

@@ -56,9 +56,22 @@ class BatchedModel:
 
 
 def compile_batched(
-    core: Core, folder: Path, device: str, properties: dict[str, Any], scheduler: SchedulerConfig
+    core: Core,
+    folder: Path,
+    device: str,
+    properties: dict[str, Any],
+    scheduler: SchedulerConfig,
+    step: int = 1,
 ) -> BatchedModel:
     """Compile a model of a folder.
+
+    Args:
+        core: the runtime.
+        folder: the model's folder.
+        device: the device.
+        properties: of the runtime.
+        scheduler: settings.
+        step: tokens of a generate step; with several, requests have rows of their own.
 
     Raises:
         ModelError: the folder has no model.
@@ -71,12 +84,13 @@ def compile_batched(
     model = find_model(folder, needed=not imported)
     if npu:
         count = min(count, MOST_SLOTS)
+        slots = count if step == 1 else 1
         # A blob was compiled for a number of slots.
-        defaults = {} if imported else _npu_defaults(count, scheduler)
-        properties, lengths = npu_properties(defaults | properties)
+        defaults = {} if imported else _npu_defaults(slots, scheduler)
+        properties, lengths = npu_properties(defaults | properties, step)
     with runtime_failures():
         compiled = core.compile_model(model, device, properties)
-        places = Places(compiled, count)
+        places = Places(compiled, count, batches=step == 1)
         if imported:
             lengths = lengths_of(compiled)
         return BatchedModel(places, _with_on_full(lengths, compiled), scheduler.num_kv_blocks)

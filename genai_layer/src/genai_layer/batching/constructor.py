@@ -12,6 +12,7 @@ from typing import Any, cast
 from genai_layer.errors import PropertyError
 from genai_layer.properties import read_properties
 from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.speculation.request import Speculation
 from genai_layer.tokenizer import Tokenizer
 
 _FOLDERS_TOKENIZER = (
@@ -22,7 +23,6 @@ _FOLDERS_TOKENIZER = (
     "vision_encoder_properties",
 )
 _OWN_TOKENIZER = ("tokenizer", "scheduler_config", "device")
-_DRAFTS = ("draft_model", "prompt_lookup")
 _UNSUPPORTED = ("use_cache_eviction", "use_sparse_attention")
 
 
@@ -35,6 +35,7 @@ class Arguments:
     scheduler: SchedulerConfig
     device: str
     properties: dict[str, Any]
+    speculation: Speculation
 
 
 def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
@@ -67,8 +68,8 @@ def read_arguments(args: Sequence[Any], named: Mapping[str, Any]) -> Arguments:
     for name in _FOLDERS_TOKENIZER[3:]:
         read_properties(_dictionary(name, values.pop(name, {})))
     properties = values if own else _dictionary("properties", values.get("properties", {}))
-    _take_drafts(properties)
-    return Arguments(tokenizer, scheduler, device, properties)
+    speculation = Speculation.taken(properties)
+    return Arguments(tokenizer, scheduler, device, properties, speculation)
 
 
 def _dictionary(name: str, given: object) -> dict[str, Any]:
@@ -76,13 +77,6 @@ def _dictionary(name: str, given: object) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise PropertyError(f"{name} = {given!r}: pass a dictionary of properties")
     return dict(cast("Mapping[str, Any]", given))
-
-
-def _take_drafts(properties: dict[str, Any]) -> None:
-    """Remove the properties of drafts if they request none."""
-    for name in _DRAFTS:
-        if properties.pop(name, None):
-            raise PropertyError(f"{name}: requests are generated without drafts; leave it out")
 
 
 def _check(scheduler: SchedulerConfig) -> None:

@@ -18,6 +18,7 @@ from genai_layer.decoding.task import Task
 from genai_layer.errors import RuntimeFailure
 from genai_layer.generation_config import UNSET
 from genai_layer.sampling.processors import Logits
+from genai_layer.speculation.perf_metrics import metrics_of_models
 
 
 class Generation:
@@ -38,6 +39,7 @@ class Generation:
         self.request = request
         self.ended = False
         self._places = places
+        drafter = request.drafter()
         self._infer = places.take(request.sequences)
         raw = request.metrics.raw_metrics
         self._task = Task(
@@ -50,6 +52,7 @@ class Generation:
             raw=raw,
             times=TokenTimes(raw, request.began),
             constraint=request.constraint,
+            drafter=drafter,
         )
         self._decoding = start(self._task)
         self._read: Read | None = None
@@ -84,7 +87,7 @@ class Generation:
             return
         with self._ending_on_error():
             self._submitted = False
-            self._advance(self._task.model.wait())
+            self._advance(self._task.model.wait(1 if self._read is None else self._read.last))
 
     def drop(self) -> None:
         """End the generation, because the request was stopped or cancelled."""
@@ -131,4 +134,5 @@ class Generation:
         metrics.num_input_tokens = len(self.request.prompt)
         metrics.num_generated_tokens = sum(metrics.raw_metrics.m_batch_sizes)
         metrics.raw_metrics.generate_durations.append(self.request.began.microseconds())
+        metrics.by_model = metrics_of_models(metrics, [self._task.drafter])
         self.request.stream.end(status, metrics, error)

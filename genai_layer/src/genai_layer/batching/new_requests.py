@@ -5,6 +5,8 @@ Source: docs/reference/genai.md#continuous-batching.
 
 from __future__ import annotations
 
+from functools import partial
+
 from genai_layer.batching.compiled import BatchedModel
 from genai_layer.batching.generate_call import PromptIds, ids_of
 from genai_layer.batching.media import Media
@@ -17,6 +19,7 @@ from genai_layer.errors import ConfigError, PromptError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.grammars.compiler import GrammarCompiler
 from genai_layer.sinks import NoSink
+from genai_layer.speculation.assistants import Assistant
 from genai_layer.tokenizer import Tokenizer
 
 
@@ -29,6 +32,7 @@ class NewRequests:
         model: has the limits of prompts and answers.
         defaults: parameters that have the model's stop tokens.
         load_time: of the pipeline, in milliseconds, for the metrics.
+        assistant: source of candidates.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class NewRequests:
         model: BatchedModel,
         defaults: GenerationConfig,
         load_time: float,
+        assistant: Assistant | None = None,
     ) -> None:
         self._prompts = prompts
         self._grammars = GrammarCompiler(tokenizer)
@@ -45,6 +50,7 @@ class NewRequests:
         self._model = model
         self._defaults = defaults
         self._load_time = load_time
+        self._assistant = assistant
 
     def added(
         self, number: int, prompt: str | PromptIds, config: GenerationConfig, media: Media | None
@@ -114,8 +120,11 @@ class NewRequests:
         ids, metrics = prompt.ids, prompt.metrics
         limits = self._model.limits(ids, config, self._vocabulary)
         constraint = self._grammars.constraint(config, metrics)
-        inputs = prompt.inputs
-        return Request(number, ids, config, limits, sink, metrics, began, inputs, constraint)
+        request = Request(number, ids, config, limits, sink, metrics, began, prompt.inputs)
+        request.constraint = constraint
+        if self._assistant is not None:
+            request.drafter = partial(self._assistant.drafter, ids, config)
+        return request
 
 
 def _check_chat(chat: ChatHistory, config: GenerationConfig) -> None:

@@ -40,11 +40,13 @@ from genai_layer.errors import BusyError, ConfigError
 from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
+from genai_layer.npu import imports_blob
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
 from genai_layer.scheduler.config import SchedulerConfig
 from genai_layer.sinks import Streamer, sink_of_one_text
+from genai_layer.speculation.draft_model import Place
 from genai_layer.started_chat import KeepsChat, with_turn
 from genai_layer.tokenizer import Tokenizer
 from genai_layer.vision.image import ImageLike
@@ -110,14 +112,20 @@ class ContinuousBatchingPipeline(KeepsChat):
         self._config = read_generation_config(folder, self._tokenizer)
         core = load_core(given.device) if core is None else core
         target = core, folder, given.device, given.properties, given.scheduler
+        speculation, assistant = given.speculation, None
         prompts: Prompts = TokenPrompts(self._tokenizer)
         if has_vision(folder):
+            speculation.exclude_images()
             model, prompts = open_vision(*target, self._tokenizer)
         else:
-            model = compile_batched(*target)
+            speculation.check_source(given.device == "NPU" and imports_blob(given.properties))
+            model = compile_batched(*target, speculation.step_tokens(self._config))
+            place = Place(given.device, given.properties, core, self._tokenizer)
+            assistant = speculation.open(place, model.lengths, shared=False)
         self._scheduler = Scheduler(model.places, self._tokenizer.decode)
         load_time = watch.microseconds() / 1000
-        self._new = NewRequests(self._tokenizer, prompts, model, self._config, load_time)
+        defaults = self._config
+        self._new = NewRequests(self._tokenizer, prompts, model, defaults, load_time, assistant)
 
     def get_tokenizer(self) -> Tokenizer:
         """Return the tokenizer."""

@@ -39,7 +39,7 @@ class Prompts(Protocol):
     """Maker of prompts; usable from any thread."""
 
     wraps_added: ClassVar[bool]
-    """Whether the chat template may wrap the texts of ``add_request``."""
+    """True if the chat template may wrap the texts of ``add_request``."""
 
     def prepare(
         self,

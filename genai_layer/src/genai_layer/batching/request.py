@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from genai_layer.batching.handle import Stream
 from genai_layer.decoding.generated_sequence import GeneratedSequence, Limits
 from genai_layer.decoding.language_model import MakeInputs, token_inputs
 from genai_layer.decoding.stopwatch import Stopwatch
-from genai_layer.decoding.task import Sink
+from genai_layer.decoding.task import Drafter, Sink
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.sampling.constraint import Constraint
+
+
+def no_drafter() -> Drafter | None:
+    """Return no source of candidates."""
+    return None
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +35,8 @@ class Request:
     began: Stopwatch
     inputs: MakeInputs = token_inputs
     """Makes the language model's inputs."""
+    drafter: Callable[[], Drafter | None] = no_drafter
+    """Makes the source of candidates, once the request runs."""
     constraint: Constraint | None = None
     """Limits the tokens of a text."""
     stream: Stream = field(default_factory=Stream)

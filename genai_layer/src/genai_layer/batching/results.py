@@ -13,6 +13,7 @@ from genai_layer.batching.request import Request
 from genai_layer.batching.status import GenerationStatus
 from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.results import GenerationFinishReason
+from genai_layer.speculation.perf_metrics import SDPerModelsPerfMetrics
 from genai_layer.vision.perf_metrics import VLMPerfMetrics
 from genai_layer.vision.results import VLMDecodedResults
 
@@ -28,8 +29,8 @@ class GenerationResult:
     m_scores: list[float] = field(default_factory=list[float])
     m_status: GenerationStatus = GenerationStatus.RUNNING
     perf_metrics: PerfMetrics = field(default_factory=PerfMetrics)
-    extended_perf_metrics: None = None
-    """Metrics of speculative decoding, which is not supported: always None."""
+    extended_perf_metrics: SDPerModelsPerfMetrics | None = None
+    """Metrics of both models; None without a draft model."""
 
     def get_generation_ids(self) -> list[str]:
         """Return the texts."""
@@ -55,8 +56,8 @@ class EncodedGenerationResult:
         default_factory=list[GenerationFinishReason]
     )
     perf_metrics: PerfMetrics = field(default_factory=PerfMetrics)
-    extended_perf_metrics: None = None
-    """Metrics of speculative decoding, which is not supported: always None."""
+    extended_perf_metrics: SDPerModelsPerfMetrics | None = None
+    """Metrics of both models; None without a draft model."""
 
 
 def decoded_result(number: int, request: Request) -> GenerationResult:
@@ -72,6 +73,7 @@ def decoded_result(number: int, request: Request) -> GenerationResult:
         [text.score for text in request.texts],
         request.stream.status,
         request.metrics,
+        request.metrics.by_model,
     )
 
 
@@ -87,6 +89,7 @@ def visual_result(request: Request) -> VLMDecodedResults:
         [text.score for text in request.texts],
         [text.finish_reason for text in request.texts],
         request.metrics,
+        request.metrics.by_model,
     )
 
 
@@ -98,4 +101,5 @@ def encoded_result(number: int, request: Request) -> EncodedGenerationResult:
         [text.score for text in request.texts],
         [text.finish_reason for text in request.texts],
         request.metrics,
+        request.metrics.by_model,
     )

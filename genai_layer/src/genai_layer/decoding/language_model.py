@@ -110,15 +110,15 @@ class LanguageModel:
         with runtime_failures():
             self._request.start_async(self._prepared(rows, past, sources))
 
-    def wait(self) -> npt.NDArray[np.float32]:
-        """Return the logits of the last token of each row begun by ``start``; see ``read``.
+    def wait(self, last: int = 1) -> npt.NDArray[np.float32]:
+        """Return the logits of the last tokens of each row begun by ``start``; see ``read``.
 
         Raises:
             RuntimeFailure: the runtime failed, or logits are NaN.
         """
         with runtime_failures():
             self._request.wait()
-            logits = self._logits(1)
+            logits = self._logits(last)
         self._check(logits, *self._begun)
         return logits
 

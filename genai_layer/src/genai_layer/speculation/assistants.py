@@ -30,6 +30,7 @@ class Assistant(Protocol):
 
         Raises:
             PromptError: the prompt is too long for the draft model.
+            RuntimeFailure: the runtime failed.
         """
         ...
 
@@ -65,10 +66,14 @@ class DraftAssistant:
         draft: the open draft model.
         device: device of the pipeline's model.
         lengths: lengths of that model on an NPU.
+        shared: True if generations run one after the other, so that one request serves all.
     """
 
-    def __init__(self, draft: OpenDraft, device: str, lengths: StaticLengths | None) -> None:
+    def __init__(
+        self, draft: OpenDraft, device: str, lengths: StaticLengths | None, shared: bool
+    ) -> None:
         self._draft = draft
+        self._request = draft.new_request() if shared else None
         self._adapts = "NPU" in (device, draft.device)
         self._most = most_candidates(lengths)
 
@@ -88,7 +93,7 @@ class DraftAssistant:
             count = CandidateCount(first, limit, self._adapts)
         raw = RawPerfMetrics()
         return DraftModelDrafter(
-            LanguageModel(self._draft.request, raw),
+            LanguageModel(self._request or self._draft.new_request(), raw),
             raw,
             count,
             room=UNSET if lengths is None else lengths.capacity,

@@ -16,7 +16,7 @@ from genai_layer.mechanisms import take_mechanisms
 from genai_layer.model_folder import find_model, read_tokenizer
 from genai_layer.npu import OnFull, StaticLengths, npu_properties
 from genai_layer.properties import read_properties
-from genai_layer.runtime import Core, InferRequest
+from genai_layer.runtime import CompiledModel, Core, InferRequest
 from genai_layer.runtimes import load_core
 from genai_layer.tokenizer import Tokenizer
 
@@ -65,10 +65,19 @@ class Place:
 class OpenDraft:
     """Draft model on its device."""
 
-    request: InferRequest
+    compiled: CompiledModel
     device: str
     lengths: StaticLengths | None
     """Lengths on an NPU; None elsewhere."""
+
+    def new_request(self) -> InferRequest:
+        """Create a request.
+
+        Raises:
+            RuntimeFailure: the runtime failed.
+        """
+        with runtime_failures("draft_model"):
+            return self.compiled.create_infer_request()
 
 
 def _inherited(place: Place) -> dict[str, Any]:
@@ -108,4 +117,4 @@ def open_draft(given: DraftModel, place: Place) -> OpenDraft:
     core = given.core or (place.core if inherits else load_core(device))
     with runtime_failures("draft_model"):
         compiled = core.compile_model(find_model(given.folder), device, properties)
-        return OpenDraft(compiled.create_infer_request(), device, lengths)
+        return OpenDraft(compiled, device, lengths)

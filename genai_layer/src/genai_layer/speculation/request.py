@@ -63,6 +63,17 @@ class Speculation:
                 f"draft_model: {pipeline} does not support it; leave it out, or set prompt_lookup"
             )
 
+    def exclude_images(self) -> None:
+        """Reject candidates for continuous batching of a model of images.
+
+        Raises:
+            PropertyError: the pipeline has a source of candidates.
+        """
+        if self.name:
+            raise PropertyError(
+                f"{self.name}: not supported with images in continuous batching; leave it out"
+            )
+
     def check_source(self, imported: bool) -> None:
         """Reject candidates for a compiled model from a blob.
 
@@ -72,24 +83,27 @@ class Speculation:
         Raises:
             PropertyError: the pipeline has a source of candidates.
         """
-        if imported and self._name:
+        if imported and self.name:
             raise PropertyError(
-                f"{self._name}: the blob of BLOB_PATH may have no steps of several tokens; compile "
+                f"{self.name}: the blob of BLOB_PATH may have no steps of several tokens; compile "
                 "the model instead, and set CACHE_DIR to start fast"
             )
 
-    def open(self, place: Place, lengths: StaticLengths | None) -> Assistant | None:
+    def open(
+        self, place: Place, lengths: StaticLengths | None, shared: bool = True
+    ) -> Assistant | None:
         """Return the source of candidates of a pipeline.
 
         Args:
             place: surroundings of the pipeline.
             lengths: lengths of the model on an NPU.
+            shared: whether generations run one after the other.
 
         Raises:
             ModelError, PropertyError, RuntimeFailure: see ``open_draft``; or the model forgets
                 tokens.
         """
-        name = self._name
+        name = self.name
         if name and lengths is not None and lengths.on_full is not OnFull.ERROR:
             raise PropertyError(
                 f"{name}: NPUW_LLM_ON_FULL = {lengths.on_full}: forgotten tokens do not return "
@@ -99,9 +113,9 @@ class Speculation:
             return Lookup(lengths)
         if self.draft is None:
             return None
-        return DraftAssistant(open_draft(self.draft, place), place.device, lengths)
+        return DraftAssistant(open_draft(self.draft, place), place.device, lengths, shared)
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         """Name of the source's property; empty without a source."""
         return "prompt_lookup" if self.looks_up else "draft_model" if self.draft else ""
