@@ -19,7 +19,6 @@ from genai_layer.embedding.embed_call import EmbedCall, texts_of
 from genai_layer.embedding.result import EmbedResult
 from genai_layer.embedding.text_model import TextModel
 from genai_layer.embedding.visual_model import LANGUAGE_MODEL, VisualModel
-from genai_layer.errors import ConfigError
 from genai_layer.exclusive import Exclusive, one_at_a_time
 from genai_layer.files import is_file
 from genai_layer.runtime import Core
@@ -71,7 +70,6 @@ class EmbeddingPipeline(Exclusive):
         videos_metadata: Sequence[VideoMetadata] = (),
         *,
         embedding_prompt: str | None = None,
-        **unknown: Any,
     ) -> EmbedResult:
         """Return the embedding of each text, together with all images and videos.
 
@@ -83,21 +81,16 @@ class EmbeddingPipeline(Exclusive):
             videos_metadata: of each video, or empty.
             embedding_prompt: instruction; the chat template's system message or, without a
                 template, a prefix of each text.
-            unknown: other parameters are rejected.
 
         Returns:
             Embeddings f32 [texts, width]; [0, 0] for an empty list.
 
         Raises:
-            ConfigError: a parameter is unknown.
+            BusyError: another call runs.
             PromptError: an argument is wrong, a text has no tokens or too many, the model has no
                 images and videos, or tags and visuals do not match.
             RuntimeFailure: the runtime failed.
         """
-        if unknown:
-            raise ConfigError(
-                f"embed: unknown parameter {next(iter(unknown))!r}; did you mean embedding_prompt?"
-            )
         texts = texts_of(text)
         call = EmbedCall(texts, images, videos, videos_metadata, embedding_prompt)
         return EmbedResult(Tensor(self._model.embed(call)))
