@@ -15,6 +15,7 @@ Run by a Python that has this project's packages, openvino_genai, and the tests'
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -94,7 +95,7 @@ def run(
     options += [f"--deselect={test}" for test in ENDLESS]
     if selected is not None:
         listed = report.with_suffix(".selected")
-        listed.write_text("\n".join(selected), encoding="utf-8")
+        listed.write_text(json.dumps(sorted(selected)), encoding="utf-8")
         env["SELECTED_TESTS"] = str(listed)
         options += ["-p", "selected_tests"]
     with (

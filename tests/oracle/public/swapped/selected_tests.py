@@ -1,5 +1,6 @@
 """Plugin of pytest for ``run_tests.py``: run only the tests that the file SELECTED_TESTS lists."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,9 +8,9 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Omit the other tests; each line of the file is ``module.Class::test[parameters]``."""
-    lines = Path(os.environ["SELECTED_TESTS"]).read_text(encoding="utf-8").splitlines()
-    selected = frozenset(lines)
+    """Omit the other tests; the file is a list of names ``module.Class::test[parameters]``."""
+    listed = Path(os.environ["SELECTED_TESTS"]).read_text(encoding="utf-8")
+    selected = frozenset(json.loads(listed))
     items[:] = [item for item in items if _name(item.nodeid) in selected]
 
 
