@@ -46,13 +46,24 @@ def test_too_few_frames_are_rejected() -> None:
 def test_a_group_has_the_mean_time_of_its_frames() -> None:
     assert seconds_of([0, 1, 4, 7, 9], 2.0, 2) == [0.25, 2.75, 4.5]
     assert seconds_of([0, 24], 0.0, 2) == [0.5]
-    with pytest.raises(PromptError, match="must not be negative"):
-        seconds_of([0, 1], -1.0, 2)
+    for fps in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(PromptError, match=f"fps = {fps}"):
+            seconds_of([0, 1], fps, 2)
+        with pytest.raises(PromptError, match=f"fps = {fps}"):
+            frames_to_take(9, VideoMetadata(fps), TWO_A_SECOND)
+    assert len(frames_to_take(9, VideoMetadata(1e-320), TWO_A_SECOND)) == 9
 
 
 @pytest.mark.parametrize(
     "values",
-    [{"fps": "2"}, {"fps": -1}, {"do_sample_frames": 1}, {"num_frames": -1}, {"min_frames": 1.5}],
+    [
+        {"fps": "2"},
+        {"fps": -1},
+        {"fps": float("inf")},
+        {"do_sample_frames": 1},
+        {"num_frames": -1},
+        {"min_frames": 1.5},
+    ],
     ids=str,
 )
 def test_wrong_settings_are_rejected(values: dict[str, object]) -> None:

@@ -5,6 +5,7 @@ Source: docs/reference/genai.md#videos-of-qwen3-vl.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,8 @@ def read_sampling(settings: Settings) -> Sampling:
         ModelError: a value is wrong, or both fps and num_frames are set.
     """
     fps, active = settings.values.get("fps") or 0, settings.values.get("do_sample_frames") or False
-    if not isinstance(fps, int | float) or fps < 0 or not isinstance(active, bool):
+    known = isinstance(fps, int | float) and 0 <= fps < math.inf and isinstance(active, bool)
+    if not known:
         raise ModelError(f"{settings.path}: fps = {fps!r}, do_sample_frames = {active!r}")
     count = settings.count("num_frames", 0, least=0)
     if fps and count:
@@ -58,7 +60,8 @@ def frames_to_take(total: int, metadata: VideoMetadata, sampling: Sampling) -> l
         sampling: the settings.
 
     Raises:
-        PromptError: the settings ask for a single frame, or for more than there are.
+        PromptError: the settings ask for a single frame, or for more than there are; or the frames
+            per second are negative or infinite.
     """
     if metadata.frames_indices:
         return metadata.frames_indices
@@ -66,8 +69,8 @@ def frames_to_take(total: int, metadata: VideoMetadata, sampling: Sampling) -> l
         return list(range(total))
     count = sampling.count
     if not count:
-        by_fps = int(total / (metadata.fps or _FPS) * sampling.fps)
-        count = max(by_fps if sampling.fps else total, sampling.least)
+        by_fps = min(total / _rate(metadata.fps) * sampling.fps, total)
+        count = max(int(by_fps) if sampling.fps else total, sampling.least)
         count = min(count, sampling.most, total)
     if not 1 < count <= total:
         raise PromptError(
@@ -87,11 +90,16 @@ def seconds_of(frames: Sequence[int], fps: float, group: int) -> list[float]:
         group: number of frames of a group; the last frame is repeated in the last group.
 
     Raises:
-        PromptError: the frames per second are negative.
+        PromptError: the frames per second are negative or infinite.
     """
-    if fps < 0:
-        raise PromptError(f"fps = {fps}: must not be negative")
     padded = [*frames, *[frames[-1]] * (-len(frames) % group)]
     ends = zip(padded[::group], padded[group - 1 :: group], strict=True)
-    rate = np.float32(fps or _FPS)
+    rate = np.float32(_rate(fps))
     return [float(np.float32(first + last) / np.float32(2) / rate) for first, last in ends]
+
+
+def _rate(fps: float) -> float:
+    """Return a video's frames per second, or the default for 0."""
+    if not 0 <= fps < math.inf:
+        raise PromptError(f"fps = {fps}: must be a finite number, and not negative")
+    return fps or _FPS
