@@ -20,8 +20,6 @@ import os
 import signal
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,9 +32,6 @@ FILES = (
 )
 ENDLESS = ("test_sampling.py::test_basic_stop_criteria[stop_token_ids]",)
 """Tests that never end with a random model: nothing but a stop token limits their texts."""
-
-GRACE = 60
-"""Seconds in which an interrupted file must end."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,8 @@ class Run:
 
 def environment(hub: Path, swapped: bool) -> dict[str, str]:
     """Return the environment of a run; exported models are kept beside the hub."""
-    paths = [str(HERE / "swapped")] * swapped + os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [HERE / "plugins", *[HERE / "swapped"] * swapped]
+    paths = [*map(str, folders), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     return os.environ | {
         "HF_HOME": str(hub),
         "HF_HUB_OFFLINE": "1",
@@ -87,19 +83,20 @@ def run(
         limit: seconds; None for no limit.
     """
     package = "openvino_genai" if selected is None else "genai_layer"
-    report = hub / "reports" / f"{name}-{package}.xml"
-    report.parent.mkdir(parents=True, exist_ok=True)
-    report.unlink(missing_ok=True)
+    record = hub / "reports" / f"{name}-{package}.jsonl"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text("")
     env, complete = environment(hub, selected is not None), True
-    options = ["-q", "-n", "1", "-o", f"cache_dir={hub / 'pytest'}", f"--junit-xml={report}"]
+    env["RECORDED_TESTS"] = str(record)
+    options = ["-q", "-n", "1", "-o", f"cache_dir={hub / 'pytest'}", "-p", "recorded_tests"]
     options += [f"--deselect={test}" for test in ENDLESS]
     if selected is not None:
-        listed = report.with_suffix(".selected")
+        listed = record.with_suffix(".selected")
         listed.write_text(json.dumps(sorted(selected)), encoding="utf-8")
         env["SELECTED_TESTS"] = str(listed)
         options += ["-p", "selected_tests"]
     with (
-        report.with_suffix(".txt").open("w") as log,
+        record.with_suffix(".txt").open("w") as log,
         subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, f"{name}.py"],
             cwd=tests,
@@ -113,47 +110,19 @@ def run(
             process.wait(limit)
         except subprocess.TimeoutExpired:
             complete = False
-            stop(process)
-    return replace(read(report), complete=complete)
+            os.killpg(process.pid, signal.SIGKILL)
+    return replace(read(record), complete=complete)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt pytest, which then writes its report; kill it and its test if that hangs."""
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(GRACE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def read(report: Path) -> Run:
-    """Read a JUnit report of pytest; nothing passes without a report."""
-    passed: set[str] = set()
-    failures: dict[str, str] = {}
-    if not report.exists():
-        return Run(frozenset(), failures)
-    for case in ET.parse(report).iter("testcase"):
-        name = f"{case.get('classname')}::{case.get('name')}".removeprefix("::")
-        problem = next(problems(case), None)
-        if problem is not None:
-            failures[name] = reason(problem)
-        elif case.find("skipped") is None:
-            passed.add(name)
-    return Run(frozenset(passed - failures.keys()), failures)
-
-
-def reason(problem: ET.Element) -> str:
-    """Return the first line of a failure; of a file that cannot be imported, its last error."""
-    lines = (problem.text or "").splitlines()
-    errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    message = (problem.get("message") or "").splitlines() or [""]
-    return (errors[-1] if "collection" in message[0] and errors else message[0])[:200]
-
-
-def problems(case: ET.Element) -> Iterator[ET.Element]:
-    """Yield the failure and the errors of a test."""
-    yield from case.iter("failure")
-    yield from case.iter("error")
+def read(record: Path) -> Run:
+    """Read the results that ``plugins/recorded_tests.py`` has written."""
+    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    failures = {
+        line["test"]: "".join(line["failure"])[:200]
+        for line in lines
+        if line["failure"] is not None
+    }
+    return Run(frozenset(line["test"] for line in lines) - failures.keys(), failures)
 
 
 def main() -> None:
