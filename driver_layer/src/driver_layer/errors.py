@@ -3,6 +3,7 @@
 DriverError
 ├── DriverUsageError      the caller broke a rule of the interface
 │   ├── EngineError       this machine does not support the requested engine
+│   ├── BuildError        the library for C programs cannot be built
 │   └── ZeError           a Level Zero call failed; has its result code
 ├── DriverInputError      an input is invalid
 │   ├── PlatformError     a platform file is malformed; names file and key
@@ -34,6 +35,10 @@ class DriverUsageError(DriverError):
 
 class EngineError(DriverUsageError):
     """The requested engine, or level of instructions, is not available on this machine."""
+
+
+class BuildError(DriverUsageError):
+    """The library for C programs cannot be built on this machine."""
 
 
 class ZeError(DriverUsageError):

@@ -121,3 +121,15 @@ def _may_be_a_name(path: str | os.PathLike[str]) -> bool:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         return False
+
+
+def make_private(folder: Path) -> bool:
+    """Create the folder; return whether only this user may write to it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError:
+        return False
+    if os.name != "posix":
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import stat
 import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from driver_layer.support.files import content_digest
+from driver_layer.support.files import content_digest, make_private
 
 CACHE_VARIABLE = "NPU_KERNEL_CACHE_DIR"
 _DIGEST_BYTES = 32
@@ -34,7 +33,7 @@ class ObjectCache:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder if folder is not None and _make_private(folder) else None
+        self._folder = folder if folder is not None and make_private(folder) else None
 
     def read(self, key: str) -> bytes | None:
         """Return the object file stored under a key; None if it is missing or damaged."""
@@ -105,15 +104,3 @@ def source_digest() -> str:
 
 def _name(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:40] + ".o"
-
-
-def _make_private(folder: Path) -> bool:
-    """Create the folder; return whether only this user may write to it."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
-    except OSError:
-        return False
-    if os.name != "posix":
-        return True
-    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,201 @@
+"""Functions whose parameters in C differ from those of the Python function of the same name.
+
+Parameters have the names of C; results are those of C, in order. ``calls`` uses these functions
+instead of the ones in ``driver_layer.ze``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any
+
+from driver_layer import ze
+from driver_layer.c_abi.declarations import address_of, at, ffi
+from driver_layer.c_abi.description.language import description
+from driver_layer.c_abi.parameters import TABLES, not_null
+from driver_layer.c_abi.structures import read, text_at, write
+from driver_layer.errors import ZeError
+from driver_layer.npu.memory import PAGE_BYTES
+from driver_layer.ze.driver import extension_tables
+from driver_layer.ze.graph_build_log import GraphCreationError
+from driver_layer.ze.result import failed, ze_result_t
+
+_NPU = 2
+"""ZE_INIT_FLAG_VPU_ONLY, and ZE_INIT_DRIVER_TYPE_FLAG_NPU."""
+_PERSISTENT = 4
+"""ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT: the caller keeps the graph's input as it is."""
+
+
+class FailureWithResults(ZeError):
+    """Failure of a call that has results all the same."""
+
+    def __init__(self, error: ZeError, results: tuple[Any, ...]) -> None:
+        super().__init__(error.code, error.message)
+        self.results = results
+
+
+def zeInit(flags: int) -> None:
+    """Initialise the library, unless the caller asks for other devices alone.
+
+    Raises:
+        ZeError: UNINITIALIZED: it does.
+            Source: docs/reference/level_zero.md#loaders-and-function-tables.
+    """
+    if flags and not flags & _NPU:
+        message = f"flags {flags:#x} ask for devices of other kinds; this driver has an NPU"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
+    ze.zeInit(flags)
+
+
+def zeInitDrivers(desc: Any) -> list[ze.ze_driver_handle_t]:
+    """Initialise the library as zeInit, and return all drivers."""
+    zeInit(desc.flags)
+    return ze.zeDriverGet()
+
+
+def zeDeviceGetCommandQueueGroupProperties(
+    hDevice: ze.ze_device_handle_t,
+) -> list[ze.ze_command_queue_group_properties_t]:
+    """Describe the group of queues that the public driver has, without this driver's copy group."""
+    return ze.zeDeviceGetCommandQueueGroupProperties(hDevice)[:1]
+
+
+def zeMemAllocHost(hContext: Any, host_desc: Any, size: int, alignment: int) -> ze.Memory:
+    """Allocate or import host memory; pages that are imported must be there."""
+    if isinstance(host_desc.pNext, ze.ze_external_memmap_sysmem_ext_desc_t):
+        read_only = host_desc.flags & _READ_ONLY
+        _populate(host_desc.pNext.pSystemMemory, write=not read_only)
+    return ze.zeMemAllocHost(hContext, size, alignment, host_desc)
+
+
+def _populate(pages: Any, write: bool) -> None:
+    """Have the system load pages that the device will access, as a driver does to pin them.
+
+    Raises:
+        ZeError: OUT_OF_DEVICE_MEMORY: some are not mapped, or may not be written.
+            Source: docs/reference/level_zero.md#loaders-and-function-tables.
+    """
+    address = pages.ctypes.data
+    begin = address // PAGE_BYTES * PAGE_BYTES
+    advice = _POPULATE_WRITE if write else _POPULATE_READ
+    if _CAN_POPULATE and _madvise(begin, address + pages.size - begin, advice):
+        access = "be written" if write else "be read"
+        message = f"{pages.size} bytes at {address:#x} cannot {access}; is the memory mapped?"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
+
+
+_madvise = ctypes.CDLL(None).madvise
+_madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_POPULATE_READ, _POPULATE_WRITE = 22, 23
+_CAN_POPULATE = _madvise(None, 0, _POPULATE_READ) == 0
+"""True from linux 5.14 on; on an older system callers are believed."""
+_READ_ONLY = (
+    ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
+    | ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
+)
+
+
+def zeMemFree(hContext: ze.ze_context_handle_t, ptr: int) -> None:
+    """Free the memory that begins at an address."""
+    ze.zeMemFree(hContext, _memory_at(hContext, ptr))
+
+
+def zeMemGetIpcHandle(hContext: ze.ze_context_handle_t, ptr: int) -> ze.ze_ipc_mem_handle_t:
+    """Return the handle by which another process opens the memory that begins at an address."""
+    return ze.zeMemGetIpcHandle(hContext, _memory_at(hContext, ptr))
+
+
+def zeMemCloseIpcHandle(hContext: ze.ze_context_handle_t, ptr: int) -> None:
+    """Close memory of another process."""
+    ze.zeMemCloseIpcHandle(hContext, _memory_at(hContext, ptr))
+
+
+def _memory_at(context: ze.ze_context_handle_t, address: int) -> ze.Memory:
+    ze.zeMemGetAllocProperties(context, address)  # checks the handle
+    memory = context.find(address)
+    if memory is None or memory.address != address:
+        message = f"ptr is {address:#x}: no memory of this context begins there"
+        raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+    return memory
+
+
+def zeMemGetAllocProperties(
+    hContext: ze.ze_context_handle_t, ptr: int, pNext: Any = None
+) -> tuple[Any, ze.ze_device_handle_t | None]:
+    """Describe memory; the device is that of device and shared memory."""
+    properties = ze.zeMemGetAllocProperties(hContext, ptr, pNext)
+    kinds = (
+        ze.ze_memory_type_t.ZE_MEMORY_TYPE_DEVICE,
+        ze.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED,
+    )
+    return properties, hContext.device if properties.type in kinds else None
+
+
+def zeFenceCreate(hCommandQueue: ze.ze_command_queue_handle_t, desc: Any) -> ze.ze_fence_handle_t:
+    """Create a fence."""
+    return ze.zeFenceCreate(hCommandQueue, desc.flags)
+
+
+def pfnCreate(hContext: Any, hDevice: Any, desc: Any) -> Any:
+    """Create a graph from a copy of its input."""
+    return _graphs().pfnCreate(hContext, hDevice, _kept(desc))
+
+
+def pfnCreate2(hContext: Any, hDevice: Any, desc: Any) -> Any:
+    """Create a graph; its input is copied unless the caller keeps it."""
+    return _graphs().pfnCreate2(hContext, hDevice, _kept(desc))
+
+
+def pfnCreate3(hContext: Any, hDevice: Any, desc: Any) -> Any:
+    """Create a graph as pfnCreate2, and its build log, which the caller also gets for a failure."""
+    try:
+        return _graphs().pfnCreate3(hContext, hDevice, _kept(desc))
+    except GraphCreationError as error:
+        raise FailureWithResults(error, (None, error.log)) from error
+
+
+def _graphs() -> Any:
+    return extension_tables[ze.GRAPH_EXTENSION]()
+
+
+def _kept(desc: Any) -> Any:
+    """Return a descriptor whose blob lives as long as the graph, which uses it in place."""
+    native = desc.format == ze.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE
+    persistent = getattr(desc, "flags", 0) & _PERSISTENT
+    return replace(desc, pInput=bytes(desc.pInput)) if native and not persistent else desc
+
+
+def pfnSetArgumentValue2(hGraph: Any, argIndex: int, pArgValue: int) -> None:
+    """Set location and strides of an argument, by a chain that begins with either structure."""
+    kinds = ("ze_graph_argument_value_tensor_t", "ze_graph_argument_value_strides_t")
+    stype = at(kinds[0], pArgValue).stype
+    for kind in kinds:
+        if stype == description().structs[kind].stype:
+            return _graphs().pfnSetArgumentValue2(hGraph, argIndex, read(kind, pArgValue))
+    message = f"pArgValue has the stype {stype:#x}; give a tensor or strides"
+    raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+
+
+def pfnGetExtension(hDriver: Any, pExtension: int) -> None:
+    """Write the address of an extension's function table to where the caller's structure asks."""
+    place = at("ze_driver_extension_npu_ext_t", pExtension)
+    for address, name in ((place.name, "name"), (place.ppFunctionAddress, "ppFunctionAddress")):
+        not_null(address, name)
+    request = ze.ze_driver_extension_npu_ext_t(text_at(place.name), place.version)
+    drivers = extension_tables[ze.DRIVER_EXTENSION]()
+    table = drivers.pfnGetExtension(hDriver, request)
+    at("uintptr_t", place.ppFunctionAddress)[0] = TABLES[type(table).__name__]
+
+
+def pfnProfilingQueryGetData(hProfilingQuery: Any, profilingType: Any) -> bytes:
+    """Return the records of an inference as they lie in C's memory."""
+    table = extension_tables[ze.PROFILING_EXTENSION]()
+    records = table.pfnProfilingQueryGetData(hProfilingQuery, profilingType)
+    if isinstance(records, bytes) or not records:
+        return bytes(records)
+    kind = type(records[0]).__name__
+    found = ffi.new(f"{kind}[]", len(records))
+    for index, record in enumerate(records):
+        write(kind, address_of(found + index), record)
+    return bytes(ffi.buffer(found))

@@ -1,0 +1,80 @@
+"""The Python side of a process that has loaded the library."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import time
+from typing import Any
+
+from driver_layer import ze
+from driver_layer.c_abi.calls import INTERRUPTED, all_calls
+from driver_layer.c_abi.declarations import at, ffi
+from driver_layer.c_abi.description.language import description
+from driver_layer.c_abi.emit_c import key
+from driver_layer.c_abi.log_calls import logged, requested
+from driver_layer.c_abi.parameters import TABLES
+from driver_layer.c_abi.structures import text_at
+
+_LAST_CALLS_SECONDS = 10.0
+
+_kept: list[Any] = []
+"""Objects that C refers to."""
+
+
+def serve(address: int) -> None:
+    """Connect a loaded library; a second call for the same one does nothing.
+
+    Args:
+        address: address of the library's state, ``front`` in ``front.c``.
+
+    Raises:
+        RuntimeError: the library was built from another description.
+    """
+    front = at("front_t", address)
+    theirs = text_at(front.key)
+    if theirs != key():
+        raise RuntimeError(
+            f"the library is of another version of driver_layer, {theirs!r} and not {key()!r}: "
+            "npu-run builds the right one"
+        )
+    if front.dispatch:
+        return
+    extensions = [table.name for table in description().tables if not table.api]
+    for index, name in enumerate(extensions):
+        TABLES[name] = front.tables[index]
+    ze.use_host_addresses()
+    _show_log()
+    calls = all_calls()
+    if requested():
+        functions = [function for _, function in description().functions()]
+        calls = [logged(*pair) for pair in zip(functions, calls, strict=True)]
+
+    def dispatch(function: int, arguments: Any) -> int:
+        return calls[function](arguments)
+
+    callback = ffi.callback(
+        "uint32_t(uint32_t, const uint64_t *)", dispatch, error=INTERRUPTED, onerror=_ignored
+    )
+    _kept.append(callback)
+    atexit.register(_end, front)
+    front.dispatch = callback
+
+
+def _show_log() -> None:
+    """Print the log on stderr if its level is set, and the host prints it nowhere."""
+    if os.environ.get("ZE_INTEL_NPU_LOGLEVEL") and not logging.getLogger().handlers:
+        logging.getLogger("driver_layer").addHandler(logging.StreamHandler())
+
+
+def _ignored(kind: Any, error: Any, traceback: Any) -> None:
+    """Drop the exception of a signal handler; ``front.c`` has it raised again by INTERRUPTED."""
+
+
+def _end(front: Any) -> None:
+    """Refuse further calls, as the interpreter ends, and let those that run come to an end."""
+    front.ended = 1
+    deadline = time.monotonic() + _LAST_CALLS_SECONDS
+    while front.active and time.monotonic() < deadline:
+        time.sleep(0.001)
