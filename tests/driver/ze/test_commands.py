@@ -42,12 +42,20 @@ class TestCommandLists:
     def test_executing_no_list_is_an_invalid_size(self, rig) -> None:
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, rig.execute)
 
-    @pytest.mark.parametrize(("pattern", "size"), [(b"", 8), (b"abc", 9), (b"ab", 7)])
+    @pytest.mark.parametrize(("pattern", "size"), [(b"", 8), (b"abc", 9)])
     def test_invalid_fill_patterns_are_rejected(self, rig, pattern, size) -> None:
         memory = ze.zeMemAllocHost(rig.context, 16)
         commands = ze.zeCommandListCreate(rig.context, rig.device)
         fill = ze.zeCommandListAppendMemoryFill
         rig.fails(r.ZE_RESULT_ERROR_INVALID_SIZE, lambda: fill(commands, memory, pattern, size))
+
+    def test_the_last_pattern_of_a_fill_may_be_cut(self, rig) -> None:
+        memory = ze.zeMemAllocHost(rig.context, 8)
+        commands = ze.zeCommandListCreate(rig.context, rig.device)
+        ze.zeCommandListAppendMemoryFill(commands, memory, b"ab", 7)
+        ze.zeCommandListClose(commands)
+        rig.execute(commands)
+        assert bytes(memory.data) == b"abababa\0"
 
 
 class TestFences:

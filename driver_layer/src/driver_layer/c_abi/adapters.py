@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from driver_layer import ze
 from driver_layer.c_abi.declarations import address_of, at, ffi
 from driver_layer.c_abi.description.language import description
 from driver_layer.c_abi.parameters import TABLES, not_null
-from driver_layer.c_abi.structures import read, text_at, write
+from driver_layer.c_abi.structures import chain, read, text_at, write
 from driver_layer.errors import ZeError
 from driver_layer.npu.memory import PAGE_BYTES
+from driver_layer.ze.calls import checked
+from driver_layer.ze.context import check_device
 from driver_layer.ze.driver import extension_tables
 from driver_layer.ze.graph_build_log import GraphCreationError
 from driver_layer.ze.result import failed, ze_result_t
@@ -52,6 +55,31 @@ def zeInitDrivers(desc: Any) -> list[ze.ze_driver_handle_t]:
     """Initialise the library as zeInit, and return all drivers."""
     zeInit(desc.flags)
     return ze.zeDriverGet()
+
+
+def zeDeviceGetProperties(hDevice: ze.ze_device_handle_t, pDeviceProperties: int) -> None:
+    """Describe a device, in the unit of time that the structure's type asks for.
+
+    Chained structures are for the commands that mutable lists can change, and for the kind of
+    silicon. Source: docs/reference/level_zero.md#device.
+    """
+    properties = ze.zeDeviceGetProperties(hDevice)
+    name = "ze_device_properties_t"
+    place = at(name, pDeviceProperties)
+    if place.stype == description().structs[name].stype:
+        nanoseconds = round(1e9 / properties.timerResolution)
+        properties = replace(properties, timerResolution=nanoseconds)
+    write(name, pDeviceProperties, properties)
+    changeable = sum(ze.ze_mutable_command_exp_flags_t)
+    answers = {
+        "ze_mutable_command_list_exp_properties_t": {"mutableCommandFlags": changeable},
+        "ze_device_ip_version_ext_t": {"ipVersion": 0},
+    }
+    by_stype = {description().structs[kind].stype: kind for kind in answers}
+    for node in chain(place):
+        kind = by_stype.get(node.stype)
+        if kind is not None:
+            write(kind, address_of(node), SimpleNamespace(**answers[kind]))
 
 
 def zeDeviceGetCommandQueueGroupProperties(
@@ -94,6 +122,22 @@ _READ_ONLY = (
     ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
     | ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED
 )
+
+
+@checked
+def zeMemAllocShared(
+    hContext: ze.ze_context_handle_t,
+    device_desc: ze.ze_device_mem_alloc_desc_t,
+    size: int,
+    alignment: int,
+    hDevice: ze.ze_device_handle_t,
+) -> ze.Memory:
+    """Allocate memory for host and device, which may be exported as device memory may."""
+    if device_desc.pNext is None:
+        return ze.zeMemAllocShared(hContext, size, alignment, hDevice)
+    check_device(hContext, hDevice)
+    shared = ze.ze_memory_type_t.ZE_MEMORY_TYPE_SHARED
+    return hContext.allocate_external(size, alignment, shared, device_desc.pNext)
 
 
 def zeMemFree(hContext: ze.ze_context_handle_t, ptr: int) -> None:

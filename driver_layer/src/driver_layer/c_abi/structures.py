@@ -18,7 +18,7 @@ from uuid import UUID
 
 import numpy as np
 
-from driver_layer.c_abi.declarations import at, ffi, type_of, wrapped
+from driver_layer.c_abi.declarations import address_of, at, ffi, type_of, wrapped
 from driver_layer.c_abi.description.language import (
     INTEGERS,
     Struct,
@@ -141,13 +141,23 @@ def _next_known(struct: Struct, place: Any) -> tuple[str, int] | None:
         ZeError: INVALID_ARGUMENT: the chain is endless.
     """
     known = {description().structs[name].stype: name for name in struct.successors}
+    for node in chain(place):
+        if node.stype in known:
+            return known[node.stype], address_of(node)
+    return None
+
+
+def chain(place: Any) -> Iterator[Any]:
+    """Iterate over the structures that follow one by ``pNext``; each begins with stype and pNext.
+
+    Raises:
+        ZeError: INVALID_ARGUMENT: the chain is endless.
+    """
     for _ in range(LONGEST_CHAIN):
-        address = place.pNext
-        if not address:
-            return None
-        place = at("ze_context_desc_t", address)  # each begins with stype and pNext
-        if place.stype in known:
-            return known[place.stype], address
+        if not place.pNext:
+            return
+        place = at("ze_context_desc_t", place.pNext)
+        yield place
     message = f"pNext: more than {LONGEST_CHAIN} structures, or a circle"
     raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 

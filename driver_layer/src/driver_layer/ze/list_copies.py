@@ -151,17 +151,17 @@ def zeCommandListAppendMemoryFill(
     hSignalEvent: ze_event_handle_t | None = None,
     phWaitEvents: Events = (),
 ) -> None:
-    """Record the fill of ``size`` bytes with a repeated pattern.
+    """Record the fill of ``size`` bytes with a repeated pattern, whose last copy may be cut.
 
     Raises:
-        ZeError: INVALID_SIZE: the pattern's length is not a power of two or more than
-            ``maxMemoryFillPatternSize`` of the queue group, or ``size`` is not a multiple of it;
-            else as zeCommandListAppendMemoryCopy.
+        ZeError: INVALID_SIZE: the pattern's length is not a power of two, or more than
+            ``maxMemoryFillPatternSize`` of the queue group; else as
+            zeCommandListAppendMemoryCopy.
     """
-    repeated = np.frombuffer(bytes(pattern), np.uint8)
-    length = repeated.size
-    if not length or length & (length - 1) or size % length or length > MAX_PATTERN:
+    length = len(pattern)
+    if not length or length & (length - 1) or length > MAX_PATTERN:
         message = f"{size} bytes cannot be filled with a pattern of {length}"
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, message)
-    target = hCommandList.context.bytes_at(ptr, size, write=True).reshape(-1, length)
+    target = hCommandList.context.bytes_at(ptr, size, write=True)
+    repeated = np.resize(np.frombuffer(bytes(pattern), np.uint8), size)
     _append_copy(hCommandList, target, repeated, hSignalEvent, phWaitEvents)

@@ -20,7 +20,7 @@ The number before a function is the version of the interface that added it. Form
 ``pointer x``                an address of memory; ``pointer?`` may be null
 ``release T x``              a handle or an address that the function ends
 ``in T x``, ``in? T x``      a structure that the function reads; the second may be null
-``raw T x``                  one that an adapter reads by itself
+``raw T x``                  one that an adapter reads or writes by itself
 ``in T x[n]``                ``n`` of them, where ``n`` is another parameter
 ``in text x``                a string that ends with NUL
 ``in bytes x[n]``            ``n`` bytes
