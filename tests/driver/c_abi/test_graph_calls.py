@@ -6,6 +6,8 @@ test_mutable_cmdlist.cpp, test_context.cpp).
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from tests.driver.c_abi.library import (
@@ -78,6 +80,30 @@ class TestCommandGraph:
         rig.run(commands)
         assert is_expected(y, X)
         assert npu.pfnDestroy(graph) == SUCCESS
+
+    def test_several_threads_initialize_and_record_one_graph(self, rig) -> None:
+        for _ in range(10):
+            self.record_at_once(rig)
+
+    def record_at_once(self, rig: Rig) -> None:
+        graph, x, y = rig.bound_graph()
+        x[:] = X
+        lists = [rig.list() for _ in range(4)]
+        begin, codes = threading.Barrier(len(lists)), list[int]()
+
+        def record(commands: int) -> None:
+            begin.wait()
+            codes.append(rig.npu.pfnGraphInitialize(graph))
+            codes.append(append(rig, commands, graph))
+
+        threads = [threading.Thread(target=record, args=(one,)) for one in lists]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert codes == [SUCCESS] * 8
+        rig.run(*lists)
+        assert is_expected(y, X)
 
     def test_the_input_of_a_graph_may_be_freed(self, rig) -> None:
         blob = dense_blob()

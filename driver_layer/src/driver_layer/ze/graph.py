@@ -6,6 +6,7 @@ docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#argum
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from weakref import ref
@@ -57,6 +58,8 @@ class ze_graph_handle_t(Handle):
         """Arguments: inputs, then outputs."""
         profiled = t.ze_graph_properties_flag_t.ZE_GRAPH_PROPERTIES_FLAG_PROFILING_ENABLED
         self.flags = origin | profiled if has_layer_map(self.blob) else origin
+        self._lock = threading.RLock()
+        """Held while the blob is loaded and an inference is chosen: several threads record."""
         self._holders: dict[HostParsedInference, ref[GraphExecution] | None]
         self._holders = {self._original: None}
         """All inferences with their recordings. An inference is idle if it has no recording or a
@@ -94,15 +97,16 @@ class ze_graph_handle_t(Handle):
         Raises:
             ZeError: OUT_OF_DEVICE_MEMORY, or UNKNOWN if the blob's content is malformed.
         """
-        if self._original.loaded:
-            return
-        try:
-            self._original.load(self.context.space)
-        except OutOfMemory as error:
-            code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-            raise failed(code, str(error)) from error
-        except BlobError as error:
-            raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
+        with self._lock:
+            if self._original.loaded:
+                return
+            try:
+                self._original.load(self.context.space)
+            except OutOfMemory as error:
+                code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+                raise failed(code, str(error)) from error
+            except BlobError as error:
+                raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
     def record(self, holder: GraphExecution) -> HostParsedInference:
         """Return an inference bound to the current arguments, for one recording.
@@ -116,14 +120,15 @@ class ze_graph_handle_t(Handle):
                 applied; else as ``initialize``.
         """
         pointers = [self._argument(index) for index in range(len(self.tensors))]
-        self.initialize()
-        try:
-            idle = (one for one, by in self._holders.items() if by is None or by() is None)
-            inference = next(idle, None) or self._original.clone()
-        except OutOfMemory as error:
-            code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
-            raise failed(code, str(error)) from error
-        self._holders[inference] = ref(holder)
+        with self._lock:
+            self.initialize()
+            try:
+                idle = (one for one, by in self._holders.items() if by is None or by() is None)
+                inference = next(idle, None) or self._original.clone()
+            except OutOfMemory as error:
+                code = ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+                raise failed(code, str(error)) from error
+            self._holders[inference] = ref(holder)
         try:
             self.relocate(inference, pointers)
         except ZeError:
