@@ -46,6 +46,22 @@ def test_tables_have_the_lengths_of_the_specification(npu) -> None:
     assert sum(function.since <= (1, 4) for function in lengths["CommandList"]) == 28
 
 
+def test_an_old_loader_finds_all_tables_that_it_needs(npu) -> None:
+    """Loader 1.18.5 refuses a driver that lacks one. Source: level-zero v1.8.5, v1.18.5."""
+    found = {f"{each.api}{each.name}" for each in description().tables if each.api}
+    core = (
+        "Global Driver Device Context CommandList CommandQueue Event EventPool Fence Image Kernel"
+    )
+    memory = "Mem Module ModuleBuildLog PhysicalMem Sampler VirtualMem"
+    system = "Device Diagnostics Driver Engine FabricPort Fan Firmware Frequency Led Memory"
+    others = "PerformanceFactor Power Psu Ras Scheduler Standby Temperature"
+    tools = "CommandList Context Debug Device Kernel MetricGroup Metric MetricQueryPool MetricQuery"
+    more = "MetricStreamer Module TracerExp"
+    needed = {("ze", core), ("ze", memory), ("zes", system), ("zes", others)}
+    needed |= {("zet", tools), ("zet", more)}
+    assert {f"{api}{name}" for api, names in needed for name in names.split()} <= found
+
+
 def test_a_table_needs_a_place_and_a_known_major_version(npu) -> None:
     get = npu.library.zeGetDriverProcAddrTable
     get.restype = ctypes.c_uint32

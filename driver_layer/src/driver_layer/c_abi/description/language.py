@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-FILES = ("core", "core_types", "graph", "extensions", "sysman", "metrics")
+FILES = ("core", "core_types", "graph", "extensions", "sysman", "metrics", "lacking")
 
 INTEGERS = {
     "bool": "uint8_t",
