@@ -141,10 +141,10 @@ CANNOT = {
     "SoftMax-8": f'%y = ov.Softmax(%x) {{ov.name = "op", axis = 0 : i64}} : ({ROWS}) -> {ROWS}',
     "MatMul-1 of i64 and i64": '%y = ov.MatMul(%i, %i) {ov.name = "op", transpose_a = false, '
     f"transpose_b = true}} : ({WHOLE}, {WHOLE}) -> tensor<2x2xi64>",
-    "Gather-8 of something else than rows of a constant table": f"%c = ov.Constant {SCALAR}\n"
-    "%a = ov.Constant #ov.inline<i64 [1, 0]> : tensor<2xi64>\n"
+    "Gather-8 of something else than rows of a table": "%c = ov.Constant #ov.inline<i64 [1]> : "
+    "tensor<i64>\n%a = ov.Constant #ov.inline<i64 [1, 0]> : tensor<2xi64>\n"
     f'%y = ov.Gather(%x, %a, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
-    f"({ROWS}, tensor<2xi64>, tensor<i64>) -> {ROWS}",
+    f"({ROWS}, tensor<2xi64>, tensor<i64>) -> tensor<2x2xf32>",
     "Slice-8 with a negative step": "%a = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
     "%b = ov.Constant #ov.inline<i64 [-9]> : tensor<1xi64>\n"
     f'%y = ov.Slice(%x, %a, %b, %a, %a) {{ov.name = "op"}} : '

@@ -12,6 +12,7 @@ from compiler_layer.codegen.program import Emit, ProgramBuilder, Register
 from compiler_layer.codegen.rows import ROWS
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import ALONG_AXES
@@ -19,6 +20,7 @@ from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.rewriting.match import scalar_of
+from compiler_layer.rewriting.nibbles import can_widen
 from driver_layer.abi.shave import Instruction
 
 _EMIT: dict[type[OvOp], Emit] = {**ARITHMETIC, **ACTIVATIONS, **ROWS}
@@ -59,8 +61,8 @@ def kernel_refusal(op: OvOp) -> str | None:
     if emit is None:
         return "without a SHAVE form"
     nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]
-    if nibbles and not isinstance(op, Dequantize):
-        # Only 4-bit weights are widened: the smallest element of a window is a byte.
+    # Only 4-bit weights are widened: the smallest element of a window is a byte.
+    if nibbles and not (isinstance(op, Dequantize | Convert) and all(map(can_widen, nibbles))):
         return f"of {element_of(nibbles[0])}"
     program = ProgramBuilder()
     try:

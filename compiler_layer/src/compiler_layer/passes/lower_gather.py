@@ -20,34 +20,28 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import INTEGERS
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.route_experts import is_of_choices
 from compiler_layer.rewriting.dead_code import remove_dead_code
-from compiler_layer.rewriting.match import producer, stored_constant
-from compiler_layer.rewriting.replace import replace, reshape_before, take_over
+from compiler_layer.rewriting.match import producer, stored_value
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before, take_over
 
 
-def _as_i64(value: SSAValue) -> SSAValue | None:
-    """Return row indices as i64, which DMA reads, from before conversions between integers."""
+def _as_i64(op: Gather) -> SSAValue:
+    """Return row indices as i64, which DMA reads: from before conversions, or converted."""
+    value = op.indices
     while element_of(value) != "i64":
-        if constant_of(value) is not None and element_of(value) in INTEGERS:
-            return value  # ``_stored_as_i64`` converts constants
         convert = producer(value, Convert)
         if convert is None:
-            return None
+            break
         value = convert.x
-    return value
-
-
-def _stored_as_i64(op: Gather, indices: SSAValue) -> SSAValue:
-    """Return constant row indices as i64."""
-    constant = constant_of(indices)
-    assert constant is not None  # the caller's condition
-    wide = Constant.inline(constant.load().astype(np.int64))
-    Rewriter.insert_op(wide, InsertPoint.before(op))
-    return wide.output
+    if element_of(value) == "i64":
+        return value
+    constant = constant_of(op.indices)
+    if constant is not None:
+        return insert_before(op, Constant.inline(constant.load().astype(np.int64)))
+    return insert_before(op, Convert.make([op.indices], destination_type=StringAttr("i64")))
 
 
 def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
@@ -62,33 +56,40 @@ def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
     return rows.output
 
 
+def _table(value: SSAValue) -> SSAValue:
+    """Return a table before conversions, which the gathered rows need, too."""
+    stored, convert = stored_value(value), producer(value, Convert)
+    if stored is not None:
+        return stored
+    return value if convert is None else convert.x
+
+
 def gather_refusal(op: Gather) -> str | None:
     """Return why DMA cannot run a gather, or None."""
     if is_of_choices(op):
         return None  # the matmul gathers these weights
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
-    constant = _compressed(op.data) is not None or stored_constant(op.data) is not None
-    if not by_rows or not constant or len(shape_of(op.data)) != 2:
-        return "of something else than rows of a constant table"
-    return "at indices that are not i64" if _as_i64(op.indices) is None else None
+    if not by_rows or len(shape_of(op.data)) < 2:
+        return "of something else than rows of a table"
+    return None
 
 
 def _lower(op: Gather) -> None:
-    refusal, indices = gather_refusal(op), _as_i64(op.indices)
-    if refusal is not None or indices is None:
+    refusal = gather_refusal(op)
+    if refusal is not None:
         raise UnsupportedModel(f"gather {op.friendly_name!r} {refusal}")
-    if element_of(indices) != "i64":
-        indices = _stored_as_i64(op, indices)
-    compressed, table = _compressed(op.data), stored_constant(op.data)
+    indices, compressed = _as_i64(op), _compressed(op.data)
     if compressed is not None:
         _lower_compressed(op, compressed, indices)
-    elif table is not None:
-        rows = _rows(op, table.output, indices)
+        return
+    rows = _rows(op, _table(op.data), indices)
+    if shape_of(rows) != shape_of(op.output):
+        rows = reshape_before(op, rows, shape_of(op.output))
+    if rows.type == op.output.type:
+        take_over(op, rows)
+    else:
         kind = StringAttr(element_of(op.output))
-        if rows.type == op.output.type:
-            take_over(op, rows)
-        else:
-            replace(op, Convert.make([rows], destination_type=kind))
+        replace(op, Convert.make([rows], destination_type=kind))
 
 
 def _compressed(value: SSAValue) -> Dequantize | None:
@@ -128,7 +129,7 @@ class LowerGather(ModulePass):
     Only the looked-up rows are converted (or scaled if compressed), not the table.
 
     Raises:
-        UnsupportedModel: a gather of anything other than rows of a constant table.
+        UnsupportedModel: a gather along another axis than the first, or of single elements.
     """
 
     name = "lower-gather"

@@ -22,10 +22,10 @@ from compiler_layer.elements import FLOAT8, FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.route_experts import is_choice
-from compiler_layer.passes.widen_nibbles import eight_bit
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer, stored_constant
-from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
+from compiler_layer.rewriting.nibbles import widened
+from compiler_layer.rewriting.replace import replace, reshape_before
 from driver_layer.abi.tasks import DPU_MAX_DIM
 
 DPU_FLOATS = ("f32", "f16", "bf16")
@@ -118,8 +118,7 @@ def _table(op: MatMul, table: SSAValue, rank: int) -> SSAValue:
 
 def _in_bytes(op: MatMul, table: SSAValue) -> SSAValue:
     """Return a table with one byte per entry; zero points are few."""
-    four_bit = element_of(table) in FOUR_BIT
-    return insert_before(op, eight_bit(table)) if four_bit else table
+    return widened(op, table) if element_of(table) in FOUR_BIT else table
 
 
 def _chosen(op: MatMul) -> tuple[_Quantised | SSAValue, SSAValue]:

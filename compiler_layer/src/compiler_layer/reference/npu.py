@@ -9,10 +9,11 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values
 from compiler_layer.reference.meaning import Array, means
 from compiler_layer.reference.ov.reduce import softmax_of
+from driver_layer.abi.dtypes import pack_4bit
 
 
 def _f32(value: SSAValue, array: Array) -> Array:
@@ -95,3 +96,9 @@ def gather(op: npu.Gather, table: Array, indices: Array) -> Array:
 def concat(op: npu.Concat, *parts: Array) -> Array:
     """Concatenate along the axis."""
     return np.concatenate(parts, int_value(op.axis))
+
+
+@means(npu.Bytes)
+def pairs(op: npu.Bytes, x: Array) -> Array:
+    """Pack two 4-bit elements into each byte."""
+    return pack_4bit(x.reshape(-1)).reshape(shape_of(op.output))

@@ -12,27 +12,30 @@ from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply, Subtract
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.shape import Reshape
+from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.types import broadcast, element_of, shape_of
 from compiler_layer.elements import FLOAT8, INTEGERS
-from compiler_layer.rewriting.match import producer, stored_constant
-from compiler_layer.rewriting.replace import replace
+from compiler_layer.rewriting.match import is_stored, producer, stored_value
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
+
+_OF_INPUTS = frozenset({"i8", "u8", "i4", "u4", *FLOAT8})
+"""Element types of inputs that are weights; wider integers count or select."""
 
 
 def _stored(value: SSAValue, elements: frozenset[str]) -> SSAValue | None:
-    """Return the constant that a value is converted from, if its type is one of ``elements``."""
+    """Return the constant or input that a value is converted from, if its type is as given."""
     convert = producer(value, Convert)
-    constant = constant_of(convert.x) if convert is not None else None
-    return constant.output if constant and element_of(constant.output) in elements else None
+    if convert is None or not is_stored(convert.x):
+        return None
+    if constant_of(convert.x) is None:
+        elements &= _OF_INPUTS
+    return convert.x if element_of(convert.x) in elements else None
 
 
 def _zero(value: SSAValue) -> SSAValue | None:
-    """Return a zero point: a constant of integers, or of floats."""
+    """Return a zero point: a constant or an input, of integers or of floats."""
     integers = _stored(value, INTEGERS)
-    if integers is not None:
-        return integers
-    constant = stored_constant(value)
-    return constant.output if constant is not None else None
+    return stored_value(value) if integers is None else integers
 
 
 def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
@@ -50,16 +53,36 @@ def _centred(value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
 
 def _fuse(op: Multiply) -> None:
     for integers, factor in ((op.a, op.b), (op.b, op.a)):
-        found, scale = _centred(integers), stored_constant(factor)
+        found, scale = _centred(integers), stored_value(factor)
         if found is None or scale is None:
             continue
         stored, zero = found
-        if broadcast(shape_of(stored), shape_of(scale.output)) != shape_of(stored):
+        if broadcast(shape_of(stored), shape_of(scale)) != shape_of(stored):
             continue
         tables = [] if zero is None else [zero]
         kind = StringAttr(element_of(op.output))
-        replace(op, Dequantize.make([stored, scale.output, tables], destination_type=kind))
+        replace(op, Dequantize.make([stored, scale, tables], destination_type=kind))
         return
+
+
+def _transpose_stored(op: Transpose) -> None:
+    """Transpose stored weights and their tables instead of the widened values.
+
+    NPUW stores the groups of 4-bit weights first, [groups, rows, channels of a group], and
+    transposes them in the graph. The last dimension stays, as it pairs 4-bit elements.
+    """
+    weights, order = producer(op.x, Dequantize), op.permutation()
+    last = len(order) - 1
+    if weights is None or order[last] != last:
+        return
+    parts: list[SSAValue] = []
+    for part in weights.operands:
+        dims = shape_of(part)
+        if len(dims) < len(order):
+            part = reshape_before(op, part, (1,) * (len(order) - len(dims)) + dims)
+        parts.append(insert_before(op, Transpose.make([part, op.order])))
+    kind = weights.destination_type
+    replace(op, Dequantize.make([parts[0], parts[1], parts[2:]], destination_type=kind))
 
 
 def _absorb(op: Convert) -> None:
@@ -91,6 +114,9 @@ def fuse_dequantize(ops: Iterable[Operation]) -> None:
     for each in listed:
         if isinstance(each, Multiply):
             _fuse(each)
+    for each in listed:
+        if isinstance(each, Transpose):
+            _transpose_stored(each)
     for each in listed:
         if isinstance(each, Convert):
             _absorb(each)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
@@ -42,13 +42,31 @@ def either(op: Operation, kind: type[OpT]) -> tuple[OpT, SSAValue] | None:
     return None
 
 
+def is_stored(value: SSAValue) -> bool:
+    """Return whether a value lies in memory before the model runs: a constant or an input."""
+    return isinstance(value, BlockArgument) or constant_of(value) is not None
+
+
 def stored_constant(value: SSAValue) -> Constant | None:
     """Return the constant that defines a value, apart from conversions between floats."""
+    return constant_of(_before_widening(value))
+
+
+def stored_value(value: SSAValue) -> SSAValue | None:
+    """Return the constant or input that is a value, apart from conversions between floats.
+
+    Weights are inputs in NPUW's submodels, and in weightless models.
+    """
+    stored = _before_widening(value)
+    return stored if is_stored(stored) else None
+
+
+def _before_widening(value: SSAValue) -> SSAValue:
     convert = producer(value, Convert)
     while convert is not None and _only_widens(convert):
         value = convert.x
         convert = producer(value, Convert)
-    return constant_of(value)
+    return value
 
 
 def _only_widens(convert: Convert) -> bool:

@@ -19,7 +19,7 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FOUR_BIT, stored_bytes
-from compiler_layer.errors import CompilerUsageError, UnsupportedOps
+from compiler_layer.errors import CompilerUsageError, UnsupportedModel, UnsupportedOps
 from compiler_layer.model import Model
 from compiler_layer.schedule.views import Buffer, Space, View
 
@@ -56,9 +56,12 @@ def layout(model: Model, written_last: Collection[str] = ()) -> BufferLayout:
 
     Raises:
         UnsupportedOps: ops are left that no lowering handled.
+        UnsupportedModel: the model has no ports.
         CompilerUsageError: an output is directly an input or a constant.
     """
-    left = [op for op in model.body.ops if not isinstance(op, (*HARDWARE, *VIEWS, Constant))]
+    left = [
+        op for op in model.body.ops if not isinstance(op, (*HARDWARE, *VIEWS, npu.Bytes, Constant))
+    ]
     unknown = [op for op in left if not op.has_trait(IsTerminator)]
     if unknown:
         raise UnsupportedOps("model", [(op.name, _name(op)) for op in unknown])
@@ -105,14 +108,27 @@ class _Planner:
         for op in self._model.body.ops:
             if isinstance(op, HARDWARE):
                 self._place(op)
-            elif isinstance(op, VIEWS):
+            elif isinstance(op, (*VIEWS, npu.Bytes)):
                 self._add_views(op)
             for result in op.results:
                 self._fill_outputs(result)
         for value in self._model.body.args:
             self._fill_outputs(value)
         self._write_last()
+        if not self._layout.ops:
+            self._read_an_input()
         return self._layout
+
+    def _read_an_input(self) -> None:
+        """Give a model without results a task: the end of the last task ends an inference.
+
+        NPUW makes submodels of ports alone when nothing uses a link.
+        """
+        if not self._layout.inputs:
+            raise UnsupportedModel("the model has neither inputs nor outputs")
+        value = self._model.inputs[0].value
+        name = self._layout.inputs[0].name
+        self._copy(name, self._view(value), _dense(self._new_scratch(name, value), value))
 
     def _add_ports(self) -> None:
         for index, port in enumerate(self._model.inputs):
@@ -142,10 +158,23 @@ class _Planner:
         return view
 
     def _place(self, op: Operation) -> None:
-        operands = tuple(self._view(operand) for operand in op.operands)
+        operands = [self._view(operand) for operand in op.operands]
+        if isinstance(op, npu.Gather):
+            operands = self._readable(op, *operands)
         results = tuple(self._result(op, result) for result in op.results)
         self._views.update(zip(op.results, results, strict=True))
-        self._layout.ops.append(HardwareOp(_name(op), op, operands, results))
+        self._layout.ops.append(HardwareOp(_name(op), op, tuple(operands), results))
+
+    def _readable(self, op: npu.Gather, table: View, indices: View) -> list[View]:
+        """Return a table with contiguous rows, and indices in a list, as the DMA reads them."""
+        if table.strides[-1] != table.itemsize and table.shape[-1] != 1:
+            table = self._dense_copy(op, table, op.table)
+        if indices.reshaped((math.prod(indices.shape),)) is None:
+            indices = self._dense_copy(op, indices, op.indices)
+        return [table, indices]
+
+    def _dense_copy(self, op: Operation, view: View, value: SSAValue) -> View:
+        return self._copy(_name(op), view, _dense(self._new_scratch(_name(op), value), value))
 
     def _result(self, op: Operation, value: SSAValue) -> View:
         output = self._outputs.get(value)
@@ -210,6 +239,8 @@ def _derived(op: Operation, source: View) -> Sequence[View | None]:
             return [source.sliced(slices)]
         case shape.Broadcast():
             return [source.broadcast(shape_of(op.output))]
+        case npu.Bytes():
+            return [_dense(source.buffer, op.output)]  # of an input, so the buffer is dense
         case slicing.Split() | slicing.VariadicSplit():
             return _split(op, source)
         case _:

@@ -3,6 +3,7 @@
 dpu    matmuls and attention
 shave  kernels, with the ``ov`` ops that they compute
 dma    gathers and concatenations
+views  the bytes of 4-bit inputs
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from xdsl.ir import Dialect
 from compiler_layer.dialects.npu.dma import Concat, Gather
 from compiler_layer.dialects.npu.dpu import Attention, MatMul
 from compiler_layer.dialects.npu.shave import Kernel, Yield
+from compiler_layer.dialects.npu.views import Bytes
 
-__all__ = ["NPU", "Attention", "Concat", "Gather", "Kernel", "MatMul", "Yield"]
+__all__ = ["NPU", "Attention", "Bytes", "Concat", "Gather", "Kernel", "MatMul", "Yield"]
 
-NPU = Dialect("npu", [Attention, Concat, Gather, Kernel, MatMul, Yield], [])
+NPU = Dialect("npu", [Attention, Bytes, Concat, Gather, Kernel, MatMul, Yield], [])
 """Dialect object, for xDSL's context."""

@@ -16,7 +16,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.dialects.ov import OPS
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.frontends.openvino_ir.layer_rule import OneOf
 from compiler_layer.frontends.openvino_ir.rules import ELEMENT, RULES
 
@@ -61,6 +63,8 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
         if text is None:
             raise ValueError(f"attribute {name} is missing")
         properties[name] = read(text)
+    if kind == "ConvertLike":
+        return Convert.make([operands[0]], destination_type=StringAttr(element_of(operands[1])))
     made = OPS[_SPELLED_OTHERWISE.get(kind, kind)]
     if rule.fixed is None:
         return made.make(list(operands), **properties)

@@ -85,6 +85,7 @@ RULES: dict[str, LayerRule] = {
     "FakeConvert": rule("13", 2, 3, fixed=2, destination_type=(OneOf(*sorted(FLOAT8)), "f8e4m3")),
     "Select": rule("1", 3),
     "Convert": rule("1", 1, destination_type=(ELEMENT, None)),
+    "ConvertLike": rule("1", 2),
     "MatMul": rule("1", 2, transpose_a=(flag, "false"), transpose_b=(flag, "false")),
     "Convolution": _SLIDING,
     "GroupConvolution": _SLIDING,

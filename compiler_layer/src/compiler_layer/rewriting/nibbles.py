@@ -1,0 +1,103 @@
+"""Byte storage of 4-bit values, which SHAVE and the DMA gather cannot address."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from compiler_layer.dialects import npu
+from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.dialects.ov.elementwise import Convert, Floor, Multiply, Subtract
+from compiler_layer.dialects.ov.op import int_attr
+from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Transpose, Unsqueeze
+from compiler_layer.dialects.ov.slicing import Concat
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.files import FileView
+from compiler_layer.rewriting.match import is_stored, owner_of
+from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
+
+_MOVES = Reshape | Squeeze | Transpose | Unsqueeze
+"""Ops that only move elements."""
+
+
+def can_widen(value: SSAValue) -> bool:
+    """Return whether ``widened`` supports a 4-bit value: a constant or input, perhaps moved."""
+    owner = owner_of(value)
+    return can_widen(owner.operands[0]) if isinstance(owner, _MOVES) else is_stored(value)
+
+
+def widened(place: Operation, value: SSAValue) -> SSAValue:
+    """Return a 4-bit value with one byte per element; new ops precede ``place``.
+
+    A constant is widened by the compiler, an input by the device whenever the model runs.
+    """
+    owner = owner_of(value)
+    if isinstance(owner, _MOVES):
+        moved = owner.clone()
+        moved.operands[0] = widened(place, owner.operands[0])
+        moved.refresh_types()
+        return insert_before(place, moved)
+    constant = constant_of(value)
+    if constant is not None:
+        return insert_before(place, _constant(constant))
+    assert isinstance(value, BlockArgument)  # the caller asked ``can_widen``
+    return _input(place, value)
+
+
+def _kind(value: SSAValue) -> str:
+    return "i8" if element_of(value) == "i4" else "u8"
+
+
+def _constant(constant: Constant) -> Constant:
+    """Return a constant as bytes.
+
+    A constant in a file is widened when it is read, once for all programs of a model.
+    """
+    kind = _kind(constant.output)
+
+    def wide(one: Constant) -> Constant:
+        held = one.held
+        if isinstance(held, FileView):
+            return Constant.of_file(held, kind, shape_of(one.output))
+        return Constant.inline(one.load(), kind)
+
+    found = constant.each(wide)
+    found.attributes.update(constant.attributes)
+    return found
+
+
+def _input(place: Operation, value: SSAValue) -> SSAValue:
+    """Return an input's elements, computed from its bytes: their lower and upper halves in turn."""
+    dims = shape_of(value)
+    count = math.prod(dims)
+    pairs = (*dims[:-1], dims[-1] // 2) if dims[-1] % 2 == 0 else ((count + 1) // 2,)
+    read = npu.Bytes(operands=[value], result_types=[tensor("u8", pairs)])
+    Rewriter.insert_op(read, InsertPoint.before(place))
+    both = insert_before(place, Convert.make([read.output], destination_type=StringAttr("f16")))
+    upper = _floor_of(place, both, 1 / 16)
+    lower = insert_before(place, Subtract.make([both, _times(place, upper, 16)]))
+    halves: list[SSAValue] = []
+    for half in (lower, upper):
+        if element_of(value) == "i4":  # two's complement: 8 and above are negative
+            sixteens = _times(place, _floor_of(place, half, 1 / 8), 16)
+            half = insert_before(place, Subtract.make([half, sixteens]))
+        half = insert_before(place, Convert.make([half], destination_type=StringAttr(_kind(value))))
+        halves.append(reshape_before(place, half, (*pairs, 1)))
+    joined = insert_before(place, Concat.make([halves], axis=int_attr(len(pairs))))
+    flat = reshape_before(place, joined, (2 * math.prod(pairs),))
+    if count % 2:
+        flat = slice_before(place, flat, 0, 0, count)
+    return reshape_before(place, flat, dims)
+
+
+def _times(place: Operation, value: SSAValue, factor: float) -> SSAValue:
+    number = insert_before(place, Constant.inline(np.array(factor, np.float16)))
+    return insert_before(place, Multiply.make([value, number]))
+
+
+def _floor_of(place: Operation, value: SSAValue, factor: float) -> SSAValue:
+    return insert_before(place, Floor.make([_times(place, value, factor)]))
