@@ -56,7 +56,7 @@ def layout(model: Model, written_last: Collection[str] = ()) -> BufferLayout:
 
     Raises:
         UnsupportedOps: ops are left that no lowering handled.
-        UnsupportedModel: the model has no ports.
+        UnsupportedModel: the model has no outputs.
         CompilerUsageError: an output is directly an input or a constant.
     """
     left = [
@@ -116,19 +116,8 @@ class _Planner:
             self._fill_outputs(value)
         self._write_last()
         if not self._layout.ops:
-            self._read_an_input()
+            raise UnsupportedModel("the model has no outputs")
         return self._layout
-
-    def _read_an_input(self) -> None:
-        """Give a model without results a task: the end of the last task ends an inference.
-
-        NPUW makes submodels of ports alone when nothing uses a link.
-        """
-        if not self._layout.inputs:
-            raise UnsupportedModel("the model has neither inputs nor outputs")
-        value = self._model.inputs[0].value
-        name = self._layout.inputs[0].name
-        self._copy(name, self._view(value), _dense(self._new_scratch(name, value), value))
 
     def _add_ports(self) -> None:
         for index, port in enumerate(self._model.inputs):
