@@ -31,6 +31,8 @@ def drawn(element: str, *shape: int) -> np.ndarray:
     draw = np.random.default_rng((len(element), *shape))
     if element in ("f16", "f32"):
         return draw.standard_normal(shape).astype(np.float16 if element == "f16" else np.float32)
+    if element == "nf4":
+        return draw.integers(0, 16, shape).astype(np.uint8)
     bits = int(element[1:])
     low = -(1 << bits - 1) if element[0] == "i" else 0
     return draw.integers(low, low + (1 << bits), shape).astype(np.int8 if low else np.uint8)
@@ -94,7 +96,7 @@ def test_a_matmul_scales_weights_by_row(element: str, channels: int) -> None:
     check(g, g.matmul(x, g.convert(g.dequantized(w, s, z), "f32"), True))
 
 
-@pytest.mark.parametrize("element", ["i4", "i8"])
+@pytest.mark.parametrize("element", ["i4", "i8", "nf4"])
 def test_a_matmul_scales_groups_that_are_stored_first(element: str) -> None:
     g = Graph(("x", "f32", (5, 64)), ("w", element, (4, 24, 16)), ("s", "f16", (4, 24, 1)))
     x, w, s = g.ports
@@ -107,7 +109,7 @@ def test_a_matmul_reads_halves_as_they_are_stored() -> None:
     check(g, g.matmul(g.ports[0], g.convert(g.ports[1], "f32"), True))
 
 
-@pytest.mark.parametrize("element", ["f16", "f32", "i8", "i4"])
+@pytest.mark.parametrize("element", ["f16", "f32", "i8", "i4", "nf4"])
 def test_a_gather_reads_rows_of_an_input(element: str) -> None:
     g = Graph(("table", element, (7, 2, 8)), ("ids", "i64", IDS.shape))
     check(g, g.gather(g.convert(g.ports[0], "f32"), g.ports[1], 0))

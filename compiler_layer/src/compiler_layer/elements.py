@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from compiler_layer.nf4 import f32_to_nf4, nf4_to_f32
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16, pack_4bit, unpack_4bit
 from driver_layer.abi.float8 import FORMATS, f8_to_f32, f32_to_f8
 
@@ -32,11 +33,12 @@ NUMPY: dict[str, np.dtype[Any]] = {
     "u16": np.dtype("<u2"),
     "u8": np.dtype("u1"),
     "u4": np.dtype("u1"),
+    "nf4": np.dtype("u1"),
     "boolean": np.dtype("?"),
 }
-"""Representation of each type in numpy: bf16 and f8 as raw bits, one 4-bit integer per byte."""
+"""Representation of each type in numpy: bf16 and f8 as raw bits, one 4-bit element per byte."""
 
-FOUR_BIT = frozenset({"i4", "u4"})
+FOUR_BIT = frozenset({"i4", "u4", "nf4"})
 """Types stored in memory and files as two elements per byte, the first in the lower half."""
 
 FLOAT8 = frozenset(FORMATS)
@@ -49,7 +51,7 @@ _FROM_NUMPY = {kind: name for name, kind in NUMPY.items() if name not in RAW_FLO
 
 FLOATS = frozenset({"f64", "f32", "f16", *RAW_FLOATS})
 
-INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean"}
+INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean", "nf4"}
 
 
 def stored_bytes(element: str, count: int) -> int:
@@ -73,6 +75,10 @@ def convert_values(x: Array, source: str, target: str) -> Array:
 def _converted(x: Array, source: str, target: str) -> Array:
     if source == "bf16":
         x = bf16_to_f32(x)
+    if source == "nf4":
+        x = nf4_to_f32(x)
+    if target == "nf4":
+        return f32_to_nf4(x.astype(np.float32))
     if source in FORMATS:
         x = f8_to_f32(x, FORMATS[source])
     if target == "bf16":

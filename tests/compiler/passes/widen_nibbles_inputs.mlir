@@ -10,8 +10,9 @@ func.func @main(%w: tensor<2x3x4xi4> {ov.names = "w"}, %z: tensor<3x1xui4> {ov.n
 }
 
 // CHECK:      %[[PAIRS:.*]] = npu.bytes(%{{.*}}) : (tensor<2x3x4xi4>) -> tensor<2x3x2xui8>
-// CHECK:      ov.Concat(%{{.*}}, %{{.*}}) {axis = 3 : i64} : (tensor<2x3x2x1xi8>, tensor<2x3x2x1xi8>) -> tensor<2x3x2x2xi8>
-// CHECK:      %[[WIDE:.*]] = ov.Reshape(%{{.*}}) {special_zero = false} : (tensor<24xi8>, tensor<3xi64>) -> tensor<2x3x4xi8>
+// CHECK:      ov.Concat(%{{.*}}, %{{.*}}) {axis = 3 : i64} : (tensor<2x3x2x1xui8>, tensor<2x3x2x1xui8>) -> tensor<2x3x2x2xui8>
+// CHECK:      ov.Reshape(%{{.*}}) {special_zero = false} : (tensor<24xui8>, tensor<3xi64>) -> tensor<2x3x4xui8>
+// CHECK:      %[[WIDE:.*]] = ov.Convert(%{{.*}}) {destination_type = "i8"} : (tensor<2x3x4xf16>) -> tensor<2x3x4xi8>
 // CHECK-NEXT: %[[TURNED:.*]] = ov.Transpose(%[[WIDE]], %{{.*}}) : (tensor<2x3x4xi8>, tensor<3xi64>) -> tensor<3x2x4xi8>
 // CHECK-NEXT: ov.Dequantize(%[[TURNED]]
 // CHECK:      npu.bytes(%{{.*}}) : (tensor<3x1xui4>) -> tensor<2xui8>

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from compiler_layer import nf4
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.elementwise import Convert, Floor, Multiply, Subtract
+from compiler_layer.dialects.ov.elementwise import Convert, Floor, Multiply, Select, Subtract
+from compiler_layer.dialects.ov.logic import GreaterEqual
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.elements import convert_values
 from compiler_layer.files import FileView
 from compiler_layer.rewriting.match import is_stored, owner_of
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
@@ -48,8 +52,8 @@ def widened(place: Operation, value: SSAValue) -> SSAValue:
     return _input(place, value)
 
 
-def _kind(value: SSAValue) -> str:
-    return "i8" if element_of(value) == "i4" else "u8"
+_WIDE = {"i4": "i8", "u4": "u8", "nf4": "f32"}
+"""The element type that holds each 4-bit type."""
 
 
 def _constant(constant: Constant) -> Constant:
@@ -57,13 +61,13 @@ def _constant(constant: Constant) -> Constant:
 
     A constant in a file is widened when it is read, once for all programs of a model.
     """
-    kind = _kind(constant.output)
+    kind = _WIDE[element_of(constant.output)]
 
     def wide(one: Constant) -> Constant:
         held = one.held
         if isinstance(held, FileView):
             return Constant.of_file(held, kind, shape_of(one.output))
-        return Constant.inline(one.load(), kind)
+        return Constant.inline(convert_values(one.load(), element_of(one.output), kind), kind)
 
     found = constant.each(wide)
     found.attributes.update(constant.attributes)
@@ -71,22 +75,32 @@ def _constant(constant: Constant) -> Constant:
 
 
 def _input(place: Operation, value: SSAValue) -> SSAValue:
-    """Return an input's elements, computed from its bytes: their lower and upper halves in turn."""
+    """Return an input's values, computed from its bytes."""
+    codes = _codes(place, value)
+    element = element_of(value)
+    if element == "u4":
+        return codes
+    codes = _converted(place, codes, "f16")
+    if element == "nf4":
+        return _looked_up(place, codes)
+    # Two's complement: 8 and above are negative.
+    sixteens = _times(place, _floor_of(place, codes, 1 / 8), 16)
+    return _converted(place, insert_before(place, Subtract.make([codes, sixteens])), "i8")
+
+
+def _codes(place: Operation, value: SSAValue) -> SSAValue:
+    """Return the bits of an input's elements as u8: lower and upper halves of its bytes in turn."""
     dims = shape_of(value)
     count = math.prod(dims)
     pairs = (*dims[:-1], dims[-1] // 2) if dims[-1] % 2 == 0 else ((count + 1) // 2,)
     read = npu.Bytes(operands=[value], result_types=[tensor("u8", pairs)])
     Rewriter.insert_op(read, InsertPoint.before(place))
-    both = insert_before(place, Convert.make([read.output], destination_type=StringAttr("f16")))
+    both = _converted(place, read.output, "f16")
     upper = _floor_of(place, both, 1 / 16)
     lower = insert_before(place, Subtract.make([both, _times(place, upper, 16)]))
-    halves: list[SSAValue] = []
-    for half in (lower, upper):
-        if element_of(value) == "i4":  # two's complement: 8 and above are negative
-            sixteens = _times(place, _floor_of(place, half, 1 / 8), 16)
-            half = insert_before(place, Subtract.make([half, sixteens]))
-        half = insert_before(place, Convert.make([half], destination_type=StringAttr(_kind(value))))
-        halves.append(reshape_before(place, half, (*pairs, 1)))
+    halves = [
+        reshape_before(place, _converted(place, half, "u8"), (*pairs, 1)) for half in (lower, upper)
+    ]
     joined = insert_before(place, Concat.make([halves], axis=int_attr(len(pairs))))
     flat = reshape_before(place, joined, (2 * math.prod(pairs),))
     if count % 2:
@@ -94,9 +108,26 @@ def _input(place: Operation, value: SSAValue) -> SSAValue:
     return reshape_before(place, flat, dims)
 
 
+def _converted(place: Operation, value: SSAValue, element: str) -> SSAValue:
+    return insert_before(place, Convert.make([value], destination_type=StringAttr(element)))
+
+
+def _looked_up(place: Operation, code: SSAValue) -> SSAValue:
+    """Return the values of NF4 codes: SHAVE has no tables, but compares and selects."""
+    value = _number(place, nf4.VALUES[0])
+    for number, greater in enumerate(nf4.VALUES[1:], 1):
+        reached = GreaterEqual.make([code, _number(place, np.float16(number))])
+        chosen = Select.make([insert_before(place, reached), _number(place, greater), value])
+        value = insert_before(place, chosen)
+    return value
+
+
+def _number(place: Operation, value: np.floating[Any]) -> SSAValue:
+    return insert_before(place, Constant.inline(np.array(value)))
+
+
 def _times(place: Operation, value: SSAValue, factor: float) -> SSAValue:
-    number = insert_before(place, Constant.inline(np.array(factor, np.float16)))
-    return insert_before(place, Multiply.make([value, number]))
+    return insert_before(place, Multiply.make([value, _number(place, np.float16(factor))]))
 
 
 def _floor_of(place: Operation, value: SSAValue, factor: float) -> SSAValue:

@@ -33,6 +33,7 @@ class DType(IntEnum):
     I16 = 11
     I8 = 12
     I4 = 13
+    NF4 = 15
     BIN = 16
     BFP16 = 19
     U4 = 20
@@ -74,6 +75,7 @@ _TABLE = (
     ("boolean", DType.BIN, 2, 0xE, 8, "u1"),
     ("i4", DType.I4, 7, 0xC, 4, "u1"),
     ("u4", DType.U4, 13, 0xB, 4, "u1"),
+    ("nf4", DType.NF4, 20, 0x12, 4, "u1"),
 )
 
 ELEMENT_TYPES: dict[str, ElementType] = {

@@ -13,8 +13,8 @@ from compiler_layer.frontends.openvino_ir.rules import RULES
 HERE = Path(__file__).parent
 
 ELSEWHERE = ("ConvertLike", "GroupQueryAttention", "PagedAttentionExtension")
-"""Layers that are read as another op, see test_convert_like; ops that OpenVINO's API cannot build, or
-its reader cannot read (ONNX Runtime's), see test_decompose_gqa and test_paged_attention."""
+"""A layer that is read as another op, see test_convert_like; ops that OpenVINO's API cannot build,
+or its reader cannot read (ONNX Runtime's), see test_decompose_gqa and test_paged_attention."""
 
 
 def test_every_supported_layer_is_drawn_in_one_place(

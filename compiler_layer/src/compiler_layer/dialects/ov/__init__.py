@@ -36,6 +36,7 @@ from compiler_layer.dialects.ov import (
 )
 from compiler_layer.dialects.ov.constant_value import FileAttr, InlineAttr, RepeatedAttr
 from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import NF4Type
 
 _MODULES = (
     activation,
@@ -79,7 +80,7 @@ def _ops() -> list[type[OvOp]]:
 
 _OPS = _ops()
 
-OV = Dialect("ov", [*_OPS], [FileAttr, InlineAttr, RepeatedAttr])
+OV = Dialect("ov", [*_OPS], [FileAttr, InlineAttr, RepeatedAttr, NF4Type])
 """Dialect object, for xDSL's context."""
 
 OPS: dict[str, type[OvOp]] = {op.name.removeprefix("ov."): op for op in _OPS}

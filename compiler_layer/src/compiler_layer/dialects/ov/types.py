@@ -19,10 +19,19 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
 
 Shape = tuple[int, ...]
 Tensor = TensorType[Attribute]
+
+
+@irdl_attr_definition
+class NF4Type(ParametrizedAttribute, TypeAttribute):
+    """The element type nf4, which MLIR does not have."""
+
+    name = "ov.nf4"
+
 
 ELEMENTS: dict[str, Attribute] = {
     "f64": Float64Type(),
@@ -41,6 +50,7 @@ ELEMENTS: dict[str, Attribute] = {
     "u16": IntegerType(16, Signedness.UNSIGNED),
     "u8": IntegerType(8, Signedness.UNSIGNED),
     "u4": IntegerType(4, Signedness.UNSIGNED),
+    "nf4": NF4Type(),
     "boolean": IntegerType(1),
 }
 """IR types by OpenVINO's names, the same as in ``compiler_layer.elements``."""
