@@ -54,7 +54,7 @@ def refused(xml: Path, *changes: tuple[str, str]) -> UnsupportedOps:
         ('approximation_mode="TANH"', 'approximation_mode="X"', "Gelu-7 with approximation_mode"),
         ('destination_type="f16"', 'destination_type="f8e8m0"', "Convert-1 of f8e8m0"),
         ('precision="FP16"', 'precision="F8E8M0"', "Const-1 of F8E8M0"),
-        ('element_type="u4"', 'element_type="nf4"', "Const-1 of nf4"),
+        ('element_type="u4"', 'element_type="f4e2m1"', "Const-1 of f4e2m1"),
         ('variable_type="f32"', 'variable_type="string"', "ReadValue-6 of string"),
     ],
 )
@@ -67,10 +67,10 @@ def test_all_unsupported_features_are_listed_together(xml: Path) -> None:
         xml,
         ('type="Sqrt"', 'type="Lgamma"'),
         ('mode="half_to_even"', 'mode="up"'),
-        ('element_type="u4"', 'element_type="nf4"'),
+        ('element_type="u4"', 'element_type="f4e2m1"'),
     )
     kinds = sorted(kind for kind, _ in error.ops)
-    assert kinds == ["Const-1 of nf4", "Lgamma-1", "Round-5 with mode 'up'"]
+    assert kinds == ["Const-1 of f4e2m1", "Lgamma-1", "Round-5 with mode 'up'"]
     assert all(name in str(error) for _, name in error.ops)
     assert str(xml) in str(error)
 

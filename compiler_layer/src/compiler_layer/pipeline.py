@@ -17,6 +17,7 @@ from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
 from compiler_layer.passes.decompose_gqa import DecomposeGQA
 from compiler_layer.passes.decompose_group_norm import DecomposeGroupNorm
+from compiler_layer.passes.decompose_pooling import DecomposePooling
 from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.fold_blocks import FoldBlocks
 from compiler_layer.passes.fold_constants import FoldConstants
@@ -99,6 +100,7 @@ def graph_passes(options: Options) -> Sequence[ModulePass]:
         SpecializeShapes(options.shapes),
         DecomposeGQA(),
         DecomposeGroupNorm(),
+        DecomposePooling(),
         UnsqueezeAttention(),
         DenseExperts(),
         FoldConstants(),

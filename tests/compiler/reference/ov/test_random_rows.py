@@ -102,6 +102,33 @@ def group_convolution(draws: Any) -> tuple[Any, ...]:
     return _slid(draws, op.group_convolution, groups * taken, [groups, made, taken])
 
 
+def max_pool(draws: Any) -> tuple[Any, ...]:
+    x, sizes, dilations = _pooled(draws)
+    kind, axis = draws.one_of("i32", "i64"), draws.whole(0, 2)
+    rest = {"rounding_type": "floor", "auto_pad": "explicit"}
+    return lambda x: op.max_pool(
+        x, sizes[1], dilations, *sizes[2:], sizes[0], index_element_type=kind, axis=axis, **rest
+    ), [x]
+
+
+def avg_pool(draws: Any) -> tuple[Any, ...]:
+    x, sizes, _ = _pooled(draws, dilated=False)
+    excluded = draws.flag()
+    return lambda x: op.avg_pool(x, *sizes[1:], sizes[0], excluded), [x]
+
+
+def _pooled(draws: Any, dilated: bool = True) -> tuple[np.ndarray, list[list[int]], list[int]]:
+    """Draw an operand; kernel, strides, pads before and after; and dilations."""
+    rank = draws.whole(1, 2)
+    kernel, strides = ([draws.whole(1, 3) for _ in range(rank)] for _ in range(2))
+    dilations = [draws.whole(1, 2) if dilated else 1 for _ in range(rank)]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    pads = [[draws.whole(0, k // 2) for k in kernel] for _ in range(2)]
+    sizes = [r + draws.whole(0, 4) for r in reach]
+    x = draws.floats([draws.whole(1, 2), draws.whole(1, 3), *sizes])
+    return x, [kernel, strides, *pads], dilations
+
+
 def _slid(draws: Any, build: Any, channels: int, outer: list[int]) -> tuple[Any, ...]:
     rank, batch = draws.whole(1, 2), draws.whole(1, 3)
     kernel = [draws.whole(1, 3) for _ in range(rank)]
@@ -175,6 +202,8 @@ CASES: dict[str, Case] = {
     "MatMul": matmul,
     "Convolution": convolution,
     "GroupConvolution": group_convolution,
+    "MaxPool": max_pool,
+    "AvgPool": avg_pool,
     "ScaledDotProductAttention": attention,
     "TopK": top_k,
 }

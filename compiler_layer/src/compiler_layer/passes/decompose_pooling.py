@@ -1,0 +1,112 @@
+"""Decomposition of pooling into element-wise ops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.elementwise import Add, Maximum, Multiply
+from compiler_layer.dialects.ov.filters import SPATIAL
+from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.padding import Pad
+from compiler_layer.dialects.ov.pooling import AvgPool, MaxPool, PoolOp
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import convert_values
+from compiler_layer.model import Model
+from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.replace import insert_before, slice_before, take_over
+
+_FLOATS = ("f32", "f16", "bf16")
+
+
+def _number(op: PoolOp, value: float | np.ndarray) -> SSAValue:
+    kind = element_of(op.x)
+    numbers = convert_values(np.array(value, np.float32), "f32", kind)
+    return insert_before(op, Constant.inline(numbers, kind))
+
+
+def _elements(op: PoolOp, padding: float) -> list[SSAValue]:
+    """Return the first elements of all windows, the second elements, and so on."""
+    ends = np.array([(0, 0)] * SPATIAL + op.pads(), np.int64).T
+    value = op.x
+    if ends.any():
+        begin, end = (insert_before(op, Constant.inline(each.copy())) for each in ends)
+        fill = [_number(op, padding)]
+        padded = Pad.make([value, begin, end, fill], pad_mode=StringAttr("constant"))
+        value = insert_before(op, padded)
+    return [_at(op, value, offset) for offset in np.ndindex(*op.kernel.get_values())]
+
+
+def _at(op: PoolOp, value: SSAValue, offset: tuple[int, ...]) -> SSAValue:
+    """Return one element of each window."""
+    places = shape_of(op.results[0])[SPATIAL:]
+    steps = zip(offset, op.steps(), op.strides.get_values(), places, strict=True)
+    for axis, (number, step, stride, count) in enumerate(steps, SPATIAL):
+        first = number * step
+        value = slice_before(op, value, axis, first, first + (count - 1) * stride + 1, stride)
+    return value
+
+
+def _largest(op: MaxPool) -> SSAValue:
+    def larger(a: SSAValue, b: SSAValue) -> SSAValue:
+        return insert_before(op, Maximum.make([a, b]))
+
+    return reduce(larger, _elements(op, -math.inf))
+
+
+def _mean(op: AvgPool) -> SSAValue:
+    def plus(a: SSAValue, b: SSAValue) -> SSAValue:
+        return insert_before(op, Add.make([a, b]))
+
+    total = reduce(plus, _elements(op, 0))
+    return insert_before(op, Multiply.make([total, _number(op, 1 / _counts(op))]))
+
+
+def _counts(op: AvgPool) -> np.ndarray:
+    """Return the number of elements that count, of each window: [positions]."""
+    counts = np.ones((), np.float32)
+    sizes = zip(shape_of(op.x)[SPATIAL:], shape_of(op.output)[SPATIAL:], op.pads(), strict=True)
+    for axis, (size, places, (before, _)) in enumerate(sizes):
+        kernel, stride = op.kernel.get_values()[axis], op.strides.get_values()[axis]
+        begins = np.arange(places) * stride - before
+        inside = np.minimum(begins + kernel, size) - np.maximum(begins, 0)
+        counts = counts[..., None] * (inside if int_value(op.exclude_pad) else kernel)
+    return counts
+
+
+@dataclass(frozen=True)
+class DecomposePooling(ModulePass):
+    """Decompose pooling into the maximum, or the mean, of slices.
+
+    Before:  %y = ov.MaxPool(%x : [B, C, 4, 4]) {kernel = [2, 2], strides = [2, 2]}
+    After:   %y = ov.Maximum(ov.Maximum(%x[::2, ::2], %x[::2, 1::2]), …) : [B, C, 2, 2]
+
+    A slice has the elements of all windows at one offset. Pooling of integers, and pooling whose
+    indices are used, is left.
+
+    Requires: ``specialize-shapes``.
+    """
+
+    name = "decompose-pooling"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite the module in place."""
+        del ctx
+        model = Model(op)
+        for each in model.ops:
+            if not isinstance(each, PoolOp) or element_of(each.x) not in _FLOATS:
+                continue
+            if isinstance(each, AvgPool):
+                take_over(each, _mean(each))
+            elif isinstance(each, MaxPool) and not each.indices.uses:
+                value = _largest(each)
+                each.values.replace_all_uses_with(value)
+        remove_dead_code(model)
