@@ -207,9 +207,9 @@ def test_a_missing_bin_is_named(xml: Path) -> None:
 def test_all_unsupported_ops_are_listed_together(xml: Path) -> None:
     text = xml.read_text()
     text = text.replace('type="Swish"', 'type="Mish"').replace('type="Cos"', 'type="Cosh"')
-    xml.write_text(text.replace('element_type="i32"', 'element_type="nf4"'))
+    xml.write_text(text.replace('element_type="i32"', 'element_type="f4e2m1"'))
     with pytest.raises(UnsupportedOps) as raised:
         read_ir(xml)
     kinds = {kind for kind, _ in raised.value.ops}
-    assert {"Mish-4", "Cosh-1", "Const-1 of nf4"} <= kinds
+    assert {"Mish-4", "Cosh-1", "Const-1 of f4e2m1"} <= kinds
     assert "layers.0.mlp.act_fn" in str(raised.value)
