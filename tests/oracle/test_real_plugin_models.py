@@ -32,7 +32,7 @@ def perceptron() -> Any:
 
 
 def convolutional() -> Any:
-    """Convolutions with and without strides and groups, a residual, and the mean of the pixels."""
+    """Convolutions with and without strides and groups, pooling, a residual, the mean of pixels."""
     x = op.parameter([1, 3, 16, 16], ov.Type.f32, name="x")
 
     def convolved(value: Any, rows: int, columns: int, stride: int) -> Any:
@@ -41,7 +41,9 @@ def convolutional() -> Any:
         out = op.convolution(value, kernel, [stride, stride], *padding, [1, 1])
         return op.relu(op.add(out, weights(1, rows, 1, 1)))
 
-    first = convolved(x, 8, 3, 2)
+    wide = convolved(x, 8, 3, 1)
+    largest = op.max_pool(wide, [2, 2], [1, 1], [1, 1], [0, 0], [3, 3]).output(0)
+    first = op.avg_pool(largest, [1, 1], [1, 1], [1, 1], [3, 3], True)
     each = weights(8, 1, 1, 3, 3)
     apart = op.group_convolution(first, each, [1, 1], [1, 1], [1, 1], [1, 1])
     pixels = op.add(convolved(apart, 8, 8, 1), first)
