@@ -1,6 +1,6 @@
 """NF4, a 4-bit float of 16 values: the quantiles of a normal distribution, from -1 to 1.
 
-Source: Dettmers et al., QLoRA, arXiv 2305.14314, appendix E.
+Source: docs/reference/elf.md#nf4.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ def _transpose_stored(op: Transpose) -> None:
     """Transpose stored weights and their tables instead of the widened values.
 
     NPUW stores the groups of 4-bit weights first, [groups, rows, channels of a group], and
-    transposes them in the graph. The last dimension stays, as it pairs 4-bit elements.
+    transposes them in the graph (docs/reference/npuw.md#inputs-of-submodels). The last dimension
+    stays, as it pairs 4-bit elements.
     """
     weights, order = producer(op.x, Dequantize), op.permutation()
     last = len(order) - 1
