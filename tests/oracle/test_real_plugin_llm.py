@@ -15,8 +15,12 @@ import pytest
 from tests.oracle.real_pipelines import ask, conversations, tokens
 
 from compiler_layer.tools.npuc import main as npuc
+from driver_layer.c_abi.build import compiler
 
-pytestmark = pytest.mark.oracle
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(compiler() is None, reason="needs a C compiler"),
+]
 
 EXPORTED = Path(__file__).resolve().parents[1] / "goldens" / "exported"
 

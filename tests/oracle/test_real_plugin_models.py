@@ -12,7 +12,12 @@ import openvino.opset13 as op
 import pytest
 from tests.oracle.real_pipelines import ask, errors, uses
 
-pytestmark = pytest.mark.oracle
+from driver_layer.c_abi.build import compiler
+
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(compiler() is None, reason="needs a C compiler"),
+]
 
 
 def weights(*shape: int) -> Any:
