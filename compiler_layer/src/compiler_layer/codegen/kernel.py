@@ -61,8 +61,10 @@ def kernel_refusal(op: OvOp) -> str | None:
     if emit is None:
         return "without a SHAVE form"
     nibbles = [x for x in (*op.operands, *op.results) if element_of(x) in FOUR_BIT]
-    # Only 4-bit weights are widened: the smallest element of a window is a byte.
-    if nibbles and not (isinstance(op, Dequantize | Convert) and all(map(can_widen, nibbles))):
+    # Only 4-bit weights are widened: the smallest element of a window is a byte. The matmul reads
+    # weights that are gathered.
+    widens = isinstance(op, Convert) and all(map(can_widen, nibbles))
+    if nibbles and not (widens or isinstance(op, Dequantize)):
         return f"of {element_of(nibbles[0])}"
     program = ProgramBuilder()
     try:
