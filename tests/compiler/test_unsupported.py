@@ -145,6 +145,10 @@ CANNOT = {
     "tensor<i64>\n%a = ov.Constant #ov.inline<i64 [1, 0]> : tensor<2xi64>\n"
     f'%y = ov.Gather(%x, %a, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
     f"({ROWS}, tensor<2xi64>, tensor<i64>) -> tensor<2x2xf32>",
+    "Gather-8 of u4": f"%c = ov.Constant {SCALAR}\n"
+    "%a = ov.Constant #ov.inline<u4 [1, 2, 3, 4]> : tensor<2x2xui4>\n"
+    f'%y = ov.Gather(%a, %i, %c) {{ov.name = "op", batch_dims = 0 : i64}} : '
+    f"(tensor<2x2xui4>, {WHOLE}, tensor<i64>) -> tensor<2x4x2xui4>",
     "Slice-8 with a negative step": "%a = ov.Constant #ov.inline<i64 [-1]> : tensor<1xi64>\n"
     "%b = ov.Constant #ov.inline<i64 [-9]> : tensor<1xi64>\n"
     f'%y = ov.Slice(%x, %a, %b, %a, %a) {{ov.name = "op"}} : '

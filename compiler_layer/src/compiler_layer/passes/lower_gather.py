@@ -20,6 +20,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.passes.route_experts import is_of_choices
@@ -71,7 +72,8 @@ def gather_refusal(op: Gather) -> str | None:
     by_rows = op.known_axis() == 0 and not int_value(op.batch_dims)
     if not by_rows or len(shape_of(op.data)) < 2:
         return "of something else than rows of a table"
-    return None
+    # A row may end within a byte; rows of converted elements are gathered before the conversion.
+    return f"of {element_of(op.data)}" if element_of(op.data) in FOUR_BIT else None
 
 
 def _lower(op: Gather) -> None:
@@ -129,7 +131,8 @@ class LowerGather(ModulePass):
     Only the looked-up rows are converted (or scaled if compressed), not the table.
 
     Raises:
-        UnsupportedModel: a gather along another axis than the first, or of single elements.
+        UnsupportedModel: a gather along another axis than the first, of single elements, or of
+            4-bit elements.
     """
 
     name = "lower-gather"
