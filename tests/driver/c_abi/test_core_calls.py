@@ -140,6 +140,21 @@ class TestProperties:
         assert found.numSlices == 6
         assert found.coreClockRate > 1_000_000_000
 
+    @pytest.mark.parametrize(("stype", "resolution"), [(0x3, 52), (0x20006, 19_200_000)])
+    def test_the_type_of_the_structure_chooses_the_unit_of_time(
+        self, rig, stype, resolution
+    ) -> None:
+        silicon = rig.struct("ze_device_ip_version_ext_t", ipVersion=77)
+        lists = rig.struct("ze_mutable_command_list_exp_properties_t", pNext=silicon)
+        device = rig.struct("ze_device_properties_t", pNext=lists)
+        found = rig.read("ze_device_properties_t", device)
+        found.stype = stype
+        assert rig.npu.zeDeviceGetProperties(rig.device, device) == SUCCESS
+        assert (found.stype, found.timerResolution) == (stype, resolution)
+        changeable = rig.read("ze_mutable_command_list_exp_properties_t", lists)
+        assert changeable.mutableCommandFlags == 1 << 6 | 1 << 7
+        assert rig.read("ze_device_ip_version_ext_t", silicon).ipVersion == 0
+
     def test_every_query_of_the_device_answers(self, rig) -> None:
         kinds = {
             "zeDeviceGetComputeProperties": "ze_device_compute_properties_t",
