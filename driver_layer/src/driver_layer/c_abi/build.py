@@ -49,9 +49,17 @@ try:
     serve(FRONT)
 except BaseException as error:
     import logging
+    remedy = "npu-run --check lists all that is needed"
+    if sys.version_info[:2] != {version!r}:
+        remedy = "it is installed for Python %d.%d, the process runs Python %d.%d" % (
+            *{version!r},
+            *sys.version_info[:2],
+        )
     logging.getLogger("driver_layer.c_abi").error(
-        "the NPU driver cannot start in this process: %r; npu-run --check tells what is missing",
-        error,
+        "the NPU driver cannot start in this process: %s: %s; %s",
+        type(error).__name__,
+        (str(error).strip().splitlines() or [""])[0],
+        remedy,
     )
 """
 
@@ -98,7 +106,7 @@ def library() -> Path:
 
 def _start() -> str:
     """Return the Python code that a process runs first; it leaves no names in ``__main__``."""
-    code = repr(_START.format(paths=_paths()))
+    code = repr(_START.format(paths=_paths(), version=sys.version_info[:2]))
     return f"exec({code.replace('%', '%%')}, {{'FRONT': %llu, 'STARTED': %d}})"
 
 
