@@ -35,6 +35,7 @@ _OF_FILTERS = dict.fromkeys(("strides", "pads_begin", "pads_end", "dilations"), 
 
 _PADS = OneOf("explicit", "same_upper", "same_lower", "valid")
 _SLIDING = rule("1", 2, 2, None, (), **_OF_FILTERS, auto_pad=(_PADS, "explicit"))
+
 _POOLED = {
     **dict.fromkeys(("kernel", "strides", "pads_begin", "pads_end"), _NUMBERS),
     "rounding_type": (OneOf("floor"), "floor"),
@@ -98,10 +99,13 @@ RULES: dict[str, LayerRule] = {
     "GroupConvolution": _SLIDING,
     "ConvolutionBackpropData": _SCATTERED,
     "GroupConvolutionBackpropData": _SCATTERED,
-    "AvgPool": rule("1 14", 1, **_POOLED, **{"exclude-pad": (flag, None)}),
+    "AvgPool": rule("1 14", 1, 1, None, (), **_POOLED, **{"exclude-pad": (flag, None)}),
     "MaxPool": rule(
         "8 14",
         1,
+        1,
+        None,
+        (),
         **_POOLED,
         dilations=_NUMBERS,
         index_element_type=(ELEMENT, "i64"),
