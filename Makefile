@@ -63,6 +63,7 @@ test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 bench: $(VENV)/dev.stamp  ## speed compared to peers: MODELS=folder PEERS_PYTHON=python BENCH=options
 	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)
 	$(RUN)/python benchmarks/bench_speculation.py --models $(MODELS)
+	$(RUN)/python benchmarks/bench_real_plugin.py
 
 profile: $(VENV)/dev.stamp  ## where the time of a token goes, by layer: MODEL=folder PROFILE=options
 	$(RUN)/python benchmarks/layer_profile.py $(MODEL) $(PROFILE)
