@@ -1,10 +1,11 @@
-// A program without Python that runs a blob on the NPU: it finds the device as any program in C++
+// A program without Python that runs a graph on the NPU: it finds the device as any program in C++
 // does, by the functions of libze_loader.so.1 that it was linked with.
 //
-//     program BLOB INPUT OUTPUT COUNT
+//     program FORMAT FILE INPUT OUTPUT COUNT
 //
-// Reads the blob and the bytes of its first argument, runs it COUNT times in a second thread, and
-// writes the bytes of its second argument. Exits with 1 and the name of the call that failed.
+// FORMAT is 1 for a blob, 2 for a serialized model. Reads the file and the bytes of the graph's first
+// argument, runs it COUNT times in a second thread, and writes the bytes of the second argument. Exits
+// with 1 and the name of the call that failed.
 //
 // Structures are those of the public headers, by their fields.
 
@@ -72,10 +73,11 @@ static std::vector<char> content(const char *path) {
 }
 
 int main(int count, char **words) {
-    if (count != 5)
+    if (count != 6)
         return 2;
-    const auto blob = content(words[1]);
-    const auto input = content(words[2]);
+    const uint32_t format = std::atoi(words[1]);
+    const auto file = content(words[2]);
+    const auto input = content(words[3]);
     Desc npu = {0x20021, nullptr, {2}};
     uint32_t one = 1;
     Handle driver, device, context, graph, list, queue;
@@ -86,8 +88,8 @@ int main(int count, char **words) {
     Desc desc = {0xd, nullptr, {0}};
     CHECK(zeContextCreate(driver, &desc, &context));
 
-    GraphDesc from_blob = {0xE, nullptr, 1, blob.size(), (const uint8_t *)blob.data(), "", 0};
-    CHECK(((Create)table[16])(context, device, &from_blob, &graph)); // pfnCreate2
+    GraphDesc from_file = {0xE, nullptr, format, file.size(), (const uint8_t *)file.data(), "", 0};
+    CHECK(((Create)table[16])(context, device, &from_file, &graph)); // pfnCreate2
     void *x, *y;
     const size_t room = 1 << 16;
     desc = {0x16, nullptr, {0}};
@@ -104,13 +106,13 @@ int main(int count, char **words) {
     desc = {0xe, nullptr, {0}};
     CHECK(zeCommandQueueCreate(context, device, &desc, &queue));
     std::thread([&] {
-        for (int i = std::atoi(words[4]); i > 0; i--) {
+        for (int i = std::atoi(words[5]); i > 0; i--) {
             CHECK(zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr));
             CHECK(zeCommandQueueSynchronize(queue, UINT64_MAX));
         }
     }).join();
 
-    std::ofstream(words[3], std::ios::binary).write((const char *)y, room);
+    std::ofstream(words[4], std::ios::binary).write((const char *)y, room);
     CHECK(zeCommandQueueDestroy(queue));
     CHECK(zeCommandListDestroy(list));
     CHECK(((Destroy)table[1])(graph)); // pfnDestroy

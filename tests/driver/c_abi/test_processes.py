@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pytest
+from tests.driver.c_abi.cpp_program import BLOB, run_program
 
 from driver_layer.testing.blobs import COLS, DEPTH, ROWS, dense_blob, is_expected
-
-PROGRAM = Path(__file__).with_name("program.cpp")
 
 START = """
 import ctypes, sys
@@ -49,34 +45,10 @@ def run(
     )
 
 
-def cpp_compiler() -> list[str]:
-    if shutil.which("c++"):
-        return ["c++"]
-    if find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "c++"]
-    pytest.skip("no compiler of C++")
-
-
 def test_a_program_without_python_runs_a_blob_from_another_thread(built, tmp_path) -> None:
-    program, blob, x, y = (tmp_path / name for name in ("program", "blob", "x", "y"))
-    folder = built / "loader"
-    line = [*cpp_compiler(), "-O1", "-std=c++17", "-o", program, PROGRAM]
-    linked = ["-L", folder, "-l:libze_loader.so.1", "-pthread"]
-    subprocess.run([*line, *linked], check=True, timeout=120)
-    given = np.linspace(-1, 1, ROWS * DEPTH, dtype=np.float32).reshape(ROWS, DEPTH)
-    blob.write_bytes(dense_blob())
-    x.write_bytes(given.tobytes())
-    done = subprocess.run(
-        [program, blob, x, y, "20"],
-        env={"LD_LIBRARY_PATH": str(folder), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    found = np.frombuffer(y.read_bytes(), np.float32)[: ROWS * COLS].reshape(ROWS, COLS)
-    assert is_expected(found, given)
+    x = np.linspace(-1, 1, ROWS * DEPTH, dtype=np.float32).reshape(ROWS, DEPTH)
+    y = run_program(built, tmp_path, BLOB, dense_blob(), x.tobytes())
+    assert is_expected(np.frombuffer(y, np.float32)[: ROWS * COLS].reshape(ROWS, COLS), x)
 
 
 def test_a_python_without_our_packages_finds_those_of_the_library(built) -> None:
