@@ -66,7 +66,7 @@ def _fuse(op: Multiply) -> None:
 
 
 def _transpose_stored(op: Transpose) -> None:
-    """Transpose stored weights and their tables instead of the widened values.
+    """Transpose stored weights and their tables before they are widened, if a reshape follows.
 
     NPUW stores the groups of 4-bit weights first, [groups, rows, channels of a group], and
     transposes them in the graph (docs/reference/npuw.md#inputs-of-submodels). The last dimension
@@ -74,7 +74,8 @@ def _transpose_stored(op: Transpose) -> None:
     """
     weights, order = producer(op.x, Dequantize), op.permutation()
     last = len(order) - 1
-    if weights is None or order[last] != last:
+    joined = all(isinstance(use.operation, Reshape) for use in op.output.uses)
+    if weights is None or not joined or order[last] != last:
         return
     parts: list[SSAValue] = []
     for part in weights.operands:
