@@ -71,10 +71,12 @@ class LevelZeroDevice(LevelZeroContext):
     @property
     def version(self) -> str:
         """Versions of compiler, loader and firmware, and the platform."""
-        found = self._table.pfnDeviceGetGraphProperties2(self._device)
-        elf, runtime = found.elfVersion, found.runtimeVersion
+        # Not from the graph properties: they also describe the driver's compiler, which this device
+        # does not use, and would load it.
+        platform = self._device.platform
+        elf, runtime = platform.loader_abi, platform.firmware_inference
         return (
-            f"{self._compiler.version} NPU {_label(self._device.platform)} "
+            f"{self._compiler.version} NPU {_label(platform)} "
             f"ELF {elf.major}.{elf.minor} MI {runtime.major}.{runtime.minor}"
         )
 
