@@ -46,7 +46,7 @@ pipe.generate("What is an NPU?", max_new_tokens=2)
 print(*sys.modules)
 """
 
-NEEDED_TO_RUN = {"elements", "errors", "files", "rewriting", "rewriting.garbage", "weights"}
+NEEDED_TO_RUN = {"elements", "errors", "files", "nf4", "rewriting", "rewriting.garbage", "weights"}
 """Modules of the compiler without graphs."""
 
 
