@@ -5,13 +5,13 @@ Skipped unless openvino_genai is installed. Both packages run on OpenVINO's CPU 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openvino as ov
 import pytest
+from tests import golden_folders
 from tests.golden_tokenizers import read_golden
 from tests.oracle.real_npuw import EXACT
 
@@ -25,29 +25,14 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
 OWN_TAG = "<|vision_start|><|image_pad|><|vision_end|>"
 
-
-@pytest.fixture(scope="module")
-def vision(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "vision" / "folder.py")
+embedding_folder = golden_folders.embedding_folder
+tools, vision = golden_folders.embedding_tools, golden_folders.vision_tools
 
 
 @pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "embedding" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def folder(
-    vision: Any,
-    tools: Any,
-    load_module: Callable[[Path], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+def folder(embedding_folder: Path) -> Path:
     """Folder that both packages read."""
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    found = tools.write(restore, vision, tmp_path_factory.mktemp("embedding"))
-    read_golden(GOLDENS / "embedding" / "tokenizer.json.xz").write(found)
-    return found
+    return read_golden(GOLDENS / "embedding" / "tokenizer.json.xz").write(embedding_folder)
 
 
 @pytest.fixture(scope="module")

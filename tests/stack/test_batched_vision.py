@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import golden_folders
 
 from genai_layer import (
     ChatHistory,
@@ -28,18 +28,7 @@ EXACT: dict[str, dict[str, Any]] = {
     "NPU": {"INFERENCE_PRECISION_HINT": "f32", "MAX_PROMPT_LEN": 128},
 }
 
-
-@pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "vision" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def folder(
-    tools: Any, load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    return tools.write(restore, tmp_path_factory.mktemp("vision"))
+folder, tools = golden_folders.vision_folder, golden_folders.vision_tools
 
 
 @pytest.fixture(scope="module", params=["CPU", "NPU"])

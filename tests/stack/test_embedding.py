@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import golden_folders
 
 from genai_layer import (
     ConfigError,
@@ -30,26 +30,8 @@ CASES: dict[str, Any] = json.loads((GOLDENS / "embedding" / "embeddings.json").r
 F32 = {"INFERENCE_PRECISION_HINT": "f32"}
 OPTIONS: dict[str, dict[str, Any]] = {"CPU": F32, "NPU": {**F32, "MAX_PROMPT_LEN": 128}}
 
-
-@pytest.fixture(scope="module")
-def vision(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "vision" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "embedding" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def folder(
-    vision: Any,
-    tools: Any,
-    load_module: Callable[[Path], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    return tools.write(restore, vision, tmp_path_factory.mktemp("embedding"))
+folder, tools = golden_folders.embedding_folder, golden_folders.embedding_tools
+vision = golden_folders.vision_tools
 
 
 @pytest.fixture(scope="module", params=["NPU", "CPU"])

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import golden_folders
 
 from genai_layer import (
     ChatHistory,
@@ -40,18 +40,7 @@ EXACT: dict[str, dict[str, Any]] = {
 }
 NINE = {"max_new_tokens": 9}
 
-
-@pytest.fixture(scope="module")
-def tools(load_module: Callable[[Path], Any]) -> Any:
-    return load_module(GOLDENS / "vision" / "folder.py")
-
-
-@pytest.fixture(scope="module")
-def folder(
-    tools: Any, load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    return tools.write(restore, tmp_path_factory.mktemp("vision"))
+folder, tools = golden_folders.vision_folder, golden_folders.vision_tools
 
 
 @pytest.fixture(scope="module", params=["NPU", "CPU"])
