@@ -6,7 +6,7 @@ of the public NPU ELF library.
 Source: openvinotoolkit/npu_compiler_elf (UD2025.44), docs/reference/elf.md#file-header,
 docs/reference/elf.md#section-types, docs/reference/elf.md#section-flags,
 docs/reference/elf.md#symbols, docs/reference/elf.md#relocations,
-docs/reference/elf.md#section-names.
+docs/reference/elf.md#dma-symbols, docs/reference/elf.md#section-names.
 """
 
 from __future__ import annotations
@@ -62,6 +62,27 @@ SYM = record(
 
 RELA = record(24, ("r_offset", 0, "<u8"), ("r_info", 8, "<u8"), ("r_addend", 16, "<i8"))
 """A relocation with addend; ``r_info`` is ``symbol << 32 | type``."""
+
+DMA_DIMS = 6
+"""Dimensions of a DMA symbol; unused ones, the outermost, have size 1."""
+
+_DIMS = ("<u4", (DMA_DIMS,))
+
+DMA_SYMBOL = record(
+    144,
+    ("io_index", 0, "<u4"),
+    ("address", 8, "<u8"),
+    ("shapes", 16, _DIMS),
+    ("strides", 40, _DIMS),
+    ("tile_offsets", 64, _DIMS),
+    ("dma_shapes", 88, _DIMS),
+    ("dma_strides", 112, _DIMS),
+    ("dma_size", 136, "<u4"),
+)
+"""A tile of the caller's tensor ``io_index``, which one side of a transfer accesses.
+
+Dimensions are innermost first, strides in elements of ``dma_size`` bytes (or bits). The strides of
+the caller's tensor replace both ``strides`` and ``dma_strides``."""
 
 IDENT = b"\x7fELF\x02\x01" + bytes(10)
 """``e_ident``: 64-bit, little-endian; EI_VERSION and OSABI are 0, as upstream writes them."""
@@ -159,7 +180,7 @@ STB_GLOBAL = 1
 
 
 class Relocation(IntEnum):
-    """Relocation types; their effects are a table in ``driver_layer.loader.relocate``."""
+    """Relocation types; their effects are tables in ``loader.relocate`` and ``loader.strides``."""
 
     R_VPU_64 = 0
     R_VPU_64_OR = 1
@@ -188,8 +209,8 @@ class Relocation(IntEnum):
     R_VPU_32_OR_LO_19_LSB_21_RSHIFT_2 = 24
     R_VPU_DMA_TASK_INPUT = 25
     R_VPU_DMA_TASK_OUTPUT = 26
-    R_VPU_DMA_TASK_INPUT_BITS = 27
-    R_VPU_DMA_TASK_OUTPUT_BITS = 28
+    R_VPU_DMA_TASK_INPUT_BIT = 27
+    R_VPU_DMA_TASK_OUTPUT_BIT = 28
     R_VPU_16_SUM = 1011
     R_VPU_64_MULT = 1012
     R_VPU_64_MULT_SUB = 1013

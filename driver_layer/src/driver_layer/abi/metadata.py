@@ -48,6 +48,9 @@ TENSOR_REF = record(
 )
 """An input, output or profiling tensor; strides are in bits, [0] being the element."""
 
+DYNAMIC_STRIDES = 1
+"""Bit of a tensor's ``flags``: callers may bind tensors with other strides than the dense ones."""
+
 PREPROCESSING_INFO = record(
     268,
     ("input_name", 0, f"S{TEXT_BYTES}"),

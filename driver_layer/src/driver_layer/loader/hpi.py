@@ -9,11 +9,9 @@ docs/reference/elf.md#loader-errors, docs/reference/elf.md#memory-kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from driver_layer.abi.elf import (
     RELA,
@@ -31,8 +29,10 @@ from driver_layer.loader.metadata import NetworkMetadata, read_network
 from driver_layer.loader.place import BufferManager, Placement, give_back, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
+from driver_layer.loader.strides import Strides
+from driver_layer.loader.user_relocations import Bound, UserRelocations, user_relocations
 from driver_layer.loader.verify import find_entry, verify
-from driver_layer.npu.memory import Allocation, Bytes, MemoryKind
+from driver_layer.npu.memory import Allocation, MemoryKind
 from driver_layer.npu.program import BlobKey, Footprint
 
 _OVERRIDDEN = {
@@ -42,32 +42,15 @@ _OVERRIDDEN = {
 """Addresses that replace those of the blob's symbols of these sections, on platforms whose runtime
 has no symbol table."""
 
+_INPUTS, _OUTPUTS = SectionFlag.VPU_SHF_USERINPUT, SectionFlag.VPU_SHF_USEROUTPUT
+
 _DIRECT_ACCESS = 1
+
+_DENSE: Mapping[int, Strides] = {}
+"""Strides of tensors that are all dense."""
 
 _MOST_KNOWN = 64
 """Number of sets of buffers for which an inference keeps the generations of patched memory."""
-
-
-@dataclass(slots=True)
-class _UserRelocations:
-    """Relocations for the buffers of one side, inputs or outputs."""
-
-    table: RelocationTable
-    target: Allocation
-    sizes: Words
-    pristine: Bytes = field(init=False)
-    """The patched bytes before relocation, as some relocations depend on them."""
-    cells: npt.NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.cells = self.table.cells
-        self.pristine = self.target.data[self.cells]
-
-    def apply(self, addresses: Words) -> None:
-        """Patch for buffers at the given addresses, undoing earlier patches."""
-        self.target.data[self.cells] = self.pristine
-        apply(self.table, self.target.data, addresses, self.sizes)
-        self.target.changed()
 
 
 class HostParsedInference:
@@ -92,10 +75,12 @@ class HostParsedInference:
         self._memory: BufferManager | None = None
         self._placement: Placement | None = None
         self._record: Allocation | None = None
-        self._user: dict[SectionFlag, list[_UserRelocations]] = {}
-        self._applied: dict[SectionFlag, tuple[int, ...]] = {}
-        self._known: dict[tuple[tuple[int, ...], ...], list[tuple[Allocation, int]]] = {}
+        self._user: dict[SectionFlag, list[UserRelocations]] = {}
+        self._applied: dict[SectionFlag, tuple[Bound, ...]] = {}
+        self._known: dict[tuple[Bound, ...], list[tuple[Allocation, int]]] = {}
         """Patched allocations and their generations, by recently bound buffers."""
+        self._layout: tuple[tuple[Strides, ...], BlobKey] = (), self._blob_key
+        """Strides of the last footprint, and the key of inferences with these strides."""
 
     @property
     def address(self) -> int:
@@ -129,13 +114,22 @@ class HostParsedInference:
             raise DriverUsageError("no buffers are bound; call apply_input_output() first")
         own = (*self._placement.allocations.values(), self._record)
         spans = [(one.address, one.size) for one in own]
-        for side, tensors in (
-            (SectionFlag.VPU_SHF_USERINPUT, self.metadata.inputs),
-            (SectionFlag.VPU_SHF_USEROUTPUT, self.metadata.outputs),
-        ):
-            sizes = [tensor.nbytes for tensor in tensors]
-            spans += zip(self._applied[side], sizes, strict=True)
-        return Footprint(self._blob_key, [span for span in spans if span[1]])
+        bound = (*self._applied[_INPUTS], *self._applied[_OUTPUTS])
+        tensors = (*self.metadata.inputs, *self.metadata.outputs)
+        spans += [
+            (address, tensor.extent(strides))
+            for (address, strides), tensor in zip(bound, tensors, strict=True)
+        ]
+        key = self._key(tuple(strides for _, strides in bound))
+        return Footprint(key, [span for span in spans if span[1]])
+
+    def _key(self, strides: tuple[Strides, ...]) -> BlobKey:
+        """Return a key that only inferences with the same descriptors share."""
+        if not any(strides):
+            return self._blob_key
+        if self._layout[0] != strides:
+            self._layout = strides, BlobKey()
+        return self._layout[1]
 
     def load(self, memory: BufferManager) -> None:
         """Place the blob in device memory and relocate all but the user's buffers.
@@ -160,6 +154,7 @@ class HostParsedInference:
         twin.metadata, twin._entry, twin._blob_key = self.metadata, self._entry, self._blob_key
         twin._memory = twin._placement = twin._record = None
         twin._user, twin._applied, twin._known = {}, {}, {}
+        twin._layout = (), self._blob_key
         twin._load(self._memory, self._placement)
         return twin
 
@@ -172,7 +167,12 @@ class HostParsedInference:
         self._record = self._placement = self._memory = None
         self._user, self._applied, self._known = {}, {}, {}
 
-    def apply_input_output(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+    def apply_input_output(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        strides: Mapping[int, Strides] = _DENSE,
+    ) -> None:
         """Bind the caller's buffers; may be repeated before each run.
 
         Recently bound buffers get the same generations again, so prepared programs are reused.
@@ -180,28 +180,29 @@ class HostParsedInference:
         Args:
             inputs: device address of each input, in the order of the metadata.
             outputs: device address of each output.
+            strides: strides of tensors that are not dense, by the number of the tensor; inputs
+                come first. The tensors must have ``dynamic_strides``.
 
         Raises:
             DriverUsageError: the inference is not loaded, or the number of addresses is wrong.
+            RelocError: the blob's descriptors cannot express the strides.
         """
         if self._record is None:
             raise DriverUsageError("the inference is not loaded; call load() first")
-        for side, given, tensors in (
-            (SectionFlag.VPU_SHF_USERINPUT, inputs, self.metadata.inputs),
-            (SectionFlag.VPU_SHF_USEROUTPUT, outputs, self.metadata.outputs),
-        ):
+        for given, tensors in ((inputs, self.metadata.inputs), (outputs, self.metadata.outputs)):
             if len(given) != len(tensors):
                 raise DriverUsageError(f"{len(given)} buffers for {len(tensors)} tensors")
-            if self._applied.get(side) == tuple(given):
+        bound = tuple((at, strides.get(n, ())) for n, at in enumerate((*inputs, *outputs)))
+        for side, buffers in ((_INPUTS, bound[: len(inputs)]), (_OUTPUTS, bound[len(inputs) :])):
+            if self._applied.get(side) == buffers:
                 continue
             self._applied.pop(side, None)
-            addresses = np.array([0, *given], np.uint64)
             for relocations in self._user.get(side, ()):
-                relocations.apply(addresses)
-            self._applied[side] = tuple(given)
-        self._recall((tuple(inputs), tuple(outputs)))
+                relocations.apply(buffers)
+            self._applied[side] = buffers
+        self._recall(bound)
 
-    def _recall(self, buffers: tuple[tuple[int, ...], ...]) -> None:
+    def _recall(self, buffers: tuple[Bound, ...]) -> None:
         """Restore the generations that patched memory had with these buffers."""
         found = self._known.pop(buffers, None)
         if found is None:
@@ -246,14 +247,12 @@ class HostParsedInference:
         tables = {VPU_RT_SYMTAB: self._runtime_values()}
         for section in self._blob.of_type(SectionType.SHT_RELA):
             target = placement.allocations[section.info]
-            table = RelocationTable(section.name, section.records(RELA), target.size)
             side = section.flags & USER_FLAGS
             if side:
-                records = self._blob.sections[section.link].records(SYM)
-                sizes = records["st_size"].astype(np.uint64)
-                pending = _UserRelocations(table, target, sizes)
+                pending = user_relocations(self._blob, section, target)
                 self._user.setdefault(side, []).append(pending)
                 continue
+            table = RelocationTable(section.name, section.records(RELA), target.size)
             if section.link not in tables:
                 symtab = self._blob.sections[section.link]
                 tables[section.link] = self._symbol_values(symtab, placement)

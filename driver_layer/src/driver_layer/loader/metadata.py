@@ -8,6 +8,8 @@ Source: docs/reference/elf.md#metadata, docs/reference/elf.md#version-notes.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -33,6 +35,8 @@ class TensorInfo:
     """Element type that the model declares, a code of ``DType``."""
     network_order: int = 0
     """Order of the dimensions that the model declares."""
+    dynamic_strides: bool = False
+    """True if callers may bind tensors with other strides than the dense ones."""
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -47,10 +51,19 @@ class TensorInfo:
     @property
     def nbytes(self) -> int:
         """Size in bytes of the dense tensor."""
-        count = 1
-        for dim in self.shape:
-            count *= dim
-        return -(-count * self.element.bits // 8)
+        return -(-math.prod(self.shape) * self.element.bits // 8)
+
+    def extent(self, strides: Sequence[int]) -> int:
+        """Return the bytes from the first element to the last one.
+
+        Args:
+            strides: in elements, innermost dimension first; empty for the dense tensor.
+        """
+        if not strides or 0 in self.shape:
+            return self.nbytes
+        dims = zip(reversed(self.shape), strides, strict=True)
+        last = sum((dim - 1) * stride for dim, stride in dims)
+        return -(-(last + 1) * self.element.bits // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +215,7 @@ def _described(declared: list[CheckedRecord], refs: list[CheckedRecord]) -> tupl
             ref.number("order"),
             model.number("data_type", abi.MAX_DATA_TYPE),
             model.number("order"),
+            bool(ref.number("flags") & abi.DYNAMIC_STRIDES),
         )
     return tuple(tensors.values())
 

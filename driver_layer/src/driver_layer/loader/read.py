@@ -20,6 +20,7 @@ from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from driver_layer.abi.elf import (
+    DMA_SYMBOL,
     EHDR,
     ET_REL,
     IDENT,
@@ -51,7 +52,11 @@ _WITHOUT_DATA = frozenset(
 )
 """Section types without bytes in the file, whatever their size."""
 
-_RECORDS: dict[int, Record] = {SectionType.SHT_SYMTAB: SYM, SectionType.SHT_RELA: RELA}
+_RECORDS: dict[int, Record] = {
+    SectionType.SHT_SYMTAB: SYM,
+    SectionType.SHT_RELA: RELA,
+    SectionType.VPU_SHT_DMA_SYMBOLS: DMA_SYMBOL,
+}
 _MAX_SECTIONS = 1 << 16
 
 
@@ -220,15 +225,17 @@ def _check_section(section: Section, entry_size: int) -> None:
 
 def _check_links(section: Section, sections: list[Section]) -> None:
     """Check that tables refer to sections of the right type."""
+    wanted: tuple[SectionType, ...]
     if section.type == SectionType.SHT_SYMTAB:
-        wanted, what = SectionType.SHT_STRTAB, "string table"
+        wanted, what = (SectionType.SHT_STRTAB,), "string table"
     elif section.type == SectionType.SHT_RELA:
-        wanted, what = SectionType.SHT_SYMTAB, "symbol table"
+        wanted = (SectionType.SHT_SYMTAB, SectionType.VPU_SHT_DMA_SYMBOLS)
+        what = "symbol table"
         if not 0 < section.info < len(sections):
             raise SectionError(f"target section {section.info} does not exist", section.name, 0)
         if section.link == VPU_RT_SYMTAB:
             return
     else:
         return
-    if section.link >= len(sections) or sections[section.link].type != wanted:
+    if section.link >= len(sections) or sections[section.link].type not in wanted:
         raise SectionError(f"section {section.link} is not its {what}", section.name, 0)

@@ -4,7 +4,7 @@ With S the symbol's address, A the addend, Z the symbol's size and D the word, e
 the new D. Words are computed as u64, which wraps, and truncated to the type's width.
 
 Source: docs/reference/elf.md#relocations, there checked against the public loader on 1088 cases.
-Types 25 to 28, which rewrite a DMA descriptor for the caller's strides, are not supported.
+Types 25 to 28, which rewrite a DMA descriptor, are in ``loader.strides``.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ RECIPES: dict[Relocation, tuple[int, Recipe]] = {
 _WIDTHS = {int(kind): width for kind, (width, _) in RECIPES.items()}
 _WIDTH_OF: npt.NDArray[np.int64] = np.zeros(max(_WIDTHS) + 1, np.int64)
 _WIDTH_OF[list(_WIDTHS)] = list(_WIDTHS.values())
-_UNSUPPORTED = frozenset(int(kind) for kind in Relocation) - _WIDTHS.keys()
+_OF_DESCRIPTORS = frozenset(int(kind) for kind in Relocation) - _WIDTHS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +165,11 @@ class RelocationTable:
     def __post_init__(self) -> None:
         types, offsets = self.types, self.entries["r_offset"]
         for kind in _different(types):
-            if kind in _UNSUPPORTED:
-                raise RelocError(f"type {Relocation(kind).name} is not supported", self.name, 0)
             if kind not in _WIDTHS:
                 at = int(np.argmax(types == kind)) * RELA.itemsize
+                if kind in _OF_DESCRIPTORS:
+                    message = f"type {Relocation(kind).name} needs a table of DMA symbols"
+                    raise RelocError(message, self.name, at)
                 raise RelocError(f"unknown type {kind}", self.name, at)
         widths = _WIDTH_OF[types].astype(np.uint64)
         limit = np.uint64(self.target_size)

@@ -12,6 +12,7 @@ import numpy as np
 
 from driver_layer.abi import notes
 from driver_layer.abi.elf import (
+    DMA_SYMBOL,
     RELA,
     SHN_LORESERVE,
     SYM,
@@ -144,15 +145,21 @@ def relocations(blob: Blob, platform: Platform) -> None:
         if section.link == VPU_RT_SYMTAB:
             _check_runtime_relocation(section, platform)
             continue
-        count = blob.sections[section.link].size // SYM.itemsize
-        used = section.records(RELA)["r_info"] >> np.uint64(32)
-        bad = (used >= count) | (used == 0)
-        if bad.any():
-            index = int(bad.argmax())
-            raise RelocError(
-                f"no symbol {used[index]} of {count}", section.name, index * RELA.itemsize
-            )
+        linked = blob.sections[section.link]
+        if linked.type == SectionType.VPU_SHT_DMA_SYMBOLS:
+            _check_dma_symbols(section, linked, blob)
+        else:
+            _check_symbols(section, linked)
         _check_user_relocation(section, target, blob)
+
+
+def _check_symbols(section: Section, symbols: Section) -> None:
+    count = symbols.size // SYM.itemsize
+    used = section.records(RELA)["r_info"] >> np.uint64(32)
+    bad = (used >= count) | (used == 0)
+    if bad.any():
+        index = int(bad.argmax())
+        raise RelocError(f"no symbol {used[index]} of {count}", section.name, index * RELA.itemsize)
 
 
 def _check_runtime_relocation(section: Section, platform: Platform) -> None:
@@ -171,6 +178,23 @@ def _check_runtime_relocation(section: Section, platform: Platform) -> None:
             f"{VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR}, the workspace of CMX, is",
             section.name,
             index * RELA.itemsize,
+        )
+
+
+def _check_dma_symbols(section: Section, symbols: Section, blob: Blob) -> None:
+    if not section.has(SectionFlag.VPU_SHF_JIT):
+        message = "relocations with DMA symbols are for user buffers; the JIT flag is missing"
+        raise RelocError(message, section.name, 0)
+    network = metadata.read_network(blob)
+    tensors = network.inputs if section.has(_USER_INPUT) else network.outputs
+    numbers = symbols.records(DMA_SYMBOL)["io_index"]
+    bad = numbers >= len(tensors)
+    if bad.any():
+        index = int(bad.argmax())
+        raise SectionError(
+            f"DMA symbol {index} is of tensor {numbers[index]} of {len(tensors)}",
+            symbols.name,
+            index * DMA_SYMBOL.itemsize,
         )
 
 

@@ -15,7 +15,14 @@ import numpy.typing as npt
 
 from driver_layer.abi import tasks
 from driver_layer.abi.dtypes import DType
-from driver_layer.abi.elf import Relocation, SectionFlag, SectionType, SymbolType
+from driver_layer.abi.elf import (
+    DMA_DIMS,
+    DMA_SYMBOL,
+    Relocation,
+    SectionFlag,
+    SectionType,
+    SymbolType,
+)
 from driver_layer.abi.layout import Record, RecordArray, field_offset
 from driver_layer.abi.platforms import (
     CMX_WORKSPACE_ADDRESS,
@@ -43,6 +50,8 @@ _FW = SectionFlag.SHF_ALLOC | SectionFlag.SHF_EXECINSTR
 _DMA = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_DMA
 _SHAVE = SectionFlag.SHF_ALLOC | SectionFlag.VPU_SHF_PROC_SHAVE
 _CFG = tasks.DmaCfg.ORDERED | tasks.DmaCfg.BARRIER_EN
+_ALL_DIMS = DMA_DIMS - 1
+"""Dimensions of a descriptor that relocations for strides may use."""
 
 
 def weights() -> npt.NDArray[np.float32]:
@@ -60,11 +69,11 @@ def is_expected(y: npt.NDArray[np.float32], x: npt.NDArray[np.float32]) -> bool:
     return np.allclose(y, expected(x), rtol=1e-5, atol=1e-6)
 
 
-def dense_builder(platform: str = "4000") -> BlobBuilder:
-    """Return a builder with the layer."""
+def dense_builder(platform: str = "4000", strided: bool = False) -> BlobBuilder:
+    """Return a builder with the layer; ``strided`` makes x and y take other strides."""
     b = BlobBuilder(platform)
-    b.inputs.append(Port("x", "f32", (ROWS, DEPTH)))
-    b.outputs.append(Port("y", "f32", (ROWS, COLS)))
+    b.inputs.append(Port("x", "f32", (ROWS, DEPTH), strided))
+    b.outputs.append(Port("y", "f32", (ROWS, COLS), strided))
     constant = b.add("buffer.Constant.0.constant", weights().tobytes(), _DMA)
     cmx = b.add("buffer.CMX_NN.0", flags=SectionFlag(0), kind=SectionType.VPU_SHT_CMX_WORKSPACE)
     constant_symbol = b.symbol(constant)
@@ -92,9 +101,22 @@ def dense_builder(platform: str = "4000") -> BlobBuilder:
     return b
 
 
-def dense_blob(platform: str = "4000") -> bytes:
+def dense_blob(platform: str = "4000", strided: bool = False) -> bytes:
     """Return the layer's blob."""
-    return dense_builder(platform).build()
+    return dense_builder(platform, strided).build()
+
+
+def tile_symbol(
+    shape: tuple[int, ...], tile: tuple[int, ...] | None = None, begin: tuple[int, ...] = ()
+) -> RecordArray:
+    """Return the DMA symbol of a tile of a dense f32 tensor; dimensions are innermost first."""
+    ones, strides = (1,) * (DMA_DIMS - len(shape)), np.cumprod((1, *shape))[: len(shape)]
+    symbol = _one(DMA_SYMBOL, shapes=(*shape, *ones), dma_shapes=(*(tile or shape), *ones))
+    symbol["dma_size"] = 4
+    for name in ("strides", "dma_strides"):
+        symbol[name][:, : len(shape)] = strides
+    symbol["tile_offsets"][:, : len(begin)] = begin
+    return symbol
 
 
 _Listed = tuple[int, int]
@@ -130,12 +152,18 @@ def _add_loads(b: BlobBuilder, constant: int, cmx: int) -> _Listed:
     loads[0] = _transfer(ROWS * DEPTH * 4, 0, 1 << 0, 0)[0]
     loads[1] = _transfer(COLS * DEPTH * 4, 0, 1 << 0, 0)[0]
     loads["descriptor"]["dst"] = 1 << TILE_SELECT_SHIFT
+    if b.inputs[0].dynamic_strides:
+        loads["descriptor"]["cfg"][0] = _CFG | _ALL_DIMS
     section = b.add("task.dma.0.0", loads, _DMA)
     src, dst = (field_offset(tasks.DMA_DESCRIPTOR, side) for side in ("src", "dst"))
     second = tasks.DMA_TASK.itemsize
     to_cmx = Relocation.R_VPU_64_BIT_OR_B21_B26_UNSET
     user = SectionFlag.VPU_SHF_USERINPUT
-    b.relocate(section, src, Relocation.R_VPU_64, 1, user=user)
+    if b.inputs[0].dynamic_strides:
+        symbol = tile_symbol((DEPTH, ROWS))
+        b.relocate_tile(section, 0, Relocation.R_VPU_DMA_TASK_INPUT, symbol, user)
+    else:
+        b.relocate(section, src, Relocation.R_VPU_64, 1, user=user)
     b.relocate(section, dst, to_cmx, cmx, X_AT)
     b.relocate(section, second + src, Relocation.R_VPU_64, constant)
     b.relocate(section, second + dst, to_cmx, cmx, WEIGHTS_AT)
@@ -145,10 +173,17 @@ def _add_loads(b: BlobBuilder, constant: int, cmx: int) -> _Listed:
 def _add_store(b: BlobBuilder, cmx: int) -> _Listed:
     store = _transfer(ROWS * COLS * 4, 1 << 2, 1 << 3, 2)
     store["descriptor"]["src"] = 1 << TILE_SELECT_SHIFT
+    strided, user = b.outputs[0].dynamic_strides, SectionFlag.VPU_SHF_USEROUTPUT
+    if strided:
+        store["descriptor"]["cfg"] = _CFG | _ALL_DIMS
     section = b.add("task.dma.0.1", store, _DMA)
     src, dst = (field_offset(tasks.DMA_DESCRIPTOR, side) for side in ("src", "dst"))
     b.relocate(section, src, Relocation.R_VPU_64_BIT_OR_B21_B26_UNSET, cmx, Y_AT)
-    b.relocate(section, dst, Relocation.R_VPU_64, 1, user=SectionFlag.VPU_SHF_USEROUTPUT)
+    if strided:
+        symbol = tile_symbol((COLS, ROWS))
+        b.relocate_tile(section, 0, Relocation.R_VPU_DMA_TASK_OUTPUT, symbol, user)
+    else:
+        b.relocate(section, dst, Relocation.R_VPU_64, 1, user=user)
     return section, 1
 
 

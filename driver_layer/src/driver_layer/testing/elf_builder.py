@@ -14,6 +14,7 @@ from driver_layer.abi import metadata as abi
 from driver_layer.abi import notes
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.elf import (
+    DMA_SYMBOL,
     EHDR,
     ET_REL,
     IDENT,
@@ -58,6 +59,7 @@ class Port:
     name: str
     element: str
     shape: tuple[int, ...]
+    dynamic_strides: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -83,11 +85,14 @@ class BlobBuilder:
     )
     """Type, section index, value and size, from index 1."""
 
-    relocations: dict[tuple[int, int, bool], list[tuple[int, int, int, int]]] = field(
-        default_factory=dict[tuple[int, int, bool], list[tuple[int, int, int, int]]]
+    relocations: dict[tuple[int, int, str], list[tuple[int, int, int, int]]] = field(
+        default_factory=dict[tuple[int, int, str], list[tuple[int, int, int, int]]]
     )
-    """Offset, type, symbol and addend, by target section, user flags and whether the symbol is the
-    runtime's."""
+    """Offset, type, symbol and addend, by target section, user flags and table of symbols: the
+    blob's or the user's (""), the runtime's ("runtime"), or DMA symbols ("dma")."""
+
+    dma_symbols: dict[int, list[RecordArray]] = field(default_factory=dict[int, list[RecordArray]])
+    """DMA symbols by user flags."""
 
     def add(
         self,
@@ -124,7 +129,17 @@ class BlobBuilder:
         if runtime:
             symbol = VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
         entry = (offset, kind, symbol, addend)
-        self.relocations.setdefault((target, user, runtime), []).append(entry)
+        key = (target, int(user), "runtime" if runtime else "")
+        self.relocations.setdefault(key, []).append(entry)
+
+    def relocate_tile(
+        self, target: int, offset: int, kind: int, symbol: RecordArray, user: SectionFlag
+    ) -> None:
+        """Add a relocation of a DMA descriptor for a tile of an input or output."""
+        symbols = self.dma_symbols.setdefault(user, [])
+        symbols.append(symbol)
+        entry = (offset, kind, len(symbols) - 1, 0)
+        self.relocations.setdefault((target, int(user), "dma"), []).append(entry)
 
     def build(self) -> bytes:
         """Return the content of the file."""
@@ -150,20 +165,18 @@ class BlobBuilder:
             tables.append(_symtab(f"symtab.io.Network{name}", flag | SectionFlag.VPU_SHF_JIT, rows))
         tables.append(_symtab("symtab", NO_FLAGS, self.symbols))
         first_table = index + len(placeholders)
-        symtab_of: dict[int, int] = {
-            SectionFlag.VPU_SHF_USERINPUT: first_table,
-            SectionFlag.VPU_SHF_USEROUTPUT: first_table + 1,
-            NO_FLAGS: first_table + 2,
+        symtab_of: dict[tuple[int, str], int] = {
+            (SectionFlag.VPU_SHF_USERINPUT, ""): first_table,
+            (SectionFlag.VPU_SHF_USEROUTPUT, ""): first_table + 1,
+            (NO_FLAGS, ""): first_table + 2,
+            (NO_FLAGS, "runtime"): VPU_RT_SYMTAB,
         }
+        for user, symbols in self.dma_symbols.items():
+            symtab_of[user, "dma"] = first_table + len(tables)
+            tables.append(_dma_symbols(user, symbols))
         relas = [
-            _rela(
-                f"rela.{target}.{user:x}{'.runtime' * runtime}",
-                target,
-                user,
-                VPU_RT_SYMTAB if runtime else symtab_of[user],
-                entries,
-            )
-            for (target, user, runtime), entries in self.relocations.items()
+            _rela(f"rela.{target}.{user:x}.{table}", target, user, symtab_of[user, table], entries)
+            for (target, user, table), entries in self.relocations.items()
         ]
         return [*self._head(), *self.sections, *placeholders, *tables, *relas]
 
@@ -219,6 +232,7 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
         ref["dims"][: len(port.shape)] = port.shape
         ref["dimensions_size"] = len(port.shape)
         ref["order"] = abi.ORDER_BY_RANK.get(len(port.shape), 0)
+        ref["flags"] = abi.DYNAMIC_STRIDES if port.dynamic_strides else 0
     return refs
 
 
@@ -236,6 +250,17 @@ def _symtab(name: str, flags: int, rows: Sequence[tuple[int, int, int, int]]) ->
         link=2,
         info=1,
         entsize=SYM.itemsize,
+    )
+
+
+def _dma_symbols(user: int, symbols: Sequence[RecordArray]) -> RawSection:
+    return RawSection(
+        f"symtab.dma.{user:x}",
+        SectionType.VPU_SHT_DMA_SYMBOLS,
+        user | SectionFlag.VPU_SHF_JIT,
+        b"".join(symbol.tobytes() for symbol in symbols),
+        align=8,
+        entsize=DMA_SYMBOL.itemsize,
     )
 
 
