@@ -19,6 +19,7 @@ from driver_layer.npu.memory import AddressSpace, MemoryKind
 from driver_layer.testing.blobs import COLS, DEPTH, ROWS, dense_blob
 
 BLOB = dense_blob()
+STRIDED = dense_blob(strided=True)
 CORPUS = Path(__file__).parent / "corpus"
 GUARD = 0xA5
 
@@ -54,9 +55,9 @@ def _names_its_place(error: BlobError) -> bool:
 
 
 def mutate(draw: random.Random) -> bytes:
-    """Return the blob with a few damaged bytes, mostly in headers and records."""
-    blob = bytearray(BLOB)
-    headers = np.frombuffer(BLOB, SHDR, int(np.frombuffer(BLOB, EHDR, 1)["e_shnum"][0]), 64)
+    """Return a blob with a few damaged bytes, mostly in headers and records."""
+    blob = bytearray(draw.choice((BLOB, STRIDED)))
+    headers = np.frombuffer(blob, SHDR, int(np.frombuffer(blob, EHDR, 1)["e_shnum"][0]), 64).copy()
     for _ in range(draw.choice((1, 1, 2, 4))):
         place = draw.random()
         if place < 0.4:
@@ -76,8 +77,9 @@ def mutate(draw: random.Random) -> bytes:
     return bytes(blob)
 
 
-def test_the_undamaged_blob_runs() -> None:
-    assert load_and_run(BLOB) == "ran"
+@pytest.mark.parametrize("blob", [BLOB, STRIDED])
+def test_the_undamaged_blob_runs(blob: bytes) -> None:
+    assert load_and_run(blob) == "ran"
 
 
 @pytest.mark.long
@@ -92,9 +94,15 @@ def test_three_thousand_mutations_result_in_outputs_or_typed_errors() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, len(BLOB) - 1), st.binary(min_size=1, max_size=16))
-def test_any_overwritten_bytes_result_in_outputs_or_typed_errors(at: int, content: bytes) -> None:
-    load_and_run(BLOB[:at] + content + BLOB[at + len(content) :])
+@given(
+    st.sampled_from((BLOB, STRIDED)),
+    st.integers(0, len(BLOB) - 1),
+    st.binary(min_size=1, max_size=16),
+)
+def test_any_overwritten_bytes_result_in_outputs_or_typed_errors(
+    blob: bytes, at: int, content: bytes
+) -> None:
+    load_and_run(blob[:at] + content + blob[at + len(content) :])
 
 
 @settings(max_examples=15, deadline=None)

@@ -29,7 +29,7 @@ BASE = 0x8000_1000
 INPUT, OUTPUT = Relocation.R_VPU_DMA_TASK_INPUT, Relocation.R_VPU_DMA_TASK_OUTPUT
 INPUT_BIT, OUTPUT_BIT = Relocation.R_VPU_DMA_TASK_INPUT_BIT, Relocation.R_VPU_DMA_TASK_OUTPUT_BIT
 SHAPE = (6, 2, 4)
-"""Of f32, innermost dimension first; the dense strides are 1, 6 and 12."""
+"""Dimensions of an f32 tensor, innermost first; its dense strides are 1, 6 and 12."""
 
 DIMS = [f"_{what}{number}" for what in ("dim", "stride") for number in range(1, 6)]
 """Ends of the names of a side's fields."""

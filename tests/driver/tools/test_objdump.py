@@ -61,6 +61,14 @@ def test_sections_symbols_relocations_and_barriers(capsys, blob) -> None:
     assert "      0         0          2          1  -" in text
 
 
+def test_tiles_of_tensors_with_any_strides_are_named(capsys, tmp_path) -> None:
+    path = tmp_path / "strided.blob"
+    path.write_bytes(dense_blob(strided=True))
+    text = shown(capsys, "-x", path)
+    assert "0x0  R_VPU_DMA_TASK_INPUT             input x from [0, 0] in any strides" in text
+    assert "CMX[0]+0x2000 [256B] -> output y from [0, 0] in any strides [256B]" in text
+
+
 def test_check_prints_ok_for_a_valid_blob(capsys, blob) -> None:
     assert shown(capsys, "--check", blob) == "ok\n"
 
@@ -111,7 +119,7 @@ def test_readelf_reads_the_hand_made_blob_without_a_warning(blob) -> None:
 
 def test_no_view_crashes_on_a_damaged_blob(capsys, tmp_path) -> None:
     """Views print blobs that the loader would reject; they may reject them, too, but not crash."""
-    good = dense_blob()
+    good = dense_blob(strided=True)
     headers = 64 + int(np.frombuffer(good, EHDR, 1)["e_shnum"][0]) * SHDR.itemsize
     draw = np.random.default_rng(5)
     path = tmp_path / "damaged.blob"

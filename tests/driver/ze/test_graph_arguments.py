@@ -68,8 +68,8 @@ class TestStrides:
         rig.execute(rig.recorded(graph))
         assert is_expected(rig.values(y), x)
 
-    @pytest.mark.parametrize("strides", [(1, DEPTH + 1), (2, DEPTH), (1,), ()])
-    def test_other_strides_are_rejected_and_change_nothing(self, rig, x, strides) -> None:
+    @pytest.mark.parametrize("strides", [(1, DEPTH + 1), (2, DEPTH)])
+    def test_a_blob_without_their_relocations_rejects_other_strides(self, rig, x, strides) -> None:
         graph = rig.graph(dense_blob())
         rig.arguments(graph, x)
         before = dict(graph.arguments)

@@ -45,16 +45,13 @@ class ze_command_list_desc_t:
 class Mutable(Protocol):
     """A command whose arguments can be changed."""
 
-    def check(self, index: int, pointer: Pointer) -> None:
-        """Check a new value of an argument; raises ZeError."""
-        ...
+    def change(
+        self, index: int, pointer: Pointer | None, strides: Sequence[int] | None
+    ) -> Callable[[], None]:
+        """Check a change of an argument; return the function that makes it, for the next ``apply``.
 
-    def check_strides(self, index: int, strides: Sequence[int]) -> None:
-        """Check new strides of an argument; raises ZeError."""
-        ...
-
-    def change(self, index: int, pointer: Pointer) -> None:
-        """Set a new value of an argument, used from the next ``apply`` on."""
+        Without a pointer, the location stays; without strides, the tensor is dense. Raises ZeError.
+        """
         ...
 
     def apply(self) -> None:

@@ -7,7 +7,7 @@ docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.md#argum
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from weakref import ref
 
@@ -15,9 +15,11 @@ from driver_layer.errors import BlobError, CompatibilityError, OutOfMemory, ZeEr
 from driver_layer.loader.hpi import HostParsedInference
 from driver_layer.loader.metadata import NodeInfo
 from driver_layer.loader.read import read_blob
+from driver_layer.loader.strides import Strides
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.context import Pointer, ze_context_handle_t
 from driver_layer.ze.graph_profile import GraphProfile, has_layer_map
+from driver_layer.ze.graph_strides import checked_strides
 from driver_layer.ze.handles import Handle
 from driver_layer.ze.result import failed, ze_result_t
 
@@ -45,6 +47,8 @@ class ze_graph_handle_t(Handle):
         self.context = context
         self.binary = memoryview(binary)
         self.arguments: dict[int, Pointer] = {}
+        self.strides: dict[int, Strides] = {}
+        """Strides of the arguments that are not dense."""
         try:
             self.blob = read_blob(self.binary)
             self._original = HostParsedInference(self.blob, context.device.platform)
@@ -130,22 +134,30 @@ class ze_graph_handle_t(Handle):
                 raise failed(code, str(error)) from error
             self._holders[inference] = ref(holder)
         try:
-            self.relocate(inference, pointers)
+            self.relocate(inference, pointers, self.strides)
         except ZeError:
             self.release(inference)
             raise
         return inference
 
-    def relocate(self, inference: HostParsedInference, pointers: Sequence[Pointer]) -> None:
+    def relocate(
+        self,
+        inference: HostParsedInference,
+        pointers: Sequence[Pointer],
+        strides: Mapping[int, Strides],
+    ) -> None:
         """Bind a recorded inference to other arguments.
 
         Raises:
             ZeError: as ``record``.
         """
-        addresses = [self.address(index, pointer) for index, pointer in enumerate(pointers)]
+        addresses = [
+            self.address(index, pointer, strides.get(index, ()))
+            for index, pointer in enumerate(pointers)
+        ]
         count = len(self.metadata.inputs)
         try:
-            inference.apply_input_output(addresses[:count], addresses[count:])
+            inference.apply_input_output(addresses[:count], addresses[count:], strides)
         except BlobError as error:
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNKNOWN, str(error)) from error
 
@@ -169,42 +181,33 @@ class ze_graph_handle_t(Handle):
             message = f"no argument {index}; the graph has {len(self.tensors)}"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
 
-    def check_strides(self, index: int, strides: Sequence[int]) -> None:
-        """Check strides of an argument, in elements, of the innermost dimension first.
+    def set_argument(self, index: int, pointer: Pointer | None, strides: Strides) -> None:
+        """Set an argument for later recordings; without a pointer, its location stays."""
+        if pointer is not None:
+            self.arguments[index] = pointer
+        self.strides[index] = strides
 
-        Raises:
-            ZeError: INVALID_ARGUMENT: they are not those of the dense tensor. Blobs with
-                relocations for other strides are not supported (``loader.relocate``).
-        """
+    def checked_strides(self, index: int, strides: Sequence[int]) -> Strides:
+        """Check strides of an argument; raises ZeError as ``graph_strides.checked_strides``."""
         self.check_index(index)
-        tensor = self.tensors[index]
-        dims = zip(reversed(tensor.shape), reversed(tensor.strides), strict=True)
-        for number, (dim, dense) in enumerate(dims):
-            given = strides[number] if number < len(strides) else 0
-            if dim > 1 and given != dense:
-                message = (
-                    f"argument {index}, {tensor.name!r}: strides {tuple(strides)} are not those of"
-                    f" a dense tensor {tensor.shape}; copy the tensor, as this device supports"
-                    " dense tensors only"
-                )
-                raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
+        return checked_strides(self.tensors[index], strides)
 
-    def address(self, index: int, pointer: Pointer) -> int:
-        """Return the device address of an argument at a pointer.
+    def address(self, index: int, pointer: Pointer, strides: Strides = ()) -> int:
+        """Return the device address of an argument at a pointer, of a tensor with strides.
 
         Raises:
             ZeError: INVALID_ARGUMENT: the argument does not exist, or the memory is too small or
                 not of the graph's context.
         """
         self.check_index(index)
-        return self.context.address_of(pointer, self.tensors[index].nbytes)
+        return self.context.address_of(pointer, self.tensors[index].extent(strides))
 
     def _argument(self, index: int) -> Pointer:
         pointer = self.arguments.get(index)
         if pointer is None:
             message = f"argument {index}, {self.tensors[index].name!r}, is not set"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
-        self.address(index, pointer)
+        self.address(index, pointer, self.strides.get(index, ()))
         return pointer
 
 
@@ -222,6 +225,7 @@ class GraphExecution:
         self._graph = graph
         self._inference = graph.record(self)
         self._pointers = [graph.arguments[index] for index in range(len(graph.tensors))]
+        self._strides = dict(graph.strides)
         self._changed = False
         """True if an argument may have changed since relocations were applied."""
         self._prepare()
@@ -235,18 +239,30 @@ class GraphExecution:
         """Return the inference to the graph."""
         self._graph.release(self._inference)
 
-    def check(self, index: int, pointer: Pointer) -> None:
-        """Check a new pointer for an argument; raises ZeError as ``address``."""
-        self._graph.address(index, pointer)
+    def change(
+        self, index: int, pointer: Pointer | None, strides: Sequence[int] | None
+    ) -> Callable[[], None]:
+        """Check a change of an argument; return the function that makes it.
 
-    def check_strides(self, index: int, strides: Sequence[int]) -> None:
-        """Check new strides of an argument; raises ZeError as the graph's method."""
-        self._graph.check_strides(index, strides)
+        Args:
+            index: number of the argument.
+            pointer: its new location; None to keep the current one.
+            strides: its new strides; None for the dense ones.
 
-    def change(self, index: int, pointer: Pointer) -> None:
-        """Set a new pointer for an argument, used from the next ``apply`` on."""
-        self._changed = True
-        self._pointers[index] = pointer
+        Raises:
+            ZeError: as the graph's ``checked_strides`` and ``address``.
+        """
+        self._graph.check_index(index)
+        wanted = () if strides is None else self._graph.checked_strides(index, strides)
+        place = self._pointers[index] if pointer is None else pointer
+        self._graph.address(index, place, wanted)
+
+        def make() -> None:
+            self._changed = True
+            self._pointers[index] = place
+            self._strides[index] = wanted
+
+        return make
 
     def apply(self) -> None:
         """Apply the blob's user relocations again if an argument was changed.
@@ -255,7 +271,7 @@ class GraphExecution:
             ZeError: INVALID_ARGUMENT: memory was freed; UNKNOWN: a relocation fails.
         """
         if self._changed:
-            self._graph.relocate(self._inference, self._pointers)
+            self._graph.relocate(self._inference, self._pointers, self._strides)
             self._prepare()
             self._changed = False
 

@@ -11,6 +11,7 @@ docs/reference/level_zero.md#mutable-command-lists, docs/reference/npuw.md#level
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 
@@ -47,7 +48,7 @@ class ze_mutable_graph_argument_exp_desc_t:
     """A new location of a command's argument.
 
     ``pNext`` is the next change, or the argument's strides; then ``pArgValue`` may be None, and the
-    location stays.
+    location stays. Without strides the tensor is dense, whatever it was before.
     """
 
     commandId: int
@@ -93,7 +94,7 @@ def zeCommandListUpdateMutableCommandsExp(
 
     Raises:
         ZeError: INVALID_ARGUMENT: the list is not mutable, the chain is empty, a command or an
-            argument does not exist, the memory is too small, or strides are not the dense ones;
+            argument does not exist, the memory is too small, or strides are not possible;
             INVALID_NULL_POINTER; HANDLE_OBJECT_IN_USE: the list is executing.
     """
     command_list = hCommandList
@@ -105,33 +106,30 @@ def zeCommandListUpdateMutableCommandsExp(
     changes = _changes(command_list, desc.pNext)
     if command_list.state is ListState.CLOSED:  # first: a partly changed list must not execute
         command_list.state = ListState.CHANGED
-    for target, index, pointer in changes:
-        target.change(index, pointer)
+    for change in changes:
+        change()
 
 
 def _changes(
     command_list: ze_command_list_handle_t, first: ze_mutable_graph_argument_exp_desc_t
-) -> list[tuple[Mutable, int, Pointer]]:
-    """Check a chain of changes; return the commands, their arguments and the new locations."""
-    changes: list[tuple[Mutable, int, Pointer]] = []
+) -> list[Callable[[], None]]:
+    """Check a chain of changes; return the functions that make them."""
+    changes: list[Callable[[], None]] = []
     link: ze_mutable_graph_argument_exp_desc_t | ze_graph_argument_value_strides_t | None = first
     while link is not None:
         if isinstance(link, ze_graph_argument_value_strides_t):
             message = "strides must follow the argument that they belong to"
             raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_ARGUMENT, message)
         check_fields(link, "pNext")
-        target = _target(command_list, link.commandId)
-        after = link.pNext
-        strides = after if isinstance(after, ze_graph_argument_value_strides_t) else None
-        if link.pArgValue is not None or strides is None:
-            pointer = given(link.pArgValue or None, "pArgValue")
-            target.check(link.argIndex, pointer)
-            changes.append((target, link.argIndex, pointer))
-        if strides is not None:
+        target, pointer = _target(command_list, link.commandId), link.pArgValue or None
+        if isinstance(link.pNext, ze_graph_argument_value_strides_t):
+            strides = link.pNext
             check_fields(strides, "pNext")
-            target.check_strides(link.argIndex, strides.userStrides)
-            after = _argument_after(strides)
-        link = after
+            changes.append(target.change(link.argIndex, pointer, strides.userStrides))
+            link = _argument_after(strides)
+        else:
+            changes.append(target.change(link.argIndex, given(pointer, "pArgValue"), None))
+            link = link.pNext
     return changes
 
 

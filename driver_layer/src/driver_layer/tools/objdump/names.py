@@ -5,10 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from driver_layer.abi.elf import RELA, SYM, VPU_RT_SYMTAB, SectionFlag, SectionType
-from driver_layer.abi.layout import read_text
+from driver_layer.abi.elf import (
+    DMA_SYMBOL,
+    RELA,
+    SYM,
+    VPU_RT_SYMTAB,
+    SectionFlag,
+    SectionType,
+)
+from driver_layer.abi.layout import field_offset, read_text
 from driver_layer.abi.platforms import TILE_SELECT_SHIFT
+from driver_layer.abi.tasks import DMA_DESCRIPTOR
+from driver_layer.loader.metadata import read_network
 from driver_layer.loader.read import Blob, Section
+from driver_layer.loader.strides import SIDES
+
+_PATCHED_ADDRESS: dict[int, int] = {
+    kind: field_offset(DMA_DESCRIPTOR, side) for kind, (side, _) in SIDES.items()
+}
+"""Offset of the address in what a relocation patches, if it is not the first word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,9 @@ def relocations(blob: Blob, section: Section) -> Iterator[RelocationText]:
         yield from _runtime_relocations(blob, section)
         return
     table = blob.sections[section.link]
+    if table.type == SectionType.VPU_SHT_DMA_SYMBOLS:
+        yield from _tile_relocations(blob, section, table)
+        return
     names, records = symbol_names(blob, table), table.records(SYM)
     for entry in section.records(RELA):
         index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
@@ -76,6 +94,20 @@ def _runtime_relocations(blob: Blob, section: Section) -> Iterator[RelocationTex
         yield RelocationText(int(entry["r_offset"]), kind, Target("CMX", home, addend))
 
 
+def _tile_relocations(blob: Blob, section: Section, table: Section) -> Iterator[RelocationText]:
+    """Iterate over relocations of DMA descriptors, whose targets are tiles of users' tensors."""
+    network, symbols = read_network(blob), table.records(DMA_SYMBOL)
+    tensors = network.inputs if section.has(SectionFlag.VPU_SHF_USERINPUT) else network.outputs
+    for entry in section.records(RELA):
+        index, kind = int(entry["r_info"]) >> 32, int(entry["r_info"]) & 0xFFFFFFFF
+        name = "?"
+        if index < len(symbols) and int(symbols[index]["io_index"]) < len(tensors):
+            tensor = tensors[int(symbols[index]["io_index"])]
+            begin = symbols[index]["tile_offsets"].tolist()[: len(tensor.shape)]
+            name = f"{_user_prefix(section)}{tensor.name} from {begin[::-1]} in any strides"
+        yield RelocationText(int(entry["r_offset"]), kind, Target(name, None, 0))
+
+
 def _user_prefix(section: Section) -> str:
     if section.has(SectionFlag.VPU_SHF_USERINPUT):
         return "input "
@@ -90,7 +122,7 @@ class SymbolNames:
         for section in blob.of_type(SectionType.SHT_RELA):
             known = self._known.setdefault(section.info, {})
             for entry in relocations(blob, section):
-                known[entry.offset] = entry.target
+                known[entry.offset + _PATCHED_ADDRESS.get(entry.type, 0)] = entry.target
 
     def at(self, section: Section, offset: int) -> Target | None:
         """Return the relocation target of the word at an offset."""

@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import TypeVar
 
 from driver_layer.abi.dtypes import BY_CODE
+from driver_layer.loader.strides import Strides
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import check_fields, checked
 from driver_layer.ze.context import Pointer
@@ -74,7 +75,7 @@ class GraphArguments:
             networkLayout=_LAYOUTS.get(tensor.network_order, _ANY),
             devicePrecision=tensor.element.precision,
             deviceLayout=_LAYOUTS.get(tensor.order, _ANY),
-            pNext=t.ze_graph_argument_property_strides_t(),
+            pNext=t.ze_graph_argument_property_strides_t(tensor.dynamic_strides),
             quantReverseScale=1.0 if is_input else 0.0,
             quantZeroPoint=0,
             dims_count=len(tensor.shape),
@@ -102,13 +103,13 @@ class GraphArguments:
     def pfnSetArgumentValue(
         self, hGraph: ze_graph_handle_t, argIndex: int, pArgValue: Pointer
     ) -> None:
-        """Set the location of an argument for later recordings.
+        """Set the location of an argument, a dense tensor, for later recordings.
 
         Raises:
             ZeError: INVALID_NULL_POINTER.
         """
         hGraph.check_index(argIndex)
-        hGraph.arguments[argIndex] = _not_null(pArgValue)
+        hGraph.set_argument(argIndex, _not_null(pArgValue), ())
 
     @checked
     def pfnSetArgumentValue2(
@@ -119,12 +120,15 @@ class GraphArguments:
     ) -> None:
         """Set location and strides of an argument: all of the chain, or nothing.
 
+        Without a location in the chain, that of the argument stays; without strides, it is dense.
+
         Raises:
-            ZeError: INVALID_NULL_POINTER; INVALID_ARGUMENT: the strides are not the dense ones
-                (``ze_graph_handle_t.check_strides``), or another structure is in the chain.
+            ZeError: INVALID_NULL_POINTER; INVALID_ARGUMENT: the strides are not possible
+                (``graph_strides.checked_strides``), or another structure is in the chain.
         """
         hGraph.check_index(argIndex)
         location: Pointer | None = None
+        strides: Strides = ()
         link: object = pArgValue
         for _ in range(_MAX_CHAIN):
             if isinstance(link, t.ze_graph_argument_value_tensor_t):
@@ -132,7 +136,7 @@ class GraphArguments:
                 location = _not_null(link.pTensor)
             elif isinstance(link, t.ze_graph_argument_value_strides_t):
                 check_fields(link, "pArgValue")
-                hGraph.check_strides(argIndex, link.userStrides)
+                strides = hGraph.checked_strides(argIndex, link.userStrides)
             elif link is None:
                 break
             else:
@@ -140,8 +144,7 @@ class GraphArguments:
             link = link.pNext
         else:
             raise _invalid(f"the chain of pArgValue has over {_MAX_CHAIN} structures")
-        if location is not None:
-            hGraph.arguments[argIndex] = location
+        hGraph.set_argument(argIndex, location, strides)
 
 
 def _part(full: t.ze_graph_argument_properties_3_t, kind: type[S]) -> S:
