@@ -20,6 +20,8 @@ import openvino as ov
 from openvino import opset6, opset13
 from openvino.op.util import Variable, VariableInfo
 
+from driver_layer.loader.hpi import HostParsedInference
+
 core = ov.Core()
 X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16)
 
@@ -133,6 +135,41 @@ def many_tensors() -> Any:
     return max(difference(request.infer({0: each})[0]) for each in kept)
 
 
+def regions() -> Any:
+    """Regions of larger tensors, at two places; the device reads and writes them without copies."""
+    model = matmul()
+    (result,) = model.get_results()
+    result.set_friendly_name("y")
+    options = {"NPU_ENABLE_STRIDES_FOR": "x,y"}
+    request = core.compile_model(model, "NPU", options).create_infer_request()
+    context, bound, found = core.get_default_context("NPU"), list[Any](), list[float]()
+    apply = HostParsedInference.apply_input_output
+
+    def watched(self: Any, inputs: Any, outputs: Any, strides: Any) -> None:
+        bound.append(dict(strides))
+        apply(self, inputs, outputs, strides)
+
+    HostParsedInference.apply_input_output = watched  # the driver runs in this interpreter
+    for begin in ((1, 3), (4, 0)):
+        tensors = [context.create_host_tensor(ov.Type.f32, ov.Shape([8, 32])) for _ in range(2)]
+        regions = [
+            ov.Tensor(whole, ov.Coordinate(begin), ov.Coordinate([begin[0] + 2, begin[1] + width]))
+            for whole, width in zip(tensors, (16, 8), strict=True)
+        ]
+        rows = slice(begin[0], begin[0] + 2)
+        tensors[1].data[:] = 7
+        tensors[0].data[rows, begin[1] : begin[1] + 16] = X
+        request.set_input_tensor(regions[0])
+        request.set_output_tensor(regions[1])
+        request.infer()
+        place = (rows, slice(begin[1], begin[1] + 8))
+        found.append(difference(tensors[1].data[place]))
+        tensors[1].data[place] = 7
+        found.append(float(np.abs(tensors[1].data - 7).max()))
+    HostParsedInference.apply_input_output = apply
+    return found, bound
+
+
 def compiled_while_another_infers() -> Any:
     compiled, go_on, found = core.compile_model(matmul(), "NPU"), threading.Event(), list[float]()
     expected = compiled(X)[0].copy()
@@ -164,7 +201,7 @@ def refused() -> Any:
 
 CASES: tuple[Callable[[], Any], ...] = (
     *(devices, inference, state, asynchronous, exported, cached, queried, profiled),
-    *(host_tensors, many_tensors, compiled_while_another_infers, refused),
+    *(host_tensors, many_tensors, regions, compiled_while_another_infers, refused),
 )
 
 if __name__ == "__main__":

@@ -114,7 +114,8 @@ def ours(blob: bytes, platform: str) -> str:
 
 @pytest.mark.parametrize("platform", sorted(PLATFORMS))
 def test_a_hand_made_blob_is_loaded(judge: Judge, platform: str) -> None:
-    assert judge.verdict(dense_blob(platform), platform) == "accepted"
+    blobs = [dense_blob(platform), dense_blob(platform, strided=True)]
+    assert judge.verdicts(blobs, platform) == ["accepted"] * 2
 
 
 @pytest.mark.parametrize("tiles", [0, 1])

@@ -82,6 +82,13 @@ def test_profiling_names_the_models_layers(found) -> None:
     assert all(seconds >= 0 for _, _, seconds in found["profiled"])
 
 
+def test_regions_of_larger_tensors_are_used_in_place(found) -> None:
+    differences, bound = found["regions"]
+    assert max(differences) < F16
+    assert bound, "the plugin must have bound the regions"
+    assert all(each == {"0": [1, 32], "1": [1, 32]} for each in bound[-2:])
+
+
 def test_one_thread_compiles_while_others_infer(found) -> None:
     models, inferred, worst = found["compiled_while_another_infers"]
     assert (models, inferred, worst) == (3, True, 0)

@@ -66,7 +66,8 @@ def _lower_and_schedule(
     platform, tiles = machine.device(), machine.used_tiles()
     in_place = options.state_in_place and stays_in_place(model)
     wanted = passes(replace(options, fold=False))
-    for smaller in foldings(model) if options.fold and not in_place else ():
+    may_fold = options.fold and not in_place and not options.strided
+    for smaller in foldings(model) if may_fold else ():
         try:
             if observer is not None:
                 observer(FoldBlocks.name, smaller)
@@ -75,7 +76,7 @@ def _lower_and_schedule(
         except NotPeriodic:
             continue  # retry with more layers, at last with all
     run_passes(model, remaining(model, wanted), options, observer)
-    return schedule(model, platform, tiles, in_place)
+    return schedule(model, platform, tiles, in_place, options.strided)
 
 
 def foldings(model: Model) -> Iterator[Model]:

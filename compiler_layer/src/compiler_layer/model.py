@@ -56,6 +56,20 @@ class ModelNames:
 
 
 @dataclass(frozen=True, slots=True)
+class PortSelection:
+    """Names of some inputs and outputs."""
+
+    inputs: frozenset[str] = frozenset()
+    outputs: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.inputs or self.outputs)
+
+
+NO_PORTS = PortSelection()
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
     """Variable of a stateful model, with the op that reads it and the op that assigns it."""
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import ModulePass
 
 from compiler_layer.errors import CompilerUsageError, UnsupportedModel
-from compiler_layer.model import Model, context
+from compiler_layer.model import NO_PORTS, Model, PortSelection, context
 from compiler_layer.passes.adjust_precision import AdjustPrecision
 from compiler_layer.passes.check_supported import CheckSupported
 from compiler_layer.passes.decompose_gqa import DecomposeGQA
@@ -63,7 +63,8 @@ class Options:
     """Inputs of a compilation besides the model.
 
     The corresponding OpenVINO options are INFERENCE_PRECISION_HINT, NPU_PLATFORM, NPU_TILES,
-    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS, NPUW_FOLD and PERF_COUNT.
+    DYNAMIC_QUANTIZATION_GROUP_SIZE (any value but 0), ENABLE_WEIGHTLESS, NPUW_FOLD, PERF_COUNT and
+    NPU_ENABLE_STRIDES_FOR.
     """
 
     precision: str = "f16"
@@ -91,6 +92,8 @@ class Options:
     is not folded then."""
     profiling: bool = True
     """True to write the map of tasks to operations, by which inferences are profiled."""
+    strided: PortSelection = NO_PORTS
+    """Arguments whose strides the caller may choose at run time. Such a model is not folded."""
 
 
 def graph_passes(options: Options) -> Sequence[ModulePass]:

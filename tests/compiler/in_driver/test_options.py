@@ -69,6 +69,11 @@ def test_impossible_values_are_rejected_by_name(name: str, value: str, reason: s
     assert str(raised.value).startswith(f"{name}={value[:40]}")
 
 
+def test_names_of_strided_ports_are_separated_by_commas() -> None:
+    config = read_config({"NPU_ENABLE_STRIDES_FOR": "x,layer/y,,x"}, NPU)
+    assert config.strided == {"x", "layer/y"}
+
+
 def test_unknown_options_are_ignored_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="compiler_layer"):
         read_config({"FOO": "1", "BAR": "a b", "NPU_TURBO": "YES", "NPU_TILES": "1"}, NPU)
@@ -87,7 +92,6 @@ class TestSupport:
         [
             ("NPU_MODEL_SERIALIZER_VERSION", "NO_WEIGHTS_COPY"),
             ("NPU_MODEL_SERIALIZER_VERSION", None),
-            ("NPU_ENABLE_STRIDES_FOR", None),
             ("NPU_QDQ_OPTIMIZATION_AGGRESSIVE", None),
             ("INFERENCE_PRECISION_HINT", "f64"),
             ("NPU_SEPARATE_WEIGHTS_VERSION", "ONE_SHOT"),

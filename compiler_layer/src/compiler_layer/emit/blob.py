@@ -28,9 +28,10 @@ from compiler_layer.emit.programs import TEXT
 from compiler_layer.emit.records import Fixup
 from compiler_layer.emit.relocations import Columns, Relocations
 from compiler_layer.emit.stamp import barrier_configs
+from compiler_layer.emit.tiles import TileTable
 from compiler_layer.model import ModelNames
 from compiler_layer.schedule.program import ScheduledProgram
-from compiler_layer.schedule.views import Buffer, Space
+from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi import notes, tasks
 from driver_layer.abi.elf import (
     VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
@@ -67,6 +68,9 @@ _SPACES = (None, Space.INPUT, Space.OUTPUT)
 
 _RUNTIME = len(_SPACES)
 """Number of the runtime's own symbol table."""
+
+_TILES = {Space.INPUT: _RUNTIME + 1, Space.OUTPUT: _RUNTIME + 2}
+"""Numbers of the tables of DMA symbols."""
 
 SHAVE_ALIGN = 1024
 """Alignment of SHAVE code and data."""
@@ -108,6 +112,10 @@ class _Emitter:
         self._symbols: list[Symbol] = []
         self._symbol_of: dict[Hashable, int] = {}
         self._pending: list[_Pending] = []
+        self._tiles = {
+            Space.INPUT: TileTable("symtab.io.NetworkInput.tiles", _IN | _JIT),
+            Space.OUTPUT: TileTable("symtab.io.NetworkOutput.tiles", _OUT | _JIT),
+        }
 
     def emit(self) -> bytes:
         scheduled = self._p.scheduled
@@ -155,8 +163,7 @@ class _Emitter:
             layers = layer_map(p.scheduled)
             kind = SectionType.SHT_PROGBITS
             self._elf.add(Section(SECTION_NAME, kind, content=layers, align=8))
-        ports = (p.scheduled.inputs, p.scheduled.outputs)
-        described = network_metadata(p.name, *ports, p.platform, p.tiles, p.names)
+        described = network_metadata(p.name, p.scheduled, p.platform, p.tiles, p.names)
         kind = SectionType.VPU_SHT_NETDESC
         self._elf.add(Section("MetadataSection", kind, content=described))
         return digest
@@ -240,17 +247,18 @@ class _Emitter:
         return self._elf.add(Section(name, SectionType.SHT_SYMTAB, flags, align=8, entsize=24))
 
     def _add_relocations(self, symtab: Section, inputs: Section, outputs: Section) -> None:
-        for pending in self._pending:
-            spaces, columns = self._resolved(pending.relocations)
-            for number, (suffix, flags, table) in enumerate(
-                (
-                    ("", NO_FLAGS, symtab),
-                    (".input", _JIT | _IN, inputs),
-                    (".output", _JIT | _OUT, outputs),
-                    (".runtime", NO_FLAGS, VPU_RT_SYMTAB),
-                )
-            ):
-                self._add_rela(pending.target, suffix, flags, table, columns[spaces == number])
+        resolved = [(each.target, *self._resolved(each.relocations)) for each in self._pending]
+        tables = [
+            ("", NO_FLAGS, symtab),
+            (".input", _JIT | _IN, inputs),
+            (".output", _JIT | _OUT, outputs),
+            (".runtime", NO_FLAGS, VPU_RT_SYMTAB),
+            (".input.tiles", _JIT | _IN, self._tiles[Space.INPUT].add_to(self._elf)),
+            (".output.tiles", _JIT | _OUT, self._tiles[Space.OUTPUT].add_to(self._elf)),
+        ]
+        for target, numbers, columns in resolved:
+            for number, (suffix, flags, table) in enumerate(tables):
+                self._add_rela(target, suffix, flags, table, columns[numbers == number])
 
     def _resolved(self, relocations: Relocations) -> tuple[Columns, Columns]:
         """Return each relocation's symbol table, and the relocations with symbols and addends."""
@@ -265,6 +273,9 @@ class _Emitter:
         """Return a target's symbol table, its symbol's number there, and the offset to add."""
         if target == CMX and self._p.platform.runtime_symbols:
             return _RUNTIME, VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR, 0
+        if isinstance(target, View):
+            space = target.buffer.space
+            return _TILES[space], self._tiles[space].number(target), 0
         if not isinstance(target, Buffer):
             return 0, self._symbol_of[target], 0
         match target.space:

@@ -6,6 +6,7 @@ Source: docs/reference/elf.md#dma-descriptors.
 from __future__ import annotations
 
 from compiler_layer.elements import NUMPY
+from compiler_layer.emit.tiles import is_tile
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.schedule.tasks import Place, Transfer
 from driver_layer.abi.tasks import DMA_BURSTS, DmaCfg
@@ -41,7 +42,7 @@ def descriptor(transfer: Transfer) -> Fields:
     """Return the fields of a transfer's descriptor, without addresses and barriers.
 
     Raises:
-        UnsupportedModel: a tensor of the transfer has more dimensions than a descriptor.
+        UnsupportedModel: a tensor of the transfer has more dimensions than a descriptor, or larger.
     """
     if transfer.rows is not None:
         return _gather(transfer)
@@ -49,13 +50,14 @@ def descriptor(transfer: Transfer) -> Fields:
     used = 0
     for side, place in (("src", transfer.source), ("dst", transfer.target)):
         width, dims = runs(place)
-        if len(dims) > MAX_DIMS or any(size > _SMALL_DIM for size, _ in dims[2:]):
+        sizes = place.shape[-3::-1] if is_tile(place) else [size for size, _ in dims[2:]]
+        if len(dims) > MAX_DIMS or any(size > _SMALL_DIM for size in sizes):
             raise UnsupportedModel(f"a transfer of {list(place.shape)} in {len(dims)} strides")
         fields[f"{side}_width"] = width
         for number, (size, stride) in enumerate(dims, 1):
             fields[f"{side}_dim{number}"] = size - 1
             fields[f"{side}_stride{number}"] = stride
-        used = max(used, len(dims))
+        used = max(used, MAX_DIMS if is_tile(place) else len(dims))
     fields["cfg"] = _CFG | DMA_BURSTS | used
     return fields
 

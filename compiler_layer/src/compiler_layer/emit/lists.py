@@ -9,6 +9,7 @@ from compiler_layer.emit import dpu
 from compiler_layer.emit.dma import descriptor
 from compiler_layer.emit.programs import Programs
 from compiler_layer.emit.records import Fixup, TaskList, records_of
+from compiler_layer.emit.tiles import is_tile
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.tasks import (
     Invocation,
@@ -31,6 +32,9 @@ CMX = "cmx"
 PARAMS = "params"
 """Relocation target: the arguments of SHAVE programs."""
 
+
+_OF_TILE = {"src": Relocation.R_VPU_DMA_TASK_INPUT, "dst": Relocation.R_VPU_DMA_TASK_OUTPUT}
+"""Relocations of a descriptor's sides for an argument whose strides the caller chooses."""
 
 Key = tuple[str, int]
 """Key of a list: its kind, and its tile or port."""
@@ -74,6 +78,9 @@ class ListBuilder:
         listed = self._list(channel, port, tasks.DMA_TASK)
         offset = listed.add({"descriptor": fields}, number)
         for side, place in (("src", transfer.source), ("dst", transfer.target)):
+            if is_tile(place):
+                listed.fixups.append(Fixup(offset, _OF_TILE[side], place, 0))
+                continue
             at = offset + field_offset(tasks.DMA_DESCRIPTOR, side)
             fields[side] = self._dma_address(listed, at, place, transfer.tiles)
         if transfer.rows is not None:

@@ -12,6 +12,8 @@ import numpy as np
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import ModelNames, Port, PortNames
+from compiler_layer.schedule.program import ScheduledProgram
+from compiler_layer.schedule.views import Buffer
 from driver_layer.abi import metadata as abi
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.layout import RecordArray, text_field
@@ -23,8 +25,7 @@ MADE_PREFIX = "vpux_"
 
 def network_metadata(
     name: str,
-    inputs: Sequence[Port],
-    outputs: Sequence[Port],
+    program: ScheduledProgram,
     platform: Platform,
     tiles: int,
     names: ModelNames,
@@ -37,7 +38,11 @@ def network_metadata(
     resources["slice_length"] = platform.workspace_bytes
     resources["tile_count"] = tiles
     resources["barriers"] = min(255, platform.barriers_per_tile * tiles)
-    refs = {kind: _tensor_refs(ports) for kind, ports in (("in", inputs), ("out", outputs))}
+    inputs, outputs = program.inputs, program.outputs
+    refs = {
+        "in": _tensor_refs(inputs, program.layout.inputs),
+        "out": _tensor_refs(outputs, program.layout.outputs),
+    }
     nodes = {"in": _nodes(inputs, names.inputs), "out": _nodes(outputs, names.outputs)}
     none = np.zeros(0, abi.TENSOR_REF)
     return abi.encode_container(
@@ -63,9 +68,9 @@ def platform_info(platform: Platform) -> bytes:
     return abi.encode_container([info])
 
 
-def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
+def _tensor_refs(ports: Sequence[Port], buffers: Sequence[Buffer]) -> RecordArray:
     refs = np.zeros(len(ports), abi.TENSOR_REF)
-    for ref, port in zip(refs, ports, strict=True):
+    for ref, port, buffer in zip(refs, ports, buffers, strict=True):
         shape = _checked_shape(port)
         element = ELEMENT_TYPES[element_of(port.value)]
         ref["strides"][: len(shape) + 1] = _strides(shape, element.bits)
@@ -75,6 +80,7 @@ def _tensor_refs(ports: Sequence[Port]) -> RecordArray:
         ref["data_type"] = element.code
         ref["dimensions_size"] = len(shape)
         ref["strides_size"] = len(shape)
+        ref["flags"] = abi.DYNAMIC_STRIDES if buffer.strided else 0
     return refs
 
 

@@ -5,8 +5,9 @@ Source: docs/reference/driver_compiler.md#requests-for-ports.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
@@ -23,7 +24,9 @@ from compiler_layer.errors import CompilerUsageError, UnsupportedModel
 from compiler_layer.frontends.openvino_ir.ports import argument_names
 from compiler_layer.frontends.openvino_ir.xml import Network
 from compiler_layer.in_driver.build_flags import BuildFlags
-from compiler_layer.model import Model, Port
+from compiler_layer.model import Model, ModelNames, Port, PortNames, PortSelection
+
+_log = logging.getLogger(__name__)
 
 _MAX_DIMS = 5
 """Maximum number of dimensions that Level Zero describes."""
@@ -117,6 +120,22 @@ def set_names(model: Model, network: Network) -> None:
     model.set_inputs(inputs)
     values = [port.value for port in model.outputs]
     model.set_outputs(list(zip(outputs, values, strict=True)))
+
+
+def select_ports(model: Model, names: ModelNames, friendly: Collection[str]) -> PortSelection:
+    """Return the arguments of parameters and results with the given friendly names.
+
+    Names of nothing are ignored, as by the public compiler, with a line in the log.
+    """
+
+    def chosen(ports: Sequence[Port], their: Sequence[PortNames]) -> frozenset[str]:
+        pairs = zip(ports, their, strict=False)  # variables follow, and have no names
+        return frozenset(port.name for port, each in pairs if each.friendly in friendly)
+
+    known = {each.friendly for each in (*names.inputs, *names.outputs)}
+    for name in sorted(set(friendly) - known):
+        _log.warning("NPU_ENABLE_STRIDES_FOR: the model has no parameter or result %.40r", name)
+    return PortSelection(chosen(model.inputs, names.inputs), chosen(model.outputs, names.outputs))
 
 
 def set_elements(model: Model, network: Network, flags: BuildFlags) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from compiler_layer.compile import compile_model
 from compiler_layer.errors import CompilerError
@@ -13,6 +14,7 @@ from compiler_layer.frontends.openvino_ir.xml import Network, parse_text
 from compiler_layer.in_driver.arguments import (
     check_shapes,
     keep_variables,
+    select_ports,
     set_elements,
     set_names,
 )
@@ -60,9 +62,10 @@ class DriverCompiler:
             network, weights = _network(model)
             read = _prepared(network, weights, flags)
             names = model_names(network)
+            options = replace(config.options, strided=select_ports(read, names, config.strided))
             if config.separation is None:
-                return compile_model(read, config.options, names=names)
-            return compile_separated(read, network, config.separation, config.options, names)
+                return compile_model(read, options, names=names)
+            return compile_separated(read, network, config.separation, options, names)
 
     def query(self, model: memoryview, build_flags: str, platform: Platform) -> tuple[str, ...]:
         """Return the friendly names of the layers that the device can run; raises as compile."""

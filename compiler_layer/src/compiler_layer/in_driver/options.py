@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.pipeline import Options
+from driver_layer.abi.metadata import ArchKind
 from driver_layer.abi.platforms import PLATFORMS, Platform
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ class Config:
     options: Options
     separation: int | None
     """Number of this call if the model's weights are separated (``weightless``); else None."""
+    strided: frozenset[str] = frozenset()
+    """Friendly names of parameters and results whose strides the caller chooses."""
 
 
 _UNDERSTOOD = (
@@ -42,6 +45,7 @@ _UNDERSTOOD = (
     "ENABLE_WEIGHTLESS",
     "NPU_SEPARATE_WEIGHTS_VERSION",
     "WS_COMPILE_CALL_NUMBER",
+    "NPU_ENABLE_STRIDES_FOR",
 )
 
 _WITHOUT_EFFECT = (
@@ -98,7 +102,19 @@ def read_config(config: Mapping[str, str], platform: Platform) -> Config:
     )
     call = config.get("WS_COMPILE_CALL_NUMBER")
     separated = _flag("ENABLE_WEIGHTLESS", config.get("ENABLE_WEIGHTLESS", "NO"))
-    return Config(options, int(call or 0) if separated else None)
+    strided = _strided(config.get("NPU_ENABLE_STRIDES_FOR", ""), platform)
+    return Config(options, int(call or 0) if separated else None, strided)
+
+
+def _strided(names: str, platform: Platform) -> frozenset[str]:
+    """Return the names of a list that is separated by commas."""
+    found = frozenset(filter(None, names.split(",")))
+    if found and platform.arch == ArchKind.VPUX37XX:
+        raise CompilerUsageError(
+            f"NPU_ENABLE_STRIDES_FOR: an NPU {platform.name} takes dense tensors only; remove the "
+            "option, or choose the device NPU 4000 (npu-run --platform)"
+        )
+    return found
 
 
 def _check_platform(name: str | None, platform: Platform) -> None:

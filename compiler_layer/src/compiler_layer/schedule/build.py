@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from compiler_layer.errors import NotPeriodic
-from compiler_layer.model import Model
+from compiler_layer.model import NO_PORTS, Model, PortSelection
 from compiler_layer.partition.repeated.attributes import Kept, kept_repetitions, repeated_ids
 from compiler_layer.schedule.barriers import (
     ALONE,
@@ -31,7 +31,11 @@ from driver_layer.abi.platforms import Platform
 
 
 def schedule(
-    model: Model, platform: Platform, tiles: int, in_place: bool = False
+    model: Model,
+    platform: Platform,
+    tiles: int,
+    in_place: bool = False,
+    strided: PortSelection = NO_PORTS,
 ) -> ScheduledProgram:
     """Lay out a lowered model, split it into tasks, and order them.
 
@@ -40,6 +44,7 @@ def schedule(
         platform: target device.
         tiles: number of tiles to use.
         in_place: whether variables are written where they are read; such a model is not folded.
+        strided: arguments whose strides the caller chooses; such a model is not folded.
 
     Raises:
         NotPeriodic: the model is folded, and its repetitions have become different.
@@ -48,9 +53,9 @@ def schedule(
     kept = kept_repetitions(model)
     barriers = platform.barriers_per_tile * tiles
     if in_place:
-        laid_out, ordered = order_in_place(model, platform)
+        laid_out, ordered = order_in_place(model, platform, strided)
     else:
-        laid_out = layout(model)
+        laid_out = layout(model, strided=strided)
         steps = unroll_all(laid_out, platform)
         if kept is not None:
             return _Folded(model, laid_out, kept, steps).schedule(platform, barriers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler_layer.model import Model
+from compiler_layer.model import NO_PORTS, Model, PortSelection
 from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.layout import BufferLayout, layout
 from compiler_layer.schedule.order import Ordered, order_steps
@@ -19,7 +19,9 @@ from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi.platforms import Platform
 
 
-def order_in_place(model: Model, platform: Platform) -> tuple[BufferLayout, Ordered]:
+def order_in_place(
+    model: Model, platform: Platform, strided: PortSelection = NO_PORTS
+) -> tuple[BufferLayout, Ordered]:
     """Lay out a lowered model, split it into tasks and order them, with variables in place.
 
     Raises:
@@ -27,7 +29,7 @@ def order_in_place(model: Model, platform: Platform) -> tuple[BufferLayout, Orde
     """
     copied: set[str] = set()
     while True:
-        laid_out = layout(model, written_last=copied)
+        laid_out = layout(model, copied, strided)
         _share_variables(laid_out)
         ordered = order_steps(unroll_all(laid_out, platform), platform.workspace_bytes)
         early = overwritten(ordered.tasks)

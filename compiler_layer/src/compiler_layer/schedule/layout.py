@@ -20,7 +20,7 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FOUR_BIT, stored_bytes
 from compiler_layer.errors import CompilerUsageError, UnsupportedModel, UnsupportedOps
-from compiler_layer.model import Model
+from compiler_layer.model import NO_PORTS, Model, Port, PortSelection
 from compiler_layer.schedule.views import Buffer, Space, View
 
 HARDWARE = (npu.MatMul, npu.Attention, npu.Gather, npu.Concat, npu.Kernel)
@@ -47,16 +47,19 @@ class BufferLayout:
     scratch: list[Buffer] = field(default_factory=list[Buffer])
 
 
-def layout(model: Model, written_last: Collection[str] = ()) -> BufferLayout:
+def layout(
+    model: Model, written_last: Collection[str] = (), strided: PortSelection = NO_PORTS
+) -> BufferLayout:
     """Place the tensors of a lowered model.
 
     Args:
         model: lowered model.
         written_last: outputs that are copied to after everything else has been computed.
+        strided: ports whose strides the caller chooses; they are copied from and to dense tensors.
 
     Raises:
         UnsupportedOps: ops are left that no lowering handled.
-        UnsupportedModel: the model has no outputs.
+        UnsupportedModel: the model has no outputs, or a strided port has 4-bit elements.
         CompilerUsageError: an output is directly an input or a constant.
     """
     left = [
@@ -65,7 +68,7 @@ def layout(model: Model, written_last: Collection[str] = ()) -> BufferLayout:
     unknown = [op for op in left if not op.has_trait(IsTerminator)]
     if unknown:
         raise UnsupportedOps("model", [(op.name, _name(op)) for op in unknown])
-    return _Planner(model, written_last).plan()
+    return _Planner(model, written_last, strided).plan()
 
 
 VIEWS = (
@@ -95,9 +98,10 @@ def _name(op: Operation) -> str:
 class _Planner:
     """Layout of one model."""
 
-    def __init__(self, model: Model, written_last: Collection[str]) -> None:
+    def __init__(self, model: Model, written_last: Collection[str], strided: PortSelection) -> None:
         self._model = model
         self._written_last = written_last
+        self._strided = strided
         self._layout = BufferLayout()
         self._views: dict[SSAValue, View] = {}
         self._outputs: dict[SSAValue, int] = {}
@@ -115,23 +119,27 @@ class _Planner:
         for value in self._model.body.args:
             self._fill_outputs(value)
         self._write_last()
-        if not self._layout.ops:
+        if not self._layout.outputs:
             raise UnsupportedModel("the model has no outputs")
         return self._layout
 
     def _add_ports(self) -> None:
         for index, port in enumerate(self._model.inputs):
-            buffer = Buffer(port.name, Space.INPUT, _nbytes(port.value), index)
+            buffer = _port_buffer(port, Space.INPUT, index, port.name in self._strided.inputs)
             self._layout.inputs.append(buffer)
-            self._views[port.value] = _dense(buffer, port.value)
+            view = _dense(buffer, port.value)
+            if buffer.strided:
+                dense = _dense(self._new_scratch(port.name, port.value), port.value)
+                view = self._copy(port.name, view, dense)
+            self._views[port.value] = view
         for index, port in enumerate(self._model.outputs):
-            buffer = Buffer(port.name, Space.OUTPUT, _nbytes(port.value), index)
+            buffer = _port_buffer(port, Space.OUTPUT, index, port.name in self._strided.outputs)
             self._layout.outputs.append(buffer)
             if port.name in self._written_last:
                 continue
             self._output_indices.setdefault(port.value, []).append(index)
             # The first output that is a hardware op's own result is written directly.
-            if isinstance(port.value.owner, HARDWARE):
+            if isinstance(port.value.owner, HARDWARE) and not buffer.strided:
                 self._outputs.setdefault(port.value, index)
 
     def _view(self, value: SSAValue) -> View:
@@ -246,6 +254,12 @@ def _split(op: slicing.Split | slicing.VariadicSplit, source: View) -> list[View
         for axis in cut:
             begins[axis] += part[axis]
     return views
+
+
+def _port_buffer(port: Port, space: Space, index: int, strided: bool) -> Buffer:
+    if strided and element_of(port.value) in FOUR_BIT:
+        raise UnsupportedModel(f"{port.name!r}: strides of 4-bit elements; convert it, or copy it")
+    return Buffer(port.name, space, _nbytes(port.value), index, strided=strided)
 
 
 def _order(value: SSAValue) -> list[int]:

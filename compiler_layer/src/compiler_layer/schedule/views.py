@@ -36,6 +36,8 @@ class Buffer:
     constant: Constant | None = None
     shares: Buffer | None = None
     """Input whose memory this port shares, for variables updated in place."""
+    strided: bool = False
+    """True for a port whose strides the caller chooses: only copies of its tensor access it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,6 @@ SIDES: dict[Relocation, tuple[str, int]] = {
 _STRIDED = DMA_DIMS - 1
 """Dimensions of a descriptor beyond its width."""
 
-_ADDRESS = (1 << 48) - 1
-"""Bits of a descriptor's address; the bits above have another meaning."""
-
 
 @dataclass(frozen=True, slots=True)
 class StridedTable:
@@ -100,8 +97,7 @@ def apply(
             fields = _tile(symbol, strides[tensor], unit)
         except ValueError as error:
             raise RelocError(str(error), table.name, number * RELA.itemsize) from None
-        begin = (int(addresses[tensor]) + fields.begin) & _ADDRESS
-        record[side] = (int(record[side]) & ~_ADDRESS) | begin
+        record[side] = addresses[tensor] + np.uint64(fields.begin % (1 << 64))
         record[f"{side}_width"] = fields.width
         for dim, (size, stride) in enumerate(fields.dims, 1):
             record[f"{side}_dim{dim}"] = size - 1

@@ -89,7 +89,7 @@ class BlobBuilder:
         default_factory=dict[tuple[int, int, str], list[tuple[int, int, int, int]]]
     )
     """Offset, type, symbol and addend, by target section, user flags and table of symbols: the
-    blob's or the user's (""), the runtime's ("runtime"), or DMA symbols ("dma")."""
+    blob's or the user's (""), the runtime's (".runtime"), or DMA symbols (".dma")."""
 
     dma_symbols: dict[int, list[RecordArray]] = field(default_factory=dict[int, list[RecordArray]])
     """DMA symbols by user flags."""
@@ -129,7 +129,7 @@ class BlobBuilder:
         if runtime:
             symbol = VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR
         entry = (offset, kind, symbol, addend)
-        key = (target, int(user), "runtime" if runtime else "")
+        key = (target, int(user), ".runtime" if runtime else "")
         self.relocations.setdefault(key, []).append(entry)
 
     def relocate_tile(
@@ -139,7 +139,7 @@ class BlobBuilder:
         symbols = self.dma_symbols.setdefault(user, [])
         symbols.append(symbol)
         entry = (offset, kind, len(symbols) - 1, 0)
-        self.relocations.setdefault((target, int(user), "dma"), []).append(entry)
+        self.relocations.setdefault((target, int(user), ".dma"), []).append(entry)
 
     def build(self) -> bytes:
         """Return the content of the file."""
@@ -169,13 +169,13 @@ class BlobBuilder:
             (SectionFlag.VPU_SHF_USERINPUT, ""): first_table,
             (SectionFlag.VPU_SHF_USEROUTPUT, ""): first_table + 1,
             (NO_FLAGS, ""): first_table + 2,
-            (NO_FLAGS, "runtime"): VPU_RT_SYMTAB,
+            (NO_FLAGS, ".runtime"): VPU_RT_SYMTAB,
         }
         for user, symbols in self.dma_symbols.items():
-            symtab_of[user, "dma"] = first_table + len(tables)
+            symtab_of[user, ".dma"] = first_table + len(tables)
             tables.append(_dma_symbols(user, symbols))
         relas = [
-            _rela(f"rela.{target}.{user:x}.{table}", target, user, symtab_of[user, table], entries)
+            _rela(f"rela.{target}.{user:x}{table}", target, user, symtab_of[user, table], entries)
             for (target, user, table), entries in self.relocations.items()
         ]
         return [*self._head(), *self.sections, *placeholders, *tables, *relas]
