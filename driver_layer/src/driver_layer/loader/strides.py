@@ -92,14 +92,14 @@ def apply(
         side, unit = SIDES[Relocation(int(entry["r_info"]) & 0xFFFFFFFF)]
         symbol = table.symbols[int(entry["r_info"]) >> 32]
         tensor, offset = int(symbol["io_index"]), int(entry["r_offset"])
-        record = data[offset : offset + DMA_DESCRIPTOR.itemsize].view(DMA_DESCRIPTOR)[0]
         try:
-            fields = _tile(symbol, strides[tensor], unit)
+            tile = _tile(symbol, strides[tensor], unit)
         except ValueError as error:
             raise RelocError(str(error), table.name, number * RELA.itemsize) from None
-        record[side] = addresses[tensor] + np.uint64(fields.begin % (1 << 64))
-        record[f"{side}_width"] = fields.width
-        for dim, (size, stride) in enumerate(fields.dims, 1):
+        record = data[offset : offset + DMA_DESCRIPTOR.itemsize].view(DMA_DESCRIPTOR)[0]
+        record[side] = (int(addresses[tensor]) + tile.begin) % (1 << 64)
+        record[f"{side}_width"] = tile.width
+        for dim, (size, stride) in enumerate(tile.dims, 1):
             record[f"{side}_dim{dim}"] = size - 1
             record[f"{side}_stride{dim}"] = stride
 
@@ -119,26 +119,33 @@ def _tile(symbol: Any, strides: Strides, unit: int) -> _Tile:
     Raises:
         ValueError: the reason why no descriptor has these sizes and strides.
     """
-    size = unit * int(symbol["dma_size"])
-    given = (*strides, *[0] * DMA_DIMS)[:DMA_DIMS]
-    steps = [stride * size for stride in (given if strides else symbol["dma_strides"].tolist())]
-    outer = [stride * size for stride in (given if strides else symbol["strides"].tolist())]
-    begin = sum(n * step for n, step in zip(symbol["tile_offsets"].tolist(), outer, strict=True))
-    dims = list(zip(symbol["dma_shapes"].tolist(), steps, strict=True))
-    width = size
+    element = unit * int(symbol["dma_size"])  # in bits, as all sizes up to the result
+    given = [*strides, *[0] * DMA_DIMS][:DMA_DIMS] if strides else None
+    of_tensor, of_tile = (
+        [stride * element for stride in given or symbol[name].tolist()]
+        for name in ("strides", "dma_strides")
+    )
+    offsets = symbol["tile_offsets"].tolist()
+    begin = sum(offset * step for offset, step in zip(offsets, of_tensor, strict=True))
+    dims = list(zip(symbol["dma_shapes"].tolist(), of_tile, strict=True))
+    width = element
     while dims and dims[0][1] == width:
         width *= dims.pop(0)[0]
-    dims = [(max(count, 1), step) for count, step in dims]
-    if len(dims) > _STRIDED and dims.pop()[0] > 1:
+    outer = [(max(size, 1), step) for size, step in dims]
+    if len(outer) > _STRIDED and outer.pop()[0] > 1:
         raise ValueError(f"{DMA_DIMS} strided dimensions; a descriptor has {_STRIDED}")
-    if any(value % 8 for value in (begin, width, *(step for _, step in dims))):
+    outer += [(1, 0)] * (_STRIDED - len(outer))
+    if any(bits % 8 for bits in (begin, width, *(step for _, step in outer))):
         raise ValueError("a tile of less than complete bytes")
-    for number, (count, step) in enumerate(dims):
-        most = 1 << (32 if number < 2 else 16)
-        if count > most or step >> 35:
-            raise ValueError(f"dimension {number + 1} of {count}, {step // 8} bytes apart")
-    if width >> 35:
-        raise ValueError(f"{width // 8} contiguous bytes")
-    missing = [(1, 0)] * (_STRIDED - len(dims))
-    in_bytes = tuple((count, step // 8) for count, step in (*dims, *missing))
-    return _Tile(begin // 8, width // 8, in_bytes)
+    tile = _Tile(begin // 8, width // 8, tuple((size, step // 8) for size, step in outer))
+    _check_fields(tile)
+    return tile
+
+
+def _check_fields(tile: _Tile) -> None:
+    """Raise ValueError if a value is larger than its field of 32 bits; sizes 3 to 5 have 16."""
+    if tile.width >> 32:
+        raise ValueError(f"{tile.width} contiguous bytes")
+    for number, (size, step) in enumerate(tile.dims, 1):
+        if (size - 1) >> (32 if number < 3 else 16) or step >> 32:
+            raise ValueError(f"dimension {number} of {size}, {step} bytes apart")
