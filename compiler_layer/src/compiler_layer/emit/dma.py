@@ -50,6 +50,7 @@ def descriptor(transfer: Transfer) -> Fields:
     used = 0
     for side, place in (("src", transfer.source), ("dst", transfer.target)):
         width, dims = runs(place)
+        # The caller's strides may separate all dimensions, whose number relocations do not change.
         sizes = place.shape[-3::-1] if is_tile(place) else [size for size, _ in dims[2:]]
         if len(dims) > MAX_DIMS or any(size > _SMALL_DIM for size in sizes):
             raise UnsupportedModel(f"a transfer of {list(place.shape)} in {len(dims)} strides")
