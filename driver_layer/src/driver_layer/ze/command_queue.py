@@ -96,7 +96,7 @@ def zeCommandQueueCreate(
     Raises:
         ZeError: INVALID_ARGUMENT: the group or the queue does not exist, or the device is not the
             context's; INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC for a
-            synchronous queue; UNSUPPORTED_FEATURE: turbo, or a priority of a copy queue.
+            synchronous queue; UNSUPPORTED_FEATURE: a priority of a copy queue.
     """
     check_device(hContext, hDevice)
     desc = desc or q.ze_command_queue_desc_t()

@@ -1,15 +1,17 @@
 """Checks of a queue's priority and options, and the rank of its work.
 
-Options without effect on the simulated device are rejected, so that no caller relies on them.
+Source: docs/reference/level_zero.md#queues, docs/reference/level_zero.md#command-queue-extension.
 """
 
 from __future__ import annotations
+
+import logging
 
 from driver_layer.ze import queue_types as t
 from driver_layer.ze.result import check_known, failed, ze_result_t
 
 _SYNCHRONOUS = t.ze_command_queue_mode_t.ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS
-_TURBO = t.ze_npu_command_queue_option_t.ZE_NPU_COMMAND_QUEUE_OPTION_TURBO
+_TURBO, _DEVICE_SYNC = t.ze_npu_command_queue_option_t
 _NORMAL = t.ze_command_queue_priority_t.ZE_COMMAND_QUEUE_PRIORITY_NORMAL
 _DEFAULT = t.ze_command_queue_workload_type_t.ZE_WORKLOAD_TYPE_DEFAULT
 
@@ -22,15 +24,20 @@ PRIORITIES = {
 _BACKGROUND = len(PRIORITIES)
 """Rank added to background work, which makes it less urgent than all other work."""
 
+_LOG = logging.getLogger(__name__)
+
 _COPIES = "a queue that only copies never waits for the engines: priority and type have no effect"
 
 
 def check_choices(desc: t.ze_command_queue_desc_t) -> None:
     """Check a queue's descriptor.
 
+    Turbo is accepted without effect, with a line in the log: the simulated device has one clock,
+    and waits are as short as possible.
+
     Raises:
         ZeError: INVALID_ENUMERATION: unknown priority or options, or DEVICE_SYNC for a synchronous
-            queue; UNSUPPORTED_FEATURE: turbo, or a priority of a copy queue.
+            queue; UNSUPPORTED_FEATURE: a priority of a copy queue.
     """
     wrong = ze_result_t.ZE_RESULT_ERROR_INVALID_ENUMERATION
     unsupported = ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
@@ -41,9 +48,8 @@ def check_choices(desc: t.ze_command_queue_desc_t) -> None:
     options = desc.pNext.options if desc.pNext is not None else 0
     check_known(options, t.ze_npu_command_queue_option_t)
     if options & _TURBO:
-        message = "turbo: not supported; the simulated device has one clock, and waits are minimal"
-        raise failed(unsupported, message)
-    if options and desc.mode is _SYNCHRONOUS:
+        _LOG.info("turbo of a queue has no effect: the simulated device has one clock")
+    if options & _DEVICE_SYNC and desc.mode == _SYNCHRONOUS:
         message = "DEVICE_SYNC orders submissions; a synchronous queue waits for each one anyway"
         raise failed(wrong, message)
 
