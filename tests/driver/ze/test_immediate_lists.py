@@ -53,12 +53,19 @@ class TestImmediateLists:
         ze.zeCommandListAppendBarrier(commands, end, [begin])
         synchronize = ze.zeCommandListHostSynchronize
         rig.fails(r.ZE_RESULT_NOT_READY, lambda: synchronize(commands, 1000))
-        destroy = ze.zeCommandListDestroy
-        rig.fails(r.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, lambda: destroy(commands))
         ze.zeEventHostSignal(begin)
         ze.zeEventHostSynchronize(end)
         synchronize(commands)
-        destroy(commands)
+
+    def test_a_list_that_is_destroyed_while_it_executes_runs_to_its_end(self, rig) -> None:
+        pool = ze.zeEventPoolCreate(rig.context, ze.ze_event_pool_desc_t(2))
+        begin, end = (ze.zeEventCreate(pool, ze.ze_event_desc_t(n)) for n in range(2))
+        commands = immediate(rig)
+        ze.zeCommandListAppendBarrier(commands, end, [begin])
+        ze.zeCommandListDestroy(commands)
+        ze.zeEventHostSignal(begin)
+        ze.zeEventHostSynchronize(end)
+        synchronize = ze.zeCommandListHostSynchronize
         rig.fails(r.ZE_RESULT_ERROR_INVALID_ARGUMENT, lambda: synchronize(commands))
 
     def test_a_failed_command_is_reported_once(self, rig) -> None:

@@ -155,11 +155,16 @@ class ze_command_list_handle_t(Handle):
             code = ze_result_t.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT
             raise failed(code, "event and command list belong to different contexts")
 
-    def check_idle(self) -> None:
-        """Raise ZeError HANDLE_OBJECT_IN_USE if the list is executing."""
+    @property
+    def executing(self) -> bool:
+        """True while a submission of the list has not ended."""
         if isinstance(self.last, Stream):
             self.last = self.last.latest()
-        if self.last is not None and not self.last.ended:
+        return self.last is not None and not self.last.ended
+
+    def check_idle(self) -> None:
+        """Raise ZeError HANDLE_OBJECT_IN_USE if the list is executing."""
+        if self.executing:
             message = "the command list is executing; wait for it first"
             raise failed(ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, message)
 
@@ -180,8 +185,11 @@ class ze_command_list_handle_t(Handle):
         self.state = ListState.CLOSED
 
     def destroy(self) -> None:
-        """Destroy the list; raises ZeError as ``check_idle``."""
-        self.reset()
+        """Destroy the list; a submission that has not ended keeps its commands until it ends."""
+        if self.executing:
+            self.commands = []
+        else:
+            self.reset()
         self.alive = False
 
 
@@ -207,11 +215,7 @@ def zeCommandListCreate(
 
 @checked
 def zeCommandListDestroy(hCommandList: ze_command_list_handle_t) -> None:
-    """Destroy a list.
-
-    Raises:
-        ZeError: HANDLE_OBJECT_IN_USE: the list is executing.
-    """
+    """Destroy a list; commands that were submitted still run, as in the public driver."""
     hCommandList.destroy()
 
 

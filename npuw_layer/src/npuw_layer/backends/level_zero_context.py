@@ -8,7 +8,6 @@ from functools import partial
 from driver_layer import ze
 from npuw_layer.backends.level_zero_memory import (
     DeviceMemory,
-    destroy_list,
     reported,
 )
 from npuw_layer.backends.protocols import Array, Contexts, Memory, RemoteMemory
@@ -185,7 +184,7 @@ class LevelZeroContext:
         context, device = self._context, self._device
         with reported(f"copying {nbytes} bytes"), ExitStack() as made:
             commands = ze.zeCommandListCreate(context, device)
-            made.callback(destroy_list, commands)
+            made.callback(ze.zeCommandListDestroy, commands)
             places = (target.address + at, source.address + begin)
             ze.zeCommandListAppendMemoryCopy(commands, *places, nbytes)
             ze.zeCommandListClose(commands)

@@ -8,7 +8,6 @@ from functools import partial
 from driver_layer import ze
 from npuw_layer.backends.level_zero_memory import (
     DeviceMemory,
-    destroy_list,
     reported,
 )
 from npuw_layer.backends.protocols import (
@@ -79,7 +78,7 @@ class RecordedCopies:
                 ze.zeCommandListAppendMemoryCopy(self._commands, target, source, span.nbytes)
             ze.zeCommandListAppendSignalEvent(self._commands, self._done)
             ze.zeCommandListClose(self._commands)
-        release_with(self, partial(destroy_list, self._commands))
+        release_with(self, partial(ze.zeCommandListDestroy, self._commands))
 
     def start(self) -> None:
         """Start the copies.

@@ -114,16 +114,3 @@ def free_memory(context: ze.ze_context_handle_t, memory: ze.Memory) -> None:
         ze.zeMemFree(context, memory)
     except ze.ZeError as error:
         _log.warning("zeMemFree(%#x): %s", memory.address, error)
-
-
-def destroy_list(commands: ze.ze_command_list_handle_t) -> None:
-    """Destroy an unused command list.
-
-    A list that is executing is left to the driver, which keeps its resources reserved.
-    """
-    try:
-        ze.zeCommandListDestroy(commands)
-    except ze.ZeError as error:
-        code = ze.ze_result_t(error.code)
-        if code is not ze.ze_result_t.ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE:
-            raise

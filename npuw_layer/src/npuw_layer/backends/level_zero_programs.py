@@ -13,7 +13,6 @@ from driver_layer.support.mapped_file import MappedFile
 from npuw_layer.backends.level_zero_memory import (
     DeviceMemory,
     check_file,
-    destroy_list,
     reported,
 )
 from npuw_layer.backends.level_zero_profiling import RunTimes
@@ -211,7 +210,7 @@ class RecordedProgram:
             loaded.table.pfnAppendGraphExecute(commands, loaded.graph, query)
         ze.zeCommandListClose(commands)
         # The finalizer is dropped with the program, and then releases the graph's inference.
-        release_with(self, partial(destroy_list, commands))
+        release_with(self, partial(ze.zeCommandListDestroy, commands))
         return commands
 
     def _mutate(self, commands: ze.ze_command_list_handle_t) -> None:
