@@ -261,6 +261,10 @@ class TestSysman:
         assert npu.zesDeviceGetProperties(device, properties) == SUCCESS
         core = rig.read("zes_device_properties_t", properties).core
         assert bytes(core.uuid.id).hex() == "80d1d11eb73811eab3de0242ac130004"
+        found = rig.read("zes_device_properties_t", properties)
+        assert ffi.string(found.brandName) == b"NPU"
+        assert ffi.string(found.vendorName) == b"INTEL"
+        assert b"npu-linux-driver" in ffi.string(found.driverVersion)
         engine = self.all_of(rig, "zesDeviceEnumEngineGroups", device)[0]
         stats = rig.struct("zes_engine_stats_t")
         assert npu.zesEngineGetActivity(engine, stats) == SUCCESS

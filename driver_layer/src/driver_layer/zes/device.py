@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from driver_layer import ze
 from driver_layer.ze.calls import checked
 
+_DRIVER = "npu-linux-driver"
+"""Name of the public driver, by which applications recognize the driver of an NPU."""
+
 
 @dataclass(frozen=True, slots=True)
 class zes_device_properties_t:
@@ -59,5 +62,5 @@ def zesDeviceGetProperties(hDevice: ze.ze_device_handle_t) -> zes_device_propert
         brandName="NPU",
         modelName=hDevice.platform.name,
         vendorName="INTEL",
-        driverVersion=str(ze.zeDriverGetProperties(hDevice.driver).driverVersion),
+        driverVersion=f"{_DRIVER}-{ze.zeDriverGetProperties(hDevice.driver).driverVersion}",
     )
