@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.driver.c_abi.library import (
     INVALID_ARGUMENT,
+    INVALID_NULL_HANDLE,
     INVALID_NULL_POINTER,
     INVALID_SIZE,
     SUCCESS,
@@ -131,6 +132,21 @@ class TestGraphApi:
         assert initialize(commands, None, None, 0, None) == UNINITIALIZED
         assert initialize(commands, graph, None, 0, None) == SUCCESS
         assert append(rig, commands, graph) == UNINITIALIZED
+
+    def test_each_null_of_a_graph_command_has_its_code(self, rig) -> None:
+        graph, commands, null_event = rig.bound_graph()[0], rig.list(), rig.buffer(bytes(8))
+        initialize, execute = rig.npu.pfnAppendGraphInitialize, rig.npu.pfnAppendGraphExecute
+        for of_graph in (graph, None):
+            assert initialize(None, of_graph, None, 0, None) == INVALID_NULL_HANDLE
+            assert execute(None, of_graph, None, None, 0, None) == INVALID_NULL_HANDLE
+        assert execute(commands, None, None, None, 0, None) == INVALID_NULL_HANDLE
+        assert initialize(commands, graph, None, 1, None) == INVALID_SIZE
+        assert execute(commands, graph, None, None, 1, None) == INVALID_SIZE
+        assert initialize(commands, graph, None, 1, null_event) == INVALID_NULL_HANDLE
+        assert execute(commands, graph, None, None, 1, null_event) == INVALID_NULL_HANDLE
+        assert rig.npu.pfnGraphInitialize(None) == INVALID_NULL_HANDLE
+        assert rig.npu.zeCommandListClose(commands) == SUCCESS
+        assert initialize(commands, None, None, 0, None) == INVALID_ARGUMENT
 
     def test_set_argument_properties_returns_correct_error(self, rig) -> None:
         graph = rig.graph()

@@ -39,14 +39,14 @@ class GraphRecording:
         """Load a graph immediately; the recorded command only waits and signals.
 
         Raises:
-            ZeError: as pfnGraphInitialize; UNINITIALIZED: hGraph is None, as in the public driver
-                (its test GraphApi.AppendGraphInitAndExecuteReturnsCorrectError); INVALID_ARGUMENT:
-                the list is closed; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
+            ZeError: as pfnGraphInitialize; UNINITIALIZED: hGraph is None
+                (docs/reference/level_zero.md#nulls-of-graph-commands); INVALID_ARGUMENT: the list
+                is closed; INVALID_SYNCHRONIZATION_OBJECT: an event is of another context.
         """
+        hCommandList.check_open()
         if hGraph is None:
             message = "hGraph is None; a graph is required"
             raise failed(ze_result_t.ZE_RESULT_ERROR_UNINITIALIZED, message)
-        hCommandList.check_open()
         hGraph.initialize()
         if hSignalEvent is not None or phWaitEvents:
             hCommandList.append(Command(_nothing, hSignalEvent, tuple(phWaitEvents)))
