@@ -56,6 +56,7 @@ _WITHOUT_EFFECT = (
     "PERFORMANCE_HINT",  # one inference uses the complete device
     "COMPILATION_NUM_THREADS",
     "CACHE_MODE",
+    "LOG_LEVEL",  # messages go to the log of the process, which has a level of its own
     "NPU_COMPILATION_MODE",
     "NPU_COMPILATION_MODE_PARAMS",  # passes of another compiler, none of them here
     "NPU_COMPILER_DYNAMIC_QUANTIZATION",  # scales that are inputs are always recognized
