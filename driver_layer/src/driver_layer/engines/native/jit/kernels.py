@@ -54,8 +54,10 @@ class Kernels:
 
     def _load(self, spec: KernelSpec) -> int:
         key = f"{self.host.key} {cache.source_digest()} {spec.key}"
-        image = self._objects.read(key)
-        if image is None:
+        found = self._objects.read(key)
+        if found is not None:
+            image = bytes(found)
+        else:
             image = compile_ir(spec.write(self.host), self.host)
             self.compiled += 1
             self._objects.write(key, image)
