@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from compiler_layer.errors import CompilerError, NotPeriodic
-from npuw_layer.backends.versions import package_version
+from driver_layer.support.versions import package_version
 from npuw_layer.errors import ModelError, NotFolded
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 

@@ -18,9 +18,9 @@ from compiler_layer.files import FileView
 from compiler_layer.model import Model, Port
 from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
+from driver_layer.support.versions import package_version
 from npuw_layer.backends.host_tensors import HostTensors
 from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
-from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 

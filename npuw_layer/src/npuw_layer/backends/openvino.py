@@ -17,6 +17,7 @@ import numpy as np
 from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX
+from driver_layer.support.versions import package_version
 from npuw_layer.backends.interpreter import HostMemory
 from npuw_layer.backends.openvino_program import (
     ProgramHeader,
@@ -25,7 +26,6 @@ from npuw_layer.backends.openvino_program import (
     settings_of,
 )
 from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
-from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from driver_layer.support import versions
 from npuw_layer import Core
-from npuw_layer.backends import versions
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from driver_layer.abi import platforms
+from driver_layer.support.versions import package_version
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
-from npuw_layer.backends.versions import package_version
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.core_devices import CoreDevices
 from npuw_layer.execution.offload.device import offloading

@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 
 from driver_layer.support.files import read_regular
+from driver_layer.support.versions import package_version
 from npuw_layer.backends.protocols import (
     Device,
 )
-from npuw_layer.backends.versions import package_version
 from npuw_layer.options import Options
 from npuw_layer.options.partition import choices
 
