@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import json
 import lzma
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -28,6 +29,9 @@ from compiler_layer.schedule.place_ddr import touches
 
 settings.register_profile("untimed", max_examples=25, deadline=None)  # machines may be busy
 settings.load_profile("untimed")
+
+os.environ["ZE_INTEL_NPU_CACHE_DIR"] = ""
+"""Disables the driver's cache of compiled graphs, for child processes, too: tests compile."""
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDENS = ROOT / "tests" / "goldens"

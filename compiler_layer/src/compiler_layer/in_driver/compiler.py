@@ -26,6 +26,7 @@ from compiler_layer.in_driver.weightless import compile_separated
 from compiler_layer.model import Model
 from driver_layer.abi.platforms import Platform
 from driver_layer.errors import GraphCompilerError
+from driver_layer.support.versions import package_version
 
 
 class DriverCompiler:
@@ -36,6 +37,11 @@ class DriverCompiler:
 
     version = (7, 6)
     """Version of the plugin's conventions: ports are counted, and weights can be separated."""
+
+    @property
+    def identity(self) -> str:
+        """The version of this package and its sources."""
+        return package_version("compiler_layer")
 
     def supported_options(self) -> tuple[str, ...]:
         """Return the names of all options."""

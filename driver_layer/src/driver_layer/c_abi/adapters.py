@@ -6,7 +6,6 @@ instead of the ones in ``driver_layer.ze``.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ from driver_layer.c_abi.description.language import description
 from driver_layer.c_abi.parameters import TABLES, not_null
 from driver_layer.c_abi.structures import chain, read, text_at, write
 from driver_layer.errors import ZeError
-from driver_layer.npu.memory import PAGE_BYTES
+from driver_layer.support.pages import populate_pages
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device
 from driver_layer.ze.driver import extension_tables
@@ -98,26 +97,19 @@ def zeMemAllocHost(hContext: Any, host_desc: Any, size: int, alignment: int) -> 
 
 
 def _populate(pages: Any, write: bool) -> None:
-    """Have the system load pages that the device will access, as a driver does to pin them.
+    """Have the system load pages that the device will access.
 
     Raises:
         ZeError: OUT_OF_DEVICE_MEMORY: some are not mapped, or may not be written.
             Source: docs/reference/level_zero.md#loaders-and-function-tables.
     """
     address = pages.ctypes.data
-    begin = address // PAGE_BYTES * PAGE_BYTES
-    advice = _POPULATE_WRITE if write else _POPULATE_READ
-    if _CAN_POPULATE and _madvise(begin, address + pages.size - begin, advice):
+    if not populate_pages(address, pages.size, write):
         access = "be written" if write else "be read"
         message = f"{pages.size} bytes at {address:#x} cannot {access}; is the memory mapped?"
         raise failed(ze_result_t.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, message)
 
 
-_madvise = ctypes.CDLL(None).madvise
-_madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-_POPULATE_READ, _POPULATE_WRITE = 22, 23
-_CAN_POPULATE = _madvise(None, 0, _POPULATE_READ) == 0
-"""True from linux 5.14 on; on an older system callers are believed."""
 _READ_ONLY = (
     ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_MEM_READ_ONLY
     | ze.ze_host_mem_alloc_flags_t.ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED

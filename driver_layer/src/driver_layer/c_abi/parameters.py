@@ -23,7 +23,8 @@ _MOST_ITEMS = 1 << 16
 """Items of an array that a caller passes; a larger number is a number that was never set."""
 
 TABLES: dict[str, int] = {}
-"""Addresses of the extensions' function tables in the loaded library, by their types."""
+"""Addresses in the loaded library: of the extensions' function tables by their types, and of the
+functions that are found without a table by their names."""
 
 
 def place_of(name: str, parameters: Sequence[Variable]) -> int:
@@ -151,7 +152,7 @@ def _item_writer(parameter: Variable) -> Callable[[int, Any], None]:
         if parameter.is_handle:
             raw = HANDLES.handle_of(value) if value is not None else 0
         elif kind == "table":
-            raw = TABLES[type(value).__name__]
+            raw = TABLES[getattr(value, "__name__", type(value).__name__)]
         elif kind == "string":
             raw = address_of(_string(value))
         elif kind == "pointer":

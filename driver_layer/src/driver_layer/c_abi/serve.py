@@ -19,6 +19,9 @@ from driver_layer.c_abi.structures import text_at
 
 _LAST_CALLS_SECONDS = 10.0
 
+_PRIVATE = ze.zex_dditable_ext_t.__name__
+"""The table whose functions are found by their own names."""
+
 _kept: list[Any] = []
 """Objects that C refers to."""
 
@@ -41,9 +44,13 @@ def serve(address: int) -> None:
         )
     if front.dispatch:
         return
-    extensions = [table.name for table in description().tables if not table.api]
-    for index, name in enumerate(extensions):
-        TABLES[name] = front.tables[index]
+    extensions = [table for table in description().tables if not table.api]
+    for index, table in enumerate(extensions):
+        TABLES[table.name] = front.tables[index]
+        if table.name == _PRIVATE:
+            addresses = at("uintptr_t", front.tables[index])
+            for place, function in enumerate(table.functions):
+                TABLES[function.name] = addresses[place]
     ze.use_host_addresses()
     _show_log()
     calls = all_calls()

@@ -153,6 +153,7 @@ def _is_shared(section: Section, patched: set[int]) -> bool:
 def _copy(section: Section, memory: BufferManager) -> Allocation:
     writable = section.has(SectionFlag.SHF_WRITE)
     allocation = memory.allocate(section.size, _kind(section), writable)
+    allocation.scratch = section.type == SectionType.SHT_NOBITS
     if section.type == SectionType.SHT_PROGBITS:
         allocation.write(0, np.frombuffer(section.data, np.uint8))
     return allocation

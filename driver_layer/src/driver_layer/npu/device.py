@@ -117,6 +117,7 @@ class Device:
             DeviceFault: the program is malformed, deadlocks, or a task fails.
         """
         with self.engines, self._work.core, self.counters.running():
+            space.scratch_in_use = True
             self._core.run_inference(Bus(self.cmx, space), hpi_address)
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:
@@ -124,9 +125,15 @@ class Device:
         self._core.forget(Bus(self.cmx, space), hpi_address)
 
     def release(self, space: AddressSpace) -> None:
-        """Drop all prepared programs of a context; the next run prepares its program again."""
+        """Drop all prepared programs of a context, and its scratch; the next run renews its own."""
         with self._work.core:
             self._core.release(space)
+            space.release_scratch()
+
+    def release_scratch(self, space: AddressSpace) -> None:
+        """Return a context's scratch memory to the host until the next inference."""
+        with self._work.core:
+            space.release_scratch()
 
 
 def _shut_down(work: _Work) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driver_layer.errors import DeviceFault, DriverUsageError, OutOfMemory
+from driver_layer.support.pages import discard_pages
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -57,6 +58,8 @@ class Allocation:
     generation: int = field(default=0)
     """Number of the content, by which programs decoded from it detect that they are stale. Code
     that restores an earlier content may restore that content's number."""
+    scratch: bool = False
+    """True if the content is needed during an inference only."""
     _newest: int = field(default=0)
 
     @property
@@ -136,6 +139,8 @@ class AddressSpace:
         self.frees = 0
         """Number of frees, by which prepared tasks detect that their views may be stale; an
         interrupted free may count without freeing."""
+        self.scratch_in_use = True
+        """False from a release of scratch memory until an inference uses it again."""
 
     def allocate(self, size: int, kind: MemoryKind, writable: bool = True) -> Allocation:
         """Allocate ``size`` zeroed bytes at a page boundary of the kind's range.
@@ -211,11 +216,21 @@ class AddressSpace:
         with self._lock:
             return tuple(self._allocations)
 
+    def release_scratch(self) -> None:
+        """Return scratch memory to the host; no inference runs, and addresses stay valid."""
+        scratch = [one for one in self.allocations() if one.scratch]
+        if scratch and all([discard_pages(one.data) for one in scratch]):
+            self.scratch_in_use = False
+
     @property
     def allocated_bytes(self) -> int:
-        """Number of allocated bytes."""
+        """Number of allocated bytes, without scratch memory that was released."""
         with self._lock:
-            return sum(allocation.size for allocation in self._allocations)
+            return sum(
+                allocation.size
+                for allocation in self._allocations
+                if self.scratch_in_use or not allocation.scratch
+            )
 
     def _insert(self, data: Bytes, kind: MemoryKind, writable: bool) -> Allocation:
         """Insert an allocation; the lock makes finding a gap and occupying it one step."""

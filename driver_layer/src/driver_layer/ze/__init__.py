@@ -34,6 +34,7 @@ from .list_copies import *
 from .list_synchronization import *
 from .memory import *
 from .mutable_list import *
+from .private_functions import *
 from .profiling import *
 from .profiling_extension import *
 from .profiling_types import *

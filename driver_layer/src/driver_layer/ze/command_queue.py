@@ -69,8 +69,17 @@ class ze_command_queue_handle_t(Handle):
         """Wait at most ``timeout`` ns for all submissions; raise the error of a failed one."""
         if not self.stream.wait(seconds_of(timeout)):
             raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
+        self.context.idle.work_ended()
         if self._failed:
             _raise_as_result(self._failed.popleft())
+
+    def wait_for(self, work: Outcome, timeout: int) -> None:
+        """Wait at most ``timeout`` ns for one submission, and raise its error."""
+        if not work.wait(seconds_of(timeout)):
+            raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
+        self.context.idle.work_ended()
+        if work.error is not None:
+            _raise_as_result(work.error)
 
 
 class ze_fence_handle_t(Handle):
@@ -142,7 +151,7 @@ def zeCommandQueueExecuteCommandLists(
     if hFence is not None:
         hFence.work = work
     if hCommandQueue.desc.mode == _SYNCHRONOUS:
-        wait_for(work, UINT64_MAX)
+        queue.wait_for(work, UINT64_MAX)
 
 
 def _executable(
@@ -194,14 +203,6 @@ def zeCommandQueueSynchronize(
     hCommandQueue.wait(timeout)
 
 
-def wait_for(work: Outcome, timeout: int) -> None:
-    """Wait for a submission, and raise its error."""
-    if not work.wait(seconds_of(timeout)):
-        raise failed(ze_result_t.ZE_RESULT_NOT_READY, "timeout: the work is still running")
-    if work.error is not None:
-        _raise_as_result(work.error)
-
-
 def _raise_as_result(error: BaseException) -> NoReturn:
     """Raise the error of a submission as a ZeError."""
     lost = isinstance(error, DeviceFault)
@@ -238,7 +239,7 @@ def zeFenceHostSynchronize(hFence: ze_fence_handle_t, timeout: int = UINT64_MAX)
     """
     fence = hFence
     if fence.work is not None:
-        wait_for(fence.work, timeout)
+        fence.queue.wait_for(fence.work, timeout)
     elif not fence.signaled:
         message = "the fence was not submitted"
         raise failed(ze_result_t.ZE_RESULT_NOT_READY, message)

@@ -32,6 +32,7 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.driver import ze_device_handle_t, ze_driver_handle_t
 from driver_layer.ze.external_memory import make_shareable
 from driver_layer.ze.handles import Handle, given
+from driver_layer.ze.idle_timer import scratch_timer
 from driver_layer.ze.result import failed, ze_result_t
 
 
@@ -98,6 +99,8 @@ class ze_context_handle_t(Handle):
         self.memory: dict[Allocation, Memory] = {}
         """Memory that callers have allocated and not freed."""
         self._numbers = itertools.count(1)
+        self.idle = scratch_timer(device, self.space)
+        """Releases scratch memory when no work was waited for in a while."""
 
     def allocate(self, size: int, alignment: int, kind: t.ze_memory_type_t) -> Memory:
         """Allocate zeroed memory; see zeMemAllocHost."""
@@ -251,6 +254,7 @@ def zeContextCreate(hDriver: ze_driver_handle_t) -> ze_context_handle_t:
 @checked
 def zeContextDestroy(hContext: ze_context_handle_t) -> None:
     """Destroy a context and free its memory."""
+    hContext.idle.disable()
     for memory in list(hContext.memory.values()):
         hContext.release(memory)
     hContext.alive = False

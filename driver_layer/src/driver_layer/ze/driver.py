@@ -36,6 +36,8 @@ CONTEXT_EXTENSION = "ZE_extension_context_npu"
 CONTEXT_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 0)
 DRIVER_EXTENSION = "ZE_extension_driver_npu"
 DRIVER_EXTENSION_VERSION = ZE_MAKE_VERSION(1, 0)
+PRIVATE_FUNCTIONS = "zex"
+"""Key of the functions that are found by their own names, one by one."""
 DRIVER_UUID = "017de931-6b4d-4fd4-aa9b-5bed77fc8e89"
 
 _WITH_TABLES = {
@@ -213,12 +215,16 @@ def zeDriverGetExtensionProperties(
 
 @checked
 def zeDriverGetExtensionFunctionAddress(hDriver: ze_driver_handle_t, name: str) -> Any:
-    """Return an extension's function table.
+    """Return an extension's function table, or a function that has no table.
 
     Raises:
         ZeError: INVALID_ARGUMENT: the extension is unknown or has no table.
     """
     del hDriver
+    if name.startswith(PRIVATE_FUNCTIONS):
+        private = getattr(extension_tables[PRIVATE_FUNCTIONS](), name, None)
+        if private is not None:
+            return private
     return table_of(name)
 
 

@@ -11,7 +11,7 @@ from driver_layer.ze.handles import Handle
 
 
 class ze_graph_build_log_handle_t(Handle):
-    """Log of the creation of one graph: empty, or the reason for its failure."""
+    """Log of the creation of one graph: what the cache did, or the reason for a failure."""
 
     def __init__(self, context: ze_context_handle_t) -> None:
         super().__init__()

@@ -38,6 +38,11 @@ class GraphCompiler(Protocol):
     version: tuple[int, int]
     """Version that the device properties report."""
 
+    @property
+    def identity(self) -> str:
+        """Text that changes whenever the compiler may make other blobs; a part of cache keys."""
+        ...
+
     def supported_options(self) -> tuple[str, ...]:
         """Return the names of the options that ``build_flags`` may contain."""
         ...

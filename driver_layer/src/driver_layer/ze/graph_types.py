@@ -23,7 +23,7 @@ class ze_graph_flags_t(IntFlag):
 
     ZE_GRAPH_FLAG_NONE = 0
     ZE_GRAPH_FLAG_DISABLE_CACHING = 1 << 0
-    """Without effect: this driver has no cache of compiled models."""
+    """Neither take the compiled model from the driver's cache nor store it there."""
     ZE_GRAPH_FLAG_ENABLE_PROFILING = 1 << 1
     """Compile the model with ``PERF_COUNT="YES"``."""
     ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT = 1 << 2
@@ -90,7 +90,7 @@ class ze_npu_options_type_t(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ze_graph_input_hash_t:
-    """Key of a model for the driver's cache; without effect, as this driver has none."""
+    """Hash of a model, which stands for the model in the key of the driver's cache."""
 
     hash: int
 

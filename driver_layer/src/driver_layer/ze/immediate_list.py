@@ -13,7 +13,6 @@ from driver_layer.ze.command_list import (
 )
 from driver_layer.ze.command_queue import (
     run_all,
-    wait_for,
     ze_command_queue_handle_t,
     zeCommandQueueCreate,
 )
@@ -50,7 +49,7 @@ class ImmediateCommandList(ze_command_list_handle_t):
         self.last = self.queue.stream
         work = self.last = self.queue.submit(run)
         if self.queue.desc.mode == _SYNCHRONOUS:
-            wait_for(work, UINT64_MAX)
+            self.queue.wait_for(work, UINT64_MAX)
 
     def close(self) -> None:
         """Reject the call.

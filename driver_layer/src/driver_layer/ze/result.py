@@ -43,8 +43,8 @@ _last = threading.local()
 
 
 def failed(code: ze_result_t, message: str) -> ZeError:
-    """Return the error of a call, and store its text as this thread's last error."""
-    _last.text = message
+    """Return the error of a call; its text is this thread's last error, and its latest log."""
+    _last.text = _last.log = message
     return ZeError(code, message)
 
 
@@ -58,3 +58,13 @@ def check_known(flags: int, known: type[IntFlag]) -> None:
 def last_error() -> str:
     """Return the text of this thread's last error; empty if none occurred."""
     return str(getattr(_last, "text", ""))
+
+
+def keep_log(text: str) -> None:
+    """Store the log of a graph's creation as this thread's latest log."""
+    _last.log = text
+
+
+def latest_log() -> str:
+    """Return the log of this thread's latest creation of a graph, or a later error."""
+    return str(getattr(_last, "log", ""))

@@ -81,7 +81,7 @@ class MechanismOptions(OptionGroup):
     turbo: bool = Field(False, alias="NPU_TURBO")
     """The simulated device has one clock, and waits are as short as possible."""
     bypass_umd_caching: bool = Field(False, alias="NPU_BYPASS_UMD_CACHING")
-    """The driver has no cache; CACHE_DIR is the only one."""
+    """The driver caches models that it compiles itself, and compiles none here: CACHE_DIR does."""
     compiler_type: Literal["PREFER_PLUGIN", "PLUGIN", "DRIVER"] = Field(
         "PREFER_PLUGIN", alias="NPU_COMPILER_TYPE"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from driver_layer.ze.calls import checked
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.graph_build_log import ze_graph_build_log_handle_t
-from driver_layer.ze.result import last_error
+from driver_layer.ze.result import latest_log
 
 
 class BinariesAndLogs:
@@ -26,9 +26,9 @@ class BinariesAndLogs:
 
     @checked
     def pfnBuildLogGetString(self, hGraph: ze_graph_handle_t | None = None) -> str:
-        """Return the text of this thread's last error, as the public driver does for any graph."""
+        """Return the log of this thread's latest creation or error, whichever graph is given."""
         del hGraph
-        return last_error()
+        return latest_log()
 
     @checked
     def pfnBuildLogGetString2(self, hGraphBuildLog: ze_graph_build_log_handle_t) -> str:

@@ -15,12 +15,11 @@ from driver_layer.ze.context import check_device, ze_context_handle_t
 from driver_layer.ze.driver import ze_device_handle_t
 from driver_layer.ze.graph import ze_graph_handle_t
 from driver_layer.ze.graph_build_log import GraphCreationError, ze_graph_build_log_handle_t
-from driver_layer.ze.graph_compiler import compiling, needed_compiler
-from driver_layer.ze.result import check_known, failed, ze_result_t
+from driver_layer.ze.graph_table.compilation import graph_of_model
+from driver_layer.ze.result import check_known, failed, keep_log, ze_result_t
 
 _Flags = t.ze_graph_properties_flag_t
 _PERSISTENT = t.ze_graph_flags_t.ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT
-_PROFILING = t.ze_graph_flags_t.ZE_GRAPH_FLAG_ENABLE_PROFILING
 
 
 class GraphCreation:
@@ -31,7 +30,7 @@ class GraphCreation:
         self, hContext: ze_context_handle_t, hDevice: ze_device_handle_t, desc: t.ze_graph_desc_t
     ) -> ze_graph_handle_t:
         """Create a graph without flags; otherwise as pfnCreate2."""
-        return _create(hContext, hDevice, _with_flags(desc))
+        return _create(hContext, hDevice, _with_flags(desc))[0]
 
     @checked
     def pfnCreate2(
@@ -40,7 +39,7 @@ class GraphCreation:
         hDevice: ze_device_handle_t,
         desc: t.ze_graph_desc_2_t,
     ) -> ze_graph_handle_t:
-        """Create a graph from a native blob, or compile a model.
+        """Create a graph from a native blob, or from a model, compiled now or in the cache.
 
         Raises:
             ZeError: INVALID_NATIVE_BINARY: the blob is for another platform or version;
@@ -50,7 +49,7 @@ class GraphCreation:
                 UNSUPPORTED_FEATURE: there is no compiler, or it does not support the model;
                 DEPENDENCY_UNAVAILABLE, UNKNOWN: the compiler failed.
         """
-        return _create(hContext, hDevice, desc)
+        return _create(hContext, hDevice, desc)[0]
 
     @checked
     def pfnCreate3(
@@ -66,10 +65,11 @@ class GraphCreation:
         """
         log = ze_graph_build_log_handle_t(hContext)
         try:
-            return _create(hContext, hDevice, desc), log
+            graph, log.text = _create(hContext, hDevice, desc)
         except ZeError as error:
             log.text = error.message
             raise GraphCreationError(error, log) from error
+        return graph, log
 
     @checked
     def pfnDestroy(self, hGraph: ze_graph_handle_t) -> None:
@@ -83,34 +83,29 @@ def _with_flags(desc: t.ze_graph_desc_t) -> t.ze_graph_desc_2_t:
 
 def _create(
     context: ze_context_handle_t, device: ze_device_handle_t, desc: t.ze_graph_desc_2_t
-) -> ze_graph_handle_t:
+) -> tuple[ze_graph_handle_t, str]:
+    """Return a graph and its build log, which becomes this thread's latest log."""
+    graph, log = _made(context, device, desc)
+    keep_log(log)
+    return graph, log
+
+
+def _made(
+    context: ze_context_handle_t, device: ze_device_handle_t, desc: t.ze_graph_desc_2_t
+) -> tuple[ze_graph_handle_t, str]:
     check_device(context, device)
     check_known(desc.flags, t.ze_graph_flags_t)
     content = memoryview(desc.pInput).cast("B")
     if not content.nbytes:
         raise failed(ze_result_t.ZE_RESULT_ERROR_INVALID_SIZE, "the graph's input is empty")
-    if desc.format == t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
-        origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED
-        if desc.flags & _PERSISTENT:
-            _check_pages(content)
-        else:
-            origin |= _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
-        return ze_graph_handle_t(context, content, origin)
-    with compiling():
-        compiler = needed_compiler()
-        blob = compiler.compile(content, _build_flags(desc), device.platform)
-    of_driver = _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
-    origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_COMPILED | of_driver
-    return ze_graph_handle_t(context, blob, origin)
-
-
-def _build_flags(desc: t.ze_graph_desc_2_t) -> str:
-    """Return the build flags, with the option that the profiling flag stands for."""
-    flags = desc.pBuildFlags or ""
-    if desc.flags & _PROFILING:
-        flags += "" if "--config" in flags else " --config"
-        flags += ' PERF_COUNT="YES"'
-    return flags
+    if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
+        return graph_of_model(context, desc)
+    origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED
+    if desc.flags & _PERSISTENT:
+        _check_pages(content)
+    else:
+        origin |= _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
+    return ze_graph_handle_t(context, content, origin), ""
 
 
 def _check_pages(content: memoryview) -> None:

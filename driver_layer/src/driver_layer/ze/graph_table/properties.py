@@ -12,6 +12,7 @@ from driver_layer.ze.calls import checked
 from driver_layer.ze.context import ze_context_handle_t
 from driver_layer.ze.driver import GRAPH_EXTENSION_VERSION, ze_device_handle_t
 from driver_layer.ze.graph import ze_graph_handle_t
+from driver_layer.ze.graph_cache import disk_cache
 from driver_layer.ze.graph_compiler import MAX_OPSET, installed_compiler
 
 _DDR = t.ze_graph_memory_query_type_t.ZE_GRAPH_QUERY_MEMORY_DDR
@@ -64,9 +65,10 @@ class GraphProperties:
     def pfnQueryContextMemory(
         self, hContext: ze_context_handle_t, type: t.ze_graph_memory_query_type_t = _DDR
     ) -> t.ze_graph_memory_query_t:
-        """Return a context's total and allocated memory of a type; caches do not exist."""
+        """Return total and allocated bytes: of a context's memory, or of the cache on disk."""
         if type != _DDR:
-            return t.ze_graph_memory_query_t(0, 0)
+            cached = disk_cache()
+            return t.ze_graph_memory_query_t(cached.limit, cached.used_bytes)
         total = sum(kind.value.end - kind.value.begin for kind in MemoryKind)
         return t.ze_graph_memory_query_t(total, hContext.space.allocated_bytes)
 
