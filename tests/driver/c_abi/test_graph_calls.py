@@ -6,6 +6,7 @@ test_mutable_cmdlist.cpp, test_context.cpp).
 
 from __future__ import annotations
 
+import ctypes
 import threading
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.driver.c_abi.library import (
     INVALID_SIZE,
     SUCCESS,
     UNINITIALIZED,
+    UNSUPPORTED_FEATURE,
     X_BYTES,
     Rig,
 )
@@ -196,6 +198,20 @@ class TestGraphApi:
         assert one.graphFormatsSupported == two.graphFormatsSupported
         assert two.elfVersion.major >= 1
 
+    def test_is_compiler_option_supported(self, rig) -> None:
+        ask, of_compiler, of_driver = rig.npu.pfnCompilerIsOptionSupported, 1, 2
+        for option in (b"PERF_COUNT", b"LOG_LEVEL"):
+            text = rig.buffer(option + b"\0")
+            assert ask(rig.device, of_compiler, text, None) == SUCCESS
+            assert ask(rig.device, of_driver, text, None) == UNSUPPORTED_FEATURE
+        unknown = rig.buffer(b"NON_EXISTING\0")
+        assert ask(rig.device, of_compiler, unknown, None) == UNSUPPORTED_FEATURE
+        size = rig.buffer(bytes(8))
+        assert rig.npu.pfnCompilerGetSupportedOptions(rig.device, 1, size, None) == SUCCESS
+        names = rig.buffer(bytes(at("uint64_t", size)[0]))
+        assert rig.npu.pfnCompilerGetSupportedOptions(rig.device, 1, size, names) == SUCCESS
+        assert b"PERF_COUNT" in ctypes.string_at(names).split()
+
     def test_query_context_memory(self, rig) -> None:
         place = rig.struct("ze_graph_memory_query_t")
         found = rig.read("ze_graph_memory_query_t", place)
@@ -240,6 +256,19 @@ class TestMutableLists:
             assert self.change(rig, commands, (number, 0, x), (number, 1, y)) == SUCCESS
             rig.run(commands)
             assert is_expected(wide(rig, y, (ROWS, COLS)), sign * X)
+
+    def test_update_graph_first_input(self, rig) -> None:
+        graph, x, y = rig.bound_graph()
+        commands = rig.list(mutable=True)
+        flags = rig.struct("ze_mutable_command_id_exp_desc_t", flags=GRAPH_ARGUMENTS)
+        number = rig.npu.make("zeCommandListGetNextCommandIdExp", commands, flags)
+        assert append(rig, commands, graph) == SUCCESS
+        x[:], other = X, rig.host()
+        wide(rig, other, (ROWS, DEPTH))[:] = 5 * X
+        rig.run(commands)
+        assert self.change(rig, commands, (number, 0, other)) == SUCCESS
+        rig.run(commands)
+        assert is_expected(y, 5 * X)
 
     def test_update_two_graphs_in_single_list(self, rig) -> None:
         commands, _, first = self.recorded(rig)

@@ -20,8 +20,11 @@ from tests.driver.c_abi.library import (
     SUCCESS,
     Rig,
 )
+from tests.driver.npu.test_turns import until_waiting
 
 from driver_layer.c_abi.declarations import at, ffi
+from driver_layer.c_abi.handle_table import HANDLES
+from driver_layer.testing.blobs import COLS, DEPTH, ROWS, is_expected
 
 OUT_OF_DEVICE_MEMORY = 0x70000003
 UNSUPPORTED_SIZE, UNSUPPORTED_ALIGNMENT = 0x78000009, 0x7800000A
@@ -194,6 +197,47 @@ class TestEvents:
         desc, place = rig.struct("ze_event_desc_t"), rig.buffer(bytes(8))
         assert rig.npu.zeEventCreate(pool, desc, place) == SUCCESS
         assert rig.npu.zeEventCreate(pool, desc, place) == INVALID_ARGUMENT
+
+
+def test_an_urgent_job_completes_before_many_others_that_wait(rig) -> None:
+    """As CommandQueuePriority.executeManyLowPriorityJobsExpectHighPriorityJobCompletesFirst.
+
+    The others write the urgent one's input, so its output shows whether one of them ran first.
+    """
+    x = np.linspace(-1, 1, ROWS * DEPTH, dtype=np.float32)
+    source, between, result = rig.host(), rig.host(), rig.host()
+    rig.view(source, x.size)[:] = 3
+    rig.view(between, x.size)[:] = x
+    lists = []
+    for places in [(source, between)] * 8 + [(between, result)]:
+        graph = rig.graph()
+        for index, place in enumerate(places):
+            assert rig.npu.pfnSetArgumentValue(graph, index, place) == SUCCESS
+        lists.append(rig.list())
+        append = rig.npu.pfnAppendGraphExecute
+        assert append(lists[-1], graph, None, None, 0, None) == SUCCESS
+        assert rig.npu.zeCommandListClose(lists[-1]) == SUCCESS
+    low, high = 1, 2
+    queues = [
+        rig.npu.make(
+            "zeCommandQueueCreate",
+            rig.context,
+            rig.device,
+            rig.struct("ze_command_queue_desc_t", priority=priority),
+        )
+        for priority in [low] * 8 + [high]
+    ]
+    engines = HANDLES.required(rig.device, "hDevice").npu.engines
+    with engines:  # until all jobs wait for their turn
+        for queue, commands in zip(queues, lists, strict=True):
+            one = rig.buffer(commands.to_bytes(8, "little"))
+            execute = rig.npu.zeCommandQueueExecuteCommandLists
+            assert execute(queue, 1, one, None) == SUCCESS
+        until_waiting(engines, len(queues))
+    for queue in queues:
+        assert rig.npu.zeCommandQueueSynchronize(queue, FOREVER) == SUCCESS
+        assert rig.npu.zeCommandQueueDestroy(queue) == SUCCESS
+    assert is_expected(rig.view(result, ROWS * COLS).reshape(ROWS, COLS), x.reshape(ROWS, DEPTH))
 
 
 @pytest.mark.parametrize("priority", [0, 1, 2])
