@@ -26,6 +26,7 @@ from compiler_layer.schedule.check import check_ddr, check_schedule
 from compiler_layer.schedule.dependencies import dependencies
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.place_ddr import touches
+from driver_layer.engines.native.jit.cache import ObjectCache
 
 settings.register_profile("untimed", max_examples=25, deadline=None)  # machines may be busy
 settings.load_profile("untimed")
@@ -82,6 +83,21 @@ def load_module() -> Callable[[Path], Any]:
         return module
 
     return load
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of this run of the tests, the same for all its processes."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kernel_cache(shared_folder: Path) -> ObjectCache:
+    """Cache of native kernels, empty when the run begins: each kernel is compiled once."""
+    return ObjectCache(shared_folder / "kernels")
 
 
 @pytest.fixture(scope="session")

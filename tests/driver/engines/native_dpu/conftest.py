@@ -36,7 +36,7 @@ from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.testing.check_engines.bench import Bench, one
 
 LEVELS = [isa for isa in Isa if isa <= native_isa()]
-KERNELS = {isa: Kernels(detect(isa), ObjectCache(None)) for isa in LEVELS}
+KERNELS: dict[Isa, Kernels] = {}
 
 _PLACES = {"act": 0x0, "weight": 0x40000, "out": 0xC0000, "scale": 0x100000, "zero": 0x110000}
 _ROW_SCALES = 0x120000
@@ -420,5 +420,6 @@ class Dpu:
 
 
 @pytest.fixture(scope="session")
-def dpu() -> Dpu:
+def dpu(kernel_cache: ObjectCache) -> Dpu:
+    KERNELS.update({isa: Kernels(detect(isa), kernel_cache) for isa in LEVELS})
     return Dpu()

@@ -138,8 +138,8 @@ Fill = Callable[[str, int, np.random.Generator], np.ndarray]
 class NativeBench:
     """Bench that runs programs natively and by the reference, and compares all bytes."""
 
-    def __init__(self, isa: Isa, memory: GuardedMemory) -> None:
-        self.kernels = Kernels(detect(isa), ObjectCache(None))
+    def __init__(self, isa: Isa, memory: GuardedMemory, cache: ObjectCache) -> None:
+        self.kernels = Kernels(detect(isa), cache)
         self._memory = memory
         self._turn = 0
 
@@ -243,9 +243,9 @@ def memory() -> GuardedMemory:
 
 
 @pytest.fixture(scope="session")
-def benches(memory: GuardedMemory) -> dict[Isa, NativeBench]:
+def benches(memory: GuardedMemory, kernel_cache: ObjectCache) -> dict[Isa, NativeBench]:
     """A bench for each level of this machine."""
-    return {isa: NativeBench(isa, memory) for isa in ISAS}
+    return {isa: NativeBench(isa, memory, kernel_cache) for isa in ISAS}
 
 
 @pytest.fixture(params=ISAS, ids=lambda isa: isa.name.lower())
