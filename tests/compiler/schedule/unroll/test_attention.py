@@ -113,7 +113,7 @@ def check_in_any_blocks(
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_positions_beyond_the_reach_do_not_affect_results(unroll: Any, data: st.DataObject) -> None:
     """Positions beyond the reach of all rows are NaN, and the results are still correct."""

@@ -18,7 +18,7 @@ OUTS = st.sampled_from(["f16", "bf16", "f32"])
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_any_workload_agrees_with_the_reference(dpu: Any, isa: Isa, data: st.DataObject) -> None:
     act, weight, out = data.draw(ACTS), data.draw(WEIGHTS), data.draw(OUTS)

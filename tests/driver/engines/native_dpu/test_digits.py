@@ -40,7 +40,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_few_rows_with_byte_weights_agree_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
@@ -50,7 +50,7 @@ def test_few_rows_with_byte_weights_agree_with_the_reference(
 
 @pytest.mark.parametrize("spread", [1e-30, 1e-6, 1e-3, 30.0, 6e4, 1e30])
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[3], KINDS[5]], ids=_named)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_a_row_may_have_one_outlier_far_above_or_below_the_others(
     dpu: Any, kinds: Kinds, spread: float, data: st.DataObject, seed: int
@@ -63,7 +63,7 @@ def test_a_row_may_have_one_outlier_far_above_or_below_the_others(
 
 
 @pytest.mark.parametrize("spread", [1e2, 1e4, 1e6, 1e9])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
     dpu: Any, spread: float, data: st.DataObject
@@ -78,7 +78,7 @@ def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-38, 1e-24, 1e24])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_rows_may_be_huge_tiny_or_zero(dpu: Any, scale: float, data: st.DataObject) -> None:
     workload = _draw(dpu, data, KINDS[5])
@@ -87,7 +87,7 @@ def test_rows_may_be_huge_tiny_or_zero(dpu: Any, scale: float, data: st.DataObje
     dpu.assert_agrees(workload, native_isa(), digits.choose)
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=11, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     workload = _draw(dpu, data, KINDS[0])

@@ -39,7 +39,7 @@ def _named(kinds: Kinds) -> str:
 
 @needs_bf16
 @pytest.mark.parametrize("kinds", NIBBLES, ids=_named)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_row_with_4_bit_weights_agrees_with_the_reference(
     dpu: Any, kinds: Kinds, data: st.DataObject
@@ -55,7 +55,7 @@ def test_a_row_with_4_bit_weights_agrees_with_the_reference(
 
 
 @needs_bf16
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     fixed = NIBBLES[0][3] | {"layout": "k", "m": 1, "alpha": 1.0}
@@ -67,7 +67,7 @@ def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: in
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", QUADS, ids=_named)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_few_rows_of_integers_agree_with_the_reference(
     dpu: Any, kinds: Kinds, data: st.DataObject

@@ -45,7 +45,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_many_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     _check(dpu, VECTORS, kinds, data)
@@ -54,7 +54,7 @@ def test_many_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.Dat
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[1], KINDS[4], KINDS[8]], ids=_named)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_many_rows_agree_with_the_reference_on_lower_levels(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject

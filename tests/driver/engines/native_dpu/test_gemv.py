@@ -40,7 +40,7 @@ def _check(dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject) -> None:
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data())
 def test_few_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     _check(dpu, native_isa(), kinds, data)
@@ -49,7 +49,7 @@ def test_few_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.Data
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LOWER, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", [KINDS[0], KINDS[2], KINDS[5]], ids=_named)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_few_rows_agree_with_the_reference_on_lower_levels(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject

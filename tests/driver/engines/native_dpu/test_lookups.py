@@ -39,7 +39,7 @@ def _named(kinds: Kinds) -> str:
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_few_rows_with_4_bit_weights_agree_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
@@ -53,7 +53,7 @@ def test_few_rows_with_4_bit_weights_agree_with_the_reference(
     dpu.assert_agrees(data.draw(dpu.workloads(kinds[:3], **fixed)), isa, lookups.choose)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     fixed = KINDS[0][3] | {"layout": "k", "m": data.draw(st.integers(1, 8)), "alpha": 1.0}

@@ -45,7 +45,7 @@ def _draw(dpu: Any, data: st.DataObject, kinds: Kinds) -> Any:
 
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_row_with_4_bit_weights_agrees_with_the_reference(
     dpu: Any, isa: Isa, kinds: Kinds, data: st.DataObject
@@ -54,7 +54,7 @@ def test_a_row_with_4_bit_weights_agrees_with_the_reference(
 
 
 @pytest.mark.parametrize("large", [1e-30, 1e-3, 1e2, 1e4, 1e6])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
     dpu: Any, large: float, data: st.DataObject
@@ -68,7 +68,7 @@ def test_an_outlier_with_zero_weights_does_not_lose_the_other_numbers(
     dpu.assert_agrees(workload, native_isa(), nibble_digits.choose)
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=11, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_nonfinite_activations_propagate(dpu: Any, data: st.DataObject, seed: int) -> None:
     workload = _draw(dpu, data, KINDS[0])

@@ -19,7 +19,7 @@ WIDTHS = st.sampled_from([2, 5, 16, 64, 100])
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("isa", LEVELS, ids=lambda isa: isa.name.lower())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), cuts=st.lists(st.floats(0, 1), max_size=3))
 def test_each_part_continues_the_sums_of_the_previous_one(
     dpu: Any, isa: Isa, data: st.DataObject, cuts: list[float]

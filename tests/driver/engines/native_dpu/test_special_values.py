@@ -32,7 +32,7 @@ def _named(case: Isa | tuple[str, str, str, dict[str, Any]]) -> str:
 @pytest.mark.parametrize(
     ("isa", "kinds"), beside_by_turns([*LEVELS, *LEVELS, *LEVELS], KINDS), ids=_named
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1 << 30))
 def test_nonfinite_values_propagate(
     dpu: Any, isa: Isa, kinds: tuple[str, str, str, dict[str, Any]], data: st.DataObject, seed: int

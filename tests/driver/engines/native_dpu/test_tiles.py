@@ -33,7 +33,7 @@ def _named(kinds: Kinds) -> str:
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=_named)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data())
 def test_many_rows_agree_with_the_reference(dpu: Any, kinds: Kinds, data: st.DataObject) -> None:
     integers = kinds[0] in ("i8", "u8")
