@@ -16,10 +16,12 @@ PROFILE ?=
 # a second later, and tests and benchmarks start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 # Tests run beside one another, one for each core: threads of their own would wait for each other.
-PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 $(RUN)/python -m pytest -n $(JOBS) -q
+# Each process begins with a stretch of neighbouring tests, which share fixtures and compiled models.
+PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 \
+  $(RUN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test test-all check format test-lowest test-oracle bench profile profile-kernels bench-npuw bench-compile fuzz clean
+.PHONY: help setup demo chat test test-all check format test-lowest test-oracle test-ci bench profile profile-kernels bench-npuw bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -59,6 +61,9 @@ test-lowest: $(VENV)/dev.stamp  ## the demo answers with the lowest versions tha
 
 test-oracle: $(VENV)/dev.stamp  ## compare with the real OpenVINO, live
 	$(PYTEST) -m oracle
+
+test-ci: $(VENV)/dev.stamp  ## test-all and test-oracle in one run
+	$(PYTEST)
 
 bench: $(VENV)/dev.stamp  ## speed compared to peers: MODELS=folder PEERS_PYTHON=python BENCH=options
 	$(RUN)/python benchmarks/bench.py --models $(MODELS) --peers-python $(PEERS_PYTHON) $(BENCH)
