@@ -105,8 +105,9 @@ $(VENV)/runtime.stamp: $(LAYERS:%=%/pyproject.toml) | $(VENV)/bin/pip
 	@$(RUN)/python -m pip install -q --disable-pip-version-check $(LAYERS:%=-e ./%)
 	@touch $@
 
+# Not compiled: tests and checks import few of these modules, and the first import compiles each.
 $(VENV)/dev.stamp: $(VENV)/runtime.stamp pyproject.toml
 	@echo "installing what testing and checking need ..."
 	@$(RUN)/python -m pip install -q --disable-pip-version-check "pip>=25.1"
-	@$(RUN)/python -m pip install -q --disable-pip-version-check --group dev
+	@$(RUN)/python -m pip install -q --no-compile --disable-pip-version-check --group dev
 	@touch $@
