@@ -83,9 +83,9 @@ def test_the_undamaged_blob_runs(blob: bytes) -> None:
 
 
 @pytest.mark.long
-def test_three_thousand_mutations_result_in_outputs_or_typed_errors() -> None:
+def test_a_thousand_mutations_result_in_outputs_or_typed_errors() -> None:
     draw = random.Random(2026)
-    outcomes = {load_and_run(mutate(draw)) for _ in range(3000)}
+    outcomes = {load_and_run(mutate(draw)) for _ in range(1000)}
     assert "nameless error" not in outcomes
     # The mutations must reach every stage of loading; otherwise the test would prove nothing.
     assert {"ran", "HeaderError", "SectionError", "RelocError", "KernelError", "DeviceFault"} <= (
