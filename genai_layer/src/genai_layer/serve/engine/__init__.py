@@ -1,0 +1,4 @@
+"""A language model behind an asyncio interface.
+
+contract   interface to the endpoints
+"""

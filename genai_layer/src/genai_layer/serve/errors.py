@@ -1,0 +1,172 @@
+"""Errors of the server, and their form in HTTP: a status and OpenAI's error JSON.
+
+ServeError (GenAIError)
+├── BadRequest        400  a parameter is missing, wrong or not supported
+│   ├── WrongKind          the model is of another kind than the endpoint
+│   └── TooLong            prompt and answer exceed the model's context
+├── Unauthorized      401  the API key is missing or wrong
+├── UnknownModel      404  the server has no model of this name
+├── BodyTimeout       408  the body did not arrive in time
+├── TooLarge          413  the body is too large
+├── QueueFull         429  too many requests wait
+├── SlowReader        503  the client reads more slowly than the model generates
+├── NoRoom            503  the model does not fit beside the models in use
+├── Unusable          503  the model cannot be loaded
+├── ShuttingDown      503  the server is shutting down
+└── TimedOut          504  the request exceeded its time limit
+
+Source: OpenAI's error format, docs/reference/serving.md#errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from genai_layer.errors import GenAIError, GenAIInputError, GenAIUsageError
+
+_NO_RETRY = {"x-should-retry": "false"}
+"""Header by which OpenAI's clients do not repeat a request."""
+
+
+class ServeError(GenAIError):
+    """Base class of the server's errors.
+
+    Args:
+        message: object – problem – remedy.
+        param: name of the request's field that is wrong.
+        headers: further headers of the response.
+    """
+
+    status: ClassVar[int] = 500
+    """HTTP status."""
+    type: ClassVar[str] = "server_error"
+    """OpenAI's type of the error."""
+    code: ClassVar[str | None] = None
+    """OpenAI's code of the error."""
+
+    def __init__(
+        self, message: str, *, param: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.param = param
+        self.headers = dict(headers or {})
+
+    def body(self) -> dict[str, Any]:
+        """Return OpenAI's error JSON."""
+        error = {
+            "message": str(self),
+            "type": self.type,
+            "param": self.param,
+            "code": self.code,
+        }
+        return {"error": error}
+
+
+class BadRequest(ServeError):
+    """A parameter is missing, wrong or not supported."""
+
+    status = 400
+    type = "invalid_request_error"
+
+
+class WrongKind(BadRequest):
+    """The model is of another kind than the endpoint."""
+
+    code = "wrong_model_kind"
+
+
+class TooLong(BadRequest):
+    """The prompt, or prompt and answer, exceed the model's context."""
+
+    code = "context_length_exceeded"
+
+
+class Unauthorized(ServeError):
+    """The API key is missing or wrong."""
+
+    status = 401
+    type = "invalid_request_error"
+    code = "invalid_api_key"
+
+
+class UnknownModel(ServeError):
+    """The server has no model of this name."""
+
+    status = 404
+    type = "invalid_request_error"
+    code = "model_not_found"
+
+
+class BodyTimeout(ServeError):
+    """The body of a request did not arrive in time."""
+
+    status = 408
+    type = "invalid_request_error"
+    code = "body_timeout"
+
+
+class TooLarge(ServeError):
+    """The body of a request is too large."""
+
+    status = 413
+    type = "invalid_request_error"
+    code = "body_too_large"
+
+
+class QueueFull(ServeError):
+    """Too many requests wait; the header Retry-After has the seconds to wait."""
+
+    status = 429
+    type = "requests"
+    code = "rate_limit_exceeded"
+
+
+class SlowReader(ServeError):
+    """The client reads more slowly than the model generates."""
+
+    status = 503
+    code = "slow_reader"
+
+
+class NoRoom(ServeError):
+    """The model does not fit beside the models in use."""
+
+    status = 503
+    code = "no_room"
+
+
+class Unusable(ServeError):
+    """The model cannot be loaded."""
+
+    status = 503
+    code = "model_unusable"
+
+
+class ShuttingDown(ServeError):
+    """The server is shutting down."""
+
+    status = 503
+    code = "shutting_down"
+
+
+class TimedOut(ServeError):
+    """The request exceeded its time limit."""
+
+    status = 504
+    code = "timed_out"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers=_NO_RETRY)
+
+
+def as_serve_error(error: GenAIError) -> ServeError:
+    """Return the server's error for an error of the pipelines below.
+
+    Errors of the call and of its inputs are the client's; others are the server's.
+    """
+    if isinstance(error, ServeError):
+        return error
+    if isinstance(error, GenAIUsageError | GenAIInputError):
+        return BadRequest(str(error))
+    return ServeError(str(error))

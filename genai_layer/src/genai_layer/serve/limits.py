@@ -1,0 +1,19 @@
+"""Limits of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that protect the server from its clients."""
+
+    queue: int = 64
+    """Requests of a model that may wait."""
+    timeout: float = 600.0
+    """Seconds from a request's arrival to its last token."""
+    max_tokens: int = 4096
+    """Tokens of an answer; requests for more are rejected."""
+    max_body: int = 4 << 20
+    """Bytes of a request's body."""
