@@ -54,6 +54,18 @@ def test_greedy_scores_are_zero_or_the_raw_log_probabilities() -> None:
     assert raw.score == pytest.approx(np.log(0.66524), abs=1e-4)
 
 
+def test_alternatives_are_the_likeliest_tokens_of_the_model() -> None:
+    logits = f32(2, 5, 2, 1)
+    config = GenerationConfig(max_new_tokens=2, logprobs=3, repetition_penalty=9.0)
+    sampler = Sampler(config)
+    assert sampler.next_token(logits, TokenHistory([1])) == 0
+    total = np.log(np.exp(logits).sum())
+    assert [token for token, _ in sampler.alternatives] == [1, 0, 2]
+    log_probabilities = [value for _, value in sampler.alternatives]
+    assert log_probabilities == pytest.approx([5 - total, 2 - total, 2 - total])
+    assert sampler.score == pytest.approx(2 - total)
+
+
 @pytest.mark.parametrize(
     ("logits", "temperature", "expected"),
     [((1, 2, 3), 1.0, (0.0900, 0.2447, 0.6652)), ((3, 2, 1), 2.0, (0.5065, 0.3072, 0.1863))],

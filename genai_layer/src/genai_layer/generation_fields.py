@@ -64,7 +64,8 @@ class GenerationFields(Parameters):
     echo: bool = False
     """Return the prompt, too."""
     logprobs: Count = 0
-    """Any value above 0 makes the score the sum of the raw log-probabilities."""
+    """Any value above 0 makes the score the sum of the raw log-probabilities. Ours: one above 1 is
+    also the number of likeliest tokens that continuous batching outputs for each place."""
     num_return_sequences: Count = 1
     apply_chat_template: bool = True
     repetition_penalty: float = 1.0

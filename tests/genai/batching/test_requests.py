@@ -76,6 +76,22 @@ def test_log_probabilities_sum_up_to_the_score(pipes: Pipes) -> None:
 
 
 @pytest.mark.parametrize(
+    "values", [{}, {"do_sample": True, "num_return_sequences": 2, "rng_seed": 5}], ids=str
+)
+def test_each_token_has_its_alternatives(pipes: Pipes, values) -> None:
+    pipe = pipes()
+    handle = pipe.add_request(0, "hello", greedy(6, logprobs=4, **values))
+    run_steps(pipe)
+    for output in handle.read_all():
+        assert [len(tokens) for tokens in output.alternatives] == [4] * 6
+        for token, value, tokens in zip(
+            output.generated_ids, output.generated_log_probs, output.alternatives, strict=True
+        ):
+            assert dict(tokens).get(token, value) == pytest.approx(value)
+            assert tokens[0][1] >= value - 1e-6
+
+
+@pytest.mark.parametrize(
     "values",
     [
         {"do_sample": True, "num_return_sequences": 3, "temperature": 2.0},

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from genai_layer.decoding.generated_sequence import GeneratedSequence
 from genai_layer.results import GenerationFinishReason
+from genai_layer.sampling.alternatives import Alternatives
 
 
 @dataclass(slots=True)
@@ -25,11 +26,14 @@ class GenerationOutput:
     """Score of the sequence so far."""
     finish_reason: GenerationFinishReason = GenerationFinishReason.NONE
     """NONE until the sequence is complete."""
+    alternatives: list[Alternatives] = field(default_factory=list[Alternatives])
+    """Likeliest tokens at the place of each id, if logprobs is above 1. Ours."""
 
     def extend(self, later: GenerationOutput) -> None:
         """Add the tokens of a later step."""
         self.generated_ids += later.generated_ids
         self.generated_log_probs += later.generated_log_probs
+        self.alternatives += later.alternatives
         self.score, self.finish_reason = later.score, later.finish_reason
 
 
@@ -77,5 +81,9 @@ def complete_outputs(texts: list[GeneratedSequence]) -> Outputs:
 
 def _output(text: GeneratedSequence, begin: int, end: int) -> GenerationOutput:
     return GenerationOutput(
-        text.tokens[begin:end], text.log_probabilities[begin:end], text.score, text.finish_reason
+        text.tokens[begin:end],
+        text.log_probabilities[begin:end],
+        text.score,
+        text.finish_reason,
+        text.alternatives[begin:end],
     )

@@ -88,7 +88,8 @@ class _Verifier:
             watch = Stopwatch()
             token = self._sampler.next_token(row, self._history)
             task.raw.sampling_durations.append(watch.microseconds())
-            sequence.heed(task.sink.write(token, sequence.add(token, self._sampler.score)))
+            text = sequence.add(token, self._sampler.score, self._sampler.alternatives)
+            sequence.heed(task.sink.write(token, text))
             self.accepted += token == candidate
             if sequence.ended or token != candidate:
                 break

@@ -11,6 +11,7 @@ from genai_layer.decoding.stopwatch import Stopwatch
 from genai_layer.detokenizer import Detokenizer, StopStrings
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import GenerationFinishReason
+from genai_layer.sampling.alternatives import Alternatives
 from genai_layer.streamers import StreamingStatus
 
 _REASONS = {
@@ -54,6 +55,8 @@ class GeneratedSequence:
         self.score = 0.0
         self.log_probabilities: list[float] = []
         """Log-probability of each generated token, as the score counts it."""
+        self.alternatives: list[Alternatives] = []
+        """Likeliest tokens at each place; see Sampler.alternatives."""
         self.certain = 0
         """Number of tokens whose text certainly belongs to the result."""
         self.finish_reason = GenerationFinishReason.NONE
@@ -75,16 +78,18 @@ class GeneratedSequence:
         self.text += text
         return text
 
-    def add(self, token: int, score: float) -> str:
+    def add(self, token: int, score: float, alternatives: Alternatives = ()) -> str:
         """Add a token; return text that certainly belongs to the result.
 
         Args:
             token: the next id.
             score: sum of the log-probabilities, with the token's.
+            alternatives: the likeliest tokens at its place.
         """
         watch = Stopwatch()
         self.tokens.append(token)
         self.log_probabilities.append(score - self.score)
+        self.alternatives.append(alternatives)
         self.score = score
         stopped = token in self._stops
         # The text of a stop token is dropped, even if the tokenizer does not call it special.
@@ -128,6 +133,7 @@ class GeneratedSequence:
         forked = copy(self)
         forked.tokens = list(self.tokens)
         forked.log_probabilities = list(self.log_probabilities)
+        forked.alternatives = list(self.alternatives)
         forked._detokenizer = self._detokenizer.fork()
         forked._stop_strings = copy(self._stop_strings)
         return forked

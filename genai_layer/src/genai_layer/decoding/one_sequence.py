@@ -23,7 +23,8 @@ def generate_one(task: Task) -> Decoding:
         token = sampler.next_token(logits, history)
         task.raw.sampling_durations.append(watch.microseconds())
         task.times.note()
-        sequence.heed(task.sink.write(token, sequence.add(token, sampler.score)))
+        text = sequence.add(token, sampler.score, sampler.alternatives)
+        sequence.heed(task.sink.write(token, text))
         new = [token]
     task.sink.end(sequence.flush())
     task.finish([sequence])

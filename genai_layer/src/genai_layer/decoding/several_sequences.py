@@ -31,7 +31,7 @@ class _Sampled:
     def sample(self, logits: Logits) -> None:
         """Choose the text's next token."""
         token = self._sampler.next_token(logits, self._history)
-        self.sequence.add(token, self._sampler.score)
+        self.sequence.add(token, self._sampler.score, self._sampler.alternatives)
 
 
 def _prepare(texts: list[_Sampled]) -> None:

@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from genai_layer.generation_config import GenerationConfig
+from genai_layer.sampling.alternatives import Alternatives, likeliest
 from genai_layer.sampling.candidates import Candidates, min_p, softmax, top_k, top_p
 from genai_layer.sampling.constraint import Constraint
 from genai_layer.sampling.draw import Draw
@@ -48,8 +49,11 @@ class Sampler:
         self._penalties = list(_penalties(config))
         self._choose = _multinomial(config) if config.do_sample else _greedy
         self._raw_scores = config.logprobs > 0
+        self._alternatives = config.logprobs if config.logprobs > 1 else 0
         self.score = 0.0
         """Sum of the log-probabilities of the chosen tokens; see GenerationConfig.logprobs."""
+        self.alternatives: Alternatives = ()
+        """Likeliest tokens at the last choice; empty unless logprobs is above 1."""
 
     def fork(self) -> Self:
         """Return a sampler of another sequence, which takes its turns at the same draws."""
@@ -71,7 +75,10 @@ class Sampler:
         """
         token, log_probability = self._choose(self._processed(logits, history))
         if self._raw_scores:
-            log_probability = float(logits[token] - _log_sum_exp(logits))
+            log_sum = _log_sum_exp(logits)
+            log_probability = float(logits[token] - log_sum)
+            if self._alternatives:
+                self.alternatives = likeliest(logits, log_sum, self._alternatives)
         self.score += log_probability
         if self._constraint is not None:
             self._constraint.advance(token)
