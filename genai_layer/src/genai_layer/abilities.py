@@ -140,6 +140,16 @@ class Conversation(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportsCachedTokens(Protocol):
+    """Optional ability of a conversation: the use of a prefix cache."""
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the last prompt that the prefix cache had."""
+        ...
+
+
 class Batching(Protocol):
     """Conversations that are run side by side on one device."""
 

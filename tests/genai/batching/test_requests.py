@@ -301,3 +301,26 @@ def test_a_step_without_requests_does_nothing(pipes: Pipes) -> None:
     pipe = pipes()
     pipe.step()
     assert pipe.get_metrics().requests == 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"stop_strings": {"no such text"}}, {"do_sample": True, "num_return_sequences": 2}],
+    ids=["passed at once", "held", "several"],
+)
+def test_texts_of_the_steps_are_that_of_the_tokens(pipes: Pipes, values) -> None:
+    pipe, config = pipes(), greedy(30, apply_chat_template=False, **values)
+    handle = pipe.add_request(0, "hello", config)
+    run_steps(pipe)
+    found = [output.text for output in handle.read_all()]
+    assert found == pipe.generate("hello", config)[0].m_generation_ids
+
+
+def test_a_request_begins_when_a_place_is_free(pipes: Pipes) -> None:
+    pipe = pipes(max_num_seqs=1)
+    handles = [pipe.add_request(n, "hello", greedy(3)) for n in range(2)]
+    assert [one.has_begun() for one in handles] == [False, False]
+    pipe.step()
+    assert [one.has_begun() for one in handles] == [True, False]
+    run_steps(pipe)
+    assert [one.has_begun() for one in handles] == [True, True]

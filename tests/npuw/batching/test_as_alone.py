@@ -227,8 +227,10 @@ def test_common_prefixes_of_prompts_are_read_once(talks, batching, crowd) -> Non
     turns = [crowd.Turn([*range(90)], answer=4)]
     first = crowd.begin(engine.open(), turns)
     steps = len([report for report in crowd.run(engine) if report.read])
-    second = crowd.begin(engine.open(), turns)
+    later = engine.open()
+    second = crowd.begin(later, turns)
     assert (steps, len([report for report in crowd.run(engine) if report.read])) == (6, 1)
+    assert later.cached_tokens == 80
     assert crowd.same(first, second)
     assert crowd.same(first, crowd.alone(talks(**crowd.CHUNKED), turns))
 

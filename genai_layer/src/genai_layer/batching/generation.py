@@ -58,6 +58,7 @@ class Generation:
         self._read: Read | None = None
         self._submitted = False
         self._growing: GrowingText | None = None
+        request.stream.begun = True
 
     def submit(self) -> None:
         """Submit the next tokens, unless those before are still being read."""
@@ -129,6 +130,8 @@ class Generation:
     def _end(self, status: GenerationStatus, error: Exception | None = None) -> None:
         self.ended = True
         self._decoding.close()
+        if isinstance(self._infer, SlotRequest):
+            self.request.stream.cached_tokens = self._infer.cached_tokens
         self._places.give_back(self._infer)
         metrics = self.request.metrics
         metrics.num_input_tokens = len(self.request.prompt)

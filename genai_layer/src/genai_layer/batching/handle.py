@@ -28,6 +28,10 @@ class Stream:
         self._metrics: PerfMetrics | None = None
         self.error: Exception | None = None
         """Error that ended the request."""
+        self.begun = False
+        """True once the request has a place."""
+        self.cached_tokens = 0
+        """Tokens of the prompt that the prefix cache had, once the request has ended."""
 
     @property
     def status(self) -> GenerationStatus:
@@ -105,6 +109,14 @@ class GenerationHandle:
     def get_status(self) -> GenerationStatus:
         """Return the state of the request."""
         return self._stream.status
+
+    def has_begun(self) -> bool:
+        """Return whether the request has left the queue. Ours."""
+        return self._stream.begun
+
+    def get_cached_tokens(self) -> int:
+        """Return the tokens of the prompt that the prefix cache had; 0 before the end. Ours."""
+        return self._stream.cached_tokens
 
     def can_read(self) -> bool:
         """Return whether there are outputs to read, or an error to raise."""

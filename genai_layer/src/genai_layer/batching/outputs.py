@@ -28,12 +28,15 @@ class GenerationOutput:
     """NONE until the sequence is complete."""
     alternatives: list[Alternatives] = field(default_factory=list[Alternatives])
     """Likeliest tokens at the place of each id, if logprobs is above 1. Ours."""
+    text: str = ""
+    """Text that the tokens complete, without an excluded stop string. Ours."""
 
     def extend(self, later: GenerationOutput) -> None:
         """Add the tokens of a later step."""
         self.generated_ids += later.generated_ids
         self.generated_log_probs += later.generated_log_probs
         self.alternatives += later.alternatives
+        self.text += later.text
         self.score, self.finish_reason = later.score, later.finish_reason
 
 
@@ -63,6 +66,7 @@ class GrowingText:
         self._text = text
         self._hold = hold
         self._passed = 0
+        self._characters = 0
 
     def step(self) -> Outputs:
         """Return the output since the last step; empty if there is none."""
@@ -71,12 +75,18 @@ class GrowingText:
         if ready == self._passed and not text.ended:
             return {}
         begin, self._passed = self._passed, ready
-        return {0: _output(text, begin, ready)}
+        output = _output(text, begin, ready)
+        output.text, self._characters = text.text[self._characters :], len(text.text)
+        return {0: output}
 
 
 def complete_outputs(texts: list[GeneratedSequence]) -> Outputs:
     """Return the outputs of complete texts."""
-    return {number: _output(text, 0, text.certain) for number, text in enumerate(texts)}
+    outputs: Outputs = {}
+    for number, text in enumerate(texts):
+        outputs[number] = _output(text, 0, text.certain)
+        outputs[number].text = text.text
+    return outputs
 
 
 def _output(text: GeneratedSequence, begin: int, end: int) -> GenerationOutput:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from genai_layer.abilities import Batching, Conversation
+from genai_layer.abilities import Batching, Conversation, ReportsCachedTokens
 from genai_layer.runtime import Array, VariableState
 
 
@@ -33,6 +33,12 @@ class SlotRequest:
     def ready(self) -> bool:
         """True if the inference begun by ``start_async`` has ended."""
         return self._logits.done()
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of the prompt that the prefix cache had; 0 if the runtime does not report them."""
+        one = self._conversation
+        return one.cached_tokens if isinstance(one, ReportsCachedTokens) else 0
 
     def infer(self, inputs: Mapping[str, Array], /) -> None:
         """Run one inference."""

@@ -290,8 +290,9 @@ class ContinuousBatching:
 
     def _settle(self, active: _Active, outcome: Outcome) -> None:
         """Fulfil or fail the future; the conversation may then submit its next tokens."""
-        conversation, _, submission = active
+        conversation, place, submission = active
         conversation.request.stored = _stored(active, outcome)
+        conversation.request.cached_tokens = place.reader.prefill.counts.cached_tokens
         _settle(submission, outcome if isinstance(outcome, NpuwError) else outcome.copy())
         with self._changed.lock:
             if conversation.submission is submission:

@@ -41,6 +41,8 @@ class BatchedRequest(Uncopied):
         """Settings, fixed for the whole conversation."""
         self.stored = 0
         """Stored tokens of the conversation, without pending ones."""
+        self.cached_tokens = 0
+        """Tokens of the last prompt that the prefix cache had."""
 
     def submit(self, ids: Sequence[int] | Array, keep: int | None = None) -> Future[Array]:
         """Submit tokens: a prompt, or the one chosen from the last logits.

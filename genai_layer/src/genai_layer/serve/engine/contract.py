@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.results import GenerationFinishReason
+from genai_layer.sampling.alternatives import Alternatives
 from genai_layer.tokenizer import Tokenizer
 
 Kind = Literal["text", "embedding", "rerank"]
@@ -30,6 +31,8 @@ class Chunk:
     """Complete characters; stop strings are removed, unless the parameters include them."""
     finish: GenerationFinishReason | None
     """Reason for the end, in the sequence's last chunk; else None."""
+    alternatives: tuple[Alternatives, ...] = ()
+    """Likeliest tokens at the place of each token, if the parameters' logprobs is above 1."""
 
 
 class Running(Protocol):
