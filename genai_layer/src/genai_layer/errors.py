@@ -11,6 +11,7 @@ GenAIError (RuntimeError)
 │   ├── ParseError          a parser cannot read a generated text
 │   ├── TemplateError       a chat template is missing or fails
 │   └── PromptError         a prompt is empty, too long, or outside the vocabulary
+│       └── PromptTooLong   a prompt exceeds the lengths of the model
 └── RuntimeFailure          the runtime below could not compile or run the model
 """
 
@@ -66,6 +67,10 @@ class TemplateError(GenAIInputError):
 
 class PromptError(GenAIInputError):
     """A prompt is empty, too long, or has token ids outside the vocabulary."""
+
+
+class PromptTooLong(PromptError):
+    """A prompt exceeds the lengths of the model."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from genai_layer.errors import PromptError, PropertyError
+from genai_layer.errors import PromptTooLong, PropertyError
 from genai_layer.generation_config import UNSET
 from genai_layer.runtime import CompiledModel
 
@@ -68,14 +68,14 @@ class StaticLengths:
         """Reject a prompt that does not fit, unless the runtime truncates it.
 
         Raises:
-            PromptError: the prompt exceeds MAX_PROMPT_LEN.
+            PromptTooLong: the prompt exceeds MAX_PROMPT_LEN.
         """
         if count <= self.max_prompt_len or self.on_full is OnFull.TRUNCATE:
             return
         advice = f"raise MAX_PROMPT_LEN, e.g. to {-(-count // 64) * 64}, or shorten the prompt"
         if self.on_full is OnFull.SLIDE:
             advice += f", or set {_ON_FULL}=TRUNCATE, which truncates prompts (SLIDE does not)"
-        raise PromptError(
+        raise PromptTooLong(
             f"MAX_PROMPT_LEN={self.max_prompt_len}: the prompt has {count} tokens; {advice}"
         )
 

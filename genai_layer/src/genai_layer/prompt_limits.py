@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from genai_layer.decoding.generated_sequence import Limits
-from genai_layer.errors import PromptError
+from genai_layer.errors import PromptError, PromptTooLong
 from genai_layer.generation_config import UNSET, GenerationConfig
 from genai_layer.npu import StaticLengths
 
@@ -33,7 +33,7 @@ def limits_of(
         lengths.check_prompt(len(ids))
         capacity = lengths.room_after(len(ids))
         if capacity < 1:
-            raise PromptError(
+            raise PromptTooLong(
                 f"a prompt of {len(ids)} tokens leaves no room for an answer; raise "
                 "MIN_RESPONSE_LEN"
             )

@@ -8,10 +8,10 @@ from typing import Any
 
 from genai_layer.batching.places import Places
 from genai_layer.decoding.generated_sequence import Limits
-from genai_layer.errors import PromptError, runtime_failures
+from genai_layer.errors import PromptTooLong, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
-from genai_layer.npu import StaticLengths, imports_blob, lengths_of, npu_properties, on_full_of
+from genai_layer.npu import OnFull, StaticLengths, imports_blob, lengths_of, npu_properties, on_full_of
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties
 from genai_layer.runtime import CompiledModel, Core
@@ -35,6 +35,14 @@ class BatchedModel:
     blocks: int
     """KV blocks of a request; 0 for no limit."""
 
+    @property
+    def max_length(self) -> int | None:
+        """Maximum number of tokens of prompt and answer together; None if unlimited."""
+        lengths = [self.blocks * _BLOCK + 1] if self.blocks else []
+        if self.lengths is not None and self.lengths.on_full is OnFull.ERROR:
+            lengths.append(self.lengths.capacity + 1)
+        return min(lengths, default=None)
+
     def limits(self, ids: list[int], config: GenerationConfig, vocabulary: int) -> Limits:
         """Check a prompt, and return the limits of its generation; see ``limits_of``.
 
@@ -48,7 +56,7 @@ class BatchedModel:
         # The last token is generated, but never stored.
         room = self.blocks * _BLOCK + 1 - len(ids)
         if room < 1:
-            raise PromptError(
+            raise PromptTooLong(
                 f"num_kv_blocks = {self.blocks} store {self.blocks * _BLOCK} tokens: the prompt "
                 f"has {len(ids)}; raise num_kv_blocks, or shorten the prompt"
             )

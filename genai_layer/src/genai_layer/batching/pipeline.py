@@ -122,6 +122,7 @@ class ContinuousBatchingPipeline(KeepsChat):
             model = compile_batched(*target, speculation.step_tokens(self._config))
             place = Place(given.device, given.properties, core, self._tokenizer)
             assistant = speculation.open(place, model.lengths, shared=False)
+        self._model = model
         self._scheduler = Scheduler(model.places, self._tokenizer.decode)
         load_time = watch.microseconds() / 1000
         defaults = self._config
@@ -134,6 +135,14 @@ class ContinuousBatchingPipeline(KeepsChat):
     def get_config(self) -> GenerationConfig:
         """Return a copy of the model's default parameters."""
         return self._config.updated({})
+
+    def get_max_length(self) -> int | None:
+        """Return the maximum tokens of prompt and answer together; None if unlimited. Ours."""
+        return self._model.max_length
+
+    def get_max_sequences(self) -> int:
+        """Return the maximum number of sequences that run at a time. Ours."""
+        return self._model.places.count
 
     def get_metrics(self) -> PipelineMetrics:
         """Return the metrics of the last step."""

@@ -1,7 +1,16 @@
 """OpenAI-compatible server; needs the extra ``serve``.
 
-app      assembles the server
-engine   a language model behind an asyncio interface
-errors   errors as HTTP statuses and OpenAI's error JSON
-limits   limits of a request
+run        a server, from its settings to its end
+settings   settings of a server
+server     process that serves, and its shutdown
+app        application: middleware, routes, and errors as responses
+health     routes for those who operate the server
+exchange   body of a request, and clients that leave
+auth       API key
+limits     limits of a request
+errors     errors as HTTP statuses and OpenAI's error JSON
+responses  errors as responses
+metrics    metrics for Prometheus
+engine     language models behind an asyncio interface
+models     which models are loaded
 """

@@ -6,6 +6,7 @@ ServeError (GenAIError)
 │   └── TooLong            prompt and answer exceed the model's context
 ├── Unauthorized      401  the API key is missing or wrong
 ├── UnknownModel      404  the server has no model of this name
+├── UnknownRoute      404  the route does not exist, or does not have the method (405)
 ├── BodyTimeout       408  the body did not arrive in time
 ├── TooLarge          413  the body is too large
 ├── QueueFull         429  too many requests wait
@@ -38,7 +39,7 @@ class ServeError(GenAIError):
         headers: further headers of the response.
     """
 
-    status: ClassVar[int] = 500
+    status: int = 500
     """HTTP status."""
     type: ClassVar[str] = "server_error"
     """OpenAI's type of the error."""
@@ -96,6 +97,13 @@ class UnknownModel(ServeError):
     status = 404
     type = "invalid_request_error"
     code = "model_not_found"
+
+
+class UnknownRoute(ServeError):
+    """The server has no such route, or the route does not have the method."""
+
+    status = 404
+    type = "invalid_request_error"
 
 
 class BodyTimeout(ServeError):
@@ -158,6 +166,11 @@ class TimedOut(ServeError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, headers=_NO_RETRY)
+
+
+def shutting_down() -> ShuttingDown:
+    """Return the error of a request that the server no longer accepts or completes."""
+    return ShuttingDown("the server is shutting down; send the request to another one, or later")
 
 
 def as_serve_error(error: GenAIError) -> ServeError:

@@ -17,3 +17,5 @@ class Limits:
     """Tokens of an answer; requests for more are rejected."""
     max_body: int = 4 << 20
     """Bytes of a request's body."""
+    body_timeout: float = 30.0
+    """Seconds in which a request's body arrives."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from genai_layer.abilities import ListsInputs
-from genai_layer.errors import RuntimeFailure, runtime_failures
+from genai_layer.errors import PromptTooLong, RuntimeFailure, runtime_failures
 from genai_layer.json_file import read_object
 from genai_layer.model_folder import find_model
 from genai_layer.npu import npu_properties
@@ -52,12 +52,14 @@ class TextModel:
         core: Core | None,
     ) -> None:
         wanted = read_properties(properties)
+        self._longest: int | None = None
         model, config = find_model(folder), read_object(folder / "config.json")
         if device == "NPU":
             longest = max_length or _most_tokens(config)
             if not {"MAX_PROMPT_LEN", "NPUW_LLM_MAX_PROMPT_LEN", "BLOB_PATH"} & wanted.keys():
                 wanted["MAX_PROMPT_LEN"] = longest
-            wanted, _ = npu_properties(wanted)
+            wanted, lengths = npu_properties(wanted)
+            self._longest = None if lengths is None else lengths.max_prompt_len
             wanted.setdefault(kind, "YES")
         core = load_core(device) if core is None else core
         with runtime_failures():
@@ -69,8 +71,15 @@ class TextModel:
         """Begin to read a batch; ``wait`` returns its output.
 
         Raises:
+            PromptTooLong: a text is longer than the model's programs.
             RuntimeFailure: the runtime rejects the batch.
         """
+        longest = texts.ids.shape[1]
+        if self._longest is not None and longest > self._longest:
+            raise PromptTooLong(
+                f"MAX_PROMPT_LEN={self._longest}: a text has {longest} tokens; raise "
+                "MAX_PROMPT_LEN, shorten the text, or set max_length, which truncates"
+            )
         given = {
             "input_ids": texts.ids,
             "attention_mask": texts.mask,

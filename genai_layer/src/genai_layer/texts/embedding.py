@@ -53,13 +53,16 @@ class TextEmbeddingPipeline(Exclusive):
         length = self._config.max_length
         self._model = TextModel(folder, device, rest, "NPUW_TEXT_EMBED", length, core)
         self._running: EncodedTexts | None = None
+        self.read_tokens = 0
+        """Tokens of the last call's texts. Ours."""
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the embedding of each text, prefixed with embed_instruction.
 
         Raises:
             PromptError: the list is empty, a text has no tokens, or the count is not batch_size.
-            RuntimeFailure: the runtime cannot read the texts, e.g. because one is too long on NPU.
+            PromptTooLong: a text is too long on NPU.
+            RuntimeFailure: the runtime cannot read the texts.
         """
         self.start_embed_documents_async(texts)
         return self.wait_embed_documents()
@@ -98,6 +101,7 @@ class TextEmbeddingPipeline(Exclusive):
         encoded = self._encoder.encode(texts)
         self._model.start(encoded)
         self._running = encoded
+        self.read_tokens = int(encoded.mask.sum())
 
     def _wait(self) -> Array:
         if self._running is None:

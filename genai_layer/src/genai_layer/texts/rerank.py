@@ -65,13 +65,16 @@ class TextRerankPipeline(Exclusive):
         length = self._config.max_length
         self._model = TextModel(folder, device, rest, "NPUW_TEXT_RERANK", length, core)
         self._running = False
+        self.read_tokens = 0
+        """Tokens of the last call's texts. Ours."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[tuple[int, float]]:
         """Return the indices and scores of the top_n best documents, the best first.
 
         Raises:
             PromptError: the list of documents is empty.
-            RuntimeFailure: the runtime cannot read the texts, e.g. because one is too long on NPU.
+            PromptTooLong: a text is too long on NPU.
+            RuntimeFailure: the runtime cannot read the texts.
         """
         self.start_rerank_async(query, texts)
         return self.wait_rerank()
@@ -79,7 +82,9 @@ class TextRerankPipeline(Exclusive):
     def start_rerank_async(self, query: str, texts: Sequence[str]) -> None:
         """Begin to rank documents; ``wait_rerank`` returns the ranks."""
         joined: list[Text] = [query + text if self._joins else (query, text) for text in texts]
-        self._model.start(self._encoder.encode(joined))
+        encoded = self._encoder.encode(joined)
+        self._model.start(encoded)
+        self.read_tokens = int(encoded.mask.sum())
         self._running = True
 
     def wait_rerank(self) -> list[tuple[int, float]]:

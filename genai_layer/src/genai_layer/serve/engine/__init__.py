@@ -1,4 +1,13 @@
-"""A language model behind an asyncio interface.
+"""Loaded models behind an asyncio interface.
 
-contract   interface to the endpoints
+contract     interface to the endpoints
+text_model   language model: it checks requests, bounds its queue, and has them run
+running      request that was accepted
+stepper      thread that runs the steps
+text_tasks   models of embeddings and ranks
+activity     work in progress, and its end at the shutdown
+commons      parts of the server that all models share
+queue_bound  bound of a queue
+rate         rate of completed requests
+times        times of a request, for the metrics
 """

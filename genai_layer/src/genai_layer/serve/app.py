@@ -1,0 +1,91 @@
+"""Application: middleware, routes, and errors as responses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from genai_layer.errors import GenAIError
+from genai_layer.serve import health
+from genai_layer.serve.auth import ApiKey
+from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.errors import BadRequest, ServeError, UnknownRoute, as_serve_error
+from genai_layer.serve.exchange import Exchange
+from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.responses import error_response
+from genai_layer.version import get_version
+
+_log = logging.getLogger(__name__)
+
+
+def create_app(
+    models: ModelRegistry,
+    commons: Commons,
+    api_key: str | None = None,
+    cors_origins: Sequence[str] = (),
+) -> FastAPI:
+    """Return the application.
+
+    Args:
+        models: the server's models.
+        commons: parts of the server that all models share.
+        api_key: key that requests must have; None for none.
+        cors_origins: origins whose pages may send requests; "*" for all.
+    """
+    app = FastAPI(title="npu-serve", version=get_version(), docs_url=None, redoc_url=None)
+    app.include_router(health.router(models, commons.metrics))
+    app.add_exception_handler(GenAIError, _on_genai_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_defect)
+    # The last one added is the outermost: responses of all others get CORS headers.
+    app.add_middleware(
+        Exchange,
+        limits=commons.limits,
+        answered=lambda status: commons.metrics.responses.labels(str(status)).inc(),
+    )
+    if api_key is not None:
+        app.add_middleware(ApiKey, key=api_key)
+    if cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=cors_origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+        )
+    return app
+
+
+async def _on_genai_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GenAIError)  # registered for these
+    return error_response(as_serve_error(error))
+
+
+async def _on_invalid_request(_: Request, error: Exception) -> Response:
+    """Report the first field that does not fit the description of the endpoint."""
+    assert isinstance(error, RequestValidationError)  # registered for these
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body")
+    message = f"{place or 'body'}: {first['msg']}; see /openapi.json"
+    return error_response(BadRequest(message, param=place or None))
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    """Report a route that does not exist, or a method that it does not have."""
+    assert isinstance(error, HTTPException)  # registered for these
+    where = f"{request.method} {request.url.path}: {error.detail}; see /openapi.json"
+    found = UnknownRoute(where, headers=error.headers)
+    found.status = error.status_code
+    return error_response(found)
+
+
+async def _on_defect(request: Request, error: Exception) -> Response:
+    """Report a defect of the server without its details; the log has them."""
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return error_response(ServeError("the server failed; its log has the reason"))

@@ -1,0 +1,177 @@
+"""Loaded language model: it checks requests, bounds its queue, and has them run."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Mapping
+
+from genai_layer.batching.handle import GenerationHandle
+from genai_layer.batching.pipeline import ContinuousBatchingPipeline
+from genai_layer.errors import PromptTooLong
+from genai_layer.generation_config import UNSET, GenerationConfig
+from genai_layer.perf_metrics import PerfMetrics
+from genai_layer.serve.engine.activity import timed_out
+from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.queue_bound import check_queue
+from genai_layer.serve.engine.rate import CompletionRate
+from genai_layer.serve.engine.running import RunningRequest
+from genai_layer.serve.engine.stepper import Stepper
+from genai_layer.serve.engine.times import RequestTimes
+from genai_layer.serve.errors import BadRequest, TooLong
+from genai_layer.tokenizer import Tokenizer
+
+
+class ServedTextModel:
+    """Language model of a server; satisfies ``contract.TextModel``.
+
+    Args:
+        name: name by which clients request the model.
+        created: time of the model's files, in Unix seconds.
+        device: the pipeline's.
+        pipeline: the model, which nobody else uses.
+        commons: parts of the server that all models share.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        created: int,
+        device: str,
+        pipeline: ContinuousBatchingPipeline,
+        commons: Commons,
+    ) -> None:
+        self.name, self.created, self.device = name, created, device
+        self.pipeline = pipeline
+        self.changes = 0
+        """Number of steps and of changes of the queue."""
+        self.last_metrics: PerfMetrics | None = None
+        """Durations of the last completed request."""
+        self._limits, self._activity = commons.limits, commons.activity
+        self._metrics = commons.metrics
+        self._stepper = Stepper(pipeline, self._note_change)
+        self._rate = CompletionRate()
+        self._adding = 0
+        """Requests whose prompts are being encoded."""
+        self._numbers = itertools.count()
+        self._names: dict[int, str] = {}
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer."""
+        return self.pipeline.get_tokenizer()
+
+    @property
+    def defaults(self) -> GenerationConfig:
+        """Copy of the model's default parameters."""
+        return self.pipeline.get_config()
+
+    @property
+    def max_length(self) -> int | None:
+        """Maximum number of tokens of prompt and answer together; None if unlimited."""
+        return self.pipeline.get_max_length()
+
+    @property
+    def queue(self) -> int:
+        """Number of requests that wait for a place."""
+        waiting = sum(not one.handle.has_begun() for one in self._stepper.followed)
+        return waiting + self._adding
+
+    @property
+    def queue_limit(self) -> int:
+        """Maximum number of requests that wait."""
+        return self._limits.queue
+
+    @property
+    def running(self) -> int:
+        """Number of requests that have a place."""
+        return sum(one.handle.has_begun() for one in self._stepper.followed)
+
+    @property
+    def idle(self) -> bool:
+        """True if no request waits or runs."""
+        return not self._adding and not self._stepper.followed
+
+    def request_ids(self) -> Mapping[int, str]:
+        """Return the names of the requests that wait or run, by their numbers in the pipeline."""
+        return dict(self._names)
+
+    async def submit(
+        self, prompt: str | list[int], config: GenerationConfig, request_id: str
+    ) -> RunningRequest:
+        """Add a request to the queue; see ``contract.TextModel``."""
+        arrived = time.monotonic()
+        self._activity.check()
+        config = self._bounded(config)
+        check_queue(self.name, self.queue, self.queue_limit, self._rate)
+        number = next(self._numbers)
+        self._adding += 1
+        try:
+            handle, count = await asyncio.to_thread(self._add, number, prompt, config)
+        finally:
+            self._adding -= 1
+        times = RequestTimes(self._metrics, self.name, count, arrived)
+        left = max(self._limits.timeout - (time.monotonic() - arrived), 0)
+        return self._run(RunningRequest(handle, count, times), number, request_id, left)
+
+    def _run(
+        self, request: RunningRequest, number: int, request_id: str, timeout: float
+    ) -> RunningRequest:
+        """Run a request that the pipeline has, for so many seconds at most."""
+        error = timed_out(self._limits.timeout)
+        timer = asyncio.get_running_loop().call_later(timeout, request.fail, error)
+
+        def ended() -> None:
+            timer.cancel()
+            self._activity.remove(request)
+            self._names.pop(number, None)
+            self._note_change()
+            if request.completed:
+                self._rate.note()
+                self.last_metrics = request.handle.get_perf_metrics()
+
+        request.on_end(ended)
+        self._names[number] = request_id
+        self._activity.add(request)
+        self._stepper.follow(request)
+        self._note_change()
+        return request
+
+    def _add(
+        self, number: int, prompt: str | list[int], config: GenerationConfig
+    ) -> tuple[GenerationHandle, int]:
+        """Encode a prompt, and add its request to the pipeline; in a thread of its own."""
+        ids = prompt
+        if isinstance(ids, str):
+            ids = self.tokenizer.encode(ids).input_ids.data[0].tolist()
+        try:
+            return self.pipeline.add_request(number, ids, config), len(ids)
+        except PromptTooLong as error:
+            raise TooLong(str(error)) from error
+
+    def _bounded(self, config: GenerationConfig) -> GenerationConfig:
+        """Return the parameters with the server's limit of an answer, if they have none.
+
+        Raises:
+            BadRequest: a limit is exceeded.
+        """
+        most, places = self._limits.max_tokens, self.pipeline.get_max_sequences()
+        if config.num_return_sequences > places or config.num_beams > places:
+            count = max(config.num_return_sequences, config.num_beams)
+            raise BadRequest(
+                f"n = {count}: the server runs {places} sequences at a time; request fewer, or "
+                "raise --slots",
+                param="n",
+            )
+        if config.max_new_tokens != UNSET and config.max_new_tokens > most:
+            raise BadRequest(
+                f"max_tokens = {config.max_new_tokens}: the server's limit is {most}; request "
+                "fewer, or raise --max-tokens",
+                param="max_tokens",
+            )
+        unset = config.max_new_tokens == UNSET and config.max_length == UNSET
+        return config.updated({"max_new_tokens": most}) if unset else config
+
+    def _note_change(self) -> None:
+        self.changes += 1

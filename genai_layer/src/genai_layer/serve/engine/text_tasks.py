@@ -1,0 +1,147 @@
+"""Loaded models of texts: embeddings and ranks, one text at a time on the device."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from genai_layer.errors import PromptTooLong
+from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.contract import Embeddings, Ranking
+from genai_layer.serve.engine.queue_bound import check_queue
+from genai_layer.serve.engine.rate import CompletionRate
+from genai_layer.serve.engine.times import RequestTimes
+from genai_layer.serve.errors import TooLong
+from genai_layer.texts.embedding import TextEmbeddingPipeline
+from genai_layer.texts.rerank import TextRerankPipeline
+from genai_layer.tokenizer import Tokenizer
+
+T = TypeVar("T")
+
+
+class _TextTasks:
+    """Queue of a model that reads one text after the other.
+
+    Args:
+        name: name by which clients request the model.
+        tokenizer: the model's.
+        commons: parts of the server that all models share.
+    """
+
+    def __init__(self, name: str, tokenizer: Tokenizer, commons: Commons) -> None:
+        self.name, self.tokenizer = name, tokenizer
+        self._commons = commons
+        self._device = asyncio.Lock()
+        self._rate = CompletionRate()
+        self._unfinished = 0
+
+    @property
+    def queue(self) -> int:
+        """Number of requests that wait."""
+        return max(self._unfinished - 1, 0)
+
+    @property
+    def running(self) -> int:
+        """Number of requests that are computed: 0 or 1."""
+        return min(self._unfinished, 1)
+
+    @property
+    def idle(self) -> bool:
+        """True if no request waits or runs."""
+        return not self._unfinished
+
+    async def _each(
+        self, texts: Sequence[str], compute: Callable[[str], tuple[T, int]]
+    ) -> tuple[list[T], int]:
+        """Return the results of all texts, and their number of tokens.
+
+        Args:
+            texts: the texts.
+            compute: returns the result of one text and its tokens.
+
+        Raises:
+            ShuttingDown, QueueFull, TimedOut: see ``contract.EmbeddingModel``.
+            TooLong: a text is too long.
+        """
+        activity, limits = self._commons.activity, self._commons.limits
+        activity.check()
+        check_queue(self.name, self.queue, limits.queue, self._rate)
+        client = asyncio.Event()
+        work = asyncio.ensure_future(self._compute(texts, compute, client))
+        self._unfinished += 1
+        work.add_done_callback(self._note_end)
+        try:
+            return await activity.wait(work, limits.timeout)
+        except PromptTooLong as error:
+            raise TooLong(str(error)) from error
+        finally:
+            client.set()  # a client that leaves ends the work after the current text
+
+    async def _compute(
+        self, texts: Sequence[str], compute: Callable[[str], tuple[T, int]], left: asyncio.Event
+    ) -> tuple[list[T], int]:
+        arrived, results, tokens = time.monotonic(), list[T](), 0
+        async with self._device:
+            for text in texts:
+                if left.is_set():
+                    break
+                result, count = await asyncio.to_thread(compute, text)
+                results.append(result)
+                tokens += count
+        times = RequestTimes(self._commons.metrics, self.name, tokens, arrived)
+        times.note_end("abort" if left.is_set() else "stop", 0)
+        self._commons.metrics.prompt_tokens.labels(self.name).inc(tokens)
+        self._rate.note()
+        return results, tokens
+
+    def _note_end(self, _: asyncio.Future[tuple[list[T], int]]) -> None:
+        self._unfinished -= 1
+
+
+class ServedEmbeddingModel(_TextTasks):
+    """Text embedding model of a server; satisfies ``contract.EmbeddingModel``.
+
+    Args:
+        name: see ``_TextTasks``.
+        tokenizer: see ``_TextTasks``.
+        pipeline: the model, which nobody else uses.
+        commons: see ``_TextTasks``.
+    """
+
+    def __init__(
+        self, name: str, tokenizer: Tokenizer, pipeline: TextEmbeddingPipeline, commons: Commons
+    ) -> None:
+        super().__init__(name, tokenizer, commons)
+        self._pipeline = pipeline
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the embedding of each text; see ``contract.EmbeddingModel``."""
+
+        def compute(text: str) -> tuple[list[float], int]:
+            (vector,) = self._pipeline.embed_documents([text])
+            return vector, self._pipeline.read_tokens
+
+        return Embeddings(*await self._each(texts, compute))
+
+
+class ServedRerankModel(_TextTasks):
+    """Reranker of a server; satisfies ``contract.RerankModel``; arguments as above."""
+
+    def __init__(
+        self, name: str, tokenizer: Tokenizer, pipeline: TextRerankPipeline, commons: Commons
+    ) -> None:
+        super().__init__(name, tokenizer, commons)
+        self._pipeline = pipeline
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
+        """Rank documents; see ``contract.RerankModel``."""
+
+        def compute(document: str) -> tuple[float, int]:
+            ((_, score),) = self._pipeline.rerank(query, [document])
+            return score, self._pipeline.read_tokens
+
+        scores, tokens = await self._each(documents, compute)
+        ranks = sorted(enumerate(scores), key=lambda rank: -rank[1])
+        return Ranking(ranks, tokens)

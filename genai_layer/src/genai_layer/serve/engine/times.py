@@ -1,0 +1,63 @@
+"""Times of a request, noted in the metrics as they become known."""
+
+from __future__ import annotations
+
+import time
+
+from genai_layer.serve.metrics import Metrics
+
+
+class RequestTimes:
+    """Times and tokens of one request; used by one thread at a time.
+
+    Args:
+        metrics: the server's.
+        model: name of the model.
+        prompt_tokens: tokens of the prompt.
+        arrived: time of the request's arrival, of ``time.monotonic``.
+    """
+
+    def __init__(self, metrics: Metrics, model: str, prompt_tokens: int, arrived: float) -> None:
+        self._metrics, self._model = metrics, model
+        self._prompt_tokens, self._arrived = prompt_tokens, arrived
+        self._begun = self._first = self._last = 0.0
+        self._generated = 0
+
+    def note_begin(self) -> None:
+        """Note that the request has a place; further calls have no effect."""
+        if not self._begun:
+            self._begun = time.monotonic()
+            self._metrics.queue_time.labels(self._model).observe(self._begun - self._arrived)
+
+    def note_tokens(self, count: int) -> None:
+        """Note the tokens of a step."""
+        if not count:
+            return
+        metrics, model, now = self._metrics, self._model, time.monotonic()
+        if self._first:
+            metrics.between_tokens.labels(model).observe((now - self._last) / count)
+        else:
+            self._first = now
+            metrics.first_token.labels(model).observe(now - self._arrived)
+            metrics.prefill_time.labels(model).observe(now - self._begun)
+            metrics.prompt_tokens.labels(model).inc(self._prompt_tokens)
+        self._last = now
+        self._generated += count
+        metrics.generation_tokens.labels(model).inc(count)
+
+    def note_end(self, reason: str, cached_tokens: int) -> None:
+        """Note the end of the request.
+
+        Args:
+            reason: stop, length, abort or error.
+            cached_tokens: tokens of the prompt that the prefix cache had.
+        """
+        metrics, model = self._metrics, self._model
+        metrics.success.labels(model, reason).inc()
+        metrics.request_prompt_tokens.labels(model).observe(self._prompt_tokens)
+        metrics.request_generation_tokens.labels(model).observe(self._generated)
+        metrics.whole.labels(model).observe(time.monotonic() - self._arrived)
+        if self._first:
+            metrics.decode_time.labels(model).observe(self._last - self._first)
+            metrics.prefix_queries.labels(model).inc(self._prompt_tokens)
+            metrics.prefix_hits.labels(model).inc(cached_tokens)

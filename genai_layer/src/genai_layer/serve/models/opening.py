@@ -1,0 +1,69 @@
+"""Opening of models: the pipeline in a thread of its own, the model in the event loop's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from genai_layer.batching.pipeline import ContinuousBatchingPipeline
+from genai_layer.batching.vision import has_vision
+from genai_layer.errors import ModelError
+from genai_layer.model_folder import read_tokenizer
+from genai_layer.runtime import Core
+from genai_layer.scheduler.config import SchedulerConfig
+from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.engine.text_model import ServedTextModel
+from genai_layer.serve.engine.text_tasks import ServedEmbeddingModel, ServedRerankModel
+from genai_layer.serve.models.spec import ModelSpec
+from genai_layer.texts.embedding import TextEmbeddingPipeline
+from genai_layer.texts.rerank import TextRerankPipeline
+
+ServedModel = ServedTextModel | ServedEmbeddingModel | ServedRerankModel
+Finish = Callable[[Commons], ServedModel]
+"""Makes a model of its pipeline; to call in the event loop's thread."""
+
+
+def open_model(spec: ModelSpec, core: Core | None = None) -> Finish:
+    """Read and compile a model.
+
+    Args:
+        spec: the model.
+        core: a runtime, instead of the device's.
+
+    Raises:
+        GenAIError: the model cannot be read or compiled.
+        OSError: a file cannot be read.
+    """
+    return _OF_KIND[spec.kind](spec, core)
+
+
+def _open_text(spec: ModelSpec, core: Core | None) -> Finish:
+    if has_vision(spec.folder):
+        raise ModelError(f"{spec.folder}: a model of images; the server runs models of texts only")
+    scheduler = SchedulerConfig()
+    scheduler.max_num_seqs = spec.slots
+    scheduler.enable_prefix_caching = True
+    pipeline = ContinuousBatchingPipeline(
+        spec.folder, scheduler, spec.device, _of_runtime(spec), core=core
+    )
+    return lambda commons: ServedTextModel(spec.name, spec.created, spec.device, pipeline, commons)
+
+
+def _open_embedding(spec: ModelSpec, core: Core | None) -> Finish:
+    tokenizer = read_tokenizer(spec.folder)
+    pipeline = TextEmbeddingPipeline(spec.folder, spec.device, core=core, **spec.properties)
+    return lambda commons: ServedEmbeddingModel(spec.name, tokenizer, pipeline, commons)
+
+
+def _open_rerank(spec: ModelSpec, core: Core | None) -> Finish:
+    tokenizer = read_tokenizer(spec.folder)
+    pipeline = TextRerankPipeline(spec.folder, spec.device, core=core, **spec.properties)
+    return lambda commons: ServedRerankModel(spec.name, tokenizer, pipeline, commons)
+
+
+def _of_runtime(spec: ModelSpec) -> dict[str, Any]:
+    """Return the properties of the runtime; those in lower case are for models of texts."""
+    return {name: value for name, value in spec.properties.items() if not name.islower()}
+
+
+_OF_KIND = {"text": _open_text, "embedding": _open_embedding, "rerank": _open_rerank}

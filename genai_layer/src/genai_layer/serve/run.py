@@ -1,0 +1,87 @@
+"""A server, from its settings to its end."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+import threading
+
+from genai_layer.errors import PropertyError
+from genai_layer.serve.app import create_app
+from genai_layer.serve.engine.activity import Activity
+from genai_layer.serve.engine.commons import Commons
+from genai_layer.serve.metrics import Metrics
+from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.server import Server
+from genai_layer.serve.settings import Settings
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal arrives; the address and the state are printed.
+
+    Raises:
+        PropertyError: the address cannot be used.
+        GenAIError: the first model cannot be loaded.
+    """
+    commons = Commons(settings.limits, Metrics(), Activity())
+    models = ModelRegistry(settings.models, commons, settings.max_bytes)
+    app = create_app(models, commons, settings.api_key, settings.cors_origins)
+    with _listen(settings.host, settings.port) as listener:
+        url, first = _url(listener), settings.models[0].name
+        if settings.api_key is None and not _is_loopback(listener):
+            sys.stderr.write(
+                f"npu-serve: {url} has no API key, so whoever reaches it may use it; set "
+                "NPU_SERVE_API_KEY\n"
+            )
+        lines = {
+            "listening": f"{url} – loading {first}",
+            "ready": f"{url} – ready; OpenAI's clients use {url}/v1 and the model {first}",
+            "shutting down": "shutting down: waiting for requests in progress",
+        }
+
+        def report(state: str) -> None:
+            sys.stdout.write(lines[state] + "\n")
+            sys.stdout.flush()
+
+        server = Server(app, models, commons.activity, settings.grace, report)
+        server.run([listener])
+    if server.failure is not None:
+        raise server.failure
+    _leave()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        PropertyError: the address is unknown or in use.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise PropertyError(
+            f"--host {host} --port {port}: {error.strerror or error}; choose another address"
+        ) from error
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def _leave() -> None:
+    """End the process if a thread still loads a model or runs a step.
+
+    The interpreter's own end would take the memory from under the thread's native code.
+    """
+    if any(one.daemon and one.name.startswith("npu-serve") for one in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
