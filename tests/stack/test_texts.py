@@ -18,7 +18,7 @@ from genai_layer import (
     TextRerankPipeline,
     Tokenizer,
 )
-from genai_layer.errors import RuntimeFailure
+from genai_layer.errors import PromptTooLong
 from genai_layer.texts.encoding import TextEncoder
 
 GOLDENS = Path(__file__).resolve().parent.parent / "goldens"
@@ -135,7 +135,7 @@ def test_unreadable_texts_and_invalid_parameters_are_rejected(folder: Any) -> No
     pipe = TextEmbeddingPipeline(folder("bert"), "NPU", batch_size=2, **EXACT)
     with pytest.raises(PromptError, match="batch_size = 2: the call has 4 texts"):
         pipe.embed_documents(DOCUMENTS)
-    with pytest.raises(RuntimeFailure, match="NPUW_LLM_MAX_PROMPT_LEN"):
+    with pytest.raises(PromptTooLong, match="MAX_PROMPT_LEN=128: a text has"):
         pipe.embed_documents(["text " * 200, "short"])
     for wrong, message in (
         ({"max_length": 0}, "max_length = 0"),

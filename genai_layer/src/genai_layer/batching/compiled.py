@@ -11,7 +11,14 @@ from genai_layer.decoding.generated_sequence import Limits
 from genai_layer.errors import PromptTooLong, runtime_failures
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import find_model
-from genai_layer.npu import OnFull, StaticLengths, imports_blob, lengths_of, npu_properties, on_full_of
+from genai_layer.npu import (
+    OnFull,
+    StaticLengths,
+    imports_blob,
+    lengths_of,
+    npu_properties,
+    on_full_of,
+)
 from genai_layer.prompt_limits import limits_of
 from genai_layer.properties import read_properties
 from genai_layer.runtime import CompiledModel, Core

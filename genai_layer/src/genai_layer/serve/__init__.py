@@ -12,5 +12,5 @@ errors     errors as HTTP statuses and OpenAI's error JSON
 responses  errors as responses
 metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
-models     which models are loaded
+models     loaded models
 """

@@ -201,13 +201,14 @@ def _specs(
             raise PropertyError(f"-c {name}: given twice; leave one out")
         properties[name] = value
     specs: dict[str, ModelSpec] = {}
-    for kind, name, path in ((kind, *one) for kind, named in by_kind.items() for one in named):
-        if name in specs:
-            raise PropertyError(f"model {name}: given twice; choose another name")
-        if not Path(path).is_dir():
-            raise PropertyError(f"model {name}: {path} is no folder; pass a model's folder")
-        device, slots = values["device"], values["slots"]
-        specs[name] = ModelSpec(name, kind, Path(path), device, properties, slots)
+    for kind, all_of_kind in by_kind.items():
+        for name, path in all_of_kind:
+            if name in specs:
+                raise PropertyError(f"model {name}: given twice; choose another name")
+            if not Path(path).is_dir():
+                raise PropertyError(f"model {name}: {path} is no folder; pass a model's folder")
+            device, slots = values["device"], values["slots"]
+            specs[name] = ModelSpec(name, kind, Path(path), device, properties, slots)
     return list(specs.values())
 
 

@@ -2,5 +2,5 @@
 
 spec      a model as the command line names it
 opening   a loaded model of each kind
-registry  which models are loaded
+registry  loaded models
 """

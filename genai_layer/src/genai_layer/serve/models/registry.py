@@ -1,4 +1,4 @@
-"""Which models are loaded: on demand, one at a time, within a bound of bytes."""
+"""Loaded models: loads on demand, one at a time, within a bound of bytes."""
 
 from __future__ import annotations
 

@@ -1,0 +1,108 @@
+"""Models on demand: loads, bounds of bytes, and kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+
+import pytest
+from tests.genai.serve.conftest import Parts, greedy, run, text_of
+
+from genai_layer import ModelError
+from genai_layer.serve.errors import NoRoom, ShuttingDown, UnknownModel, Unusable, WrongKind
+
+Make = Callable[..., Parts]
+
+
+def test_a_model_is_loaded_once_for_all_who_request_it(parts: Make) -> None:
+    async def ask() -> None:
+        made = parts("a", "b")
+        assert not made.models.ready
+        models = await asyncio.gather(*[made.models.text("a") for _ in range(3)])
+        assert models[0] is models[1] is models[2]
+        assert (made.opened, made.models.ready) == (["a"], True)
+        assert [(card.name, card.loaded) for card in made.models.names()] == [
+            ("a", True),
+            ("b", False),
+        ]
+
+    run(ask())
+
+
+def test_loads_take_place_one_at_a_time_and_go_on_without_their_client(parts: Make) -> None:
+    gate, at_once = threading.Event(), [0]
+
+    def opens() -> None:
+        at_once.append(at_once[-1] + 1)
+        assert gate.wait(10)
+        at_once.append(at_once[-1] - 1)
+
+    async def ask() -> None:
+        made = parts("a", "b", before=opens)
+        left = asyncio.ensure_future(made.models.text("a"))
+        other = asyncio.ensure_future(made.models.text("b"))
+        while len(at_once) < 2:
+            await asyncio.sleep(0.001)
+        left.cancel()
+        gate.set()
+        assert (await other).name == "b"
+        assert (max(at_once), made.opened) == (1, ["a", "b"])
+        assert made.models.loaded_text("a") is not None
+
+    run(ask())
+
+
+def test_idle_models_make_room_least_recently_used_first(parts: Make) -> None:
+    async def ask() -> None:
+        made = parts("a", "b", "c", max_bytes=250)  # each has 100
+        unloaded = weakref.ref((await made.models.text("b")).pipeline)
+        await made.models.text("a")
+        await made.models.text("c")
+        assert [card.name for card in made.models.names() if card.loaded] == ["a", "c"]
+        gc.collect()
+        assert unloaded() is None
+        assert made.commons.metrics.text().count(b'npu_model_unloads_total{model_name="b"} 1.0')
+
+    run(ask())
+
+
+def test_models_in_use_are_not_unloaded(parts: Make) -> None:
+    async def ask() -> None:
+        made = parts("a", "b", max_bytes=150)
+        model = await made.models.text("a")
+        running = await model.submit("hello", greedy(4000, ignore_eos=True), "")
+        with pytest.raises(NoRoom, match="no room beside a, which are in use") as caught:
+            await made.models.text("b")
+        assert caught.value.headers["Retry-After"]
+        running.cancel()
+        while not model.idle:
+            await asyncio.sleep(0.001)
+        assert await text_of(await (await made.models.text("b")).submit("hi", greedy(3), ""))
+
+    run(ask())
+
+
+def test_models_that_cannot_be_loaded_are_rejected(parts: Make) -> None:
+    def broken() -> None:
+        raise ModelError("model.xml: damaged")
+
+    async def ask() -> None:
+        made = parts("a", max_bytes=99)
+        with pytest.raises(NoRoom, match="has 100 bytes of weights"):
+            await made.models.text("a")
+        made = parts("a", before=broken)
+        for _ in range(2):
+            with pytest.raises(Unusable, match=r"model 'a' cannot be loaded: model\.xml: damaged"):
+                await made.models.text("a")
+        with pytest.raises(UnknownModel, match="available: a"):
+            await made.models.text("z")
+        with pytest.raises(WrongKind, match="of kind text, and the endpoint needs rerank"):
+            await made.models.rerank("a")
+        await made.commons.activity.stop(0)
+        with pytest.raises(ShuttingDown):
+            await made.models.text("a")
+
+    run(ask())
