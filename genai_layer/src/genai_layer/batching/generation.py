@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -58,7 +59,7 @@ class Generation:
         self._read: Read | None = None
         self._submitted = False
         self._growing: GrowingText | None = None
-        request.stream.begun = True
+        request.stream.begun = time.monotonic()
 
     def submit(self) -> None:
         """Submit the next tokens, unless those before are still being read."""

@@ -28,8 +28,8 @@ class Stream:
         self._metrics: PerfMetrics | None = None
         self.error: Exception | None = None
         """Error that ended the request."""
-        self.begun = False
-        """True once the request has a place."""
+        self.begun: float | None = None
+        """Time at which the request got a place, of ``time.monotonic``; None before."""
         self.cached_tokens = 0
         """Tokens of the prompt that the prefix cache had, once the request has ended."""
 
@@ -112,6 +112,10 @@ class GenerationHandle:
 
     def has_begun(self) -> bool:
         """Return whether the request has left the queue. Ours."""
+        return self._stream.begun is not None
+
+    def get_begin_time(self) -> float | None:
+        """Return when the request left the queue, by ``time.monotonic``; None before. Ours."""
         return self._stream.begun
 
     def get_cached_tokens(self) -> int:

@@ -97,8 +97,9 @@ class RunningRequest:
         Returns:
             Whether further steps work for the request.
         """
-        if self.handle.has_begun():
-            self._times.note_begin()
+        begun = self.handle.get_begin_time()
+        if begun is not None:
+            self._times.note_begin(begun)
         try:
             while not self._over and self.handle.can_read():
                 self._take(self.handle.read())

@@ -23,10 +23,10 @@ class RequestTimes:
         self._begun = self._first = self._last = 0.0
         self._generated = 0
 
-    def note_begin(self) -> None:
-        """Note that the request has a place; further calls have no effect."""
+    def note_begin(self, begun: float) -> None:
+        """Note when the request got a place; further calls have no effect."""
         if not self._begun:
-            self._begun = time.monotonic()
+            self._begun = begun
             self._metrics.queue_time.labels(self._model).observe(self._begun - self._arrived)
 
     def note_tokens(self, count: int) -> None:
