@@ -6,6 +6,7 @@ Source: openvino_genai.Tokenizer, docs/reference/genai.md#tokenizer; files of Hu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
 
@@ -265,6 +266,10 @@ class Tokenizer:
         """Return the ids of all tokens, by the bytes of their texts."""
         return {token: number for number, token in enumerate(token_bytes(self._tokenizer))}
 
+    def bytes_of(self, token: int) -> bytes:
+        """Return the bytes of a token's text; none for an unknown id. Ours."""
+        return self._bytes[token] if 0 <= token < len(self._bytes) else b""
+
     def get_vocab_vector(self) -> list[str]:
         """Return the texts of all tokens, in the order of ids.
 
@@ -287,6 +292,10 @@ class Tokenizer:
         """Number of token ids: the largest one plus 1."""
         known = self._tokenizer.get_vocab(with_added_tokens=True)
         return max(known.values(), default=0) + 1
+
+    @cached_property
+    def _bytes(self) -> list[bytes]:
+        return token_bytes(self._tokenizer)
 
     def _text(self, tokens: list[int], skip_special_tokens: bool) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=skip_special_tokens)

@@ -1,0 +1,55 @@
+"""OpenAI's endpoints, over the interface of the engine.
+
+chat               /v1/chat/completions
+completions        /v1/completions
+responses          /v1/responses
+embeddings         /v1/embeddings
+rerank             /v1/rerank
+models             /v1/models
+
+schemas            bodies of requests and replies
+tools              calls of functions
+messages           messages as chat templates read them
+formats            grammar of a requested format
+turn               a model's turn in a chat: the prompt, and the form of the answer
+sampling           parameters of a generation
+choices            generations that run side by side
+answers            answers as they grow
+output             items of a response
+log_probabilities  log-probabilities in the forms of the endpoints
+counts             usage
+identity           ids, times, the fingerprint
+streams            server-sent events; clients that disconnect
+rejections         errors of a body's fields
+description        the endpoints in OpenAPI
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from genai_layer.serve.engine.contract import Models
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.openai.chat import chat_router
+from genai_layer.serve.openai.completions import completions_router
+from genai_layer.serve.openai.embeddings import embeddings_router
+from genai_layer.serve.openai.models import models_router
+from genai_layer.serve.openai.rerank import rerank_router
+from genai_layer.serve.openai.responses import responses_router
+
+
+def router(models: Models, limits: Limits) -> APIRouter:
+    """Return the routes under /v1.
+
+    Args:
+        models: models of the server.
+        limits: limits of a request.
+    """
+    routes = APIRouter(tags=["OpenAI"])
+    routes.include_router(models_router(models))
+    routes.include_router(chat_router(models, limits))
+    routes.include_router(completions_router(models, limits))
+    routes.include_router(responses_router(models))
+    routes.include_router(embeddings_router(models))
+    routes.include_router(rerank_router(models))
+    return routes

@@ -1,0 +1,161 @@
+"""/v1/completions: texts after prompts, without a chat template.
+
+Source: docs/reference/openai.md#bodies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from fastapi import APIRouter, Response
+
+from genai_layer.serve.engine.contract import Models, TextModel
+from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.openai.answers import Answers, ScoredToken
+from genai_layer.serve.openai.choices import start_choices
+from genai_layer.serve.openai.counts import check_count, usage_of
+from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
+from genai_layer.serve.openai.log_probabilities import completion_logprobs
+from genai_layer.serve.openai.sampling import Wish, configs_of
+from genai_layer.serve.openai.schemas.completions import (
+    CompletionChoice,
+    CompletionReply,
+    CompletionRequest,
+)
+from genai_layer.serve.openai.schemas.errors import replies
+from genai_layer.serve.openai.schemas.logprobs import CompletionLogprobs
+from genai_layer.serve.openai.streams import DONE, EventStream, error_event, event
+from genai_layer.serve.openai.tools.readers import PlainReader
+
+Prompt = str | list[int]
+
+
+def completions_router(models: Models, limits: Limits) -> APIRouter:
+    """Return the routes of completions."""
+    router = APIRouter()
+
+    @router.post("/v1/completions", responses=replies(CompletionReply, streams=True))
+    async def create_completion(body: CompletionRequest) -> Response:
+        """Continue prompts, as a whole or as a stream of events."""
+        return await _respond(models, limits, body)
+
+    return router
+
+
+async def _respond(models: Models, limits: Limits, body: CompletionRequest) -> Response:
+    if body.echo and body.logprobs is not None:
+        raise BadRequest(
+            "echo: the prompt's log-probabilities are not computed; leave out logprobs",
+            param="echo",
+        )
+    prompts, each = _prompts(body.prompt), body.n or 1
+    check_count(len(prompts) * each, limits)
+    model = await models.text(body.model)
+    wish = Wish(body.max_tokens, body.logprobs)
+    configs = configs_of(body, wish, model.defaults, each)
+    echoed = await asyncio.to_thread(_texts, prompts, model) if body.echo else [""] * len(prompts)
+    beginnings = [text for text in echoed for _ in configs]
+    reply = _Completion(body, model, beginnings, new_id("cmpl-"), now())
+    choices = await start_choices(model, prompts, configs, reply.id)
+    stops = frozenset(configs[0].stop_token_ids)
+    answers = Answers(choices, len(prompts) * each, PlainReader, stops)
+    if body.stream:
+        return EventStream(reply.events(answers), choices.cancel)
+    await answers.complete()
+    return Response(reply.whole(answers).json_text(), media_type="application/json")
+
+
+def _prompts(given: str | list[str] | list[int] | list[list[int]]) -> list[Prompt]:
+    """Return a list of prompts."""
+    if isinstance(given, str) or isinstance(given[0], int):
+        return [cast(Prompt, given)]
+    return cast(list[Prompt], given)
+
+
+def _texts(prompts: Sequence[Prompt], model: TextModel) -> list[str]:
+    """Return the text of each prompt."""
+    decode = model.tokenizer.decode
+    return [one if isinstance(one, str) else decode(one, False) for one in prompts]
+
+
+@dataclass(frozen=True, slots=True)
+class _Completion:
+    """Writer of the reply to prompts."""
+
+    body: CompletionRequest
+    model: TextModel
+    echoed: list[str]
+    """Beginning of each text."""
+    id: str
+    created: int
+
+    def whole(self, answers: Answers) -> CompletionReply:
+        """Return the reply with complete texts."""
+        choices = [
+            CompletionChoice(
+                index=number,
+                text=self.echoed[number] + answer.text,
+                logprobs=self._logprobs(answer.tokens, 0),
+                finish_reason=_plain(answer.finish),
+            )
+            for number, answer in enumerate(answers.all)
+        ]
+        reply = self._reply(choices)
+        reply.usage = usage_of(answers)
+        return reply
+
+    async def events(self, answers: Answers) -> AsyncGenerator[str]:
+        """Yield the events of a stream."""
+        options = self.body.stream_options
+        try:
+            for number, text in enumerate(self.echoed):
+                if text:
+                    yield self._event(number, text, None, None)
+            lengths = [0] * len(self.echoed)
+            async for number, step in answers.steps():
+                scores = self._logprobs(step.tokens, lengths[number])
+                text = "".join(part for part in step.parts if isinstance(part, str))
+                lengths[number] += len(text)
+                if text or step.tokens or step.finish:
+                    yield self._event(number, text, scores, _plain(step.finish))
+            if options is not None and options.include_usage:
+                reply = self._reply([])
+                reply.usage = usage_of(answers)
+                yield event(reply)
+        except Exception as error:  # the status is sent, so the stream has to report it
+            yield error_event(error)
+        yield DONE
+
+    def _event(
+        self,
+        number: int,
+        text: str,
+        scores: CompletionLogprobs | None,
+        finish: Literal["stop", "length"] | None,
+    ) -> str:
+        choice = CompletionChoice(index=number, text=text, logprobs=scores, finish_reason=finish)
+        return event(self._reply([choice]))
+
+    def _reply(self, choices: list[CompletionChoice]) -> CompletionReply:
+        return CompletionReply(
+            id=self.id,
+            object="text_completion",
+            created=self.created,
+            model=self.model.name,
+            system_fingerprint=FINGERPRINT,
+            choices=choices,
+        )
+
+    def _logprobs(self, tokens: list[ScoredToken], offset: int) -> CompletionLogprobs | None:
+        if self.body.logprobs is None:
+            return None
+        return completion_logprobs(tokens, self.body.logprobs, self.model.tokenizer, offset)
+
+
+def _plain(finish: str | None) -> Literal["stop", "length"] | None:
+    """Return the reason for the end of a text without calls."""
+    return cast(Literal["stop", "length"] | None, finish)

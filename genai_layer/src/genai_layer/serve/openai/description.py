@@ -1,0 +1,18 @@
+"""Description of the endpoints in OpenAPI."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+_VALIDATION = "422"
+"""Status that FastAPI describes for each body; the server answers 400, as OpenAI does."""
+
+
+def describe(app: FastAPI) -> None:
+    """Remove from an app's description the status that the server never sends."""
+    schema = app.openapi()
+    for path in schema["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop(_VALIDATION, None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(name, None)

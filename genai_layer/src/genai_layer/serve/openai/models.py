@@ -1,0 +1,44 @@
+"""/v1/models: models of the server."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from genai_layer.serve.engine.contract import ModelCard, Models
+from genai_layer.serve.errors import UnknownModel
+from genai_layer.serve.openai.schemas.errors import ERRORS_OF_LISTS
+from genai_layer.serve.openai.schemas.models import Model, ModelList
+
+
+def models_router(models: Models) -> APIRouter:
+    """Return the routes that describe models."""
+    router = APIRouter(responses=ERRORS_OF_LISTS)
+
+    @router.get("/v1/models")
+    async def list_models() -> ModelList:
+        """Return the models."""
+        return ModelList(object="list", data=[_model(card) for card in models.names()])
+
+    @router.get("/v1/models/{name:path}")
+    async def retrieve_model(name: str) -> Model:
+        """Return a model."""
+        for card in models.names():
+            if card.name == name:
+                return _model(card)
+        known = ", ".join(card.name for card in models.names())
+        raise UnknownModel(
+            f"model {name!r}: the server has no such model; use one of {known}", param="model"
+        )
+
+    return router
+
+
+def _model(card: ModelCard) -> Model:
+    return Model(
+        id=card.name,
+        object="model",
+        created=card.created,
+        owned_by="local",
+        kind=card.kind,
+        loaded=card.loaded,
+    )

@@ -1,0 +1,52 @@
+"""Errors of a body's fields, in the server's form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from genai_layer.serve.errors import BadRequest
+
+_TEXTS = {
+    "none_required": "is not supported; leave it out",
+    "extra_forbidden": "is unknown; remove it",
+    "missing": "is missing; add it",
+    "json_invalid": "the body is no JSON; send a JSON object",
+}
+"""Our texts instead of pydantic's, by its types of errors."""
+
+
+def rejection(errors: Sequence[Any], body: object) -> BadRequest:
+    """Return the server's error for errors of FastAPI's validation.
+
+    Args:
+        errors: their descriptions.
+        body: the body that was rejected.
+    """
+    deepest = max(errors, key=lambda one: len(_path(one, body)))
+    kind, path = deepest["type"], _path(deepest, body)
+    text = _TEXTS.get(kind) or _lowered(deepest["msg"])
+    if kind == "json_invalid" or not path:
+        return BadRequest(f"body: {text}")
+    name = ".".join(map(str, path))
+    return BadRequest(f"{name}: {text}", param=name)
+
+
+def _lowered(text: str) -> str:
+    """Return a message of pydantic as a part of a sentence."""
+    return text.removeprefix("Input ")
+
+
+def _path(error: Any, body: object) -> list[int | str]:
+    """Return the fields that lead to an error; pydantic also names types on the way."""
+    path: list[int | str] = []
+    for step in error["loc"][1:]:
+        found: Any = body
+        if isinstance(found, dict) and step in found:
+            body = cast(dict[Any, Any], found)[step]
+        elif isinstance(found, list) and isinstance(step, int):
+            body = cast(list[Any], found)[step]
+        else:
+            continue
+        path.append(step)
+    return [*path, error["loc"][-1]] if error["type"] == "missing" else path

@@ -1,0 +1,66 @@
+"""Parameters of a generation, from a request and the model's defaults."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from genai_layer.generation_config import GenerationConfig
+from genai_layer.serve.openai.schemas.sampling import Choosing, Sampled
+from genai_layer.structured.config import StructuredOutputConfig
+from genai_layer.structured.formats import StructuralFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an endpoint requests beyond the parameters of sampling."""
+
+    max_tokens: int | None = None
+    alternatives: int | None = None
+    """Number of likeliest tokens at each place; None for no log-probabilities."""
+    grammar: StructuralFormat | None = None
+
+
+def configs_of(
+    given: Sampled, wish: Wish, defaults: GenerationConfig, count: int = 1
+) -> list[GenerationConfig]:
+    """Return the parameters of each choice; choice i draws with the seed + i.
+
+    Raises:
+        ConfigError: a value is not supported.
+    """
+    seed = given.seed if isinstance(given, Choosing) else None
+    first = secrets.randbits(32) if seed is None else seed
+    base = defaults.updated(_sampling(given) | _wished(wish))
+    return [base.updated({"rng_seed": (first + i) % (1 << 32)}) for i in range(count)]
+
+
+def _sampling(given: Sampled) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if given.temperature is not None or given.top_p is not None:
+        values["do_sample"] = given.temperature != 0
+    if given.temperature:
+        values["temperature"] = given.temperature
+    if given.top_p is not None:
+        values["top_p"] = given.top_p
+    if isinstance(given, Choosing):
+        for name in ("presence_penalty", "frequency_penalty"):
+            if getattr(given, name) is not None:
+                values[name] = getattr(given, name)
+        if given.stop is not None:
+            stops = [given.stop] if isinstance(given.stop, str) else given.stop
+            values["stop_strings"] = set(stops)
+    return values
+
+
+def _wished(wish: Wish) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if wish.max_tokens is not None:
+        values["max_new_tokens"] = wish.max_tokens
+    if wish.alternatives is not None:
+        # 1 requests the chosen tokens alone; more also alternatives.
+        values["logprobs"] = 1 if wish.alternatives == 0 else max(wish.alternatives, 2)
+    if wish.grammar is not None:
+        values["structured_output_config"] = StructuredOutputConfig(compound_grammar=wish.grammar)
+    return values

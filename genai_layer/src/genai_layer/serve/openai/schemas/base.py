@@ -1,0 +1,57 @@
+"""Types that the bodies of requests and replies share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+_MAX_DEPTH = 64
+"""Levels of a JSON value; each level costs frames of the interpreter's stack."""
+
+
+class Body(BaseModel):
+    """Body of a request: unknown fields and other types are rejected."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Reply(BaseModel):
+    """Body of a reply; fields that are not set are left out."""
+
+    def json_text(self) -> str:
+        """Return the JSON, on one line."""
+        return self.model_dump_json(exclude_unset=True, by_alias=True)
+
+
+def _bounded(value: Any) -> Any:
+    """Return a JSON value of bounded depth.
+
+    Raises:
+        PydanticCustomError: the value has too many levels.
+    """
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += cast(dict[str, Any], one).values()
+            elif isinstance(one, list):
+                inner += cast(list[Any], one)
+        if not inner:
+            return value
+        level = inner
+    raise PydanticCustomError("depth", "must have at most {most} levels", {"most": _MAX_DEPTH})
+
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
+"""JSON object of bounded depth, e.g. a JSON schema."""
+
+Inert = Annotated[Any, AfterValidator(_bounded)]
+"""Value of one of OpenAI's fields that has no effect here."""
+
+Metadata = Annotated[dict[str, str], Field(max_length=16)]
+"""Texts by name, which a client attaches to a request."""
+
+TokenId = Annotated[int, Field(ge=0, lt=1 << 31)]

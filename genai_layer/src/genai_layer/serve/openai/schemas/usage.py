@@ -1,0 +1,53 @@
+"""Counts of a request's tokens."""
+
+from __future__ import annotations
+
+from genai_layer.serve.openai.schemas.base import Reply
+
+
+class PromptDetails(Reply):
+    """Origin of a prompt's tokens."""
+
+    cached_tokens: int
+    """Tokens that the prefix cache had."""
+
+
+class Usage(Reply):
+    """Counts of tokens, of all choices together."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    """Generated tokens, stop tokens included."""
+    total_tokens: int
+    prompt_tokens_details: PromptDetails
+
+
+class EmbeddingUsage(Reply):
+    """Counts of tokens without an answer."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+class InputDetails(PromptDetails):
+    """Origin of the input's tokens, in a response."""
+
+    cache_write_tokens: int
+    """Always 0: the prefix cache does not count the tokens that it adds."""
+
+
+class OutputDetails(Reply):
+    """Kinds of an output's tokens, in a response."""
+
+    reasoning_tokens: int
+    """Always 0: reasoning is a part of the text."""
+
+
+class ResponseUsage(Reply):
+    """Counts of tokens, in a response."""
+
+    input_tokens: int
+    input_tokens_details: InputDetails
+    output_tokens: int
+    output_tokens_details: OutputDetails
+    total_tokens: int
