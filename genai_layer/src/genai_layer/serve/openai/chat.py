@@ -20,7 +20,7 @@ from genai_layer.serve.openai.formats import format_grammar
 from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
 from genai_layer.serve.openai.log_probabilities import token_logprobs
 from genai_layer.serve.openai.messages import chat_messages
-from genai_layer.serve.openai.sampling import Wish, configs_of
+from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.chat import (
     AnswerDelta,
     AnswerMessage,
@@ -53,7 +53,7 @@ def chat_router(models: Models, limits: Limits) -> APIRouter:
 
 
 async def _respond(models: Models, limits: Limits, body: ChatRequest) -> Response:
-    wish = Wish(_max_tokens(body), _alternatives(body))
+    most, alternatives = _max_tokens(body), _alternatives(body)
     offer = _offer(body)
     count = body.n or 1
     check_count(count, limits)
@@ -61,9 +61,9 @@ async def _respond(models: Models, limits: Limits, body: ChatRequest) -> Respons
     turn = await prepare_turn(
         model, chat_messages(body.messages), offer, format_grammar(body.response_format)
     )
-    wish = Wish(wish.max_tokens, wish.alternatives, turn.grammar)
-    configs = configs_of(body, wish, model.defaults, count)
-    reply = _Chat(body, model, wish.alternatives, new_id("chatcmpl-"), now())
+    bounds = Bounds(most, alternatives, turn.grammar)
+    configs = configs_of(body, bounds, model.defaults, count)
+    reply = _Chat(body, model, alternatives, new_id("chatcmpl-"), now())
     choices = await start_choices(model, [turn.prompt], configs, reply.id)
     stops = frozenset(configs[0].stop_token_ids)
     answers = Answers(choices, count, turn.new_reader, stops)

@@ -20,7 +20,7 @@ from genai_layer.serve.openai.choices import start_choices
 from genai_layer.serve.openai.counts import check_count, usage_of
 from genai_layer.serve.openai.identity import FINGERPRINT, new_id, now
 from genai_layer.serve.openai.log_probabilities import completion_logprobs
-from genai_layer.serve.openai.sampling import Wish, configs_of
+from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.completions import (
     CompletionChoice,
     CompletionReply,
@@ -55,8 +55,8 @@ async def _respond(models: Models, limits: Limits, body: CompletionRequest) -> R
     prompts, each = _prompts(body.prompt), body.n or 1
     check_count(len(prompts) * each, limits)
     model = await models.text(body.model)
-    wish = Wish(body.max_tokens, body.logprobs)
-    configs = configs_of(body, wish, model.defaults, each)
+    bounds = Bounds(body.max_tokens, body.logprobs)
+    configs = configs_of(body, bounds, model.defaults, each)
     echoed = await asyncio.to_thread(_texts, prompts, model) if body.echo else [""] * len(prompts)
     beginnings = [text for text in echoed for _ in configs]
     reply = _Completion(body, model, beginnings, new_id("cmpl-"), now())

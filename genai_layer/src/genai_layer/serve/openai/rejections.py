@@ -23,18 +23,18 @@ def rejection(errors: Sequence[Any], body: object) -> BadRequest:
         errors: their descriptions.
         body: the body that was rejected.
     """
-    deepest = max(errors, key=lambda one: len(_path(one, body)))
-    kind, path = deepest["type"], _path(deepest, body)
-    text = _TEXTS.get(kind) or _lowered(deepest["msg"])
+    chosen = max(errors, key=lambda one: _weight(one, body))
+    kind, path = chosen["type"], _path(chosen, body)
+    text = _TEXTS.get(kind) or chosen["msg"].removeprefix("Input ")
     if kind == "json_invalid" or not path:
         return BadRequest(f"body: {text}")
     name = ".".join(map(str, path))
     return BadRequest(f"{name}: {text}", param=name)
 
 
-def _lowered(text: str) -> str:
-    """Return a message of pydantic as a part of a sentence."""
-    return text.removeprefix("Input ")
+def _weight(error: Any, body: object) -> tuple[int, bool]:
+    """Return the rank of an error: the highest belongs to the type that the value resembles."""
+    return len(_path(error, body)), not error["type"].endswith("_type")
 
 
 def _path(error: Any, body: object) -> list[int | str]:

@@ -21,7 +21,7 @@ from genai_layer.serve.openai.identity import new_id, now
 from genai_layer.serve.openai.log_probabilities import token_logprobs
 from genai_layer.serve.openai.messages import response_messages
 from genai_layer.serve.openai.output import Output
-from genai_layer.serve.openai.sampling import Wish, configs_of
+from genai_layer.serve.openai.sampling import Bounds, configs_of
 from genai_layer.serve.openai.schemas.errors import replies
 from genai_layer.serve.openai.schemas.events import ErrorEvent, Event, ResponseEvent
 from genai_layer.serve.openai.schemas.logprobs import TokenLogprob
@@ -58,8 +58,8 @@ async def _respond(models: Models, body: ResponseRequest) -> Response:
     turn = await prepare_turn(
         model, messages, offer, format_grammar(body.text and body.text.format)
     )
-    wish = Wish(body.max_output_tokens, alternatives, turn.grammar)
-    (config,) = configs_of(body, wish, model.defaults)
+    bounds = Bounds(body.max_output_tokens, alternatives, turn.grammar)
+    (config,) = configs_of(body, bounds, model.defaults)
     response = _Response(body, model, config, alternatives)
     choices = await start_choices(model, [turn.prompt], [config], response.id)
     answers = Answers(choices, 1, turn.new_reader, frozenset(config.stop_token_ids))

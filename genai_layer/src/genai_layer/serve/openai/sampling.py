@@ -13,8 +13,8 @@ from genai_layer.structured.formats import StructuralFormat
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What an endpoint requests beyond the parameters of sampling."""
+class Bounds:
+    """Parameters that each endpoint names in its own way."""
 
     max_tokens: int | None = None
     alternatives: int | None = None
@@ -23,7 +23,7 @@ class Wish:
 
 
 def configs_of(
-    given: Sampled, wish: Wish, defaults: GenerationConfig, count: int = 1
+    given: Sampled, bounds: Bounds, defaults: GenerationConfig, count: int = 1
 ) -> list[GenerationConfig]:
     """Return the parameters of each choice; choice i draws with the seed + i.
 
@@ -32,7 +32,7 @@ def configs_of(
     """
     seed = given.seed if isinstance(given, Choosing) else None
     first = secrets.randbits(32) if seed is None else seed
-    base = defaults.updated(_sampling(given) | _wished(wish))
+    base = defaults.updated(_sampling(given) | _bounds(bounds))
     return [base.updated({"rng_seed": (first + i) % (1 << 32)}) for i in range(count)]
 
 
@@ -54,13 +54,13 @@ def _sampling(given: Sampled) -> dict[str, Any]:
     return values
 
 
-def _wished(wish: Wish) -> dict[str, Any]:
+def _bounds(bounds: Bounds) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if wish.max_tokens is not None:
-        values["max_new_tokens"] = wish.max_tokens
-    if wish.alternatives is not None:
+    if bounds.max_tokens is not None:
+        values["max_new_tokens"] = bounds.max_tokens
+    if bounds.alternatives is not None:
         # 1 requests the chosen tokens alone; more also alternatives.
-        values["logprobs"] = 1 if wish.alternatives == 0 else max(wish.alternatives, 2)
-    if wish.grammar is not None:
-        values["structured_output_config"] = StructuredOutputConfig(compound_grammar=wish.grammar)
+        values["logprobs"] = 1 if bounds.alternatives == 0 else max(bounds.alternatives, 2)
+    if bounds.grammar is not None:
+        values["structured_output_config"] = StructuredOutputConfig(compound_grammar=bounds.grammar)
     return values

@@ -45,6 +45,17 @@ def _bounded(value: Any) -> Any:
     raise PydanticCustomError("depth", "must have at most {most} levels", {"most": _MAX_DEPTH})
 
 
+def _empty(value: dict[str, float]) -> dict[str, float]:
+    """Return an empty object.
+
+    Raises:
+        PydanticCustomError: the object has entries.
+    """
+    if value:
+        raise PydanticCustomError("unsupported", "is not supported; leave it out")
+    return value
+
+
 JsonObject = Annotated[dict[str, Any], AfterValidator(_bounded)]
 """JSON object of bounded depth, e.g. a JSON schema."""
 
@@ -53,5 +64,8 @@ Inert = Annotated[Any, AfterValidator(_bounded)]
 
 Metadata = Annotated[dict[str, str], Field(max_length=16)]
 """Texts by name, which a client attaches to a request."""
+
+Empty = Annotated[dict[str, float], AfterValidator(_empty)]
+"""Object of one of OpenAI's fields that is not supported: it must be empty."""
 
 TokenId = Annotated[int, Field(ge=0, lt=1 << 31)]

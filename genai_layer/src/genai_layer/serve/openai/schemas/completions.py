@@ -40,7 +40,7 @@ class CompletionChoice(Reply):
     text: str
     logprobs: CompletionLogprobs | None
     finish_reason: Literal["stop", "length"] | None
-    """In a stream, set in the last part."""
+    """Set in the last part of a stream."""
 
 
 class CompletionReply(Reply):

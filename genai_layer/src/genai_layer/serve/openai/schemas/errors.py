@@ -44,7 +44,7 @@ ERRORS: Replies = {
 }
 """Errors of an endpoint that runs a model."""
 
-ERRORS_OF_LISTS: Replies = {status: ERRORS[status] for status in (400, 401, 404)}
+ERRORS_OF_LISTS: Replies = {status: ERRORS[status] for status in (401, 404)}
 """Errors of an endpoint that describes models."""
 
 

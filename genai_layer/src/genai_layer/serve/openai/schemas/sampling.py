@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from genai_layer.serve.openai.schemas.base import Body, Inert
+from genai_layer.serve.openai.schemas.base import Body, Empty, Inert
 
 MOST_CHOICES = 128
 MOST_ALTERNATIVES = 20
@@ -47,5 +47,4 @@ class Choosing(Sampled):
     stop: _StopString | Annotated[list[_StopString], Field(max_length=4)] | None = None
     presence_penalty: _Penalty | None = None
     frequency_penalty: _Penalty | None = None
-    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
-    """Not supported: only an empty object is accepted."""
+    logit_bias: Empty | None = None

@@ -1,0 +1,178 @@
+"""Models that answer by script, over the toy's tokenizer, and an app that serves them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from genai_layer import GenAIError, GenerationConfig, GenerationFinishReason, Tokenizer
+from genai_layer.serve.engine.contract import Chunk, Embeddings, ModelCard, Ranking
+from genai_layer.serve.errors import QueueFull, ServeError, UnknownModel, as_serve_error
+from genai_layer.serve.limits import Limits
+from genai_layer.serve.openai import router
+from genai_layer.serve.openai.description import describe
+from genai_layer.serve.openai.rejections import rejection
+from genai_layer.testing.toy import EOS, write_toy_folder
+
+LIMITS = Limits(queue=8)
+
+
+@dataclass
+class ScriptedRunning:
+    """Generation of a script, a character a step; satisfies ``Running``."""
+
+    model: ScriptedModel
+    prompt: list[int]
+    config: GenerationConfig
+    text: str
+    cached_tokens: int = 2
+    cancelled: bool = False
+
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.prompt)
+
+    async def __aiter__(self) -> AsyncIterator[Chunk]:
+        most = self.config.max_new_tokens
+        for place, letter in enumerate(self.text):
+            await asyncio.sleep(0)
+            if letter == "\0":
+                raise self.model.failure
+            if letter == "\1":
+                await asyncio.Event().wait()
+            token = self.model.tokenizer.encode(letter, False).input_ids.data[0].tolist()
+            last = GenerationFinishReason.LENGTH if place + 1 == most else None
+            yield self._chunk(token, letter, last)
+            if last:
+                return
+        yield self._chunk([EOS], "", GenerationFinishReason.STOP)
+
+    def _chunk(self, tokens: list[int], text: str, finish: GenerationFinishReason | None) -> Chunk:
+        others = ()
+        if self.config.logprobs > 1:
+            others = tuple((n + 10, -1.0 - n) for n in range(self.config.logprobs))
+        count = len(tokens)
+        return Chunk(0, tuple(tokens), (-0.5,) * count, text, finish, (others,) * count)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@dataclass(eq=False)
+class ScriptedModel:
+    """Language model that continues prompts by script; satisfies ``TextModel``."""
+
+    tokenizer: Tokenizer
+    scripts: list[str]
+    name: str = "toy"
+    created: int = 1
+    max_length: int | None = None
+    room: int = 99
+    failure: Exception = field(default_factory=lambda: GenAIError("the device failed"))
+    submitted: list[ScriptedRunning] = field(default_factory=list)
+
+    @property
+    def defaults(self) -> GenerationConfig:
+        return GenerationConfig(eos_token_id=EOS)
+
+    async def submit(
+        self, prompt: str | list[int], config: GenerationConfig, request_id: str
+    ) -> ScriptedRunning:
+        config.validate()
+        if len(self.submitted) >= self.room:
+            raise QueueFull("8 requests wait; try again later", headers={"Retry-After": "3"})
+        if isinstance(prompt, str):
+            prompt = self.tokenizer.encode(prompt).input_ids.data[0].tolist()
+        script = self.scripts[len(self.submitted) % len(self.scripts)]
+        self.submitted.append(ScriptedRunning(self, prompt, config, script))
+        return self.submitted[-1]
+
+    def prompt(self) -> str:
+        """Return the text of the last prompt."""
+        return self.tokenizer.decode(self.submitted[-1].prompt, skip_special_tokens=False)
+
+
+@dataclass
+class ScriptedTexts:
+    """Embeddings and ranks of lengths; satisfies ``EmbeddingModel`` and ``RerankModel``."""
+
+    name: str
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        raise NotImplementedError
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        return Embeddings([[len(text), 0.5] for text in texts], sum(map(len, texts)))
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Ranking:
+        scores = [(place, 1 / (1 + len(text))) for place, text in enumerate(documents)]
+        return Ranking(sorted(scores, key=lambda one: -one[1]), len(query))
+
+
+@dataclass
+class ScriptedModels:
+    """The models of a server; satisfies ``Models``."""
+
+    model: ScriptedModel | None = None
+    """The language model, which a test sets."""
+
+    def names(self) -> Sequence[ModelCard]:
+        return [
+            ModelCard("toy", "text", 1, True),
+            ModelCard("embed", "embedding", 2, False),
+            ModelCard("rank", "rerank", 3, False),
+        ]
+
+    async def text(self, name: str) -> ScriptedModel:
+        self._check(name, "toy")
+        assert self.model is not None
+        return self.model
+
+    async def embedding(self, name: str) -> ScriptedTexts:
+        self._check(name, "embed")
+        return ScriptedTexts(name)
+
+    async def rerank(self, name: str) -> ScriptedTexts:
+        self._check(name, "rank")
+        return ScriptedTexts(name)
+
+    def _check(self, name: str, known: str) -> None:
+        if name != known:
+            raise UnknownModel(f"model {name!r}: unknown; use {known}", param="model")
+
+
+def scripted_model(folder: Path, *scripts: str, template: str = "") -> ScriptedModel:
+    settings = {"chat_template": template} if template else {}
+    return ScriptedModel(Tokenizer(write_toy_folder(folder, **settings)), list(scripts))
+
+
+def scripted_app(models: ScriptedModels) -> FastAPI:
+    """Return the endpoints, with the server's errors."""
+    app = FastAPI()
+    app.include_router(router(models, LIMITS))
+
+    @app.exception_handler(GenAIError)
+    async def failed(request: Request, error: GenAIError) -> JSONResponse:
+        known: ServeError = as_serve_error(error)
+        return JSONResponse(known.body(), known.status, known.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def rejected(request: Request, error: RequestValidationError) -> JSONResponse:
+        known = rejection(error.errors(), error.body)
+        return JSONResponse(known.body(), known.status)
+
+    @app.exception_handler(HTTPException)
+    async def unrouted(request: Request, error: HTTPException) -> JSONResponse:
+        body = {"message": error.detail, "type": "invalid_request_error", "param": None}
+        return JSONResponse({"error": body | {"code": None}}, error.status_code)
+
+    describe(app)
+    return app

@@ -1,0 +1,138 @@
+"""Fields of bodies: accepted without effect, rejected by name, and bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.genai.serve.openai.conftest import Serve
+
+from genai_layer.serve.openai.rejections import rejection
+
+CHAT: Any = {"model": "toy", "messages": [{"role": "user", "content": "a"}]}
+
+
+def error_of(http: TestClient, body: Any, path: str = "chat/completions") -> Any:
+    reply = http.post(
+        f"/v1/{path}", **({"content": body} if isinstance(body, bytes) else {"json": body})
+    )
+    assert reply.status_code == 400, reply.text
+    return reply.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"user": "me", "metadata": {"a": "b"}, "service_tier": "auto", "safety_identifier": "x"},
+        {"prompt_cache_key": "x", "modalities": ["text"], "store": False, "logit_bias": {}},
+        {"stop": None, "n": None, "stream": None, "tools": None, "reasoning_effort": None},
+    ],
+    ids=str,
+)
+def test_fields_without_effect_are_accepted(serve: Serve, http: TestClient, values: Any) -> None:
+    serve("x")
+    reply = http.post("/v1/chat/completions", json=CHAT | values)
+    assert reply.status_code == 200, reply.text
+
+
+@pytest.mark.parametrize(
+    ("values", "param", "text"),
+    [
+        ({"reasoning_effort": "low"}, "reasoning_effort", "is not supported; leave it out"),
+        ({"functions": []}, "functions", "is not supported"),
+        ({"modalities": ["audio"]}, "modalities.0", "should be 'text'"),
+        ({"store": True}, "store", "should be False"),
+        ({"logit_bias": {"1": 5}}, "logit_bias", "is not supported"),
+        ({"top_k": 5}, "top_k", "is unknown; remove it"),
+        ({"n": 0}, "n", "greater than or equal to 1"),
+        ({"n": "2"}, "n", "valid integer"),
+        ({"temperature": 2.5}, "temperature", "less than or equal to 2"),
+        ({"stop": ["a"] * 5}, "stop", "at most 4 items"),
+        ({"stop": ""}, "stop", "at least 1 character"),
+        ({"messages": []}, "messages", "at least 1 item"),
+        ({"messages": [{"role": "critic"}]}, "messages.0", "'critic'"),
+        ({"messages": [{"role": "user"}]}, "messages.0.content", "is missing; add it"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages.0.content", "valid string"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            "messages.0.content.0",
+            "should be 'text'",
+        ),
+        ({"tools": [{"type": "custom"}]}, "tools.0", "should be 'function'"),
+        ({"response_format": {"type": "grammar"}}, "response_format", "'grammar'"),
+        ({"top_logprobs": 2}, "top_logprobs", "needs logprobs"),
+        ({"max_tokens": 1, "max_completion_tokens": 2}, "max_tokens", "differs from"),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {
+                                "id": "1",
+                                "type": "function",
+                                "function": {"name": "f", "arguments": "[]"},
+                            }
+                        ],
+                    }
+                ]
+            },
+            "messages.0.tool_calls.0.function.arguments",
+            "no JSON object",
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_field_is_named(serve: Serve, http: TestClient, values, param, text) -> None:
+    serve("x")
+    error = error_of(http, CHAT | values)
+    assert text in error["message"]
+    assert error["param"].startswith(param)
+    assert error["type"] == "invalid_request_error"
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [70, 400])
+def test_the_depth_of_a_schema_is_bounded(serve: Serve, http: TestClient, levels: int) -> None:
+    serve("x")
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": nested(levels)}}
+    assert "at most 64 levels" in error_of(http, CHAT | {"response_format": form})["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"a": ' * 5000,
+        b'{"model": "toy", "messages": [{"role": "user", "content": "\\ud800"}]}',
+        b'{"model": "\\ud800", "messages": [{"role": "user", "content": "a"}]}',
+        b'{"model": "toy", "messages": [{"role": "user", "content": "a"}], "temperature": NaN}',
+        b'{"model": "toy", "messages": [{"role": "user", "content": "a"}], "\\ud800": 1}',
+        b'{"model": "toy", "messages": [{"role": "user", "content": "a"}], "seed": 1e999}',
+        b"\xff\xfe",
+    ],
+    ids=repr,
+)
+def test_broken_bodies_are_the_clients_error(serve: Serve, http: TestClient, body: bytes) -> None:
+    serve("x")
+    for path in ("chat/completions", "completions", "responses", "embeddings", "rerank"):
+        assert error_of(http, body, path)["message"]
+
+
+def test_the_deepest_of_several_errors_is_reported() -> None:
+    errors = [
+        {"loc": ("body", "a", "str"), "type": "string_type", "msg": "Input should be a string"},
+        {"loc": ("body", "a", "list[b]", 0, "c"), "type": "missing", "msg": "Field required"},
+    ]
+    found = rejection(errors, {"a": [{}]})
+    assert (str(found), found.param) == ("a.0.c: is missing; add it", "a.0.c")

@@ -1,0 +1,229 @@
+"""Calls of functions: choice of the form, grammars, and reading of texts."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.genai.serve.openai.conftest import HERMES, LLAMA, Serve
+from tests.genai.serve.openai.test_chat import chat
+
+from genai_layer.serve.openai.tools import forms
+from genai_layer.serve.openai.tools.call import Call
+from genai_layer.serve.openai.tools.readers import JsonReader, Part, Reader, TaggedReader
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
+CLOCK: Any = {"type": "function", "function": {"name": "clock"}}
+ASK: Any = {"tools": [WEATHER, CLOCK]}
+
+TAGGED = '<tool_call>\n{"name": "weather", "arguments": {"city": "Ås"}}\n</tool_call>'
+CLOCKED = '<tool_call>\n{"name": "clock", "arguments": {}}\n</tool_call>'
+PLAIN = '{"name": "weather", "parameters": {"city": "Ås"}}'
+
+
+def calls_of(message: Any) -> list[tuple[str, Any]]:
+    return [(c.function.name, json.loads(c.function.arguments)) for c in message.tool_calls or ()]
+
+
+def test_the_model_learns_of_tools_and_its_calls_are_returned(serve: Serve) -> None:
+    client, model = serve(f"Let me see.\n{TAGGED}\n{CLOCKED}", template=HERMES)
+    (choice,) = chat(client, **ASK).choices
+    assert '"name": "weather"' in model.prompt()
+    assert choice.message.content == "Let me see."
+    assert calls_of(choice.message) == [("weather", {"city": "Ås"}), ("clock", {})]
+    assert choice.finish_reason == "tool_calls"
+    first, second = choice.message.tool_calls
+    assert first.id != second.id
+    assert model.submitted[0].config.structured_output_config is None
+
+
+def test_a_stream_has_the_calls_as_deltas(serve: Serve) -> None:
+    client, _ = serve(f"Wait <b>\n{TAGGED}\n{CLOCKED}", template=HERMES)
+    text, calls, finish = "", [], None
+    for chunk in chat(client, **ASK, stream=True):
+        (choice,) = chunk.choices
+        text += choice.delta.content or ""
+        calls += choice.delta.tool_calls or []
+        finish = choice.finish_reason or finish
+    assert (text, finish) == ("Wait <b>", "tool_calls")
+    assert [(call.index, call.function.name) for call in calls] == [(0, "weather"), (1, "clock")]
+    assert json.loads(calls[0].function.arguments) == {"city": "Ås"}
+
+
+def test_calls_of_llama_are_the_whole_text(serve: Serve) -> None:
+    client, _ = serve(PLAIN, template=LLAMA)
+    (choice,) = chat(client, **ASK).choices
+    assert choice.message.content is None
+    assert calls_of(choice.message) == [("weather", {"city": "Ås"})]
+
+
+def test_results_of_calls_return_to_the_model(serve: Serve) -> None:
+    client, model = serve(TAGGED, "It rains.", template=HERMES)
+    asked: Any = [{"role": "user", "content": "Rain?"}]
+    message = chat(client, messages=asked, **ASK).choices[0].message
+    asked.append(message.model_dump(exclude_unset=True))
+    asked.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "rain"})
+    chat(client, messages=asked, **ASK)
+    call = '<tool_call>{"name": "weather", "arguments": {"city": "Ås"}}</tool_call>'
+    assert f"Rain?<|assistant|>{call}<|tool|>rain<|assistant|>" in model.prompt()
+
+
+def structured(serve: Serve, template: str, **values: Any) -> Any:
+    client, model = serve("x", template=template)
+    chat(client, **{**ASK, **values})
+    config = model.submitted[0].config.structured_output_config
+    return None if config is None else config.to_format()
+
+
+@pytest.mark.parametrize("choice", ["auto", None, "none"])
+def test_free_choices_have_no_grammar(serve: Serve, choice: Any) -> None:
+    assert structured(serve, HERMES, tool_choice=choice) is None
+
+
+def test_no_choice_keeps_tools_from_the_model(serve: Serve) -> None:
+    client, model = serve(TAGGED, template=HERMES)
+    message = chat(client, **ASK, tool_choice="none").choices[0].message
+    assert (message.tool_calls, message.content) == (None, TAGGED)
+    assert "weather" not in model.prompt()
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_required_calls_have_a_grammar_of_tags(serve: Serve, parallel: bool) -> None:
+    found = structured(serve, HERMES, tool_choice="required", parallel_tool_calls=parallel)
+    assert (found["type"], found["at_least_one"]) == ("tags_with_separator", True)
+    assert found["stop_after_first"] is not parallel
+    assert [tag["begin"] for tag in found["tags"]] == ["<tool_call>\n"] * 2
+
+
+def test_a_named_call_has_the_grammar_of_its_function(serve: Serve) -> None:
+    choice = {"type": "function", "function": {"name": "weather"}}
+    found = structured(serve, LLAMA, tool_choice=choice)
+    assert found["json_schema"]["properties"] == {
+        "name": {"const": "weather"},
+        "parameters": SCHEMA,
+    }
+
+
+def test_strict_calls_and_single_calls_have_a_grammar_after_the_tag(serve: Serve) -> None:
+    strict = {"type": "function", "function": {**WEATHER["function"], "strict": True}}
+    found = structured(serve, HERMES, tools=[strict])
+    assert (found["type"], found["triggers"]) == ("triggered_tags", ["<tool_call>"])
+    assert found["stop_after_first"] is False
+    assert structured(serve, HERMES, parallel_tool_calls=False)["stop_after_first"] is True
+
+
+def test_definitions_of_a_schema_move_to_the_root(serve: Serve) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    found = structured(serve, LLAMA, tools=[tool], tool_choice="required")["json_schema"]
+    assert found["$defs"] == {"A": {}}
+    assert found["properties"]["parameters"].keys() == {"type", "properties"}
+
+
+def test_a_model_that_knows_no_tools_can_be_made_to_call_one(serve: Serve) -> None:
+    client, _ = serve('{"name": "clock", "arguments": {}}')
+    message = chat(client, **ASK, tool_choice="required").choices[0].message
+    assert calls_of(message) == [("clock", {})]
+    with pytest.raises(openai.BadRequestError, match="does not pass tools to the model"):
+        chat(client, **ASK)
+
+
+def test_calls_in_an_unknown_form_stay_text(serve: Serve) -> None:
+    text = "<call>weather</call>"
+    client, _ = serve(text, template=HERMES.replace("tool_call>", "call>"))
+    message = chat(client, **ASK).choices[0].message
+    assert (message.content, message.tool_calls) == (text, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tools": [CLOCK, CLOCK]}, "two functions have the name clock"),
+        ({"tools": None, "tool_choice": "required"}, "the function is not among tools"),
+        ({"tool_choice": {"type": "function", "function": {"name": "x"}}}, "not among tools"),
+        ({"response_format": {"type": "json_object"}}, "do not follow the requested format"),
+    ],
+    ids=str,
+)
+def test_contradictions_are_rejected(serve: Serve, values: Any, message: str) -> None:
+    client, _ = serve("x", template=HERMES)
+    with pytest.raises(openai.BadRequestError, match=message):
+        chat(client, **{**ASK, **values})
+
+
+def test_strict_calls_need_tags_or_a_forced_choice(serve: Serve) -> None:
+    client, _ = serve("x", template=LLAMA)
+    strict = {"type": "function", "function": {**CLOCK["function"], "strict": True}}
+    with pytest.raises(openai.BadRequestError, match="set tool_choice to required"):
+        chat(client, tools=[strict])
+
+
+def test_a_special_tag_has_no_text_to_be_read(serve: Serve) -> None:
+    _, model = serve("x", template=HERMES.replace("<tool_call>", "<|user|>"))
+    assert forms.form_of(model.tokenizer) is None
+
+
+def parts_of(reader: Reader, texts: list[str]) -> list[Part]:
+    """Return the parts of texts, adjacent texts joined."""
+    found: list[Part] = []
+    for part in [part for text in texts for part in reader.feed(text)] + reader.end():
+        if isinstance(part, str) and found and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
+
+
+def names_of(parts: list[Part]) -> list[Any]:
+    return [part if isinstance(part, str) else (part.name, part.arguments) for part in parts]
+
+
+BROKEN = '<tool_call>{"name": </tool_call>'
+READS = {
+    "a b \n": ["a b \n"],
+    f"a {CLOCKED}": ["a", ("clock", "{}")],
+    f"{CLOCKED} \n {CLOCKED}\n": [("clock", "{}")] * 2,
+    f"{CLOCKED} b": [("clock", "{}"), " b"],
+    f"a {BROKEN} b": [f"a {BROKEN} b"],
+    "a <tool_cal": ["a <tool_cal"],
+    '<tool_call>{"name"': ['<tool_call>{"name"'],
+    '<tool_call>{"name": "x", "arguments": {}}</tool_call>': [
+        '<tool_call>{"name": "x", "arguments": {}}</tool_call>'
+    ],
+    "<tool_call>[]</tool_call>": ["<tool_call>[]</tool_call>"],
+}
+
+
+@given(text=st.sampled_from([*READS]), cuts=st.sets(st.integers(0, 90)))
+def test_the_parts_do_not_depend_on_the_steps(text: str, cuts: set[int]) -> None:
+    places = [0, *sorted(cuts), len(text)]
+    steps = [text[a:b] for a, b in pairwise(places)]
+    found = parts_of(TaggedReader(forms.HERMES, {"clock"}), steps)
+    assert names_of(found) == READS[text]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"name": "clock", "parameters": {}}', [("clock", "{}")]),
+        (' {"name": "clock", "parameters": {"a": 1}} ', [("clock", '{"a": 1}')]),
+        ('{"name": "clock", "parameters": {}} and', ['{"name": "clock", "parameters": {}} and']),
+        ('{"name": "x", "parameters": {}}', ['{"name": "x", "parameters": {}}']),
+        ('{"name": 1, "parameters": {}}', ['{"name": 1, "parameters": {}}']),
+        ('{"name": "clock", "parameters": "a"}', ['{"name": "clock", "parameters": "a"}']),
+        ("{a}", ["{a}"]),
+        ("a {}", ["a {}"]),
+        ("", []),
+    ],
+)
+def test_a_call_is_the_whole_text_or_none(text: str, expected: list[Any]) -> None:
+    for steps in ([text], [*text]):
+        found = parts_of(JsonReader(forms.LLAMA, {"clock"}), steps)
+        assert names_of(found) == expected
+    assert Call("a", "{}").id != Call("a", "{}").id
