@@ -65,7 +65,7 @@ def test_errors_have_openais_form_and_no_details(parts: Make) -> None:
     for path, status, message in (
         ("/nowhere", 404, "GET /nowhere: Not Found"),
         ("/echo", 405, "GET /echo: Method Not Allowed"),
-        ("/typed/x", 400, "path.number: Input should be a valid integer"),
+        ("/typed/x", 400, "path.number: should be a valid integer"),
         ("/prompt", 400, "the prompt is empty"),
         ("/defect", 500, "the server failed; its log has the reason"),
     ):

@@ -12,12 +12,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from genai_layer.errors import GenAIError
-from genai_layer.serve import health
+from genai_layer.serve import health, openai
 from genai_layer.serve.auth import ApiKey
 from genai_layer.serve.engine.commons import Commons
-from genai_layer.serve.errors import BadRequest, ServeError, UnknownRoute, as_serve_error
+from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error
 from genai_layer.serve.exchange import Exchange
 from genai_layer.serve.models.registry import ModelRegistry
+from genai_layer.serve.openai.description import describe
+from genai_layer.serve.openai.rejections import rejection
 from genai_layer.serve.responses import error_response
 from genai_layer.version import get_version
 
@@ -40,6 +42,8 @@ def create_app(
     """
     app = FastAPI(title="npu-serve", version=get_version(), docs_url=None, redoc_url=None)
     app.include_router(health.router(models, commons.metrics))
+    app.include_router(openai.router(models, commons.limits))
+    describe(app)
     app.add_exception_handler(GenAIError, _on_genai_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -68,12 +72,9 @@ async def _on_genai_error(_: Request, error: Exception) -> Response:
 
 
 async def _on_invalid_request(_: Request, error: Exception) -> Response:
-    """Report the first field that does not fit the description of the endpoint."""
+    """Report a field that does not fit the description of the endpoint."""
     assert isinstance(error, RequestValidationError)  # registered for these
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    message = f"{place or 'body'}: {first['msg']}; see /openapi.json"
-    return error_response(BadRequest(message, param=place or None))
+    return error_response(rejection(error.errors(), error.body))
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:

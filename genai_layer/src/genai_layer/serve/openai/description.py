@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI
 
 _VALIDATION = "422"
@@ -9,8 +11,18 @@ _VALIDATION = "422"
 
 
 def describe(app: FastAPI) -> None:
-    """Remove from an app's description the status that the server never sends."""
-    schema = app.openapi()
+    """Leave out of an app's description the status that the server never sends."""
+    complete = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _prune(complete())
+        return complete()
+
+    app.openapi = openapi
+
+
+def _prune(schema: dict[str, Any]) -> None:
     for path in schema["paths"].values():
         for operation in path.values():
             operation["responses"].pop(_VALIDATION, None)

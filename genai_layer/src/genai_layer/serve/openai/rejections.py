@@ -39,8 +39,11 @@ def _weight(error: Any, body: object) -> tuple[int, bool]:
 
 def _path(error: Any, body: object) -> list[int | str]:
     """Return the fields that lead to an error; pydantic also names types on the way."""
+    part, *steps = error["loc"]
+    if part != "body":
+        return [part, *steps]
     path: list[int | str] = []
-    for step in error["loc"][1:]:
+    for step in steps:
         found: Any = body
         if isinstance(found, dict) and step in found:
             body = cast(dict[Any, Any], found)[step]
@@ -49,4 +52,4 @@ def _path(error: Any, body: object) -> list[int | str]:
         else:
             continue
         path.append(step)
-    return [*path, error["loc"][-1]] if error["type"] == "missing" else path
+    return [*path, steps[-1]] if error["type"] == "missing" else path
