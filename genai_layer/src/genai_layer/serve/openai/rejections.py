@@ -52,4 +52,4 @@ def _path(error: Any, body: object) -> list[int | str]:
         else:
             continue
         path.append(step)
-    return [*path, steps[-1]] if error["type"] == "missing" else path
+    return [*path, *steps[-1:]] if error["type"] == "missing" else path
