@@ -37,10 +37,12 @@ def checked_schema(schema: Any, noun: str = "json_schema") -> Any:
 def guided_schema(schema: Any) -> Any:
     """Return a root schema in llguidance's dialect: closed objects, anchored patterns.
 
+    Options of the schema itself, in its entry x-guidance, stay.
+
     Raises:
         ConfigError: a keyword for schemas by name has another value.
     """
-    return {**_closed(schema), "x-guidance": _OPTIONS} if isinstance(schema, dict) else schema
+    return {"x-guidance": _OPTIONS, **_closed(schema)} if isinstance(schema, dict) else schema
 
 
 def _closed(schema: Any) -> Any:

@@ -106,7 +106,7 @@ def test_a_format_becomes_a_grammar(serve: Serve) -> None:
     assert reply.text.format.schema_ == {"type": "array"}
     structured = model.submitted[0].config.structured_output_config
     assert structured is not None
-    assert structured.to_format()["json_schema"] == {"type": "array"}
+    assert structured.to_format()["json_schema"]["type"] == "array"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ schemas            bodies of requests and replies
 tools              calls of functions
 messages           messages as chat templates read them
 formats            grammar of a requested format
+json_grammar       grammar of JSON on one line
 turn               a model's turn in a chat: the prompt, and the form of the answer
 sampling           parameters of a generation
 choices            generations that run side by side

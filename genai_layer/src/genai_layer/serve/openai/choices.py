@@ -6,8 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
+from genai_layer.errors import ConfigError
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.serve.engine.contract import Chunk, Running, TextModel
+from genai_layer.serve.errors import BadRequest
+
+_NAMES = ("structured_output_config", "the requested format or tool")
+"""Name of a parameter of genai, and of the request's fields that it stands for."""
 
 
 class Choices:
@@ -79,8 +84,10 @@ async def start_choices(
         for prompt in prompts:
             for config in configs:
                 running.append(await model.submit(prompt, config, request_id))
-    except BaseException:
+    except BaseException as error:
         for one in running:
             one.cancel()
+        if isinstance(error, ConfigError):
+            raise BadRequest(str(error).replace(*_NAMES)) from error
         raise
     return Choices(running, len(configs))

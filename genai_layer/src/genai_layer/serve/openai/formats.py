@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
+from genai_layer.serve.openai.json_grammar import json_grammar
 from genai_layer.serve.openai.schemas.formats import (
     FlatSchemaFormat,
     JsonFormat,
@@ -11,9 +12,9 @@ from genai_layer.serve.openai.schemas.formats import (
     SchemaFormat,
     TextFormat,
 )
-from genai_layer.structured.formats import JSONSchema, StructuralFormat
+from genai_layer.structured.formats import StructuralFormat
 
-_OBJECT: dict[str, object] = {"type": "object"}
+_OBJECT: dict[str, Any] = {"type": "object"}
 
 
 def format_grammar(
@@ -23,6 +24,6 @@ def format_grammar(
     if given is None or isinstance(given, TextFormat):
         return None
     if isinstance(given, JsonFormat):
-        return JSONSchema(json.dumps(_OBJECT))
+        return json_grammar(_OBJECT)
     schema: SchemaFields = given.json_schema if isinstance(given, SchemaFormat) else given
-    return JSONSchema(json.dumps(_OBJECT if schema.json_schema is None else schema.json_schema))
+    return json_grammar(_OBJECT if schema.json_schema is None else schema.json_schema)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from genai_layer.serve.errors import BadRequest
+from genai_layer.serve.openai.json_grammar import json_grammar
 from genai_layer.serve.openai.schemas.tools import Function
 from genai_layer.serve.openai.tools.forms import Form
 from genai_layer.serve.openai.tools.offer import Offer
@@ -61,10 +61,10 @@ def _schema(function: Function, form: Form) -> JSONSchema:
     """Return the schema of a call; definitions move to its root, as references expect them."""
     arguments: dict[str, Any] = dict(function.parameters or {"type": "object", "properties": {}})
     moved = {name: arguments.pop(name) for name in _DEFINITIONS if name in arguments}
-    schema = {
+    schema: dict[str, Any] = {
         "type": "object",
         "properties": {"name": {"const": function.name}, form.arguments: arguments},
         "required": ["name", form.arguments],
         "additionalProperties": False,
     }
-    return JSONSchema(json.dumps(schema | moved))
+    return json_grammar(schema | moved)
