@@ -1,0 +1,96 @@
+"""A server as a process of its own, on a free port of the loopback interface."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def free_port() -> int:
+    """Return a port that nobody uses."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class ServerProcess:
+    """Process that serves.
+
+    Args:
+        command: the command line.
+        port: the port on which it listens.
+        ready: path that answers 200 once the server is ready.
+        log: receives the output.
+        variables: further environment variables.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str | Path],
+        port: int,
+        ready: str,
+        log: Path,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self.port, self._ready, self._log = port, ready, log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(variables or {})},
+            )
+
+    def get(self, path: str) -> str:
+        """Return the body of a page.
+
+        Raises:
+            OSError: there is no answer, or its status is not 200.
+        """
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+            return answer.read().decode()
+
+    def wait_until_ready(self, seconds: float = 300) -> None:
+        """Wait until the server is ready.
+
+        Raises:
+            RuntimeError: it ended, or is not ready in time.
+        """
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the server ended: {self._log.read_text()}")
+            try:
+                self.get(self._ready)
+            except (OSError, urllib.error.URLError):
+                time.sleep(0.05)
+            else:
+                return
+        raise RuntimeError(f"the server is not ready after {seconds} s: {self._log.read_text()}")
+
+    def memory(self) -> int:
+        """Return the resident bytes of the process."""
+        words = Path(f"/proc/{self.process.pid}/statm").read_text().split()
+        return int(words[1]) * _PAGE
+
+    def stop(self, signal: int, seconds: float = 60) -> int:
+        """Send a signal, and return the process's exit code."""
+        self.process.send_signal(signal)
+        return self.process.wait(seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,16 @@
+"""Servers that are killed or stopped at random moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def test_the_next_server_starts_and_answers(
+    load_module: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    fuzzer = load_module(Path(__file__).with_name("fuzz_kills.py"))
+    kills = fuzzer.Kills(tmp_path, seed=3)
+    done = [kills.kill() for _ in range(3)]
+    assert len(done) == 3
