@@ -25,6 +25,7 @@ from serve_process import ServerProcess, free_port
 ROOT = Path(__file__).resolve().parents[3]
 
 _LENGTHS = ("-c", "MAX_PROMPT_LEN=128", "-c", "MIN_RESPONSE_LEN=64")
+_BLOCKS = ("-c", "NPUW_LLM_PREFIX_CACHING_BLOCK_SIZE=64")
 _STOPPED = (0, -signal.SIGTERM)
 """Exit codes after SIGTERM; it ends a process that does not handle signals yet."""
 _QUESTION = {"model": "demo", "prompt": "What is a blob?", "max_tokens": 24, "temperature": 0}
@@ -55,52 +56,56 @@ class Kills:
         self._cache = folder / "cache"
         self._draw = random.Random(seed)
         self._number = 0
-        self.expected = self._answer()
+        with self._start() as server:
+            server.wait_until_ready()
+            self._expected = ask(server.port)
 
-    def kill(self) -> str:
-        """End a server at a random moment, check the next one, and return what was done.
+    def kill(self, serving: bool) -> str:
+        """End a server at a random moment, and return what was done.
+
+        Args:
+            serving: whether it serves then; it is checked before. Else it starts.
 
         Raises:
-            AssertionError: the server did not end, or the next one is not as the first.
+            AssertionError: the server does not start, answer or end as it should.
         """
         draw = self._draw
         fresh, end = draw.random() < 0.3, draw.choice([signal.SIGKILL, signal.SIGTERM])
         if fresh:
             shutil.rmtree(self._cache, ignore_errors=True)
-        serves = draw.random() < 0.5
         with self._start() as server:
             begin = time.monotonic()
-            if serves:
-                server.wait_until_ready()
+            if serving:
+                self._check(server)
                 for _ in range(6):
                     threading.Thread(target=_try_to_ask, args=(server.port,), daemon=True).start()
                 time.sleep(draw.uniform(0, 0.5))
             else:
                 time.sleep(draw.uniform(0, 4))
             what = f"{end.name} after {time.monotonic() - begin:.2f} s, "
-            what += f"{'fresh' if fresh else 'warm'}, {'serving' if serves else 'starting'}"
+            what += f"{'fresh' if fresh else 'warm'}, {'serving' if serving else 'starting'}"
             code = server.stop(end)
         assert code == -signal.SIGKILL if end is signal.SIGKILL else code in _STOPPED, (what, code)
-        answer = self._answer()
-        assert answer == self.expected, (what, answer)
         return what
 
-    def _answer(self) -> str:
-        """Return the answer of a server that is then stopped."""
+    def check(self) -> None:
+        """Check that a server starts without a complaint, answers, and ends."""
         with self._start() as server:
-            server.wait_until_ready()
-            answer = ask(server.port)
+            self._check(server)
             assert server.stop(signal.SIGTERM) == 0
-        log = self._log.read_text()
-        lines = [line for line in log.splitlines() if not line.startswith(("http", "shutting"))]
-        assert lines == [], log
-        return answer
+
+    def _check(self, server: ServerProcess) -> None:
+        server.wait_until_ready()
+        assert ask(server.port) == self._expected
+        lines = self._log.read_text().splitlines()
+        assert [line for line in lines if not line.startswith("http")] == []
 
     def _start(self) -> ServerProcess:
         self._number += 1
         self._log = self._folder / f"{self._number}.log"
         port = free_port()
-        words = ["--port", str(port), "--grace", "5", "-c", f"CACHE_DIR={self._cache}", *_LENGTHS]
+        words = ["--port", str(port), "--grace", "5", "-c", f"CACHE_DIR={self._cache}"]
+        words += [*_LENGTHS, *_BLOCKS]
         command = [sys.executable, "-m", "genai_layer.tools.serve", ROOT / "models/demo", *words]
         return ServerProcess(command, port, "/ready", self._log)
 
@@ -121,8 +126,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         kills = Kills(Path(folder), arguments.seed)
         for number in range(arguments.times):
-            sys.stdout.write(f"{number + 1}: {kills.kill()}\n")
+            sys.stdout.write(f"{number + 1}: {kills.kill(serving=number % 2 == 1)}\n")
             sys.stdout.flush()
+        kills.check()
         left = sorted(path.name for path in (Path(folder) / "cache").rglob("*"))
         sys.stdout.write(f"{len(left)} files in the cache\n")
 
