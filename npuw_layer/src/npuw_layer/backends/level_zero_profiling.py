@@ -1,15 +1,45 @@
-"""Times of program runs on the NPU, from the driver's profiling extension."""
+"""Times of programs on the NPU: of their runs, and of their tasks.
+
+The driver's profiling extension returns the times of a run. Since a schedule is static, the driver
+computes the same times without a run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from driver_layer import ze
 from npuw_layer.backends.level_zero_memory import reported
+from npuw_layer.backends.protocols import TaskSpan
 from npuw_layer.backends.recording import LayerTime, is_recording, note
 from npuw_layer.backends.release import release_with
 
 _LAYERS = ze.ze_graph_profiling_type_t.ZE_GRAPH_PROFILING_LAYER_LEVEL
+_ENGINES = {
+    ze.ze_task_execute_type_t.ZE_TASK_EXECUTE_DMA: "DMA",
+    ze.ze_task_execute_type_t.ZE_TASK_EXECUTE_DPU: "DPU",
+    ze.ze_task_execute_type_t.ZE_TASK_EXECUTE_SW: "SHAVE",
+}
+
+
+def task_spans(graph: ze.ze_graph_handle_t) -> Sequence[TaskSpan]:
+    """Return the times of a graph's tasks, which the first call computes.
+
+    Raises:
+        DeviceError: the blob has no layer map, or not all its tasks are in the map.
+    """
+    with reported("the timeline of a blob"):
+        tasks = graph.profile.data().tasks
+    return [
+        TaskSpan(
+            _ENGINES[task.exec_type],
+            task.name,
+            task.start_time_ns,
+            task.start_time_ns + task.duration_ns,
+        )
+        for task in tasks
+    ]
 
 
 class RunTimes:

@@ -15,8 +15,8 @@ from npuw_layer.backends.level_zero_memory import (
     check_file,
     reported,
 )
-from npuw_layer.backends.level_zero_profiling import RunTimes
-from npuw_layer.backends.protocols import Memory, Program, TensorInfo
+from npuw_layer.backends.level_zero_profiling import RunTimes, task_spans
+from npuw_layer.backends.protocols import Memory, Program, TaskSpan, TensorInfo
 from npuw_layer.backends.release import release_with
 from npuw_layer.errors import DeviceError
 
@@ -24,7 +24,7 @@ _ELEMENT_BY_PRECISION = {element.precision: name for name, element in ELEMENT_TY
 
 
 class LoadedBlob:
-    """A graph of the driver; satisfies ``protocols.LoadedModel``.
+    """A graph of the driver; satisfies ``protocols.LoadedModel`` and ``ShowsTimeline``.
 
     Args:
         table: functions of the graph extension.
@@ -75,6 +75,10 @@ class LoadedBlob:
     def create_program(self) -> RecordedProgram:
         """Create a program to bind and run."""
         return RecordedProgram(self)
+
+    def timeline(self) -> Sequence[TaskSpan]:
+        """Return the times of a run's tasks; see ``protocols.ShowsTimeline``."""
+        return task_spans(self.graph)
 
 
 class RecordedProgram:

@@ -182,6 +182,16 @@ class MayBeHidden(Protocol):
         ...
 
 
+@runtime_checkable
+class HasAddress(Protocol):
+    """Ability of memory: an address on the device."""
+
+    @property
+    def address(self) -> int:
+        """Address of the first byte on the device."""
+        ...
+
+
 def is_seen(memory: Memory) -> bool:
     """Return whether the host can access the bytes of a memory."""
     return not isinstance(memory, MayBeHidden) or memory.host_visible
@@ -246,6 +256,32 @@ class LoadedModel(Protocol):
 
     def create_program(self) -> Program:
         """Create a runnable program with its own bindings."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpan:
+    """Time in which a unit of the device runs one task of a program."""
+
+    engine: str
+    """Kind of the unit: "DMA", "DPU" or "SHAVE"."""
+    name: str
+    """Operation of the model that the task belongs to."""
+    begin_ns: int
+    """Begin, counted from the start of the run."""
+    end_ns: int
+
+
+@runtime_checkable
+class ShowsTimeline(Protocol):
+    """Ability of a loaded model: times of its tasks, equal for all runs because they are static."""
+
+    def timeline(self) -> Sequence[TaskSpan]:
+        """Return the tasks of a run that has the device to itself, in the order of their begin.
+
+        Raises:
+            DeviceError: the program does not record the operations of its tasks.
+        """
         ...
 
 

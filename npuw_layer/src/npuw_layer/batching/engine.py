@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
 
 from driver_layer.support.bell import Bell
 from npuw_layer.backends.protocols import Array
+from npuw_layer.batching.observe import Observer
+from npuw_layer.batching.observed import BatchingState
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
+from npuw_layer.batching.report import StepReport
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
 from npuw_layer.batching.schedule import PendingTokens, plan_step
@@ -24,20 +27,6 @@ from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensors.token_inputs import check_slots
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class StepReport:
-    """Counts of one step's work."""
-
-    read: int = 0
-    """Prompt tokens that the step read."""
-    generated: int = 0
-    """Conversations that generated: each ran one token."""
-    slots: int = 0
-    """Slots of the model that ran; 0 if none ran."""
-    capacity: int = 0
-    """Positions that the model's attention spans."""
 
 
 class ContinuousBatching:
@@ -60,6 +49,7 @@ class ContinuousBatching:
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runner = Runner(compiled)
         self._places = places or self._runner.sizes[-1]
+        self._observer = Observer(compiled, self._places)
         self._caches: list[Conversation] = []
         """All places; those without a participant are free, and are reset before reuse."""
         self._conversations: dict[BatchedRequest, Participant] = {}
@@ -112,6 +102,8 @@ class ContinuousBatching:
             if last is not None and not last.logits.done():
                 raise RequestError("the last tokens are not read yet; wait for their future")
             conversation.submission = Submission(ids, keep, next(self._orders))
+            if len(ids) > 1 or not keep:
+                conversation.prompt_tokens = keep + len(ids)
             self._changed.ring()
             return conversation.submission.logits
 
@@ -155,13 +147,24 @@ class ContinuousBatching:
         with self._stepping:
             try:
                 self._stepper = threading.get_ident()
-                return self._step()
+                began = time.perf_counter()
+                report = self._step()
+                self._observer.note(report, time.perf_counter() - began)
+                return report
             except BaseException:
                 if threading.current_thread() is threading.main_thread():
                     self._give_up()  # a signal's handler raised, e.g. Ctrl-C's
                 raise
             finally:
                 self._stepper = 0
+
+    def observe(self) -> BatchingState:
+        """Return the state of all places, and the last step; any thread may call this."""
+        with self._changed.lock:
+            owners = {id(one.place): one for one in self._conversations.values() if not one.over}
+            places = [(place, owners.get(id(place))) for place in self._caches]
+            waiting = [one for one in owners.values() if one.place is None and one.speaks]
+        return self._observer.state(places, len(waiting))
 
     def close(self) -> None:
         """End all conversations and free their memory.
@@ -198,8 +201,10 @@ class ContinuousBatching:
         speaking = [active[number] for number in plan.generate]
         made = self._runner.generate([each[1:] for each in speaking])
         for each, outcome in zip(speaking, made.outcomes, strict=True):
+            each[0].together = made.shared(each[1])
             self._note(each, 1, outcome)
-        return StepReport(read, len(speaking), made.slots, made.capacity)
+        programs = tuple(stage.name for stage in self._runner.take_ran())
+        return StepReport(read, len(speaking), made.slots, made.capacity, programs)
 
     def _give_up(self) -> None:
         """Fail the futures of tokens being read, as the number of read tokens is unknown."""

@@ -53,6 +53,15 @@ class Submission:
         return NewTokens(rows, np.ones(position + count, np.int64))
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Model that generated for several conversations in one run."""
+
+    conversations: int
+    capacity: int
+    """Positions that the model's attention spans."""
+
+
 @dataclass(slots=True, eq=False)
 class Participant:
     """One conversation of several: waiting, or with a place (its own caches and models)."""
@@ -62,6 +71,10 @@ class Participant:
     submission: Submission | None = None
     """Latest submission; None once its future is settled."""
     over: bool = False
+    prompt_tokens: int = 0
+    """Tokens up to the end of the last prompt."""
+    together: Together | None = None
+    """Model of the last generated token; None if the conversation ran alone."""
 
     @property
     def speaks(self) -> bool:

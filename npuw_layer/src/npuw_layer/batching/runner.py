@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from npuw_layer.backends.protocols import Array
-from npuw_layer.batching.participant import Submission
+from npuw_layer.batching.participant import Submission, Together
+from npuw_layer.batching.ran import noting
 from npuw_layer.batching.schedule import fitting
 from npuw_layer.batching.slots import SlotModel, SlotToken
 from npuw_layer.errors import NpuwError
@@ -34,6 +35,13 @@ class Generated:
     outcomes: Sequence[Outcome] = ()
     slots: int = 0
     capacity: int = 0
+    together: Collection[Conversation] = ()
+    """Conversations that ran in one model."""
+
+    def shared(self, place: Conversation) -> Together | None:
+        """Return the model that a conversation shared; None if it ran alone."""
+        shares = place in self.together
+        return Together(len(self.together), self.capacity) if shares else None
 
 
 class Runner:
@@ -50,6 +58,12 @@ class Runner:
         self._head: LMHead | None = None
         self.sizes = compiled.plan.slots
         """Slot counts of the available models, ascending."""
+        self._ran: list[Stage] = []
+
+    def take_ran(self) -> list[Stage]:
+        """Return the static models that ran since the last call, in order."""
+        ran, self._ran = self._ran, []
+        return ran
 
     def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
         """Read the next chunk of a prompt.
@@ -61,7 +75,8 @@ class Runner:
         if submission.reading is None:
             submission.reading = place.reading(submission.tokens(submission.left))
         try:
-            return next(submission.reading), None
+            with noting(place, self._ran):
+                return next(submission.reading), None
         except StopIteration as end:
             return submission.left, _last(end.value)
         except NpuwError as error:
@@ -94,7 +109,7 @@ class Runner:
             place.rewind(submission.position)
         except NpuwError as error:
             return error
-        return _alone(place, submission) if place.is_full else None
+        return self._alone(place, submission) if place.is_full else None
 
     def _together(self, speakers: Sequence[Speaker]) -> Generated:
         """Run a token of each conversation on the smallest model with enough slots."""
@@ -102,19 +117,22 @@ class Runner:
             return Generated()
         slots = fitting(self.sizes, len(speakers)) or self.sizes[-1]
         if slots == 1:
-            return Generated([_alone(*each) for each in speakers], 1)
+            return Generated([self._alone(*each) for each in speakers], 1)
         capacities = self._plan.capacities
         reach = max(place.cache.rows.reach for place, _ in speakers)
         capacity = fitting(capacities, reach + 1) or capacities[-1]
-        return Generated(self._run(speakers, slots, capacity), slots, capacity)
+        outcomes = self._run(speakers, slots, capacity)
+        return Generated(outcomes, slots, capacity, [place for place, _ in speakers])
 
     def _run(self, speakers: Sequence[Speaker], slots: int, capacity: int) -> list[Outcome]:
         tokens = [SlotToken(place.cache, place.parts, new.tokens(1)) for place, new in speakers]
-        model = self._model(Stage(StageKind.GENERATE, 1, capacity - 1, slots), tokens[0])
+        stage = Stage(StageKind.GENERATE, 1, capacity - 1, slots)
+        model = self._model(stage, tokens[0])
         try:
             found = model.run(tokens)
         except NpuwError as error:
             return [error] * len(speakers)
+        self._ran += [stage] if self._head is None else [stage, self._head.last]
         for place, new in speakers:
             place.history.extend(new.tokens(1))
         return [*found]
@@ -138,13 +156,13 @@ class Runner:
             self._head = LMHead(compiled.device, heads, ConversationParts(), compiled.bank)
         return self._head
 
-
-def _alone(place: Conversation, submission: Submission) -> Outcome:
-    """Run a token of one conversation."""
-    try:
-        return _last(place.infer(submission.tokens(1)))
-    except NpuwError as error:
-        return error
+    def _alone(self, place: Conversation, submission: Submission) -> Outcome:
+        """Run a token of one conversation."""
+        try:
+            with noting(place, self._ran):
+                return _last(place.infer(submission.tokens(1)))
+        except NpuwError as error:
+            return error
 
 
 def _last(logits: Logits) -> Array:

@@ -136,15 +136,19 @@ class WeightsBank:
             names = [name for name, memory in self._files.items() if memory is not None]
         return [os.path.realpath(self._folder / name) for name in names]
 
+    def memories(self) -> list[tuple[str, Memory]]:
+        """Return the device memory in use, with the mapped file or a description of the content."""
+        with self._lock:
+            named = [*self._files.items(), *(("blob", one) for one in self._mapped_stored)]
+            found = {id(memory): (name, memory) for name, memory in named if memory is not None}
+            for place in self._places.values():
+                found.setdefault(id(place.memory), ("copied weights", place.memory))
+        return [*found.values()]
+
     @property
     def nbytes(self) -> int:
         """Bytes of device memory in use, including mapped files."""
-        with self._lock:
-            mapped = (*self._files.values(), *self._mapped_stored)
-            files = [memory for memory in mapped if memory is not None]
-            memories = {id(one): one for one in files}
-            memories |= {id(place.memory): place.memory for place in self._places.values()}
-            return sum(memory.data.size for memory in memories.values())
+        return sum(memory.data.size for _, memory in self.memories())
 
     def _place(self, info: TensorInfo) -> _Place:
         with self._lock:

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, BinaryIO
 from npuw_layer.api.model_port import OpenPort
 from npuw_layer.api.properties import CONTINUOUS_PREFILL_SUPPORTED, Facts
 from npuw_layer.api.ready_model import ReadyModel
-from npuw_layer.backends.protocols import ImportsMemory, ability
+from npuw_layer.backends.protocols import ImportsMemory, ShowsTimeline, ability
 from npuw_layer.batching.engine import ContinuousBatching
-from npuw_layer.errors import RemoteError
+from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_llm
+from npuw_layer.llm.kv.cache_size import CacheSize
 from npuw_layer.llm.request.infer_request import InferRequest
+from npuw_layer.llm.request.make_cache import cache_states
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
+from npuw_layer.llm.request.prompt_plan import PromptPlan, plan_prompt, with_lengths
 from npuw_layer.remote.context import RemoteContext
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuw_layer.backends.protocols import TaskSpan
     from npuw_layer.execution.offload.report import OffloadReport
 
 
@@ -77,3 +83,42 @@ class CompiledModel(SplitModel):
             places: number of conversations that hold caches at the same time; 0 means one per slot.
         """
         return ContinuousBatching(self._compiled, places)
+
+    def plan_prompt(
+        self, tokens: int, max_prompt_len: int | None = None, min_response_len: int | None = None
+    ) -> PromptPlan:
+        """Return what would run for a prompt of a new conversation.
+
+        Args:
+            tokens: tokens of the prompt.
+            max_prompt_len: NPUW_LLM_MAX_PROMPT_LEN to plan with; None for the model's.
+            min_response_len: NPUW_LLM_MIN_RESPONSE_LEN to plan with; None for the model's.
+
+        Raises:
+            TensorError: there is no token.
+            OptionError: a length is out of range, or contradicts other options.
+        """
+        options = with_lengths(self._compiled.options, max_prompt_len, min_response_len)
+        size = CacheSize.of(cache_states(self._compiled))
+        return plan_prompt(options, size, tokens)
+
+    def timeline(self, program: str, /) -> Sequence[TaskSpan] | None:
+        """Return the times of a static model's tasks on the device.
+
+        Args:
+            program: name of the static model, e.g. "generate_256".
+
+        Returns:
+            The tasks in the order of their begin; None if the device has no timelines, or the model
+            runs as several programs.
+
+        Raises:
+            TensorError: there is no such static model.
+            DeviceError: the program does not record the operations of its tasks.
+        """
+        model = self._compiled.submodels.get(program)
+        if model is None:
+            names = ", ".join(self._compiled.submodels)
+            raise TensorError(f"no static model {program!r}; there are {names}")
+        shown = ability(model, ShowsTimeline)
+        return None if shown is None else shown.timeline()

@@ -82,9 +82,14 @@ class KVCache:
         return [stack.names for stack in self._stacks]
 
     @property
+    def memories(self) -> Sequence[Memory]:
+        """Device memory of the buffers."""
+        return [stack.memory for stack in self._stacks]
+
+    @property
     def nbytes(self) -> int:
         """Bytes of device memory."""
-        return sum(stack.memory.data.size for stack in self._stacks)
+        return sum(memory.data.size for memory in self.memories)
 
     @property
     def most_bytes(self) -> int:
@@ -106,10 +111,6 @@ class KVCache:
                 offset = number * stack.rows.strides[0] + first_row * stack.rows.strides[1]
                 program.bind(ASSIGN_PREFIX + name, stack.memory, offset)
         return _Bound()
-
-    def together(self, first: int, count: int) -> bool:
-        """Return whether ``count`` rows from ``first`` on are in the buffer."""
-        return first + count <= len(self.rows)
 
     def make_room(self, count: int) -> None:
         """Do nothing: memory for all tokens is allocated."""

@@ -52,6 +52,16 @@ class KVLayout:
             for begin in begins
         )
 
+    def together(self, first: int, count: int, rows: int) -> bool:
+        """Return whether a program may write ``count`` rows of a cache that has ``rows``.
+
+        The rows, from ``first`` on, must exist and be contiguous: a program that writes to blocks
+        begins at one and ends in it.
+        """
+        if self.block is None:
+            return first + count <= rows
+        return first % self.block == 0 and count <= self.block and first < rows
+
     def _suffix(self, begin: int, past: int) -> str:
         assert self.block is not None  # only blocks have a suffix
         whole = begin + self.block <= past

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from npuw_layer.backends.protocols import Array, Program, TensorInfo
+from npuw_layer.backends.protocols import Array, Memory, Program, TensorInfo
 from npuw_layer.llm.kv.copies import RowCopy
 from npuw_layer.llm.kv.kv_rows import KVRows
 
@@ -46,6 +46,11 @@ class KVStrategy(Protocol):
         ...
 
     @property
+    def memories(self) -> Sequence[Memory]:
+        """Device memory at present."""
+        ...
+
+    @property
     def nbytes(self) -> int:
         """Bytes of device memory at present."""
         ...
@@ -64,13 +69,9 @@ class KVStrategy(Protocol):
             program: program whose other tensors are bound.
             inputs: all its inputs.
             past: rows that it reads.
-            first_row: first row that the program writes itself. ``together`` must allow it, and no
-                variable may be transposed. If None, the host copies new rows.
+            first_row: first row that the program writes itself. ``KVLayout.together`` must allow
+                it, and no variable may be transposed. If None, the host copies new rows.
         """
-        ...
-
-    def together(self, first: int, count: int) -> bool:
-        """Return whether a program may write ``count`` rows: they exist and are contiguous."""
         ...
 
     def make_room(self, count: int) -> None:

@@ -50,3 +50,12 @@ def select_generate_request(capacities: Sequence[int], tokens: int, reserve: int
         if capacity >= tokens + reserve:
             return index
     return len(capacities) - 1
+
+
+def selection_reason(capacities: Sequence[int], tokens: int, reserve: int) -> str:
+    """Return the reason why ``select_generate_request`` selects its variant, for users."""
+    capacity = capacities[select_generate_request(capacities, tokens, reserve)]
+    needed = f"{tokens + reserve} = {tokens} stored + {reserve} reserved"
+    if capacity < tokens + reserve:
+        return f"{needed}; no variant holds them, so the largest is used: {capacity}"
+    return f"{needed}; the smallest variant that holds them is {capacity}"

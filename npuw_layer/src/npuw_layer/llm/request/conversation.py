@@ -128,7 +128,7 @@ class Conversation:
     def _admit(self, tokens: NewTokens) -> Event:
         """Check new tokens and classify them; rejected tokens change nothing."""
         self.parts.begin()
-        self.reader.gathered.begin()
+        self.reader.begin()
         begin, history = int(tokens.positions.flat[0]), self.history
         if not history.caller_count:
             history.begin(begin)

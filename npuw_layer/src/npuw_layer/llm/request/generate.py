@@ -47,6 +47,10 @@ class Generate:
         self._variants, self._singles = made[0], made[1] or made[0]
         self.variant = 0
         """Index of the variant in use."""
+        self.selected_for = 0
+        """Stored tokens that the variant was chosen for; a larger one may have followed."""
+        self.last: Submodel | None = None
+        """Model that ran last."""
 
     def prepare(self) -> None:
         """Do the work of each variant's first run in advance."""
@@ -58,6 +62,7 @@ class Generate:
         capacities, reserve = self._plan.capacities, self._plan.lengths.min_response
         stored = self._cache.rows.tokens
         self.variant = select_generate_request(capacities, stored, reserve)
+        self.selected_for = stored
         if capacities[self.variant] < stored + reserve:
             _log.warning("after %d tokens, fewer than %d can be generated", stored, reserve)
 
@@ -81,7 +86,7 @@ class Generate:
         """
         self.has_room()
         count = len(tokens)
-        variant = (self._variants if count > 1 else self._singles)[self.variant]
+        variant = self.last = (self._variants if count > 1 else self._singles)[self.variant]
         if self._head is None:
             variant.run(tokens, direct=False)
             logits = variant.output(count)

@@ -57,9 +57,12 @@ class LMHead:
         self._arena = Arena(device, states)
         self._parts, self._bank = parts, bank
         self._loaded = {stage.tokens: models[stage] for stage in stages}
+        self._stages = {stage.tokens: stage for stage in stages}
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
         """Programs that write to the caller's memory, with memory and offset."""
+        self.last = stages[0]
+        """Stage of the program that was used last."""
         for tokens, loaded in self._loaded.items():
             arena = Arena(device, [*filter(_is_own, loaded.inputs), *loaded.outputs])
             program = self._made(loaded, arena)
@@ -90,9 +93,11 @@ class LMHead:
             The program, and the array of its logits, f32 [1, rows, V], valid until the next run;
             None if they will be in the target.
         """
+        fitting = next(most for most in self._models if most >= rows)
+        self.last = self._stages[fitting]
         if target is not None and rows == target.rows and rows in self._models:
             return self._bound(rows, target), None
-        arena, program = next(each for most, each in self._models.items() if most >= rows)
+        arena, program = self._models[fitting]
         return program, arena[LOGITS][:, :rows]
 
     def logits(self, states: Array, target: LogitsTarget | None = None) -> Array | None:

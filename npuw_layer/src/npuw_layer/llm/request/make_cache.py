@@ -12,7 +12,7 @@ from npuw_layer.llm.kv.kv_cache import KVCache
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.kv.row_layouts import is_cache_input
-from npuw_layer.llm.plan.stages import kv_layout
+from npuw_layer.llm.plan.stages import LLMPlan, Stage, kv_layout
 
 BOUND_AHEAD = 128
 """Maximum tokens for which blocks are bound in advance: binding takes the time of several steps,
@@ -29,22 +29,35 @@ def make_cache(compiled: CompiledLLM) -> KVStrategy:
         DeviceError: device memory is exhausted.
     """
     options, plan = compiled.options, compiled.plan
-    reading = plan.generate or plan.prefill
-    largest, total = max(reading, key=lambda stage: stage.past), plan.lengths.total
-    states = [info for info in compiled.models[largest].inputs if is_cache_input(info)]
-    if not largest.past:
-        # Texts are read whole: no model reads the cache, but new rows need a place.
-        states = [_read_as(info) for info in compiled.models[largest].outputs if _is_new(info)]
-    window = largest.past if options.on_full == "SLIDE" else total
+    total = plan.lengths.total
+    window = _longest(plan).past if options.on_full == "SLIDE" else total
     rows = KVRows(total, window, options.sink_tokens)
-    layout = kv_layout(options)
+    states, layout = cache_states(compiled), kv_layout(options)
     if layout.block is None:
         return KVCache(compiled.device, states, rows)
-    whole = layout.spans(largest.past)[0]  # the largest model reads more than a chunk
-    first = [info for info in states if info.name.endswith(whole.suffix)]
-    blocks = BlockLayout(first, layout.block)
+    blocks = BlockLayout(states, layout.block)
     ahead = min(plan.lengths.min_response, BOUND_AHEAD)
     return BlockKVCache(compiled.device, blocks, rows, ahead)
+
+
+def cache_states(compiled: CompiledLLM) -> list[TensorInfo]:
+    """Return the inputs of K and V in the model with the longest past, one for each variable.
+
+    With blocks, they are those of the first block.
+    """
+    longest, layout = _longest(compiled.plan), kv_layout(compiled.options)
+    model = compiled.models[longest]
+    if not longest.past:
+        # Texts are read whole: no model reads the cache, but new rows need a place.
+        return [_read_as(info) for info in model.outputs if _is_new(info)]
+    states = [info for info in model.inputs if is_cache_input(info)]
+    whole = layout.spans(longest.past)[0]  # the longest past is more than a chunk
+    return [info for info in states if info.name.endswith(whole.suffix)]
+
+
+def _longest(plan: LLMPlan) -> Stage:
+    """Return the stage that reads the most rows."""
+    return max(plan.generate or plan.prefill, key=lambda stage: stage.past)
 
 
 def _is_new(info: TensorInfo) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npuw_layer.errors import PromptTooLong
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import Stage, choose_prefill
+from npuw_layer.llm.plan.chunks import Chunk, chunks
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.parts import ConversationParts
@@ -21,10 +21,15 @@ Chunks = Generator[int, None, Submodel]
 
 @dataclass(slots=True)
 class Counts:
-    """Programs run, and tokens taken from the prefix cache, for the last prompt."""
+    """Chunks read, and tokens taken from the prefix cache, for the last prompt."""
 
-    prefills: list[str]
+    chunks: list[Chunk]
     cached_tokens: int = 0
+
+    @property
+    def prefills(self) -> list[str]:
+        """Names of the static models that ran, in order."""
+        return [chunk.stage.name for chunk in self.chunks]
 
 
 class Prefill:
@@ -63,9 +68,9 @@ class Prefill:
 
     def prepare(self) -> None:
         """Do the work of a complete chunk's first run in advance."""
-        first = choose_prefill(self._plan.prefill, self._plan.prefill[-1].tokens, 0)
-        assert first is not None  # without stored tokens every model fits
-        self._models[first].prepare(0 if self._direct(first) else None)
+        complete = self._plan.prefill[-1].tokens
+        first = next(chunks(self._plan, self._compiled.options, complete, 0))
+        self._models[first.stage].prepare(0 if first.in_place else None)
 
     def forget(self) -> None:
         """Begin a new conversation."""
@@ -73,8 +78,8 @@ class Prefill:
 
     def copy_from(self, other: Prefill) -> None:
         """Go on where another conversation's prefill is."""
-        prefills, cached = other.counts.prefills, other.counts.cached_tokens
-        self.counts, self.unfinished = Counts([*prefills], cached), other.unfinished
+        chunks, cached = other.counts.chunks, other.counts.cached_tokens
+        self.counts, self.unfinished = Counts([*chunks], cached), other.unfinished
 
     def read(self, tokens: NewTokens, history: History) -> Chunks:
         """Read tokens after the stored ones, in chunks if necessary.
@@ -96,38 +101,26 @@ class Prefill:
         done = self._restore(tokens, history)
         count, begin = len(tokens), self._cache.rows.tokens - done
         reported = 0
-        while done < count:
+        left = count - done if self._cache.rows.plain else 0
+        for chunk in chunks(self._plan, self._compiled.options, left, self._cache.rows.tokens):
             self._check_wanted()
-            stage = choose_prefill(self._plan.prefill, count - done, self._cache.rows.tokens)
-            if stage is None or not self._cache.rows.plain:
-                raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
-            end = min(count, done + stage.tokens)
-            last = self.last = self._models[stage]
+            end = done + chunk.tokens
+            last = self.last = self._models[chunk.stage]
             piece = tokens.part(done, end)
-            last.run(piece, self._direct(stage))
+            last.run(piece, chunk.in_place)
             last.gather(self._gathered)
             history.extend(piece)
-            self.counts.prefills.append(stage.name)
+            self.counts.chunks.append(chunk)
             if end < count:
                 yield end - reported
                 reported = end
             done = end
+        if done < count:
+            raise PromptTooLong(begin + count, self._plan.lengths.max_prompt)
         assert self.last is not None  # at least one token is computed
         self.unfinished = False
         self._keep(tokens, begin)
         return self.last
-
-    def _direct(self, stage: Stage) -> bool:
-        """Return whether a prefill model writes directly into the cache, after the stored tokens.
-
-        Each place needs its own program, so only places after complete chunks have one.
-        """
-        tokens = self._cache.rows.tokens
-        return (
-            self._compiled.options.writes_in_place
-            and tokens % self._plan.lengths.prefill_input == 0
-            and self._cache.together(tokens, stage.tokens)
-        )
 
     def _restore(self, tokens: NewTokens, history: History) -> int:
         """Restore the beginning of a new conversation's prompt from the prefix cache."""

@@ -11,7 +11,7 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import StateError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import StageKind, choose_prefill
+from npuw_layer.llm.plan.stages import Stage, StageKind, choose_prefill
 from npuw_layer.llm.request.generate import Generate
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
@@ -58,8 +58,15 @@ class Reader:
         self.head = LMHead.of(compiled, parts)
         self.prefill = Prefill(compiled, cache, parts, self.gathered, check_wanted)
         self.generate = generate(compiled, cache, parts, self.gathered, self.head)
+        self.ran: list[Stage] = []
+        """Static models that the last inference ran, in order, besides those of prefill."""
         self.prefill.prepare()
         self.generate.prepare()
+
+    def begin(self) -> None:
+        """Begin an inference: nothing has run, and there is no output."""
+        self.gathered.begin()
+        self.ran = []
 
     def copy_from(self, other: Reader) -> None:
         """Go on where the reader of a copied conversation is."""
@@ -75,6 +82,7 @@ class Reader:
         """Read few tokens after the stored ones, and compute the logits of all new tokens."""
         self._check_wanted()
         logits = self.generate.run(tokens, target)
+        self._note_step()
         self._history.extend(tokens)
         self._parts.note(tokens)
         return logits
@@ -90,7 +98,11 @@ class Reader:
         self.generate.select()
         if self.head is None:
             return last.output(rows)
-        return self.head.logits(last.output(rows), target) if rows else None
+        if not rows:
+            return None
+        logits = self.head.logits(last.output(rows), target)
+        self.ran.append(self.head.last)
+        return logits
 
     def slide(self, tokens: NewTokens, target: LogitsTarget | None) -> Reading:
         """Read tokens that prefill has no room for by generate steps, which replace old tokens."""
@@ -130,6 +142,13 @@ class Reader:
         self._parts.forget()
         finished(self.prompt(kept, 0, None))
         return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
+
+    def _note_step(self) -> None:
+        """Record the models of a generate step."""
+        assert self.generate.last is not None  # it has just run
+        self.ran.append(self.generate.last.stage)
+        if self.head is not None:
+            self.ran.append(self.head.last)
 
     def reread(self, mask: Array) -> None:
         """Read tokens again that a part has forgotten by rewinding further than requested.

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from npuw_layer.backends.protocols import Array, Device, Program, TensorInfo
+from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
 from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
 from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
@@ -51,8 +51,8 @@ class BlockKVCache:
         """New rows, to be copied before they are read."""
         capacity = -(-len(rows) // layout.rows)
         self._pool = BlockPool(partial(layout.allocate, device), capacity)
-        dummy = device.allocate(layout.largest)
-        self._blocks = Blocks(self._pool, layout, rows, dummy, ahead)
+        self._dummy = device.allocate(layout.largest)
+        self._blocks = Blocks(self._pool, layout, rows, self._dummy, ahead)
 
     @property
     def names(self) -> Sequence[str]:
@@ -63,6 +63,12 @@ class BlockKVCache:
     def stacks(self) -> Sequence[Sequence[str]]:
         """Groups of variables of equal layout, by the names that programs use."""
         return self._layout.stacks
+
+    @property
+    def memories(self) -> Sequence[Memory]:
+        """Device memory of the blocks, and of the dummy for absent ones."""
+        blocks = (self._pool[number].memory for number in range(len(self._pool)))
+        return [*blocks, self._dummy]
 
     @property
     def nbytes(self) -> int:
@@ -79,11 +85,6 @@ class BlockKVCache:
     ) -> BlockAttachment:
         """Bind a program to the cache; see ``KVStrategy``."""
         return BlockAttachment(self._blocks, program, inputs, past, first_row)
-
-    def together(self, first: int, count: int) -> bool:
-        """Return whether rows begin a block and fit in it."""
-        block, row = divmod(first, self._layout.rows)
-        return row == 0 and count <= self._layout.rows and block < self._pool.capacity
 
     def make_room(self, count: int) -> None:
         """Allocate blocks for new tokens.
