@@ -15,6 +15,7 @@ outputs        tokens of a request, step by step
 generation     a request that runs: one decoding method, step by step
 places         runtime requests of the running generations
 slot_request   a conversation of a runtime that batches, as a runtime request
+observer       what the runtime shows, and which request has which place
 scheduler      which requests run: first come, first served
 metrics        numbers of requests, and how full their caches are
 results        results of generate

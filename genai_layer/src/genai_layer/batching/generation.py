@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from genai_layer.abilities import Conversation
 from genai_layer.batching.outputs import GrowingText, complete_outputs
 from genai_layer.batching.places import Places
 from genai_layer.batching.request import Request
@@ -60,6 +61,11 @@ class Generation:
         self._submitted = False
         self._growing: GrowingText | None = None
         request.stream.begun = time.monotonic()
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """Conversation of the runtime's batching; None before the first token, or without one."""
+        return self._infer.conversation if isinstance(self._infer, SlotRequest) else None
 
     def submit(self) -> None:
         """Submit the next tokens, unless those before are still being read."""

@@ -23,6 +23,7 @@ from genai_layer.batching.generate_call import (
 from genai_layer.batching.handle import GenerationHandle
 from genai_layer.batching.metrics import PipelineMetrics
 from genai_layer.batching.new_requests import NewRequests
+from genai_layer.batching.observer import PipelineObserver
 from genai_layer.batching.prompts import Prompts, TokenPrompts
 from genai_layer.batching.results import (
     EncodedGenerationResult,
@@ -41,6 +42,7 @@ from genai_layer.exclusive import one_at_a_time
 from genai_layer.generation_config import GenerationConfig
 from genai_layer.model_folder import read_generation_config, read_tokenizer
 from genai_layer.npu import imports_blob
+from genai_layer.observation.batching import ObservesBatching
 from genai_layer.parsers.results import begin_parsing
 from genai_layer.runtime import Core
 from genai_layer.runtimes import load_core
@@ -147,6 +149,13 @@ class ContinuousBatchingPipeline(KeepsChat):
     def get_metrics(self) -> PipelineMetrics:
         """Return the metrics of the last step."""
         return self._scheduler.metrics
+
+    def get_observer(self) -> PipelineObserver | None:
+        """Return a view of the pipeline; None if the runtime is not observable. Ours."""
+        places = self._model.places
+        if not isinstance(places.batching, ObservesBatching):
+            return None
+        return PipelineObserver(places.batching, places.compiled, self._scheduler)
 
     @overload
     def add_request(

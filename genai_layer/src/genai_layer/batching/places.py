@@ -32,6 +32,16 @@ class Places:
             self._batching = compiled.create_batching(count)
         self._free: list[InferRequest] = []
 
+    @property
+    def compiled(self) -> CompiledModel:
+        """The model."""
+        return self._compiled
+
+    @property
+    def batching(self) -> Batching | None:
+        """The model's batching, if it has one."""
+        return self._batching
+
     def take(self, sequences: int) -> InferRequest:
         """Return an empty request for a generation.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from genai_layer.batching.generation import Generation
 from genai_layer.batching.metrics import PipelineMetrics, Usage
@@ -45,6 +45,12 @@ class Scheduler:
     def metrics(self) -> PipelineMetrics:
         """Metrics of the last step."""
         return self._usage.last
+
+    def conversations(self) -> Mapping[int, int]:
+        """Return the numbers of the running requests, by the ``id`` of their conversations."""
+        with self._lock:
+            found = [(one.conversation, one.request.number) for one in self._running]
+        return {id(one): number for one, number in found if one is not None and number is not None}
 
     def add(self, request: Request) -> None:
         """Add a request.

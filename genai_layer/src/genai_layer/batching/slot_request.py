@@ -35,6 +35,11 @@ class SlotRequest:
         return self._logits.done()
 
     @property
+    def conversation(self) -> Conversation | None:
+        """The conversation; None before the first inference."""
+        return self._conversation
+
+    @property
     def cached_tokens(self) -> int:
         """Tokens of the prompt that the prefix cache had; 0 if the runtime does not report them."""
         one = self._conversation

@@ -13,4 +13,5 @@ responses  errors as responses
 metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
 models     loaded models
+observe    what the stack does, for the page
 """

@@ -1,0 +1,10 @@
+"""What the stack does, for the page: routes ``/npu/state``, ``/npu/events`` and ``/npu/plan``.
+
+source     models of the server, as the routes need them
+schema     JSON of the routes
+timelines  tasks of a step on the device, engine by engine
+view       state of a model as JSON
+routes     the routes
+"""
+
+from genai_layer.serve.observe.routes import router as router

@@ -1,0 +1,119 @@
+"""Routes that show what the stack does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import StreamingResponse
+
+from genai_layer.serve.observe.schema import Plan, State
+from genai_layer.serve.observe.source import (
+    NotObservable,
+    ObservedModel,
+    ObservedModels,
+    default_name,
+    loaded,
+)
+from genai_layer.serve.observe.view import ModelView
+
+LONGEST = 1 << 18
+"""Limit of the lengths of a plan, in tokens."""
+
+_INTERVAL = 0.05
+"""Seconds between two events, at least."""
+_IDLE = 40
+"""Intervals without a change after which the state is sent again."""
+
+_ERRORS = {
+    400: "a parameter is wrong, or the model is of another kind",
+    401: "the API key is missing or wrong",
+    404: "there is no model of this name",
+    409: "the model is not loaded, or not observable",
+}
+
+Name = Annotated[
+    str | None, Query(alias="model", description="Language model; the first one if left out.")
+]
+Length = Annotated[int | None, Query(ge=1, le=LONGEST)]
+
+
+def router(models: ObservedModels) -> APIRouter:
+    """Return the routes.
+
+    Args:
+        models: the server's.
+    """
+    responses = {status: {"description": text} for status, text in _ERRORS.items()}
+    routes = APIRouter(prefix="/npu", tags=["observation"], responses={**responses})
+    views = WeakKeyDictionary[ObservedModel, ModelView]()
+
+    @routes.get("/state", response_model=State)
+    async def state(name: Name = None) -> Response:  # pyright: ignore[reportUnusedFunction] (a route)
+        """Return the state of a loaded language model."""
+        model = loaded(models, name or default_name(models))
+        return Response(await _json(views, model), media_type="application/json")
+
+    @routes.get(
+        "/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}}},
+    )
+    async def events(name: Name = None) -> StreamingResponse:  # pyright: ignore[reportUnusedFunction] (a route)
+        """Stream the state as events ``state``: after each change, and every two seconds."""
+        chosen = name or default_name(models)
+        loaded(models, chosen)  # rejected before the stream begins
+        stream = _events(models, chosen, views)
+        headers = {"Cache-Control": "no-store"}
+        return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+    @routes.get("/plan")
+    async def plan(  # pyright: ignore[reportUnusedFunction] (a route)
+        prompt_tokens: Annotated[int, Query(ge=1, le=LONGEST)],
+        name: Name = None,
+        max_prompt_len: Length = None,
+        min_response_len: Length = None,
+    ) -> Plan:
+        """Return what would run for a prompt of a new conversation, with these or other lengths."""
+        model = loaded(models, name or default_name(models))
+        observer = model.pipeline.get_observer()
+        found = observer and observer.plan(prompt_tokens, max_prompt_len, min_response_len)
+        if found is None:
+            raise NotObservable(
+                f"model {model.name!r}: device {model.device} does not plan prompts; serve the "
+                "model on NPU",
+                param="model",
+            )
+        return Plan.model_validate(found)
+
+    return routes
+
+
+async def _json(views: WeakKeyDictionary[ObservedModel, ModelView], model: ObservedModel) -> str:
+    view = views.get(model)
+    if view is None:
+        view = views[model] = ModelView()
+    return await view.json(model)
+
+
+async def _events(
+    models: ObservedModels, name: str, views: WeakKeyDictionary[ObservedModel, ModelView]
+) -> AsyncIterator[str]:
+    """Yield the events until the model is unloaded; between them nothing keeps it loaded."""
+    while (model := models.loaded_text(name)) is not None:
+        changes = model.changes
+        yield f"event: state\ndata: {await _json(views, model)}\n\n"
+        del model
+        await _change(models, name, changes)
+
+
+async def _change(models: ObservedModels, name: str, changes: int) -> None:
+    """Wait until a model changes, for two seconds at most."""
+    for _ in range(_IDLE):
+        await asyncio.sleep(_INTERVAL)
+        model = models.loaded_text(name)
+        if model is None or model.changes != changes:
+            return
