@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -13,12 +12,11 @@ from fastapi.responses import StreamingResponse
 from genai_layer.serve.observe.schema import Plan, State
 from genai_layer.serve.observe.source import (
     NotObservable,
-    ObservedModel,
     ObservedModels,
     default_name,
     loaded,
 )
-from genai_layer.serve.observe.view import ModelView
+from genai_layer.serve.observe.view import Views
 
 LONGEST = 1 << 18
 """Limit of the lengths of a plan, in tokens."""
@@ -49,13 +47,13 @@ def router(models: ObservedModels) -> APIRouter:
     """
     responses = {status: {"description": text} for status, text in _ERRORS.items()}
     routes = APIRouter(prefix="/npu", tags=["observation"], responses={**responses})
-    views = WeakKeyDictionary[ObservedModel, ModelView]()
+    views = Views()
 
     @routes.get("/state", response_model=State)
     async def state(name: Name = None) -> Response:  # pyright: ignore[reportUnusedFunction] (a route)
         """Return the state of a loaded language model."""
         model = loaded(models, name or default_name(models))
-        return Response(await _json(views, model), media_type="application/json")
+        return Response(await views.json(model), media_type="application/json")
 
     @routes.get(
         "/events",
@@ -92,20 +90,11 @@ def router(models: ObservedModels) -> APIRouter:
     return routes
 
 
-async def _json(views: WeakKeyDictionary[ObservedModel, ModelView], model: ObservedModel) -> str:
-    view = views.get(model)
-    if view is None:
-        view = views[model] = ModelView()
-    return await view.json(model)
-
-
-async def _events(
-    models: ObservedModels, name: str, views: WeakKeyDictionary[ObservedModel, ModelView]
-) -> AsyncIterator[str]:
+async def _events(models: ObservedModels, name: str, views: Views) -> AsyncIterator[str]:
     """Yield the events until the model is unloaded; between them nothing keeps it loaded."""
     while (model := models.loaded_text(name)) is not None:
         changes = model.changes
-        yield f"event: state\ndata: {await _json(views, model)}\n\n"
+        yield f"event: state\ndata: {await views.json(model)}\n\n"
         del model
         await _change(models, name, changes)
 

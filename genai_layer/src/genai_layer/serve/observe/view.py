@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from weakref import WeakKeyDictionary
 
 from genai_layer.batching.observer import PipelineObserver
 from genai_layer.errors import GenAIError
@@ -24,6 +25,20 @@ from genai_layer.serve.observe.timelines import StepTime, Timelines
 _log = logging.getLogger(__name__)
 _FRESH = 1.0
 """Seconds for which a state without a change is not computed again."""
+
+
+class Views:
+    """Views of loaded models; a model that is unloaded leaves none."""
+
+    def __init__(self) -> None:
+        self._views = WeakKeyDictionary[ObservedModel, ModelView]()
+
+    async def json(self, model: ObservedModel) -> str:
+        """Return the state of a model as JSON."""
+        view = self._views.get(model)
+        if view is None:
+            view = self._views[model] = ModelView()
+        return await view.json(model)
 
 
 class ModelView:
@@ -60,9 +75,7 @@ class ModelView:
             device=model.device,
             observable=shown is not None,
             kv=None if shown is None else KVState.model_validate(shown.kv),
-            memory=None
-            if shown is None
-            else [MemoryPart.model_validate(part) for part in shown.memory],
+            memory=None if shown is None else _memory(shown),
             slots=slots,
             queue=model.queue,
             queue_limit=model.queue_limit,
@@ -81,6 +94,10 @@ class ModelView:
             _log.warning("no timeline of %s: %s", " and ".join(programs), error)
             self._timelines.note_unknown(programs)
             return None
+
+
+def _memory(shown: BatchingState) -> list[MemoryPart]:
+    return [MemoryPart.model_validate(part) for part in shown.memory]
 
 
 def _slots(
