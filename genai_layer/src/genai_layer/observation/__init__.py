@@ -1,4 +1,4 @@
-"""What a runtime shows of itself: optional abilities, each found by ``isinstance``.
+"""Views that a runtime offers of itself: optional abilities, each found by ``isinstance``.
 
 The data are read-only and of one moment; they are for people, and no pipeline depends on them. A
 runtime without these abilities, such as the real ``openvino``, is not observable.

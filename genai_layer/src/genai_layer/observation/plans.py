@@ -1,4 +1,4 @@
-"""Plan of a prompt: what would run for so many tokens."""
+"""Plan of a prompt: programs and bytes of so many tokens."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from npuw_layer.batching.memory_map import memory_map
 from npuw_layer.batching.observed import BatchingState, KVShape, ObservedPlace, ObservedStep
@@ -29,11 +30,15 @@ class Observer:
     def __init__(self, compiled: CompiledLLM, places: int) -> None:
         self._compiled = compiled
         self._places = places
+        self._last_step: ObservedStep | None = None
+
+    @cached_property
+    def _shape(self) -> KVShape:
+        compiled = self._compiled
         size, lengths = CacheSize.of(cache_states(compiled)), compiled.plan.lengths
-        self._row_bytes = size.row_bytes
         # Each layer has K and V; 8-bit ones have scales as well.
         variables = 4 if compiled.options.kv_element == "i8" else 2
-        self._shape = KVShape(
+        return KVShape(
             capacity=lengths.total,
             max_prompt=lengths.max_prompt,
             min_response=lengths.min_response,
@@ -42,7 +47,6 @@ class Observer:
             bytes_per_token=size.row_bytes,
             layers=size.count // variables,
         )
-        self._last_step: ObservedStep | None = None
 
     def note(self, report: StepReport, seconds: float) -> None:
         """Keep the report of a step, if it ran programs; only the thread of the step calls this."""
@@ -90,7 +94,8 @@ class Observer:
             variant=variant,
             variant_reason=reason,
             mask_ones=rows.stored,
-            copied_bytes=sum(each.tokens for each in chunks if not each.in_place) * self._row_bytes,
+            copied_bytes=sum(each.tokens for each in chunks if not each.in_place)
+            * self._shape.bytes_per_token,
             prefill_chunks=[each.tokens for each in chunks],
         )
 

@@ -1,4 +1,4 @@
-"""What the stack does, for the page: routes ``/npu/state``, ``/npu/events`` and ``/npu/plan``.
+"""Routes for the page: ``/npu/state``, ``/npu/events`` and ``/npu/plan``.
 
 source     models of the server, as the routes need them
 schema     JSON of the routes

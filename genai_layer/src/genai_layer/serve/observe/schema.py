@@ -129,7 +129,7 @@ class VariantPlan(Shown):
 
 
 class Plan(Shown):
-    """What would run for a prompt; see ``observation.PromptPlan``."""
+    """Programs and bytes of a prompt; see ``observation.PromptPlan``."""
 
     prompt_tokens: int
     max_prompt_len: int
