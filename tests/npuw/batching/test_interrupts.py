@@ -25,6 +25,8 @@ class Talk:
     def __init__(self, *_: Any) -> None:
         self.parts = ConversationParts()
         self.history = SimpleNamespace(said=0)
+        counts = SimpleNamespace(cached_tokens=0)
+        self.reader = SimpleNamespace(prefill=SimpleNamespace(counts=counts))
         self.ids: list[int] = []
 
     def reset(self) -> None:
@@ -47,6 +49,10 @@ class Answers:
             place.history.caller_count = len(place.ids)
             outcomes.append(np.array(place.ids))
         return Generated(outcomes, len(everyone), 0)
+
+    def take_ran(self) -> list[Any]:
+        """Return no static models."""
+        return []
 
     def free(self) -> None:
         """Do nothing."""
