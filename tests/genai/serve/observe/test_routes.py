@@ -8,7 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import schemathesis
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 from tests.genai.serve.conftest import Parts, greedy, run, text_of
 
 from genai_layer.serve.app import create_app
@@ -16,6 +24,7 @@ from genai_layer.serve.observe import routes as observed_routes
 from genai_layer.serve.observe.view import ModelView, Views
 
 Make = Callable[..., Parts]
+CHECKS = [content_type_conformance, response_schema_conformance, status_code_conformance]
 
 
 async def answered(made: Parts, *paths: str) -> list[Any]:
@@ -122,5 +131,30 @@ def test_a_server_without_language_models_has_nothing_to_observe(parts: Make) ->
         response = await asyncio.to_thread(client.get, "/npu/state")
         assert response.status_code == 409
         assert "no language model" in response.json()["error"]["message"]
+
+    run(work())
+
+
+def test_no_parameter_makes_the_server_fail(parts: Make) -> None:
+    def fuzz(app: FastAPI) -> None:
+        described = schemathesis.openapi.from_asgi("/openapi.json", app)
+        chosen = described.include(path=["/npu/state", "/npu/plan"])
+        operations = [result.ok() for result in chosen.get_all_operations()]
+        assert len(operations) == 2
+        for operation in operations:
+
+            @given(case=operation.as_strategy())
+            @settings(max_examples=30, suppress_health_check=[*HealthCheck], database=None)
+            def check(case: Any) -> None:
+                response = case.call()
+                case.validate_response(response, checks=CHECKS)
+                assert response.status_code < 500
+
+            check()
+
+    async def work() -> None:
+        made = parts()
+        await made.models.text("toy")
+        await asyncio.to_thread(fuzz, create_app(made.models, made.commons))
 
     run(work())

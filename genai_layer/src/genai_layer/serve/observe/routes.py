@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
@@ -17,6 +17,7 @@ from genai_layer.serve.observe.source import (
     loaded,
 )
 from genai_layer.serve.observe.view import Views
+from genai_layer.serve.openai.schemas.errors import ErrorReply
 
 LONGEST = 1 << 18
 """Limit of the lengths of a plan, in tokens."""
@@ -26,11 +27,17 @@ _INTERVAL = 0.05
 _IDLE = 40
 """Intervals without a change after which the state is sent again."""
 
-_ERRORS = {
-    400: "a parameter is wrong, or the model is of another kind",
-    401: "the API key is missing or wrong",
-    404: "there is no model of this name",
-    409: "the model is not loaded, or not observable",
+_STATUSES = {
+    400: "A parameter is missing or wrong, or the model is of another kind",
+    401: "The API key is missing or wrong",
+    404: "The server has no model of this name",
+    408: "The body did not arrive in time",
+    409: "The model is not loaded, or not observable",
+    413: "The body is too large",
+    503: "The server is shutting down",
+}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply, "description": text} for status, text in _STATUSES.items()
 }
 
 Name = Annotated[
@@ -45,8 +52,7 @@ def router(models: ObservedModels) -> APIRouter:
     Args:
         models: the server's.
     """
-    responses = {status: {"description": text} for status, text in _ERRORS.items()}
-    routes = APIRouter(prefix="/npu", tags=["observation"], responses={**responses})
+    routes = APIRouter(prefix="/npu", tags=["observation"], responses=_ERRORS)
     views = Views()
 
     @routes.get("/state", response_model=State)
