@@ -95,6 +95,19 @@ def test_the_stream_shows_changes_at_once_and_ends_with_the_model(
     run(work())
 
 
+def test_the_stream_ends_when_the_server_shuts_down(parts: Make) -> None:
+    async def work() -> None:
+        made = parts()
+        await made.models.text("toy")
+        stream = observed_routes._events(made.models, "toy", Views())
+        await anext(stream)
+        following = asyncio.ensure_future(anext(stream, "ended"))
+        await made.commons.activity.stop(0)
+        assert await following == "ended"
+
+    run(work())
+
+
 def state_of(event: str) -> Any:
     kind, data, *rest = event.split("\n")
     assert (kind, rest) == ("event: state", ["", ""])

@@ -97,8 +97,11 @@ def router(models: ObservedModels) -> APIRouter:
 
 
 async def _events(models: ObservedModels, name: str, views: Views) -> AsyncIterator[str]:
-    """Yield the events until the model is unloaded; between them nothing keeps it loaded."""
-    while (model := models.loaded_text(name)) is not None:
+    """Yield the events until the model is unloaded, or the server shuts down.
+
+    Between events, nothing keeps the model loaded.
+    """
+    while models.ready and (model := models.loaded_text(name)) is not None:
         changes = model.changes
         yield f"event: state\ndata: {await views.json(model)}\n\n"
         del model
@@ -110,5 +113,5 @@ async def _change(models: ObservedModels, name: str, changes: int) -> None:
     for _ in range(_IDLE):
         await asyncio.sleep(_INTERVAL)
         model = models.loaded_text(name)
-        if model is None or model.changes != changes:
+        if not models.ready or model is None or model.changes != changes:
             return

@@ -73,6 +73,11 @@ class ObservedModel(Protocol):
 class ObservedModels(Protocol):
     """Models of the server."""
 
+    @property
+    def ready(self) -> bool:
+        """True if a model is loaded, and the server is not shutting down."""
+        ...
+
     def names(self) -> Sequence[ModelCard]:
         """Return the models, in the order of the command line."""
         ...
