@@ -47,6 +47,11 @@ def install(python: Path, *wheels: Path) -> None:
     run(python, "-m", "pip", "install", "-q", "--no-compile", *wheels)
 
 
+def licenses_of(layer: str) -> str:
+    """Return the licences of a wheel; the page of npu-serve brings marked, under MIT."""
+    return "Apache-2.0 AND MIT" if layer == "genai_layer" else "Apache-2.0"
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_wheel_has_types_and_readme_and_no_other_files(wheels: Path, layer: str) -> None:
@@ -55,12 +60,21 @@ def test_a_wheel_has_types_and_readme_and_no_other_files(wheels: Path, layer: st
         info = email.message_from_bytes(archive.read(f"{layer}-0.1.0.dist-info/METADATA"))
     assert f"{layer}/py.typed" in names
     assert all(name.startswith((f"{layer}/", f"{layer}-0.1.0.dist-info/")) for name in names)
-    assert info["License-Expression"] == "Apache-2.0"
+    assert info["License-Expression"] == licenses_of(layer)
     assert info["License-File"] == "LICENSE"
     assert f"{layer}-0.1.0.dist-info/licenses/LICENSE" in names
     assert info["Keywords"]
     assert "Typing :: Typed" in info.get_all("Classifier", [])
     assert f"# {layer}" in str(info.get_payload())
+
+
+def test_the_wheel_of_genai_has_the_page_with_its_licences(wheels: Path) -> None:
+    with zipfile.ZipFile(wheel_of(wheels, "genai_layer")) as archive:
+        names = set(archive.namelist())
+    static = ROOT / "genai_layer/src/genai_layer/serve/page/static"
+    files = [path.relative_to(static).as_posix() for path in static.rglob("*") if path.is_file()]
+    assert {f"genai_layer/serve/page/static/{name}" for name in files} <= names
+    assert sum("/licenses/" in name and "/vendor/LICENSE." in name for name in names) == 2
 
 
 @pytest.mark.long

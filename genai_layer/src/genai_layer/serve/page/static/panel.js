@@ -1,0 +1,109 @@
+// The right side of the page: takes states and plans, and gives each picture its scene.
+
+import { byId, setText } from "./dom.js";
+import { follow } from "./events.js";
+import { count } from "./format.js";
+import * as now from "./now.js";
+import { draw as drawDataFlow } from "./pictures/data_flow.js";
+import { Picture } from "./pictures/frame.js";
+import { draw as drawGrowth } from "./pictures/kv_growth.js";
+import { draw as drawMemory } from "./pictures/memory.js";
+import { draw as drawVariants } from "./pictures/variants.js";
+import { ofPlan, ofSlot, shownSlot } from "./scene.js";
+import { draw as drawTimeline } from "./timeline.js";
+import { WhatIf } from "./what_if.js";
+
+const SHOWN = {
+  free: "No request yet: ask something.",
+  prefilling: "reads its prompt.",
+  generating: "generates.",
+  finished: "has finished; these were its last rows.",
+};
+
+export class Panel {
+  #stop = () => {};
+  #state = null;
+  #slot; // the slot drawn last, as it was then
+  #request = null;
+  #pictures = [
+    new Picture(byId("kv-growth"), drawGrowth),
+    new Picture(byId("data-flow"), drawDataFlow),
+    new Picture(byId("variants"), drawVariants),
+    new Picture(byId("memory"), drawMemory),
+  ];
+  #timeline = new Picture(byId("timeline"), drawTimeline);
+  #whatIf = new WhatIf(
+    (plan, answered) => this.#showPlan(plan, answered),
+    (problem) => setText(byId("problem"), problem),
+  );
+
+  constructor() {
+    for (const input of document.getElementsByName("source")) {
+      input.addEventListener("change", () => this.#switch());
+    }
+  }
+
+  /** Show a model from now on. */
+  use(model) {
+    this.#stop();
+    this.#slot = undefined;
+    this.#whatIf.use(model);
+    this.#stop = follow(model, (state) => this.#take(state), showLink);
+  }
+
+  /** Prefer the slot of a request, by its id. */
+  prefer(request) {
+    this.#request = request;
+  }
+
+  #take(state) {
+    const first = this.#state === null;
+    this.#state = state;
+    now.show(state);
+    byId("observed").hidden = !state.observable;
+    byId("unobservable").hidden = state.observable;
+    if (!state.observable) {
+      setText(byId("unobservable"), `The pictures need the NPU's runtime; this model runs on ${state.device}.`);
+      return;
+    }
+    this.#timeline.show(state.last_step);
+    if (!isWhatIf()) this.#showLive();
+    else if (first) this.#whatIf.ask();
+  }
+
+  #switch() {
+    byId("sliders").hidden = !isWhatIf();
+    if (this.#state === null || !this.#state.observable) return;
+    if (isWhatIf()) this.#whatIf.ask();
+    else this.#showLive();
+  }
+
+  #showLive() {
+    const shown = shownSlot(this.#state.slots, this.#request, this.#slot);
+    if (shown !== null) [this.#slot] = shown;
+    const [slot, finished] = shown ?? [this.#state.slots[0], false];
+    const scene = ofSlot(this.#state, slot, finished);
+    const said = SHOWN[scene.phase];
+    setText(byId("shown"), scene.phase === "free" ? said : `The request in slot ${slot.slot} ${said}`);
+    this.#showAll(scene);
+  }
+
+  #showPlan(plan, answered) {
+    if (!isWhatIf() || this.#state === null) return;
+    setText(byId("shown"), `If the prompt had ${count(plan.prompt_tokens)} tokens: a plan of ${count(plan.static_models)} static models.`);
+    this.#showAll(ofPlan(plan, answered, this.#state));
+  }
+
+  #showAll(scene) {
+    for (const picture of this.#pictures) picture.show(scene);
+  }
+}
+
+function isWhatIf() {
+  return byId("source-if").checked;
+}
+
+function showLink(text) {
+  byId("link").dataset.live = String(text === "live");
+  setText(byId("link"), text);
+}

@@ -1,0 +1,101 @@
+// Scenes: what the four pictures draw, of one conversation. The running stack makes one (a State of /npu/events and one
+// of its slots), and the sliders make one (a plan of /npu/plan); the pictures do not know which.
+
+/**
+ * @typedef {object} Scene
+ * @property {"free"|"prefilling"|"generating"|"finished"|"rejected"} phase
+ * @property {number} capacity      rows of the KV buffer
+ * @property {number} maxPrompt     MAX_PROMPT_LEN
+ * @property {number} minResponse   MIN_RESPONSE_LEN
+ * @property {number} prompt        tokens of the prompt
+ * @property {number} cached        of them, rows taken from the prefix cache
+ * @property {number} stored        rows written so far: the write position
+ * @property {number} maskOnes      ones of the attention mask
+ * @property {{tokens: number, model: number}[]} chunks   of the prompt, as prefill models read them
+ * @property {number[]} prefillModels                     tokens of each prefill model
+ * @property {{capacity: number, chosen: boolean}[]} variants
+ * @property {number} needed        rows that the variant must hold: the prompt and MIN_RESPONSE_LEN, or those stored
+ * @property {string} reason        why the variant was chosen, or why the prompt does not fit
+ * @property {number} copied        bytes copied from prefill to generate
+ * @property {number} copiedByNpuw  bytes that the real NPUW would copy
+ * @property {number} bytesPerToken of K and V, in all layers
+ * @property {{name: string, kind: string, bytes: number, used: number|null, address: number|null, slot: number|null}[]} memory
+ */
+
+/** Return the scene of a slot, with the memory of the device. slot: of `state.slots`, or a remembered one. */
+export function ofSlot(state, slot, finished) {
+  const { kv } = state;
+  const stored = slot.stored_tokens;
+  return {
+    phase: finished ? "finished" : slot.phase,
+    ...ofBuffer(kv.capacity, kv.max_prompt, kv.min_response),
+    prefillModels: kv.prefill_models,
+    bytesPerToken: kv.bytes_per_token,
+    prompt: slot.prompt_tokens,
+    cached: slot.cached_tokens,
+    stored,
+    maskOnes: slot.mask_ones,
+    chunks: slot.prefill_chunks.map((tokens) => ({ tokens, model: modelOf(kv.prefill_models, tokens) })),
+    variants: kv.variants.map((capacity) => ({ capacity, chosen: capacity === slot.variant })),
+    needed: Math.max(slot.prompt_tokens + kv.min_response, stored),
+    reason: slot.variant_reason ?? "",
+    copied: slot.copied_bytes,
+    copiedByNpuw: slot.prompt_tokens * kv.bytes_per_token,
+    memory: state.memory.map((item) => ({ ...item, used: usedOf(item, state, slot) })),
+  };
+}
+
+/** Return the scene of a plan after some tokens of the answer. state: the running stack's, for its other memory. */
+export function ofPlan(plan, answered, state) {
+  const { bytes_per_token: bytesPerToken, prefill_models: prefillModels } = state.kv;
+  const stored = plan.fits ? plan.prompt_tokens + answered : 0;
+  const others = state.memory.filter((item) => item.kind !== "kv_cache");
+  const own = { name: "KV cache", kind: "kv_cache", bytes: plan.kv_bytes, address: null, slot: 0 };
+  return {
+    phase: plan.fits ? (answered === 0 ? "prefilling" : "generating") : "rejected",
+    ...ofBuffer(plan.capacity, plan.max_prompt_len, plan.min_response_len),
+    prefillModels: [...new Set([...prefillModels, ...plan.chunks.map((chunk) => chunk.model)])],
+    bytesPerToken,
+    prompt: plan.prompt_tokens,
+    cached: 0,
+    stored,
+    maskOnes: stored,
+    chunks: plan.chunks,
+    variants: plan.variants,
+    needed: plan.needed,
+    reason: plan.reason,
+    copied: plan.copy_bytes_here,
+    copiedByNpuw: plan.copy_bytes_npuw,
+    memory: [{ ...own, used: stored * bytesPerToken }, ...others.map((item) => ({ ...item, used: null }))],
+  };
+}
+
+/**
+ * Return the slot to draw, as [slot, whether its request has finished]: that of this page's request, else one that works,
+ * else one that was used; null before any request. A short answer may begin and end between two states.
+ *
+ * request: the id of the page's last request; last: the slot drawn before, which the state may have forgotten.
+ */
+export function shownSlot(slots, request, last) {
+  const isOwn = (slot) => slot.request === request;
+  const busy = slots.filter((slot) => slot.phase !== "free");
+  if (busy.length > 0) return [busy.find(isOwn) ?? busy[0], false];
+  const used = slots.filter((slot) => slot.stored_tokens > 0);
+  const found = used.find(isOwn) ?? used.find((slot) => slot.slot === last?.slot) ?? last ?? used[0];
+  return found === undefined ? null : [found, true];
+}
+
+function ofBuffer(capacity, maxPrompt, minResponse) {
+  return { capacity, maxPrompt, minResponse };
+}
+
+function modelOf(models, tokens) {
+  const able = models.filter((model) => model >= tokens);
+  return able.length > 0 ? Math.min(...able) : Math.max(...models);
+}
+
+function usedOf(item, state, shown) {
+  if (item.kind !== "kv_cache") return null;
+  const slot = item.slot === shown.slot ? shown : state.slots.find((each) => each.slot === item.slot);
+  return slot === undefined ? null : slot.stored_tokens * state.kv.bytes_per_token;
+}
