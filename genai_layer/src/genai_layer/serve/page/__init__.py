@@ -75,7 +75,7 @@ def router() -> APIRouter:
     def asset(name: str, request: Request) -> Response:
         found = assets.get(name)
         if found is None:
-            raise HTTPException(404, f"/page/{name}: the page has no such file; open / instead.")
+            raise HTTPException(404)
         return found.response(request.headers.get("if-none-match"))
 
     return routes

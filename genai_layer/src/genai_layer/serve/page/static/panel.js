@@ -46,6 +46,7 @@ export class Panel {
   /** Show a model from now on. */
   use(model) {
     this.#stop();
+    this.#state = null;
     this.#slot = undefined;
     this.#whatIf.use(model);
     this.#stop = follow(model, (state) => this.#take(state), showLink);
