@@ -87,7 +87,9 @@ def supposed(tokens: int) -> Callable[[Chrome], None]:
 
     def act(driver: Chrome) -> None:
         driver.find_element(By.ID, "source-if").send_keys(Keys.SPACE)
-        driver.find_element(By.ID, "if-prompt-number").send_keys(Keys.CONTROL + "a", str(tokens))
+        field = driver.find_element(By.ID, "if-prompt-number")
+        field.send_keys(Keys.CONTROL + "a")  # a call of its own, which releases Control
+        field.send_keys(str(tokens))
         wait(driver, lambda d: f"{tokens:,} tokens" in d.find_element(By.ID, "shown").text)
 
     return act

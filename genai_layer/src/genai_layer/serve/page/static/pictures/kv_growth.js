@@ -44,12 +44,19 @@ function buffer(scene, x, width) {
     nodes.push(caption(left, y, wide, height, `${name} ${count(to - from)}`, `on-${kind}`));
   }
   nodes.push(svg("rect", { x: 0.5, y, width: x(scene.capacity) - 1, height, class: "outline" }));
-  if (scene.phase !== "rejected") {
-    const at = x(scene.stored);
-    nodes.push(svg("line", { x1: at, x2: at, y1: y - 4, y2: y + height + 4, class: "cursor" }));
-    nodes.push(labelNear(at, 14, width, `write position ${count(scene.stored)}`, "strong"));
+  return [...nodes, ...position(scene, x, width)];
+}
+
+function position(scene, x, width) {
+  if (scene.phase === "rejected") {
+    return [labelNear(x(scene.capacity), 14, width, `the buffer ends at ${count(scene.capacity)}`, "strong")];
   }
-  return nodes;
+  const at = x(scene.stored);
+  const [y1, y2] = [BUFFER.y - 4, BUFFER.y + BUFFER.height + 4];
+  return [
+    svg("line", { x1: at, x2: at, y1, y2, class: "cursor" }),
+    labelNear(at, 14, width, `write position ${count(scene.stored)}`, "strong"),
+  ];
 }
 
 function mask(scene, x, width) {
