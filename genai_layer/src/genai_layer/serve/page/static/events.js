@@ -4,7 +4,7 @@ import { nextKey, request } from "./api.js";
 import { events } from "./sse.js";
 
 const FIRST_DELAY_MS = 500;
-const LAST_DELAY_MS = 8000;
+const LAST_DELAY_MS = 2000;
 
 /**
  * Call onState with each state of a model, and onLink with "live" or with a sentence that says why there is none.

@@ -19,7 +19,8 @@
  * @property {number} copied        bytes copied from prefill to generate
  * @property {number} copiedByNpuw  bytes that the real NPUW would copy
  * @property {number} bytesPerToken of K and V, in all layers
- * @property {{name: string, kind: string, bytes: number, used: number|null, address: number|null, slot: number|null}[]} memory
+ * @property {{name: string, kind: string, bytes: number, address: number|null, slot: number|null}[]} memory
+ * @property {{slot: number, bytes: number, used: number, address: number|null}[]} lanes   KV buffers
  */
 
 /** Return the scene of a slot, with the memory of the device. slot: of `state.slots`, or a remembered one. */
@@ -37,18 +38,19 @@ export function ofSlot(state, slot, finished) {
     maskOnes: slot.mask_ones,
     chunks: slot.prefill_chunks.map((tokens) => ({ tokens, model: modelOf(kv.prefill_models, tokens) })),
     variants: kv.variants.map((capacity) => ({ capacity, chosen: capacity === slot.variant })),
-    needed: Math.max(slot.prompt_tokens + kv.min_response, stored),
+    needed: neededRows(slot, kv),
     reason: slot.variant_reason ?? "",
     copied: slot.copied_bytes,
     copiedByNpuw: slot.prompt_tokens * kv.bytes_per_token,
-    memory: state.memory.map((item) => ({ ...item, used: usedOf(item, state, slot) })),
+    memory: state.memory,
+    lanes: lanesOf(state, slot),
   };
 }
 
 /** Return the scene of a plan after some tokens of the answer. state: the running stack's, for its other memory. */
 export function ofPlan(plan, answered, state) {
   const { bytes_per_token: bytesPerToken, prefill_models: prefillModels } = state.kv;
-  const stored = plan.fits ? plan.prompt_tokens + answered : 0;
+  const stored = plan.fits ? plan.bytes_used / bytesPerToken + answered : 0;
   const others = state.memory.filter((item) => item.kind !== "kv_cache");
   const own = { name: "KV cache", kind: "kv_cache", bytes: plan.kv_bytes, address: null, slot: 0 };
   return {
@@ -66,7 +68,8 @@ export function ofPlan(plan, answered, state) {
     reason: plan.reason,
     copied: plan.copy_bytes_here,
     copiedByNpuw: plan.copy_bytes_npuw,
-    memory: [{ ...own, used: stored * bytesPerToken }, ...others.map((item) => ({ ...item, used: null }))],
+    memory: [own, ...others],
+    lanes: [{ ...own, used: stored * bytesPerToken }],
   };
 }
 
@@ -77,7 +80,7 @@ export function ofPlan(plan, answered, state) {
  * request: the id of the page's last request; last: the slot drawn before, which the state may have forgotten.
  */
 export function shownSlot(slots, request, last) {
-  const isOwn = (slot) => slot.request === request;
+  const isOwn = (slot) => slot.request !== null && slot.request === request;
   const busy = slots.filter((slot) => slot.phase !== "free");
   if (busy.length > 0) return [busy.find(isOwn) ?? busy[0], false];
   const used = slots.filter((slot) => slot.stored_tokens > 0);
@@ -94,8 +97,20 @@ function modelOf(models, tokens) {
   return able.length > 0 ? Math.min(...able) : Math.max(...models);
 }
 
-function usedOf(item, state, shown) {
-  if (item.kind !== "kv_cache") return null;
-  const slot = item.slot === shown.slot ? shown : state.slots.find((each) => each.slot === item.slot);
-  return slot === undefined ? null : slot.stored_tokens * state.kv.bytes_per_token;
+/** Rows that the slot's variant was chosen for. Conversations that generate together share one, without a reserve. */
+function neededRows(slot, kv) {
+  const reserved = slot.prompt_tokens + kv.min_response;
+  const isShared = slot.variant !== null && slot.variant < reserved && slot.variant < Math.max(...kv.variants);
+  return isShared ? slot.stored_tokens : Math.max(reserved, slot.stored_tokens);
+}
+
+function lanesOf(state, shown) {
+  const items = state.memory.filter((item) => item.kind === "kv_cache");
+  const numbers = [...new Set(items.map((item) => item.slot))];
+  return numbers.map((slot) => {
+    const own = items.filter((item) => item.slot === slot);
+    const bytes = own.reduce((sum, item) => sum + item.bytes, 0);
+    const rows = (slot === shown.slot ? shown : state.slots.find((each) => each.slot === slot))?.stored_tokens ?? 0;
+    return { slot, bytes, used: rows * state.kv.bytes_per_token, address: own.length === 1 ? own[0].address : null };
+  });
 }

@@ -11,6 +11,7 @@ const KINDS = { prefill: "reads a prompt", generate: "generates", both: "reads a
 
 /** Draw a State's last_step. */
 export function draw(step, width) {
+  if (step.device_us === null) return { height: 0, nodes: [], facts: facts(step) };
   const room = width - NAME - SHARE;
   const bottom = ROW.step * step.engines.length;
   return {
@@ -52,7 +53,7 @@ function facts(step) {
     [null, `step ${count(step.number)} ${KINDS[step.kind]}: ${tokens}`],
     [null, `${count(step.slots)} of ${counted(step.capacity, "slot")} took part`],
     [null, `programs: ${step.programs.join(", ") || "none"}`],
-    [null, `device ${milliseconds(step.device_us / 1000)} (modelled)`],
+    [null, step.device_us === null ? "the device has no timelines" : `device ${milliseconds(step.device_us / 1000)} (modelled)`],
     [null, `host ${milliseconds(step.host_ms)} (measured)`],
   ];
 }

@@ -18,13 +18,13 @@ const ADDRESS = 96;
 
 /** Draw a Scene. */
 export function draw(scene, width) {
-  const lanes = scene.memory.filter((item) => item.kind === "kv_cache");
+  const { lanes } = scene;
   return {
     height: LANE.top + LANE.step * lanes.length + (lanes.length > 0 ? 14 : 0),
     nodes: [
       ...total(scene, width),
-      ...(lanes.length > 0 ? [label(0, LANE.top - 10, "KV buffers, one for each slot", "start", "quiet")] : []),
-      ...lanes.flatMap((item, index) => lane(scene, item, LANE.top + LANE.step * index, width)),
+      ...(lanes.length > 0 ? [label(0, LANE.top - 10, "KV buffer of each slot in use so far", "start", "quiet")] : []),
+      ...lanes.flatMap((item, index) => lane(item, LANE.top + LANE.step * index, width)),
       ...slices(scene, LANE.top + LANE.step * lanes.length, lanes.length, width),
     ],
     facts: facts(scene),
@@ -52,11 +52,11 @@ function total(scene, width) {
   return nodes;
 }
 
-function lane(scene, item, y, width) {
+function lane(item, y, width) {
   const room = width - NAME - ADDRESS;
-  const used = item.used === null ? 0 : Math.min(item.used / item.bytes, 1);
+  const used = Math.min(item.used / item.bytes, 1);
   return [
-    label(0, y + 11, item.slot === null ? "KV" : `slot ${item.slot}`),
+    label(0, y + 11, `slot ${item.slot}`),
     box(NAME, y, room, LANE.height, "free"),
     box(NAME, y, room * used, LANE.height, "prompt"),
     svg("rect", { x: NAME, y, width: room, height: LANE.height, class: "outline" }),
@@ -80,8 +80,7 @@ function facts(scene) {
   const found = sizes(scene)
     .filter(({ items }) => items.length > 0)
     .map(({ kind, items, size }) => [`m-${kind}`, `${KINDS[kind]}: ${bytes(size)}${where(items)}`]);
-  const own = scene.memory.filter((item) => item.kind === "kv_cache" && item.used !== null);
-  const [used, all] = [own.reduce((sum, item) => sum + item.used, 0), own.reduce((sum, item) => sum + item.bytes, 0)];
+  const [used, all] = ["used", "bytes"].map((part) => scene.lanes.reduce((sum, lane) => sum + lane[part], 0));
   if (all > 0) found.push(["prompt", `KV rows in use: ${bytes(used)}, ${percent(used / all)} of their buffers`]);
   return found;
 }

@@ -56,8 +56,9 @@ function need(scene, at, bottom, width) {
   ];
 }
 
-function remark(scene, { capacity }) {
-  return capacity < scene.needed ? "too small" : `${percent(scene.needed / capacity)} used`;
+function remark(scene, { capacity, chosen }) {
+  if (capacity < scene.needed && !chosen) return "too small";
+  return `${percent(Math.min(scene.needed / capacity, 1))} used`;
 }
 
 function facts(scene) {
