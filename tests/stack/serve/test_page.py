@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 from selenium.webdriver import Chrome
@@ -104,34 +102,28 @@ def browser(load_module: Callable[[Path], Any]) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def url(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a real server with the demo model; without a browser it is not started."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     options = ("MAX_PROMPT_LEN=256", "MIN_RESPONSE_LEN=1536")
-    command = [sys.executable, "-m", "genai_layer.tools.serve", str(demo), "--port", str(port)]
+    command = [sys.executable, "-m", "genai_layer.tools.serve", str(demo), "--port", "0"]
     command += [part for option in options for part in ("-c", option)]
     log = tmp_path_factory.mktemp("serve") / "log"
     environment = os.environ | {"NPU_SERVE_API_KEY": KEY}
     with log.open("w") as output:
         server = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
     try:
-        address = f"http://127.0.0.1:{port}/"
-        wait_until_ready(address, server, log)
-        yield address
+        yield address_of(server, log)
     finally:
         server.terminate()
         server.wait(60)
 
 
-def wait_until_ready(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def address_of(server: subprocess.Popen[bytes], log: Path) -> str:
+    """Return the address of a server that is ready."""
     for _ in range(1200):
         assert server.poll() is None, log.read_text()
-        try:
-            with urlopen(f"{address}ready") as response:
-                if response.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.05)
+        found = re.search(r"^(http://\S+) – ready", log.read_text(), re.MULTILINE)
+        if found is not None:
+            return f"{found[1]}/"
+        time.sleep(0.05)
     pytest.fail(log.read_text())
 
 

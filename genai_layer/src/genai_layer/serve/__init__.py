@@ -14,4 +14,5 @@ metrics    metrics for Prometheus
 engine     language models behind an asyncio interface
 models     loaded models
 observe    what the stack does, for the page
+page       the page: a chat, and pictures of what the stack does
 """

@@ -12,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from genai_layer.errors import GenAIError
-from genai_layer.serve import health, observe, openai
+from genai_layer.serve import health, observe, openai, page
 from genai_layer.serve.auth import ApiKey
 from genai_layer.serve.engine.commons import Commons
 from genai_layer.serve.errors import ServeError, UnknownRoute, as_serve_error
@@ -44,6 +44,7 @@ def create_app(
     app.include_router(health.router(models, commons.metrics))
     app.include_router(openai.router(models, commons.limits))
     app.include_router(observe.router(models))
+    app.include_router(page.router())
     describe(app)
     app.add_exception_handler(GenAIError, _on_genai_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
