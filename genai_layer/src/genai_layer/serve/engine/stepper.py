@@ -47,19 +47,27 @@ class Stepper:
         threading.Thread(target=self._work, name="npu-serve steps", daemon=True).start()
 
     def _work(self) -> None:
-        while self._has_work():
+        failed = False
+        while self._has_work(failed):
+            failed = False
             try:
                 self._pipeline.step()
             except Exception as error:  # the thread must live on, and readers learn of it
+                failed = True
                 _log.exception("a step failed")
                 for request in self.followed:
                     request.break_off(error)
             self._collect()
 
-    def _has_work(self) -> bool:
-        """Return whether requests are pending; if not, the thread ends."""
+    def _has_work(self, failed: bool) -> bool:
+        """Return whether requests are pending; if not, the thread ends.
+
+        A cancelled request is followed no more, and leaves its place in the next step, unless steps
+        fail.
+        """
         with self._lock:
-            self._works = bool(self._followed)
+            leaving = not failed and self._pipeline.has_non_finished_requests()
+            self._works = bool(self._followed) or leaving
             return self._works
 
     def _collect(self) -> None:
