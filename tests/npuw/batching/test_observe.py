@@ -49,9 +49,13 @@ def test_a_place_shows_its_conversation_from_prompt_to_end(batching, crowd) -> N
     run(engine, request.submit([2]))
     assert engine.observe().places[0].stored_tokens == 41
     assert engine.observe().places[0].prompt_tokens == 40
+    assert engine.observe().last_ended is None
+    before = engine.observe().places[0]
     request.close()
+    assert engine.observe().last_ended == before
     engine.step()
     assert engine.observe().places[0] == ObservedPlace(0)
+    assert engine.observe().last_ended == before, "its place is reset, and what it showed is kept"
 
 
 def test_a_new_conversation_shows_no_counts_of_the_last_one(batching, crowd) -> None:

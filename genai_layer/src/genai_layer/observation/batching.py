@@ -205,6 +205,11 @@ class BatchingState(Protocol):
         """Last step that ran programs."""
         ...
 
+    @property
+    def last_ended(self) -> ObservedPlace | None:
+        """Conversation that ended last, as it was then: it may have begun and ended unseen."""
+        ...
+
 
 @runtime_checkable
 class ObservesBatching(Protocol):

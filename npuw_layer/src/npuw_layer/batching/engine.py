@@ -113,6 +113,9 @@ class ContinuousBatching:
             conversation = self._conversations.get(request)
             if conversation is None:
                 return
+            place = conversation.place
+            if place is not None and not conversation.over:
+                self._observer.note_end(self._caches.index(place), place, conversation)
             conversation.over = True
             submission = conversation.submission
             self._changed.ring()

@@ -31,6 +31,8 @@ class Observer:
         self._compiled = compiled
         self._places = places
         self._last_step: ObservedStep | None = None
+        self._last_ended: ObservedPlace | None = None
+        self._watched = False
 
     @cached_property
     def _shape(self) -> KVShape:
@@ -62,6 +64,11 @@ class Observer:
                 host_ms=1000 * seconds,
             )
 
+    def note_end(self, slot: int, place: Conversation, owner: Participant) -> None:
+        """Keep what a conversation shows when it ends, if anybody has observed the batching."""
+        if self._watched:
+            self._last_ended = self._place(slot, place, owner)
+
     def state(self, places: Sequence[Place], waiting: int) -> BatchingState:
         """Return the state.
 
@@ -69,10 +76,12 @@ class Observer:
             places: the places that exist.
             waiting: conversations with tokens that wait for a place.
         """
+        self._watched = True
         found = [self._place(slot, *place) for slot, place in enumerate(places)]
         absent = [ObservedPlace(slot) for slot in range(len(places), self._places)]
         memory = memory_map(self._compiled, [place for place, _ in places])
-        return BatchingState(self._shape, memory, [*found, *absent], waiting, self._last_step)
+        shown = [*found, *absent]
+        return BatchingState(self._shape, memory, shown, waiting, self._last_step, self._last_ended)
 
     def _place(self, slot: int, place: Conversation, owner: Participant | None) -> ObservedPlace:
         if owner is None:

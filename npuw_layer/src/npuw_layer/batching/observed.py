@@ -100,3 +100,5 @@ class BatchingState:
     waiting: int
     """Conversations with tokens that wait for a place."""
     last_step: ObservedStep | None
+    last_ended: ObservedPlace | None
+    """Conversation that ended last, as it was then; None before, or if nobody observed it."""

@@ -109,6 +109,8 @@ class State(BaseModel):
     """Requests that wait for a place."""
     queue_limit: int
     last_step: StepState | None
+    last_ended: SlotState | None
+    """Slot of the request that ended last, as it was then."""
     speed: Speed
 
 

@@ -80,6 +80,9 @@ class ModelView:
             queue=model.queue,
             queue_limit=model.queue_limit,
             last_step=last_step,
+            last_ended=None
+            if shown is None or shown.last_ended is None
+            else SlotState.model_validate(shown.last_ended),
             speed=_speed(model.last_metrics),
         )
 
