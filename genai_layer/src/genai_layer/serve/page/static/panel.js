@@ -9,7 +9,7 @@ import { Picture } from "./pictures/frame.js";
 import { draw as drawGrowth } from "./pictures/kv_growth.js";
 import { draw as drawMemory } from "./pictures/memory.js";
 import { draw as drawVariants } from "./pictures/variants.js";
-import { ofPlan, ofSlot, shownSlot } from "./scene.js";
+import { busySlot, ofPlan, ofSlot } from "./scene.js";
 import { draw as drawTimeline } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 
@@ -23,7 +23,6 @@ const SHOWN = {
 export class Panel {
   #stop = () => {};
   #state = null;
-  #slot; // the slot drawn last, as it was then
   #request = null;
   #pictures = [
     new Picture(byId("kv-growth"), drawGrowth),
@@ -47,7 +46,6 @@ export class Panel {
   use(model) {
     this.#stop();
     this.#state = null;
-    this.#slot = undefined;
     this.#whatIf.use(model);
     this.#stop = follow(model, (state) => this.#take(state), showLink);
   }
@@ -80,10 +78,10 @@ export class Panel {
   }
 
   #showLive() {
-    const shown = shownSlot(this.#state.slots, this.#request, this.#slot);
-    if (shown !== null) [this.#slot] = shown;
-    const [slot, finished] = shown ?? [this.#state.slots[0], false];
-    const scene = ofSlot(this.#state, slot, finished);
+    const { slots, last_ended: ended } = this.#state;
+    const busy = busySlot(slots, this.#request);
+    const slot = busy ?? ended ?? slots[0];
+    const scene = ofSlot(this.#state, slot, busy === null && ended !== null);
     const said = SHOWN[scene.phase];
     setText(byId("shown"), scene.phase === "free" ? said : `The request in slot ${slot.slot} ${said}`);
     this.#showAll(scene);

@@ -23,7 +23,7 @@
  * @property {{slot: number, bytes: number, used: number, address: number|null}[]} lanes   KV buffers
  */
 
-/** Return the scene of a slot, with the memory of the device. slot: of `state.slots`, or a remembered one. */
+/** Return the scene of a slot, with the memory of the device. slot: of `state.slots`, or `state.last_ended`. */
 export function ofSlot(state, slot, finished) {
   const { kv } = state;
   const stored = slot.stored_tokens;
@@ -73,19 +73,10 @@ export function ofPlan(plan, answered, state) {
   };
 }
 
-/**
- * Return the slot to draw, as [slot, whether its request has finished]: that of this page's request, else one that works,
- * else one that was used; null before any request. A short answer may begin and end between two states.
- *
- * request: the id of the page's last request; last: the slot drawn before, which the state may have forgotten.
- */
-export function shownSlot(slots, request, last) {
-  const isOwn = (slot) => slot.request !== null && slot.request === request;
+/** Return the slot of a request; else the first that works; null if all are free. */
+export function busySlot(slots, request) {
   const busy = slots.filter((slot) => slot.phase !== "free");
-  if (busy.length > 0) return [busy.find(isOwn) ?? busy[0], false];
-  const used = slots.filter((slot) => slot.stored_tokens > 0);
-  const found = used.find(isOwn) ?? used.find((slot) => slot.slot === last?.slot) ?? last ?? used[0];
-  return found === undefined ? null : [found, true];
+  return busy.find((slot) => slot.request !== null && slot.request === request) ?? busy[0] ?? null;
 }
 
 function ofBuffer(capacity, maxPrompt, minResponse) {
