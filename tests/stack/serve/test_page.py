@@ -180,7 +180,7 @@ def test_stop_ends_an_answer_and_frees_its_slot(page: Page) -> None:
 
 
 def test_an_error_is_shown_in_words_and_the_chat_goes_on(page: Page) -> None:
-    page.ask("word " * 400)
+    page.ask("word " * 260)
     page.wait(lambda: page.driver.find_elements(By.CLASS_NAME, "failure"))
     assert "MAX_PROMPT_LEN" in page.driver.find_element(By.CLASS_NAME, "failure").text
     assert len(page.driver.get_log("browser")) == 1  # the status 400

@@ -66,8 +66,10 @@ class Answer {
     this.#draw();
     this.#message.classList.remove("growing");
     list().setAttribute("aria-busy", "false");
-    this.#note.append(note);
-    if (text !== "" && navigator.clipboard) this.#note.append(copyButton(text));
+    keepingEnd(() => {
+      this.#note.append(note);
+      if (text !== "" && navigator.clipboard) this.#note.append(copyButton(text));
+    });
   }
 
   /** Take the message away, e.g. because nothing came. */

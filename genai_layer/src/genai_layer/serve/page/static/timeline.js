@@ -49,9 +49,10 @@ function axis(step, y, room) {
 
 function facts(step) {
   const tokens = `${counted(step.read_tokens, "token")} read, ${count(step.generated)} generated`;
+  const shared = step.slots > 1 ? [[null, `one program generates for ${count(step.slots)} slots`]] : [];
   return [
     [null, `step ${count(step.number)} ${KINDS[step.kind]}: ${tokens}`],
-    [null, `${count(step.slots)} of ${counted(step.capacity, "slot")} took part`],
+    ...shared,
     [null, `programs: ${step.programs.join(", ") || "none"}`],
     [null, step.device_us === null ? "the device has no timelines" : `device ${milliseconds(step.device_us / 1000)} (modelled)`],
     [null, `host ${milliseconds(step.host_ms)} (measured)`],
