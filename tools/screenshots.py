@@ -21,7 +21,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 DESK = (1440, 1010)
 PHONE = (390, 844)
-ENDLESS = "x" * 200
+ENDLESS = "x" * 100
 """Question that the demo model answers without an end."""
 TOO_LONG = "word " * 2000
 QUESTIONS = ("What is an NPU?", "Why are there two models?", "What is a KV cache?")

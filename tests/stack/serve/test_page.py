@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +12,11 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
+from tests.stack.serve.conftest import Serve
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "a key of the tests"
-ENDLESS = "x" * 200
+ENDLESS = "x" * 100
 """Question that the demo model answers without an end."""
 ATTACKS = r"""
 <script>document.title = "attacked"</script> <img src=x onerror='document.title="attacked"'>
@@ -100,31 +97,10 @@ def browser(load_module: Callable[[Path], Any]) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def url(browser: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of a real server with the demo model; without a browser it is not started."""
-    options = ("MAX_PROMPT_LEN=256", "MIN_RESPONSE_LEN=1536")
-    command = [sys.executable, "-m", "genai_layer.tools.serve", str(demo), "--port", "0"]
-    command += [part for option in options for part in ("-c", option)]
-    log = tmp_path_factory.mktemp("serve") / "log"
-    environment = os.environ | {"NPU_SERVE_API_KEY": KEY}
-    with log.open("w") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
-    try:
-        yield address_of(server, log)
-    finally:
-        server.terminate()
-        server.wait(60)
-
-
-def address_of(server: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the address of a server that is ready."""
-    for _ in range(1200):
-        assert server.poll() is None, log.read_text()
-        found = re.search(r"^(http://\S+) – ready", log.read_text(), re.MULTILINE)
-        if found is not None:
-            return f"{found[1]}/"
-        time.sleep(0.05)
-    pytest.fail(log.read_text())
+def url(browser: Any, serve_demo: Serve) -> Iterator[str]:
+    """Address of a real server that asks for a key; without a browser it is not started."""
+    with serve_demo("--api-key", KEY) as server:
+        yield f"http://127.0.0.1:{server.port}/"
 
 
 @pytest.fixture
@@ -169,7 +145,7 @@ def test_a_conversation_survives_a_reload_and_ends_with_a_new_chat(page: Page) -
 def test_stop_ends_an_answer_and_frees_its_slot(page: Page) -> None:
     page.get("settings").find_element(By.TAG_NAME, "summary").click()
     page.get("max-tokens").clear()
-    page.get("max-tokens").send_keys("1500")
+    page.get("max-tokens").send_keys("1000")
     page.ask(ENDLESS)
     page.wait(lambda: any(page.answers()))
     assert not page.idle()
@@ -191,7 +167,7 @@ def test_an_error_is_shown_in_words_and_the_chat_goes_on(page: Page) -> None:
 
 def test_sliders_show_what_would_happen(page: Page) -> None:
     page.plan(20)
-    assert "needed 1,556" in page.text("variants")
+    assert "needed 1,044" in page.text("variants")
     assert "20 in prefill" in page.text("data-flow-facts")
     before = page.text("variants-facts")
     page.get("if-prompt").send_keys(Keys.PAGE_UP)
