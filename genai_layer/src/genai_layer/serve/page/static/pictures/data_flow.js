@@ -109,6 +109,7 @@ function generateText(scene) {
 
 function facts(scene) {
   if (scene.phase === "rejected") return [[null, "the prompt does not fit, so nothing is read"]];
+  if (scene.phase === "free") return [[null, "no prompt yet"]];
   const chunkText = scene.chunks.map(({ tokens, model }) => `${count(tokens)} in prefill ${count(model)}`).join(", ");
   const found = [];
   if (chunkText !== "") found.push(["prompt", `${counted(scene.chunks.length, "chunk")}: ${chunkText}`]);
