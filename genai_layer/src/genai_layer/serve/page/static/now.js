@@ -11,7 +11,8 @@ export function show(state) {
   setText(byId("ttft"), milliseconds(speed.ttft_ms));
   setText(byId("tpot"), milliseconds(speed.tpot_ms));
   setText(byId("rate"), rate(speed.tokens_per_s));
-  setText(byId("busy"), `${slots.filter((slot) => slot.phase !== "free").length} of ${slots.length}`);
+  const busy = slots.filter((slot) => slot.phase !== "free").length;
+  setText(byId("busy"), slots.length === 0 ? "–" : `${busy} of ${slots.length}`);
   setText(byId("queue"), `${count(state.queue)} of ${count(state.queue_limit)}`);
   const list = byId("slots");
   while (list.children.length > slots.length) list.lastChild.remove();

@@ -1,13 +1,15 @@
 // Server-sent events of a response. EventSource cannot send an API key or a POST body, so both streams of the
 // page (answers and the device's states) are read with fetch.
 
-/** Yield {event, data} of each event of a response's body, until it ends. */
+import { ServerError } from "./api.js";
+
+/** Yield {event, data} of each event of a response's body, until it ends. Throws ServerError if the connection breaks. */
 export async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await read(reader);
       if (done) return;
       const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
       rest = blocks.pop();
@@ -18,6 +20,15 @@ export async function* events(response) {
     }
   } finally {
     reader.cancel().catch(() => {}); // a reader that stops early closes the connection
+  }
+}
+
+async function read(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ServerError("The connection to the server broke; try again.", 0);
   }
 }
 
