@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.genai.serve.openai.conftest import HERMES, LLAMA, Serve
 from tests.genai.serve.openai.test_chat import chat
+from tokenizers import AddedToken
 
 from genai_layer.serve.openai.tools import forms
 from genai_layer.serve.openai.tools.call import Call
@@ -164,8 +165,27 @@ def test_strict_calls_need_tags_or_a_forced_choice(serve: Serve) -> None:
         chat(client, tools=[strict])
 
 
-def test_a_special_tag_has_no_text_to_be_read(serve: Serve) -> None:
-    _, model = serve("x", template=HERMES.replace("<tool_call>", "<|user|>"))
+@pytest.mark.parametrize(
+    ("template", "form"),
+    [
+        (HERMES, forms.HERMES),
+        (LLAMA, forms.LLAMA),
+        (HERMES + "<function=", None),
+        (HERMES + "<arg_key>", None),
+        ("{{ tools }}", None),
+    ],
+)
+def test_the_form_follows_the_template(serve: Serve, template: str, form: Any) -> None:
+    _, model = serve("x", template=template)
+    assert forms.form_of(model.tokenizer) is form
+
+
+def test_a_special_tag_has_no_text_to_be_read(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, model = serve("x", template=HERMES)
+    token = AddedToken("<tool_call>", special=True)
+    monkeypatch.setattr(type(model.tokenizer), "special_tokens", {300: token})
     assert forms.form_of(model.tokenizer) is None
 
 

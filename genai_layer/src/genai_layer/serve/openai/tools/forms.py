@@ -1,6 +1,6 @@
 """Forms in which models write calls of functions.
 
-Source: docs/reference/openai.md#tool-calls.
+Source: docs/reference/openai.md#calls-of-functions.
 """
 
 from __future__ import annotations
@@ -28,13 +28,17 @@ HERMES = Form("arguments", "<tool_call>", "</tool_call>")
 """Form of Hermes, Qwen 2.5 and Qwen 3."""
 
 
+_XML = ("<function=", "<arg_key>")
+"""Tags of Qwen3-Coder's and GLM's calls, which stand between HERMES's tags, too."""
+
+
 def form_of(tokenizer: Tokenizer) -> Form | None:
     """Return the form that a model's chat template teaches it; None if it is not known here."""
     template = tokenizer.chat_template
     if HERMES.begin in template:
-        # Calls of Qwen3-Coder are XML; special tokens have no text.
+        other = any(tag in template for tag in _XML)
         special = {token.content for token in tokenizer.special_tokens.values()}
-        return None if "<function=" in template or HERMES.begin in special else HERMES
+        return None if other or HERMES.begin in special else HERMES  # those have no text
     if '"name": function name, "parameters":' in template:
         return LLAMA
     return None
