@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,8 +12,8 @@ import numpy as np
 import openai
 import pytest
 from pydantic import BaseModel
+from tests.stack.serve.conftest import ROOT, Serve
 
-ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "models" / "demo"
 GOLDENS = ROOT / "tests" / "goldens"
 RAG = json.loads((GOLDENS / "rag" / "said.json").read_text())
@@ -59,41 +55,21 @@ def write_demo_with_tools(target: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def url(
-    load_module: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory
+    serve_demo: Serve,
+    load_module: Callable[[Path], Any],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
     """Start a server; return its address."""
-    folder = tmp_path_factory.mktemp("served")
+    folder = tmp_path_factory.mktemp("models")
     restore = load_module(GOLDENS / "exported" / "restore.py").restore
-    texts = [
-        f"{name}={write_text_model(restore, name, folder / name)}" for name in ("bert", "xlmr")
-    ]
-    properties = {
-        "CACHE_DIR": folder / "cache",
-        "INFERENCE_PRECISION_HINT": "f32",
-        "MAX_PROMPT_LEN": 128,
-        "NPUW_LLM_PREFILL_CHUNK_SIZE": 32,
-    }
-    command = [sys.executable, "-m", "genai_layer.tools.serve", str(DEMO), "--port", "0"]
-    command += ["--model", f"tools={write_demo_with_tools(folder / 'tools')}"]
-    command += ["--embedding-model", texts[0], "--rerank-model", texts[1]]
-    command += ["--slots", "2", "--queue", "4"]
-    command += [part for name, value in properties.items() for part in ("-c", f"{name}={value}")]
-    environment = {**os.environ, "NPU_SERVE_API_KEY": KEY}
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    assert server.stdout is not None
-    try:
-        for line in server.stdout:
-            if "ready" in line:
-                found = re.search(r"http://\S+", line)
-                assert found is not None
-                yield found[0]
-                break
-        else:
-            raise AssertionError("the server ended before it was ready")
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
-    assert server.returncode == 0
+    bert, xlmr = (write_text_model(restore, name, folder / name) for name in ("bert", "xlmr"))
+    tools = write_demo_with_tools(folder / "tools")
+    options = ["--api-key", KEY, "--slots", "2", "--queue", "4", "--model", f"tools={tools}"]
+    options += ["--embedding-model", f"bert={bert}", "--rerank-model", f"xlmr={xlmr}"]
+    for value in ("INFERENCE_PRECISION_HINT=f32", "NPUW_LLM_PREFILL_CHUNK_SIZE=32"):
+        options += ["-c", value]
+    with serve_demo(*options) as server:
+        yield f"http://127.0.0.1:{server.port}"
 
 
 @pytest.fixture(scope="module")
