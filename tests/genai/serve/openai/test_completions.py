@@ -46,8 +46,9 @@ def test_choices_of_a_prompt_follow_each_other(serve: Serve) -> None:
 
 def test_sixteen_tokens_are_the_default(serve: Serve) -> None:
     client, _ = serve("x" * 20)
-    (choice,) = complete(client).choices
-    assert (choice.text, choice.finish_reason) == ("x" * 16, "length")
+    for values in ({}, {"max_tokens": None}):
+        (choice,) = complete(client, **values).choices
+        assert (choice.text, choice.finish_reason) == ("x" * 16, "length")
 
 
 @pytest.mark.parametrize("prompt", ["ab", ids_of("ab")], ids=str)

@@ -33,6 +33,9 @@ from genai_layer.serve.openai.tools.readers import PlainReader
 
 Prompt = str | list[int]
 
+_MOST_TOKENS = 16
+"""Maximum number of tokens if a request has none."""
+
 
 def completions_router(models: Models, limits: Limits) -> APIRouter:
     """Return the routes of completions."""
@@ -55,7 +58,7 @@ async def _respond(models: Models, limits: Limits, body: CompletionRequest) -> R
     prompts, each = _prompts(body.prompt), body.n or 1
     check_count(len(prompts) * each, limits)
     model = await models.text(body.model)
-    bounds = Bounds(body.max_tokens, body.logprobs)
+    bounds = Bounds(body.max_tokens or _MOST_TOKENS, body.logprobs)
     configs = configs_of(body, bounds, model.defaults, each)
     echoed = await asyncio.to_thread(_texts, prompts, model) if body.echo else [""] * len(prompts)
     beginnings = [text for text in echoed for _ in configs]

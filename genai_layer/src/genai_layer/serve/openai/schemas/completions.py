@@ -24,7 +24,8 @@ class CompletionRequest(Choosing):
         | Annotated[list[_Ids], Field(min_length=1)]
     )
     """Texts, or ids of tokens; no chat template is applied."""
-    max_tokens: Tokens = 16
+    max_tokens: Tokens | None = None
+    """16 by default."""
     logprobs: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES)] | None = None
     """Number of likeliest tokens at each place; 0 for the chosen tokens alone."""
     echo: bool | None = None
