@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import openai
 import pytest
 from hypothesis import given
@@ -14,9 +15,12 @@ from tests.genai.serve.openai.conftest import HERMES, LLAMA, Serve
 from tests.genai.serve.openai.test_chat import chat
 from tokenizers import AddedToken
 
+from genai_layer.grammars.compiler import GrammarCompiler
+from genai_layer.perf_metrics import PerfMetrics
 from genai_layer.serve.openai.tools import forms
 from genai_layer.serve.openai.tools.call import Call
 from genai_layer.serve.openai.tools.readers import JsonReader, Part, Reader, TaggedReader
+from genai_layer.testing.toy import EOS, ids_of
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}
@@ -247,3 +251,46 @@ def test_a_call_is_the_whole_text_or_none(text: str, expected: list[Any]) -> Non
         found = parts_of(JsonReader(forms.LLAMA, {"clock"}), steps)
         assert names_of(found) == expected
     assert Call("a", "{}").id != Call("a", "{}").id
+
+
+ACCEPTED = [
+    (HERMES, {"tool_choice": "required"}, [CLOCKED, f"{CLOCKED}\n{CLOCKED}"], ["a", "{"]),
+    (
+        HERMES,
+        {"tool_choice": "required", "parallel_tool_calls": False},
+        [CLOCKED],
+        [f"{CLOCKED}\n{CLOCKED}", "a"],
+    ),
+    (
+        HERMES,
+        {"parallel_tool_calls": False},
+        ["free text", f"text {CLOCKED}"],
+        [f"{CLOCKED}\n{CLOCKED}", '<tool_call>\n{"name": "x'],
+    ),
+    (LLAMA, {"tool_choice": "required"}, ['{"name": "clock", "parameters": {}}'], ["a", '{"x']),
+    (
+        LLAMA,
+        {"tool_choice": {"type": "function", "function": {"name": "weather"}}},
+        ['{"name": "weather", "parameters": {"city": "x"}}'],
+        ['{"name": "clock'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "right", "wrong"), ACCEPTED, ids=str)
+def test_grammars_accept_what_readers_read(serve: Serve, template, values, right, wrong) -> None:
+    client, model = serve("x", template=template)
+    chat(client, **{**ASK, **values})
+    compiler = GrammarCompiler(model.tokenizer)
+    config = model.submitted[0].config
+    for text in right + wrong:
+        constraint = compiler.constraint(config, PerfMetrics())
+        assert constraint is not None
+        accepted = True
+        for token in [*ids_of(text), EOS]:
+            mask = constraint.process(np.zeros(model.tokenizer.vocabulary_size, np.float32))
+            accepted = bool(np.isfinite(mask[token]))
+            if not accepted:
+                break
+            constraint.advance(token)
+        assert accepted is (text in right), text
