@@ -3,8 +3,8 @@
     make serve
     python tools/screenshots.py http://127.0.0.1:8000/ FOLDER
 
-Needs what tools/browser.py needs. docs/ has ``page-light.png`` and ``page-dark.png`` with a palette of
-96 colours, e.g. of ``pngquant 96``.
+Needs what tools/browser.py needs. docs/ has ``page-light.png`` and ``page-dark.png``, with a
+palette of 96 colours (``pngquant 96``).
 """
 
 from __future__ import annotations

@@ -166,21 +166,27 @@ def test_an_error_is_shown_in_words_and_the_chat_goes_on(page: Page) -> None:
 
 
 def test_sliders_show_what_would_happen(page: Page) -> None:
-    page.plan(20)
-    assert "needed 1,044" in page.text("variants")
-    assert "20 in prefill" in page.text("data-flow-facts")
-    before = page.text("variants-facts")
-    page.get("if-prompt").send_keys(Keys.PAGE_UP)
-    page.wait(lambda: page.text("variants-facts") != before)
     page.plan(3000)
     assert "MAX_PROMPT_LEN" in page.text("problem")
     assert "no room" in page.text("kv-growth")
-    for _ in range(8):
-        page.get("if-max-prompt").send_keys(Keys.PAGE_UP)
+    page.get("if-max-prompt").send_keys(Keys.END)
     page.wait(lambda: page.text("problem") == "")
     assert "write position 3,000" in page.text("kv-growth")
+    page.get("if-answer").send_keys(Keys.PAGE_UP)
+    page.wait(lambda: "write position 3,000" not in page.text("kv-growth"))
     page.get("source-live").send_keys(Keys.SPACE)
     assert not page.get("sliders").is_displayed()
+
+
+def test_the_slider_of_the_prompt_changes_the_variant(page: Page) -> None:
+    page.plan(20)
+    page.get("if-min-response").send_keys(Keys.HOME)
+    page.get("if-max-prompt").send_keys(Keys.END)
+    page.wait(lambda: "reads 256 rows" in page.text("data-flow"))
+    assert "needed 84" in page.text("variants")
+    page.get("if-prompt").send_keys(Keys.PAGE_UP)
+    page.wait(lambda: "reads 1,024 rows" in page.text("data-flow"))
+    assert page.get("if-prompt-number").get_attribute("value") != "20"
 
 
 def test_the_keyboard_reaches_every_control(page: Page) -> None:
