@@ -21,7 +21,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 NPU_ENGINE_THREADS=1 \
   $(RUN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat test test-all check format test-lowest test-oracle test-ci bench profile profile-kernels bench-npuw bench-compile fuzz clean
+.PHONY: help setup demo chat serve test test-all check format test-lowest test-oracle test-ci bench profile profile-kernels bench-npuw bench-compile fuzz clean
 
 help:  ## show this text
 	@echo "An LLM-on-NPU stack, from chat to simulated silicon. Targets:"
@@ -34,6 +34,9 @@ demo: $(VENV)/runtime.stamp  ## the demo model answers a question on the simulat
 
 chat: $(VENV)/runtime.stamp  ## talk to the demo model
 	@$(RUN)/npu-chat models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
+
+serve: $(VENV)/serve.stamp  ## serve the demo model to OpenAI's clients
+	@$(RUN)/npu-serve models/demo -c MAX_PROMPT_LEN=512 -c CACHE_DIR=$(VENV)/npu-cache
 
 test: $(VENV)/dev.stamp  ## run the tests: of a matrix its first case, and nothing long
 	$(PYTEST) --quick -m "not oracle"
@@ -82,11 +85,12 @@ bench-npuw: $(VENV)/dev.stamp  ## switchover, starts, variants, ways to run, bat
 bench-compile: $(VENV)/dev.stamp  ## time the compiler on llama-1b int4, and the real NPUW
 	$(RUN)/python benchmarks/bench_compile.py
 
-fuzz: $(VENV)/dev.stamp  ## damage blobs and models, interleave conversations, five minutes each
+fuzz: $(VENV)/dev.stamp  ## damage blobs and models, interleave conversations, five minutes each; kill servers
 	$(RUN)/python tests/driver/loader/fuzz_loader.py --minutes 5
 	$(RUN)/python tests/npuw/storage/native_blob/fuzz_native.py --minutes 5
 	$(RUN)/python tests/compiler/frontends/fuzz_frontends.py --minutes 5
 	$(RUN)/python tests/npuw/llm/interleaved/fuzz_interleaved.py --minutes 5
+	$(RUN)/python tests/stack/serve/fuzz_kills.py --times 50
 
 setup: $(VENV)/dev.stamp  ## set up what developing needs
 
@@ -103,6 +107,11 @@ $(VENV)/bin/pip:
 $(VENV)/runtime.stamp: $(LAYERS:%=%/pyproject.toml) | $(VENV)/bin/pip
 	@echo "installing the four packages ..."
 	@$(RUN)/python -m pip install -q --disable-pip-version-check $(LAYERS:%=-e ./%)
+	@touch $@
+
+$(VENV)/serve.stamp: $(VENV)/runtime.stamp
+	@echo "installing what the server needs ..."
+	@$(RUN)/python -m pip install -q --disable-pip-version-check -e "./genai_layer[serve]"
 	@touch $@
 
 # Not compiled: tests and checks import few of these modules, and the first import compiles each.

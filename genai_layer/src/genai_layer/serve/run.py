@@ -62,8 +62,11 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
+        # Other errors than unknown names have texts that repeat the address.
+        unknown = isinstance(error, socket.gaierror)
+        reason = error.strerror if unknown else os.strerror(error.errno or 0)
         raise PropertyError(
-            f"--host {host} --port {port}: {error.strerror or error}; choose another address"
+            f"--host {host} --port {port}: {reason}; choose another address"
         ) from error
 
 

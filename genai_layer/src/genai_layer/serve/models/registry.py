@@ -169,7 +169,7 @@ class ModelRegistry:
             try:
                 finish = await _in_thread(partial(self._open, spec))
             except (GenAIError, OSError) as error:
-                _log.warning("model %s cannot be loaded: %s", spec.name, error)
+                _log.info("model %s cannot be loaded: %s", spec.name, error)
                 raise Unusable(f"model {spec.name!r} cannot be loaded: {error}") from error
             model = self._loaded[spec.name] = finish(self._commons)
             metrics = self._commons.metrics
