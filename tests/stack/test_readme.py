@@ -55,8 +55,8 @@ def test_the_commands_of_the_readme_run_and_the_demo_answers() -> None:
         pytest.skip("make would set up the .venv of this checkout, in which the tests do not run")
     found = list(commands(ROOT / "README.md"))
     programs = [words[0] for words in found]
-    assert programs == ["make", "make", "pip", "npu-run"]
-    for words, expected in ((found[0], "An NPU"), (found[1], ""), (found[3], "['CPU', 'NPU']")):
+    assert programs == ["make", "make", "make", "pip", "npu-run"]
+    for words, expected in ((found[0], "An NPU"), (found[1], ""), (found[4], "['CPU', 'NPU']")):
         result = _run(words, ROOT)
         assert result.returncode == 0, result.stderr[-2000:]
         assert expected in result.stdout
