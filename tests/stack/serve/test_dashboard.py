@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -22,7 +21,7 @@ NAME = re.compile(r"((?:vllm|npu|process)[:_][a-z0-9_]+)(?:\{([^}]*)\})?")
 
 
 @pytest.fixture(scope="module")
-def samples(serve_demo: Serve) -> Iterator[dict[str, set[str]]]:
+def samples(serve_demo: Serve) -> dict[str, set[str]]:
     """Labels of each sample that a real server exposes after an answer, by its name."""
     with serve_demo() as server:
         address = f"http://127.0.0.1:{server.port}"
@@ -32,7 +31,7 @@ def samples(serve_demo: Serve) -> Iterator[dict[str, set[str]]]:
             assert answer.status == 200
         with urlopen(f"{address}/metrics") as exposed:
             families = list(text_string_to_metric_families(exposed.read().decode()))
-    yield {one.name: set(one.labels) for family in families for one in family.samples}
+    return {one.name: set(one.labels) for family in families for one in family.samples}
 
 
 @pytest.mark.parametrize("title", QUERIES)
