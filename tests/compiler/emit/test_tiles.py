@@ -18,7 +18,7 @@ from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi.elf import DMA_SYMBOL, RELA, Relocation, SectionFlag
 from driver_layer.abi.layout import RecordArray
 from driver_layer.abi.tasks import DMA_DESCRIPTOR, DmaCfg
-from driver_layer.loader.strides import StridedTable, apply
+from driver_layer.loader.strides import StridedTable, fit_descriptors
 
 
 def tensor(shape: tuple[int, ...], element: str = "f16") -> View:
@@ -39,7 +39,9 @@ def addresses(tile: View, strides: tuple[int, ...]) -> list[int]:
     data = np.zeros(DMA_DESCRIPTOR.itemsize, np.uint8)
     entry = np.array([(0, int(Relocation.R_VPU_DMA_TASK_INPUT), 0)], RELA)
     bases, given_strides = np.zeros(4, np.uint64), [(), (), (), strides]
-    apply(StridedTable("rela", entry, symbols(tile), data.size), data, bases, given_strides)
+    fit_descriptors(
+        StridedTable("rela", entry, symbols(tile), data.size), data, bases, given_strides
+    )
     record = data.view(DMA_DESCRIPTOR)[0]
     places = np.array([int(record["src"])])
     for number in range(5, 0, -1):

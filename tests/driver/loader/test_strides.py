@@ -10,9 +10,9 @@ import pytest
 from driver_layer.abi.elf import DMA_SYMBOL, RELA, Relocation, SectionFlag, SectionType
 from driver_layer.abi.platforms import PLATFORMS
 from driver_layer.abi.tasks import DMA_DESCRIPTOR
-from driver_layer.errors import BlobError, RelocError
+from driver_layer.errors import BlobError, DriverUsageError, RelocError
 from driver_layer.loader.hpi import HostParsedInference
-from driver_layer.loader.strides import SIDES, StridedTable, Strides, apply
+from driver_layer.loader.strides import SIDES, StridedTable, Strides, fit_descriptors
 from driver_layer.npu.memory import MemoryKind
 from driver_layer.testing.blobs import (
     COLS,
@@ -59,7 +59,7 @@ def patched(kind: Relocation, symbol: np.ndarray, strides: Strides = ()) -> np.n
     """Patch a descriptor that was full of ones before."""
     data = np.full(DMA_DESCRIPTOR.itemsize, 0xFF, np.uint8)
     table = StridedTable("rela.test", entries((0, kind, 0)), symbol, data.size)
-    apply(table, data, np.array([BASE], np.uint64), [strides])
+    fit_descriptors(table, data, np.array([BASE], np.uint64), [strides])
     return data.view(DMA_DESCRIPTOR)[0]
 
 
@@ -248,6 +248,11 @@ class TestInference:
         for one, strides in ((inference, ()), (twin, (1, 20)), (inference, (1, 12)), (twin, ())):
             y = self.run(bench, one, x, strides or (1, DEPTH), (1, COLS))
             assert is_expected(y, x)
+
+    def test_strides_of_a_tensor_that_takes_none_are_rejected(self, bench) -> None:
+        inference = bench.load(dense_blob())
+        with pytest.raises(DriverUsageError, match="'y' takes no strides"):
+            inference.apply_input_output([1 << 33], [1 << 34], {1: (1, 20)})
 
     def test_the_footprint_covers_the_strided_tensors(self, bench) -> None:
         inference = bench.load(dense_blob(strided=True))

@@ -30,7 +30,12 @@ from driver_layer.loader.place import BufferManager, Placement, give_back, place
 from driver_layer.loader.read import Blob, Buffer, Section, read_blob
 from driver_layer.loader.relocate import RelocationTable, Words, apply
 from driver_layer.loader.strides import Strides
-from driver_layer.loader.user_relocations import Bound, UserRelocations, user_relocations
+from driver_layer.loader.user_relocations import (
+    Bound,
+    UserRelocations,
+    bound_buffers,
+    user_relocations,
+)
 from driver_layer.loader.verify import find_entry, verify
 from driver_layer.npu.memory import Allocation, MemoryKind
 from driver_layer.npu.program import BlobKey, Footprint
@@ -181,26 +186,25 @@ class HostParsedInference:
             inputs: device address of each input, in the order of the metadata.
             outputs: device address of each output.
             strides: strides of tensors that are not dense, by the number of the tensor; inputs
-                come first. The tensors must have ``dynamic_strides``.
+                come first. Only tensors with ``dynamic_strides`` take them.
 
         Raises:
-            DriverUsageError: the inference is not loaded, or the number of addresses is wrong.
+            DriverUsageError: the inference is not loaded, the number of addresses is wrong, or a
+                tensor takes no strides.
             RelocError: the blob's descriptors cannot express the strides.
         """
         if self._record is None:
             raise DriverUsageError("the inference is not loaded; call load() first")
-        for given, tensors in ((inputs, self.metadata.inputs), (outputs, self.metadata.outputs)):
-            if len(given) != len(tensors):
-                raise DriverUsageError(f"{len(given)} buffers for {len(tensors)} tensors")
-        bound = tuple((at, strides.get(n, ())) for n, at in enumerate((*inputs, *outputs)))
-        for side, buffers in ((_INPUTS, bound[: len(inputs)]), (_OUTPUTS, bound[len(inputs) :])):
+        given = bound_buffers(inputs, self.metadata.inputs, strides, first=0)
+        taken = bound_buffers(outputs, self.metadata.outputs, strides, first=len(inputs))
+        for side, buffers in ((_INPUTS, given), (_OUTPUTS, taken)):
             if self._applied.get(side) == buffers:
                 continue
             self._applied.pop(side, None)
             for relocations in self._user.get(side, ()):
                 relocations.apply(buffers)
             self._applied[side] = buffers
-        self._recall(bound)
+        self._recall((*given, *taken))
 
     def _recall(self, buffers: tuple[Bound, ...]) -> None:
         """Restore the generations that patched memory had with these buffers."""

@@ -71,7 +71,7 @@ class StridedTable:
                 raise RelocError(problem, self.name, int(bad.argmax()) * RELA.itemsize)
 
 
-def apply(
+def fit_descriptors(
     table: StridedTable,
     data: Bytes,
     addresses: npt.NDArray[np.uint64],

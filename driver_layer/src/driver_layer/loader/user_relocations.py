@@ -5,7 +5,7 @@ Source: docs/reference/elf.md#loading.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,14 +13,42 @@ import numpy as np
 import numpy.typing as npt
 
 from driver_layer.abi.elf import DMA_SYMBOL, RELA, SYM, SectionType
-from driver_layer.loader import relocate, strides
+from driver_layer.errors import DriverUsageError
+from driver_layer.loader import relocate
+from driver_layer.loader.metadata import TensorInfo
 from driver_layer.loader.read import Blob, Section
 from driver_layer.loader.relocate import RelocationTable, Words
-from driver_layer.loader.strides import StridedTable, Strides
+from driver_layer.loader.strides import StridedTable, Strides, fit_descriptors
 from driver_layer.npu.memory import Allocation, Bytes
 
 Bound = tuple[int, Strides]
 """A caller's buffer: its device address, and the strides of the tensor in it."""
+
+
+def bound_buffers(
+    addresses: Sequence[int],
+    tensors: Sequence[TensorInfo],
+    strides: Mapping[int, Strides],
+    first: int,
+) -> tuple[Bound, ...]:
+    """Pair the addresses of one side with strides.
+
+    Args:
+        addresses: one for each tensor.
+        tensors: the side's tensors.
+        strides: strides by number.
+        first: number of the first tensor.
+
+    Raises:
+        DriverUsageError: the number of addresses is wrong, or a tensor takes no strides.
+    """
+    if len(addresses) != len(tensors):
+        raise DriverUsageError(f"{len(addresses)} buffers for {len(tensors)} tensors")
+    bound = tuple((at, strides.get(n, ())) for n, at in enumerate(addresses, first))
+    for (_, given), tensor in zip(bound, tensors, strict=True):
+        if given and not tensor.dynamic_strides:
+            raise DriverUsageError(f"{tensor.name!r} takes no strides; bind a dense tensor")
+    return bound
 
 
 class UserRelocations(Protocol):
@@ -82,5 +110,5 @@ class _OfDescriptors:
     def apply(self, buffers: Sequence[Bound]) -> None:
         addresses = np.array([address for address, _ in buffers], np.uint64)
         given = [their for _, their in buffers]
-        strides.apply(self.table, self.target.data, addresses, given)
+        fit_descriptors(self.table, self.target.data, addresses, given)
         self.target.changed()
