@@ -15,7 +15,7 @@ from compiler_layer.compile import compile_model
 from compiler_layer.emit.blob import Program, emit_blob
 from compiler_layer.explain import explain
 from compiler_layer.frontends.huggingface import read_folder
-from compiler_layer.model import Model
+from compiler_layer.model import Model, PortSelection
 from compiler_layer.partition.repeated.attributes import kept_repetitions
 from compiler_layer.partition.repeated.fold import folded
 from compiler_layer.pipeline import Options, passes, run_passes
@@ -23,6 +23,8 @@ from compiler_layer.schedule import build
 from compiler_layer.schedule.expand import expanded
 from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from driver_layer.abi.platforms import PLATFORMS
+from driver_layer.loader.metadata import read_network
+from driver_layer.loader.read import read_blob
 from npuw_layer import Core
 
 PLATFORM = PLATFORMS["4000"]
@@ -168,6 +170,17 @@ def test_ports_and_operations_have_the_names_of_all_layers(
     names = [sorted(op.name for op in one.layout.ops) for one in (program, other)]
     in_layers = [[name for name in each if name.startswith("model.layers.")] for each in names]
     assert in_layers[0] == in_layers[1]
+
+
+def test_a_model_with_strided_arguments_is_not_folded(deep: Callable[[str, int], Path]) -> None:
+    folder, strided = deep("qwen3", 4), PortSelection(outputs=frozenset({"logits"}))
+    blobs = [
+        compile_model(split(read_folder(folder), 1, 31), Options(fold=fold, strided=strided))
+        for fold in (True, False)
+    ]
+    assert blobs[0] == blobs[1]
+    outputs = read_network(read_blob(blobs[0])).outputs
+    assert [output.name for output in outputs if output.dynamic_strides] == ["logits"]
 
 
 def test_layers_that_differ_are_not_folded_as_one_block(deep: Callable[[str, int], Path]) -> None:
