@@ -21,7 +21,7 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import EMBED, LOGITS
 from npuw_layer.weights.bank import WeightsBank
@@ -57,17 +57,20 @@ class LMHead:
         self._arena = Arena(device, states)
         self._parts, self._bank = parts, bank
         self._loaded = {stage.tokens: models[stage] for stage in stages}
-        self._stages = {stage.tokens: stage for stage in stages}
+        self._used = stages[0].tokens
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
         """Programs that write to the caller's memory, with memory and offset."""
-        self.last = stages[0]
-        """Stage of the program that was used last."""
         for tokens, loaded in self._loaded.items():
             arena = Arena(device, [*filter(_is_own, loaded.inputs), *loaded.outputs])
             program = self._made(loaded, arena)
             program.prepare()
             self._models[tokens] = arena, program
+
+    @property
+    def last(self) -> Stage:
+        """Stage of the program that was used last."""
+        return Stage(StageKind.HEAD, self._used, 0)
 
     @staticmethod
     def of(compiled: CompiledLLM, parts: ConversationParts) -> LMHead | None:
@@ -94,7 +97,7 @@ class LMHead:
             None if they will be in the target.
         """
         fitting = next(most for most in self._models if most >= rows)
-        self.last = self._stages[fitting]
+        self._used = fitting
         if target is not None and rows == target.rows and rows in self._models:
             return self._bound(rows, target), None
         arena, program = self._models[fitting]
