@@ -69,7 +69,10 @@ def test_a_cancelled_request_frees_its_slot_within_a_step(parts: Make) -> None:
         first.cancel()
         assert len(await text_of(second)) > 0
         await until(lambda: model.idle)
-        assert not model.pipeline.has_non_finished_requests()
+        last = await model.submit("third", ENDLESS, "")
+        await until(lambda: model.running == 1)
+        last.cancel()
+        await until(lambda: not model.pipeline.has_non_finished_requests())
 
     run(ask())
 
