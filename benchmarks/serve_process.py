@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -30,7 +30,6 @@ class ServerProcess:
         port: the port on which it listens.
         ready: path that answers 200 once the server is ready.
         log: receives the output.
-        variables: further environment variables.
     """
 
     def __init__(
@@ -39,7 +38,6 @@ class ServerProcess:
         port: int,
         ready: str,
         log: Path,
-        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.port, self._ready, self._log = port, ready, log
         with log.open("ab") as output:
@@ -48,7 +46,6 @@ class ServerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(variables or {})},
             )
 
     def get(self, path: str) -> str:

@@ -37,10 +37,8 @@ def serve_demo(
         port = processes.free_port()
         words = ["--port", str(port), "-c", f"CACHE_DIR={folder / 'cache'}", *LENGTHS, *options]
         command = [sys.executable, "-m", "genai_layer.tools.serve", ROOT / "models/demo", *words]
-        # With one arena, freed memory is used again whatever thread needs it.
-        variables = {"MALLOC_ARENA_MAX": "1"}
         log = folder / f"{port}.log"
-        with processes.ServerProcess(command, port, "/ready", log, variables) as server:
+        with processes.ServerProcess(command, port, "/ready", log) as server:
             server.wait_until_ready()
             yield server
 

@@ -10,7 +10,8 @@ from tests.stack.serve.conftest import PROMPTS, Serve
 
 FINE = {0, 200, 400, 404, 413, 429}
 """Statuses of all clients; 0 for a connection that ended before."""
-GROWTH = 32 << 20
+GROWTH = 64 << 20
+"""Bytes by which the memory may grow after the first seconds; requests come with up to 200 kB."""
 
 
 def busy(server: Any) -> list[str]:
