@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-LENGTHS = ("-c", "MAX_PROMPT_LEN=128", "-c", "MIN_RESPONSE_LEN=1024")
+LENGTHS = ("-c", "MAX_PROMPT_LEN=128", "-c", "MIN_RESPONSE_LEN=512")
 QUESTIONS = ("What is an NPU?", "What is a KV cache?", "What is a blob?", "Hello!")
 PROMPTS = [f"<|im_start|>user\n{one}<|im_end|>\n<|im_start|>assistant\n" for one in QUESTIONS]
 

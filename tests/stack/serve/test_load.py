@@ -32,7 +32,7 @@ def test_no_answer_is_wrong_no_slot_is_lost_and_the_memory_stays(
         assert len(set(expected.values())) == len(PROMPTS)
         memory: list[int] = []
         for seed in range(2):
-            made = serve_load.load(client, expected, serve_load.ROUGH, 64, 2.0, seed)
+            made = serve_load.load(client, expected, serve_load.ROUGH, 64, 1.5, seed)
             tally = asyncio.run(made)
             memory.append(server.memory())
             assert tally.wrong == []

@@ -14,7 +14,7 @@ LONG = "What is an NPU?"
 
 
 async def begin(client: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Begin a stream of 1000 tokens, and return it after its first event."""
+    """Begin a stream of 500 tokens, and return it after its first event."""
     reader, writer = await client.open(client.body(LONG, stream=True))
     while not (await reader.readline()).startswith(b"data:"):
         pass
@@ -34,7 +34,7 @@ def test_requests_in_progress_finish_and_new_ones_are_refused(
     serve_demo: Serve, serve_load: Any
 ) -> None:
     async def shut_down(server: Any) -> bytes:
-        client = serve_load.Client(server.port, "demo", 1000)
+        client = serve_load.Client(server.port, "demo", 500)
         reader, writer = await begin(client)
         server.process.send_signal(signal.SIGTERM)
         while await asyncio.to_thread(get, server, "/ready") != 503:
@@ -55,7 +55,7 @@ def test_requests_in_progress_finish_and_new_ones_are_refused(
 
 def test_requests_end_properly_after_the_grace_time(serve_demo: Serve, serve_load: Any) -> None:
     async def shut_down(server: Any) -> bytes:
-        reader, writer = await begin(serve_load.Client(server.port, "demo", 1000))
+        reader, writer = await begin(serve_load.Client(server.port, "demo", 500))
         server.process.send_signal(signal.SIGINT)
         rest = await reader.read()
         writer.close()
@@ -70,7 +70,7 @@ def test_requests_end_properly_after_the_grace_time(serve_demo: Serve, serve_loa
 
 def test_a_second_signal_ends_at_once(serve_demo: Serve, serve_load: Any) -> None:
     async def shut_down(server: Any) -> None:
-        _, writer = await begin(serve_load.Client(server.port, "demo", 1000))
+        _, writer = await begin(serve_load.Client(server.port, "demo", 500))
         server.process.send_signal(signal.SIGTERM)
         while await asyncio.to_thread(get, server, "/ready") != 503:
             await asyncio.sleep(0.01)
