@@ -85,7 +85,7 @@ class Caches:
         input_hash: int | None = None,
         function: str = "pfnCreate2",
     ) -> int:
-        """Create a graph; return the flag that states the source of its blob."""
+        """Create a graph; return the flag of its origin."""
         rig, hashed = self.rig, 0
         if input_hash is not None:
             hashed = rig.struct("ze_graph_input_hash_t", hash=input_hash)
@@ -193,7 +193,7 @@ def test_check_if_corrupted_cached_is_overridden(caches, folder) -> None:
 
 
 def test_an_intact_entry_that_is_no_blob_is_compiled_again(caches, folder, caplog) -> None:
-    """An author of a change can write the right digest, too."""
+    """The digest is right: the author of a change can write a digest, too."""
     caches.create(MODELS[0])
     (path,) = folder.iterdir()
     whole = path.read_bytes()

@@ -200,7 +200,7 @@ class TestEvents:
 
 
 def test_an_urgent_job_completes_before_many_others_that_wait(rig) -> None:
-    """CommandQueuePriority.executeManyLowPriorityJobsExpectHighPriorityJobCompletesFirst.
+    """Repeat CommandQueuePriority.executeManyLowPriorityJobsExpectHighPriorityJobCompletesFirst.
 
     The others write the urgent one's input, so its output shows whether one of them ran first.
     """

@@ -27,7 +27,7 @@ class ze_graph_flags_t(IntFlag):
     ZE_GRAPH_FLAG_ENABLE_PROFILING = 1 << 1
     """Compile the model with ``PERF_COUNT="YES"``."""
     ZE_GRAPH_FLAG_INPUT_GRAPH_PERSISTENT = 1 << 2
-    """The caller keeps the input, whose pages are complete."""
+    """The caller keeps the input as long as the graph."""
     ZE_GRAPH_FLAG_SECURE_COMPILE = 1 << 3
     """Without effect, as in the public Linux driver."""
     ZE_GRAPH_FLAG_OPTIMIZE_FOR_DYNAMIC_SHAPES = 1 << 4

@@ -5,10 +5,7 @@ Source: docs/reference/level_zero.md#graph-extension, docs/reference/level_zero.
 
 from __future__ import annotations
 
-import numpy as np
-
 from driver_layer.errors import ZeError
-from driver_layer.npu.memory import PAGE_BYTES
 from driver_layer.ze import graph_types as t
 from driver_layer.ze.calls import checked
 from driver_layer.ze.context import check_device, ze_context_handle_t
@@ -45,7 +42,6 @@ class GraphCreation:
             ZeError: INVALID_NATIVE_BINARY: the blob is for another platform or version;
                 INVALID_ARGUMENT: the blob is malformed, the format is unknown, or the device is not
                 the context's; INVALID_SIZE: the input is empty; INVALID_ENUMERATION: unknown flags;
-                UNSUPPORTED_ALIGNMENT: a persistent input does not consist of complete pages;
                 UNSUPPORTED_FEATURE: there is no compiler, or it does not support the model;
                 DEPENDENCY_UNAVAILABLE, UNKNOWN: the compiler failed.
         """
@@ -101,15 +97,6 @@ def _made(
     if desc.format != t.ze_graph_format_t.ZE_GRAPH_FORMAT_NATIVE:
         return graph_of_model(context, desc)
     origin = _Flags.ZE_GRAPH_PROPERTIES_FLAG_PRE_COMPILED
-    if desc.flags & _PERSISTENT:
-        _check_pages(content)
-    else:
+    if not desc.flags & _PERSISTENT:
         origin |= _Flags.ZE_GRAPH_PROPERTIES_FLAG_NO_STANDARD_ALLOCATION
     return ze_graph_handle_t(context, content, origin), ""
-
-
-def _check_pages(content: memoryview) -> None:
-    address = np.frombuffer(content, np.uint8).ctypes.data
-    if address % PAGE_BYTES or content.nbytes % PAGE_BYTES:
-        message = f"a persistent input must begin and end at pages of {PAGE_BYTES} bytes"
-        raise failed(ze_result_t.ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT, message)
