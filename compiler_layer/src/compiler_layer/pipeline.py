@@ -53,9 +53,12 @@ from compiler_layer.passes.to_opset import ToOpset
 from compiler_layer.passes.unsqueeze_attention import UnsqueezeAttention
 from compiler_layer.passes.widen_nibbles import WidenNibbles
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform
+from driver_layer.support.progress import report
 
 Observer = Callable[[str, Model], None]
 """Callback after each pass, with the pass's name and the model."""
+
+_LOWERING = "lowering the graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,8 @@ def run_passes(
 ) -> None:
     """Run passes on a model, in place."""
     ctx = context()
-    for each in wanted:
+    for done, each in enumerate(wanted):
+        report(_LOWERING, done, len(wanted), "passes")
         try:
             each.apply(ctx, model.module)
         except RecursionError:
@@ -234,3 +238,4 @@ def run_passes(
             model.verify()
         if observer is not None:
             observer(each.name, model)
+    report(_LOWERING, len(wanted), len(wanted), "passes")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.frontends.openvino_ir import read_ir
 from compiler_layer.model import Model
-from compiler_layer.tools.npuc import main, progress
+from compiler_layer.tools.npuc import main
 from compiler_layer.writers.files import write_whole
 
 Npuc = Callable[..., tuple[int, str, str]]
@@ -386,28 +384,6 @@ def test_the_help_of_a_command_has_examples(
         main([command, "--help"])
     assert left.value.code == 0
     assert f"\n  npuc {command} " in capsys.readouterr().out
-
-
-class Terminal(io.StringIO):
-    """A stream that reports being a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_appears_only_on_a_terminal_and_only_after_a_delay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for stream, patience, shown in (
-        (Terminal(), 0.0, True),
-        (Terminal(), 60.0, False),
-        (io.StringIO(), 0.0, False),
-    ):
-        monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(progress, "_PATIENCE", patience)
-        with progress.progress("quantising", 100, "B") as advance:
-            advance(50)
-        assert ("quantising" in stream.getvalue()) == shown
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -12,10 +12,37 @@ import io
 import os
 import sys
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import NoReturn, TextIO, cast
 
 import click
 from click.exceptions import Exit
+from click.shell_completion import CompletionItem
+
+from driver_layer.support.completion import complete, completion_option
+from driver_layer.support.progress_bars import progress_bars
+
+
+class _PathType(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] (click 8.2 has none)
+    """Type of paths that the command itself checks; shells complete them."""
+
+    name = "path"
+
+    def convert(
+        self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path:
+        """Return the path, which need not exist."""
+        return Path(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """Complete a file or a folder."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+PATH = _PathType()
+"""Type of arguments that are paths."""
 
 
 class Command(click.Command):
@@ -28,6 +55,12 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
         formatter.write(f"\n{self.epilog}" if self.epilog else "")
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; a program as a whole has --completion."""
+        whole = [] if ctx.parent is not None else [completion_option()]
+        *own, help_option = super().get_params(ctx)
+        return [*own, *whole, help_option]
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Return the names of the help option."""
@@ -71,8 +104,10 @@ def run(
     with _usable_streams():
         try:
             try:
+                if complete(command):
+                    return 0
                 arguments = list(sys.argv[1:] if argv is None else argv)
-                with command.make_context(name, arguments) as context:
+                with progress_bars(), command.make_context(name, arguments) as context:
                     return command.invoke(context) or 0
             except click.UsageError as error:
                 _show_usage(error)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from compiler_layer.rewriting.garbage import collected_later
+from driver_layer.support.progress import Listener, reported_to
 from npuw_layer.api.core_properties import CoreProperties, Properties
 from npuw_layer.api.given_model import memory_model, model_path
 from npuw_layer.api.kind import NO_ADAPTERS, ONLY_STATIC, kinds
@@ -143,6 +145,15 @@ class Core(Uncopied):
         with collected_later():
             kind, options = kinds().route(path, options)
             return kind.compile(self._devices, path, options)
+
+    def reporting_progress(self, listener: Listener, /) -> AbstractContextManager[None]:
+        """Return a context in which compilations of the caller's thread report their progress.
+
+        Args:
+            listener: called with an activity (reading a file, compiling), the number of units that
+                are done, their total, and the unit's name (B: bytes).
+        """
+        return reported_to(listener)
 
     def adaptable_matmuls(self, model: str | Path | MemoryModel, /) -> dict[str, tuple[int, int]]:
         """Return the matmuls of a model that LoRA adapters can target in ``compile_adapted``.

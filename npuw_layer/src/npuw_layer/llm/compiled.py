@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from driver_layer.support.progress import report
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
 from npuw_layer.errors import NoHead, OtherAxes
 from npuw_layer.execution.dumps import dumped
@@ -16,7 +17,14 @@ from npuw_layer.execution.profiling.labels import labelled
 from npuw_layer.llm.kv.prefix_cache import PrefixCache
 from npuw_layer.llm.plan.ruled_out import check_ruled_out
 from npuw_layer.llm.plan.stages import LLMPlan, Stage, lengths_of, plan
-from npuw_layer.llm.programs import ModelChange, ProgramMaker, StageProgram, blob_weights
+from npuw_layer.llm.programs import (
+    BLOBS,
+    COMPILING,
+    ModelChange,
+    ProgramMaker,
+    StageProgram,
+    blob_weights,
+)
 from npuw_layer.llm.trait import Instance
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.model_digest import model_files
@@ -142,6 +150,7 @@ def _compile_stages(
         compiled += obtained.compiled
         programs.append(StageProgram(stage, obtained.program))
         loaded.append(model)
+    report(COMPILING, len(stages), len(stages), BLOBS)
     wanted = blob_weights(stages, loaded, options)
     stored = None if wanted is None else maker.weights(wanted)
     changes = "" if change is None else change.of_weights

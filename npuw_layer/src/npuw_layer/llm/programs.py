@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from driver_layer.support.progress import report
 from npuw_layer.backends.mapped import drop_pages
 from npuw_layer.backends.protocols import (
     SUBMODEL,
@@ -25,7 +26,7 @@ from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.language_kind import kind_of
 from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
-from npuw_layer.llm.plan.stages import Stage, StageKind
+from npuw_layer.llm.plan.stages import Stage, StageKind, plan
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.storage.cache.key import CacheKey, current_versions, weights_key
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
+
+COMPILING, BLOBS = "compiling", "blobs"
+"""Activity and unit of the progress that is reported before each blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class ProgramMaker:
         self._files = files
         self._device = device
         self._options = options
+        self._stages = plan(options).stages
         self._graphs: dict[int, FoldedGraphs] = {}
         self._checked: set[tuple[StageKind, bool]] = set()
         """Stages already checked for values that follow padded lengths, by kind and whether they
@@ -156,6 +161,7 @@ class ProgramMaker:
         Raises:
             ModelError: the model's files changed meanwhile; the digest is of the old ones.
         """
+        report(COMPILING, self._stages.index(stage), len(self._stages), BLOBS)
         program = self._compiled(stage)
         self._files.check(self._files.statuses)
         return program

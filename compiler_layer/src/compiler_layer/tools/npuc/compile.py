@@ -23,7 +23,8 @@ from compiler_layer.tools.npuc.models import (
 )
 from compiler_layer.writers.files import write_whole
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORMS
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
+from driver_layer.support.progress import reported_to
 
 _EXAMPLES = """\
 A model is an openvino_model.xml, a Hugging Face folder, or IR as text (.mlir). Text that
@@ -44,7 +45,7 @@ An NPU needs static shapes. Names may be patterns; variables are named by their 
 
 @click.command("compile", cls=Command, epilog=_EXAMPLES)
 @model_argument
-@click.option("-o", "--output", type=Path, help="file of the blob; default: MODEL.blob")
+@click.option("-o", "--output", type=PATH, help="file of the blob; default: MODEL.blob")
 @shape_option
 @click.option("--precision", type=click.Choice(PRECISIONS), default="f16", help="activation type")
 @click.option(
@@ -98,6 +99,9 @@ def compile_command(
         fold=not no_fold,
     )
     printer = _Printer(None if print_ir_after_all else {*printed})
+    if printed or print_ir_after_all:
+        # Text and progress bars would share the terminal's lines.
+        click.get_current_context().with_resource(reported_to(None))
     if stop_after:
         wanted = remaining(read, passes(options))
         names = [each.name for each in wanted]

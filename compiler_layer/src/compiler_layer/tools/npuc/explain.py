@@ -9,7 +9,7 @@ import click
 
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.explain import Explanation, LayerCost, explain, grouped
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
 from driver_layer.support.files import looking_at, read_regular
 
 _EXAMPLES = """\
@@ -37,7 +37,7 @@ _SORTED: dict[str, Callable[[LayerCost], float] | None] = {
 
 
 @click.command("explain", cls=Command, epilog=_EXAMPLES)
-@click.argument("blob", type=Path)
+@click.argument("blob", type=PATH)
 @click.option("--each", is_flag=True, help="do not sum equal operations")
 @click.option(
     "--platform", help="platform, or file (.toml), of the blob's architecture; default: its own"

@@ -20,11 +20,11 @@ from compiler_layer.tools.npuc.options import (
     quantisation_options,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.progress import progress
 from compiler_layer.tools.npuc.quantize import quantize_into
 from compiler_layer.writers.files import scratch_folder, writing
 from compiler_layer.writers.openvino_ir import weight_bytes, write_ir
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
+from driver_layer.support.progress import counted
 
 _EXAMPLES = """\
   npuc export llama llama-fp16                                      a Hugging Face folder as IR
@@ -66,7 +66,7 @@ _BESIDE = (
 
 @click.command("export", cls=Command, epilog=_EXAMPLES)
 @model_argument
-@click.argument("output", type=Path, metavar="OUT_DIR")
+@click.argument("output", type=PATH, metavar="OUT_DIR")
 @quantisation_options("fp16", "fp32", "int8", "int4")
 def export_command(model: Path, output: Path, **quantisation: Any) -> None:
     """Write a model folder with an OpenVINO IR."""
@@ -80,7 +80,7 @@ def export_command(model: Path, output: Path, **quantisation: Any) -> None:
         folder = scratch / output.name
         with writing(output):
             folder.mkdir()
-        with progress("writing", weight_bytes(read), "B") as advance:
+        with counted("writing", weight_bytes(read), "B") as advance:
             options = _RUNTIME_OPTIONS.get(wanted.weight_format)
             write_ir(read, folder / IR_NAME, advance, options)
         with writing(output):

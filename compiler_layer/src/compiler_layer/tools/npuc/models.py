@@ -18,13 +18,14 @@ from compiler_layer.passes.dense_experts import DenseExperts
 from compiler_layer.passes.specialize_shapes import SpecializeShapes
 from compiler_layer.pipeline import Options, run_passes
 from compiler_layer.rewriting.shapes import parse_shapes
+from driver_layer.support.command import PATH
 from driver_layer.support.files import looking_at, open_regular
 
 IR_NAME = "openvino_model.xml"
 """File name of the IR in a model folder."""
 
 
-model_argument = click.argument("model", type=Path, metavar="MODEL[.xml|.mlir]")
+model_argument = click.argument("model", type=PATH, metavar="MODEL[.xml|.mlir]")
 """Argument that names a model: a folder or a file."""
 
 shape_option = click.option(

@@ -22,7 +22,8 @@ from compiler_layer.quantize import (
     read_sequences,
 )
 from compiler_layer.quantize.sequences import BUILT_IN_COUNT, BUILT_IN_LENGTH
-from compiler_layer.tools.npuc.progress import progress
+from driver_layer.support.command import PATH
+from driver_layer.support.progress import counted
 
 _GROUP_SIZE = 128
 
@@ -89,7 +90,7 @@ def quantisation_options(*formats: str) -> Callable[[Callable[..., Any]], Callab
         ),
         click.option(
             "--dataset",
-            type=Path,
+            type=PATH,
             metavar="FILE",
             help="calibration data of --quant-mode: a text file with one sequence of token ids per "
             f"line; default: {BUILT_IN_COUNT} x {BUILT_IN_LENGTH} random tokens, whose ranges may "
@@ -129,7 +130,7 @@ def quantize_statically(
             "no activations to quantise: the model has no matmuls with float weights [N, K]"
         )
     count = sum(each.size for each in tokens)
-    with progress("calibrating", count * (1 + wants_report), " tokens") as advance:
+    with counted("calibrating", count * (1 + wants_report), "tokens") as advance:
         ranges = calibrate(model, found, tokens, advance)
         known = (model, found, ranges, tokens)
         reports = measure_activations(*known, advance) if wants_report else []

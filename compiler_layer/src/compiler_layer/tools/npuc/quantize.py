@@ -27,10 +27,10 @@ from compiler_layer.tools.npuc.options import (
     quantisation_options,
     quantize_statically,
 )
-from compiler_layer.tools.npuc.progress import progress
 from compiler_layer.writers.files import scratch_folder
 from compiler_layer.writers.openvino_ir import weight_bytes, write_ir
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
+from driver_layer.support.progress import counted
 
 _EXAMPLES = """\
   npuc quantize llama --report                                      8 bits per channel
@@ -47,7 +47,7 @@ mean weight, and (rel.) the ratio of Frobenius norms. SNR is this ratio in dB; 6
 @model_argument
 @quantisation_options("int8", "int4")
 @click.option("--report", is_flag=True, help="print the table of errors")
-@click.option("-o", "--output", type=Path, metavar="XML", help="write the IR as well")
+@click.option("-o", "--output", type=PATH, metavar="XML", help="write the IR as well")
 def quantize_command(model: Path, report: bool, output: Path | None, **quantisation: Any) -> None:
     """Measure the errors that quantisation causes in each weight of a model."""
     wanted = Quantisation(**quantisation)
@@ -69,14 +69,14 @@ def quantize_command(model: Path, report: bool, output: Path | None, **quantisat
 
 
 def _measure(model: Model, wanted: Format) -> list[LayerReport]:
-    with progress("quantising", parameters(model), "") as advance:
+    with counted("quantising", parameters(model), "weights") as advance:
         return measure_weights(model, wanted, advance)
 
 
 def _write(model: Model, wanted: Format, output: Path) -> list[LayerReport]:
     with scratch_folder(output) as scratch:
         reports = quantize_into(model, wanted, scratch)
-        with progress("writing", weight_bytes(model), "B") as advance:
+        with counted("writing", weight_bytes(model), "B") as advance:
             write_ir(model, output, advance)
     print(f"{output}: {len(reports)} weights quantised", file=sys.stderr)
     return reports
@@ -89,7 +89,7 @@ def quantize_into(model: Model, wanted: Format, scratch: Path) -> list[LayerRepo
         CompilerUsageError: no weight can be quantised, or the folder cannot be written.
         BadModel: a weight is not finite or too large, or cannot be read.
     """
-    with progress("quantising", parameters(model), "") as advance:
+    with counted("quantising", parameters(model), "weights") as advance:
         reports = quantize_weights(model, wanted, TensorFile(scratch / "weights"), advance)
     # The rest is small, and stays exact; OpenVINO's CPU does not use bf16 constants.
     store_floats(model, {"bf16": "f32"})

@@ -17,7 +17,7 @@ import click
 
 from driver_layer.errors import BlobError
 from driver_layer.loader.read import Blob, read_blob
-from driver_layer.support.command import Command, run
+from driver_layer.support.command import PATH, Command, run
 from driver_layer.support.files import read_regular
 from driver_layer.tools.objdump import check, sections, shave, tasks
 
@@ -50,7 +50,7 @@ def _view_options(function: Callable[..., int]) -> Callable[..., int]:
 
 
 @click.command("npu-objdump", cls=Command, help=__doc__)
-@click.argument("blob", type=Path)
+@click.argument("blob", type=PATH)
 @_view_options
 @click.option("-x", "--all", "all_views", is_flag=True, help="all views above")
 @click.option(

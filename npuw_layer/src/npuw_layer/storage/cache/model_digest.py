@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 
 from driver_layer.support.files import open_regular
+from driver_layer.support.progress import counted
 from npuw_layer.errors import ModelError
 from npuw_layer.storage.cache.known_files import KnownFiles, seen
+
+_BLOCK = 1 << 20
+"""Bytes that are hashed at once."""
 
 
 def digest_model(path: Path, folder: Path | None) -> str:
@@ -71,7 +76,17 @@ def _digest_file(file: Path, known: KnownFiles) -> str:
         status = os.fstat(content.fileno())
         digest = known.recall(file, status)
         if digest is None:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
+            digest = _sha256(content, f"reading {file.name}", status.st_size)
             if seen(os.fstat(content.fileno())) == seen(status):
                 known.learn(file, status, digest)
     return digest
+
+
+def _sha256(content: BufferedReader, activity: str, size: int) -> str:
+    """Return the SHA-256 of a file's content in hex, and report the progress of reading it."""
+    digest, block = hashlib.sha256(), memoryview(bytearray(_BLOCK))
+    with counted(activity, size, "B") as advance:
+        while count := content.readinto(block):
+            digest.update(block[:count])
+            advance(count)
+    return digest.hexdigest()

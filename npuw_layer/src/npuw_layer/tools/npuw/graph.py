@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import parse_options
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
+from npuw_layer.tools.npuw.completion import complete_settings
 
 _EXAMPLES = """\
   npuw graph models/demo                                     its static models, and their passes
@@ -47,7 +48,7 @@ def passes_command() -> int:
 
 
 @click.command("graph", cls=Command, epilog=_EXAMPLES)
-@click.argument("path", type=Path, metavar="MODEL")
+@click.argument("path", type=PATH, metavar="MODEL")
 @click.option("--stage", help="a static model; without it, all are listed")
 @click.option("--print-after", metavar="PASS", help="stop after a pass of the stage")
 @click.option(
@@ -55,6 +56,7 @@ def passes_command() -> int:
     "config",
     multiple=True,
     metavar="OPTION=VALUE",
+    shell_complete=complete_settings,
     help="an option of the compiled model; may be repeated",
 )
 def graph_command(

@@ -15,6 +15,7 @@ import click
 from driver_layer.support.command import Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import ABSENT, Described, describe, nearest
+from npuw_layer.tools.npuw.completion import complete_names
 
 _EXAMPLES = """\
   npuw options                             all options, by group
@@ -32,7 +33,7 @@ _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
 @click.command("options", cls=Command, epilog=_EXAMPLES)
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_names)
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list of objects")
 def options_command(names: Sequence[str], as_json: bool) -> None:
     """List the options of compiled models."""

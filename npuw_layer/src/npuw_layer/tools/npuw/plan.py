@@ -13,9 +13,10 @@ from typing import Any
 import click
 
 from compiler_layer.rewriting.garbage import collected_later
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options, parse_options
+from npuw_layer.tools.npuw.completion import complete_settings
 
 FORMATS = ("fp16", "int8", "int4")
 
@@ -37,7 +38,7 @@ conversation that runs in a variant. Times are the simulated device's, without t
 
 
 @click.command("plan", cls=Command, epilog=_EXAMPLES)
-@click.argument("model", type=Path)
+@click.argument("model", type=PATH)
 @click.option("--platform", help="3720, 4000, 5010, or a platform file (.toml); default 4000")
 @click.option("--weights", type=click.Choice(FORMATS), default="int4", help="default int4")
 @click.option(
@@ -57,6 +58,7 @@ conversation that runs in a variant. Times are the simulated device's, without t
     "config",
     multiple=True,
     metavar="OPTION=VALUE",
+    shell_complete=complete_settings,
     help="an option of the compiled model; may be repeated",
 )
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object")

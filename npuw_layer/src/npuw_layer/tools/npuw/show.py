@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from driver_layer.support.command import Command
+from driver_layer.support.command import PATH, Command
 
 _SHOW_EXAMPLES = """\
   npuw show model.blob                     contents of a blob, also of OpenVINO's plugin
@@ -28,7 +28,7 @@ read.
 
 
 @click.command("show", cls=Command, epilog=_SHOW_EXAMPLES)
-@click.argument("file", type=Path)
+@click.argument("file", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object")
 def show_command(file: Path, as_json: bool) -> int:
     """Show the contents of a blob."""
@@ -39,8 +39,8 @@ def show_command(file: Path, as_json: bool) -> int:
 
 
 @click.command("extract", cls=Command, epilog=_EXTRACT_EXAMPLES)
-@click.argument("file", type=Path)
-@click.argument("folder", type=Path)
+@click.argument("file", type=PATH)
+@click.argument("folder", type=PATH)
 def extract_command(file: Path, folder: Path) -> int:
     """Extract the programs of a compiled model."""
     from npuw_layer.tools.npuw.extract_programs import extract_programs
