@@ -11,14 +11,14 @@ import pytest
 from genai_layer.testing.memory_runtime import MemoryCore
 from genai_layer.testing.toy import answering_core, write_toy_folder
 from genai_layer.tools.chat import main
-from genai_layer.tools.terminal import set_up_log
+from genai_layer.tools.terminal import set_up_log, shown
 
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> MemoryCore:
     """Replace the runtime of device NPU."""
     made = answering_core("hey")
-    monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _device: made)
+    monkeypatch.setattr("genai_layer.tools.pipeline_options.load_core", lambda _device: made)
     return made
 
 
@@ -59,9 +59,39 @@ def test_a_pipe_is_answered_line_by_line_and_commands_work(
     code, out, _ = run(capsys, folder)
     assert code == 0
     assert out.count("hey\n") == 2
-    assert "/reset  forget" in out
+    assert "/reset          forget" in out
     assert "unknown command /nonsense" in out
     assert "3 tokens" in out, "/reset makes the prompt as short as the first"
+
+
+def test_a_saved_conversation_is_continued_with_its_system_message(
+    capsys, core, folder, monkeypatch
+) -> None:
+    file = folder / "chat.json"
+    lines = ["/system", "/system brief", "a", f"/save {file}", "/reset", "/system other", "/system"]
+    lines += [f"/load {file}", "/system", "b", "/stats", "/save", "/help me", f"/load {folder}"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    code, out, err = run(capsys, folder)
+    assert code == 2, "errors of a pipe end the chat"
+    assert err == f"npu-chat: {folder}: no such file; /save FILE writes one\n"
+    first = [
+        "no system message; set one by /system TEXT",
+        *("hey", f"{file}: 3 messages saved", "other", f"{file}: 3 messages loaded"),
+        *("brief", "hey"),
+    ]
+    assert out.splitlines()[: len(first)] == first
+    # <|system|> and 5 letters, <|user|>a, <|assistant|>hey, <|user|>b, <|assistant|>
+    assert "15 tokens" in out
+    assert "/save needs an argument: /save FILE" in out
+    assert "/help takes no argument; leave out 'me'" in out
+
+
+def test_a_terminal_gets_no_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert shown("a\x1b[2J") == "a\x1b[2J"
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert shown("a\x1b[2J\x9b\tb\n") == "a\ufffd[2J\ufffd\tb\n"
 
 
 def test_sampling_options_switch_sampling_on(capsys, core, folder) -> None:
@@ -110,20 +140,6 @@ def test_an_invalid_command_line_exits_with_2(capsys, argv) -> None:
     assert "npu-chat: error:" in capsys.readouterr().err
 
 
-def test_a_question_that_is_too_long_does_not_end_a_chat_in_a_terminal(
-    capsys, core, folder, monkeypatch
-) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Terminal("x" * 70 + "\nok\n"))
-    code, out, _ = run(capsys, folder, "-c", "MAX_PROMPT_LEN=64")
-    assert code == 0
-    assert "MAX_PROMPT_LEN=64: the prompt has" in out
-    assert "hey\n" in out
-
-
 def test_the_help_has_examples(capsys) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
@@ -134,7 +150,9 @@ def test_the_help_has_examples(capsys) -> None:
 
 def test_a_model_without_a_template_answers_plain_text(capsys, tmp_path: Path, monkeypatch) -> None:
     folder = write_toy_folder(tmp_path, chat_template="")
-    monkeypatch.setattr("genai_layer.pipeline.load_core", lambda _: answering_core("hey"))
+    monkeypatch.setattr(
+        "genai_layer.tools.pipeline_options.load_core", lambda _: answering_core("hey")
+    )
     code, out, _ = run(capsys, folder, "--prompt", "<|assistant|>")
     assert (code, out) == (0, "hey\n")
 

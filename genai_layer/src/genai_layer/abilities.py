@@ -1,12 +1,14 @@
 """Optional abilities of a runtime, each found by ``isinstance``.
 
-Source: openvino.CompiledModel and Model (OpenVINO Python API 2026); adapters and batching are ours.
+Source: openvino.CompiledModel and Model (OpenVINO Python API 2026); adapters, batching and
+progress are ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -40,6 +42,32 @@ class ReportsExecution(Protocol):
 
     def execution_report(self) -> Mapping[str, str]:
         """Return facts on the last generation, in display order."""
+        ...
+
+
+ProgressListener = Callable[[str, int, int, str], object]
+"""Receiver of an activity, e.g. "compiling"; the units that are done; their total; and the unit's
+name, where B is bytes. An activity ends when all its units are done; it may begin again."""
+
+
+@runtime_checkable
+class ReportsProgress(Protocol):
+    """Optional ability of a core: the progress of reading and compiling a model."""
+
+    def reporting_progress(self, listener: ProgressListener, /) -> AbstractContextManager[None]:
+        """Return a context in which compilations of the caller's thread report to a listener."""
+        ...
+
+
+@runtime_checkable
+class ListsProperties(Protocol):
+    """Ability of a core that knows its properties: names for the completion of commands."""
+
+    def get_property(self, device_name: str, name: str, /) -> Any:
+        """Return a property of a device.
+
+        SUPPORTED_PROPERTIES is a dictionary from names to "RO" or "RW".
+        """
         ...
 
 

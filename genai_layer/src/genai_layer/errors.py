@@ -10,6 +10,7 @@ GenAIError (RuntimeError)
 │   ├── AdapterError        a LoRA adapter is damaged, or belongs to another model
 │   ├── ParseError          a parser cannot read a generated text
 │   ├── TemplateError       a chat template is missing or fails
+│   ├── TranscriptError     a file is not a saved chat, or would be replaced by one
 │   └── PromptError         a prompt is empty, too long, or outside the vocabulary
 │       └── PromptTooLong   a prompt exceeds the lengths of the model
 └── RuntimeFailure          the runtime below could not compile or run the model
@@ -63,6 +64,10 @@ class ParseError(GenAIInputError):
 
 class TemplateError(GenAIInputError):
     """A chat template is missing, or fails on these messages."""
+
+
+class TranscriptError(GenAIInputError):
+    """A file is not a saved chat, cannot be accessed, or would be replaced by a saved chat."""
 
 
 class PromptError(GenAIInputError):

@@ -87,6 +87,11 @@ class StaticLengths:
         return self.capacity + 1 - prompt
 
 
+def property_names() -> tuple[str, ...]:
+    """Return the pipeline's own names of properties, which differ from the runtime's."""
+    return _RENAMED
+
+
 def imports_blob(properties: Mapping[str, Any]) -> bool:
     """Return whether a compiled model is imported from BLOB_PATH, instead of compiled.
 

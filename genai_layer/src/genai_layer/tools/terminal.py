@@ -1,4 +1,4 @@
-"""Terminal commands: click, closed or full streams, progress, and the log.
+"""Terminal commands: click, closed or full streams, completion, and the log.
 
 The other layers have an equivalent module, ``driver_layer.support.command``, which this layer does
 not import.
@@ -13,15 +13,13 @@ import io
 import logging
 import os
 import sys
-import threading
 from collections.abc import Generator, Sequence
 from typing import NoReturn, TextIO, cast
 
 import click
 from click.exceptions import Exit
 
-_PATIENCE = 1.0
-"""Seconds before progress is shown."""
+from genai_layer.tools.completion import complete, completion_option
 
 VARIABLE = "NPU_LOG"
 """Sets the log on stderr: a level, or layers with levels (compiler:debug,npuw:info)."""
@@ -37,6 +35,12 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
         formatter.write(f"\n{self.epilog}" if self.epilog else "")
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters; a program as a whole has --completion."""
+        whole = [] if ctx.parent is not None else [completion_option()]
+        *own, help_option = super().get_params(ctx)
+        return [*own, *whole, help_option]
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Return the names of the help option."""
@@ -72,6 +76,8 @@ def run(
     with _usable_streams():
         try:
             try:
+                if complete(command):
+                    return 0
                 arguments = list(sys.argv[1:] if argv is None else argv)
                 with command.make_context(name, arguments) as context:
                     return command.invoke(context) or 0
@@ -108,27 +114,13 @@ def utf8(argument: str) -> str:
         return argument
 
 
-@contextlib.contextmanager
-def progress(what: str) -> Generator[None]:
-    """Show a line with the elapsed time on a terminal's stderr, after the first second."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    # Imported here: nothing else in a command needs rich.
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+_CONTROL = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
+"""Replacements of control characters, by which a text could change the terminal."""
 
-    columns = TextColumn("{task.description} …"), TimeElapsedColumn()
-    line = Progress(*columns, console=Console(stderr=True), transient=True)
-    line.add_task(what, total=None)
-    patience = threading.Timer(_PATIENCE, line.start)
-    patience.start()
-    try:
-        yield
-    finally:
-        patience.cancel()
-        patience.join()
-        line.stop()
+
+def shown(text: str) -> str:
+    """Return a model's text as stdout may show it: a terminal gets no control characters."""
+    return text.translate(_CONTROL) if sys.stdout.isatty() else text
 
 
 def set_up_log(chosen: str | None = None) -> None:
