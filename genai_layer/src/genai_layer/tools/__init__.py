@@ -1,1 +1,1 @@
-"""Command-line tools of genai: npu-chat."""
+"""Command-line tools of genai: npu-chat and npu-bench."""
