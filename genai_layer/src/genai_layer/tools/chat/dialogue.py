@@ -12,6 +12,7 @@ from genai_layer.tools.chat.conversation import Conversation
 from genai_layer.tools.chat.interrupts import StopKey
 from genai_layer.tools.chat.questions import open_questions
 from genai_layer.tools.chat.views import View
+from genai_layer.tools.terminal import shown
 
 _LEAVE = "Ctrl+D or /quit leaves the chat\n"
 
@@ -55,7 +56,7 @@ class Dialogue:
             except GenAIError as error:
                 if not questions.interactive:
                     raise
-                sys.stdout.write(f"{error}\n")
+                sys.stdout.write(shown(f"{error}\n"))
 
     def answer(self, question: str) -> None:
         """Answer a question; the text is streamed to the terminal.
@@ -68,7 +69,7 @@ class Dialogue:
     def _respond(self, line: str, interactive: bool) -> None:
         """Obey a command, or answer a question; raises as they do."""
         if line.startswith("/"):
-            sys.stdout.write(obey(self._conversation, line))
+            sys.stdout.write(shown(obey(self._conversation, line)))
         elif line and interactive:
             self._answer_stoppable(line)
         elif line:
@@ -77,11 +78,13 @@ class Dialogue:
     def _answer_stoppable(self, question: str) -> None:
         """Answer a question, until Ctrl+C stops the answer."""
         key = StopKey()
+        before = len(self._conversation.messages)
         try:
             with key.watched():
                 self._answer(question, key.status)
         except KeyboardInterrupt:
-            sys.stdout.write("interrupted; the question is not part of the conversation\n")
+            if len(self._conversation.messages) == before:
+                sys.stdout.write("interrupted; the question is not part of the conversation\n")
 
     def _answer(self, question: str, status: Callable[[], StreamingStatus]) -> None:
         view = self._make_view()
