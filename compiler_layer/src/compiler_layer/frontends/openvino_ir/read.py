@@ -49,6 +49,7 @@ from compiler_layer.frontends.openvino_ir.xml import (
 )
 from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import evaluate
+from driver_layer.support.progress import counted
 
 _COUNTED = 16
 """Maximum length of a Range that becomes a constant; lists of axes are shorter."""
@@ -107,9 +108,11 @@ class _Reader:
         model, arguments = Model.build(list(zip(names, types, strict=True)))
         for layer, argument in zip(parameters, arguments, strict=True):
             self._set_values(layer, [argument])
-        for layer in self._network.layers:
-            if layer.type not in ("Parameter", "Result"):
-                self._add(model, layer)
+        with counted("reading the graph", len(self._network.layers), "ops") as advance:
+            for layer in self._network.layers:
+                if layer.type not in ("Parameter", "Result"):
+                    self._add(model, layer)
+                advance(1)
         self._set_outputs(model, self._network.ports("Result"))
         return model
 
