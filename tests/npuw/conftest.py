@@ -139,12 +139,17 @@ SMALL = {
 
 
 @pytest.fixture(scope="session")
-def talks(tiny: Path) -> Talks:
-    """Begin conversations with the tiny model; compile models once per configuration."""
+def talks(tiny: Path, shared_folder: Path) -> Talks:
+    """Begin conversations with the tiny model; compile models once per configuration.
+
+    All processes of a run share the programs. A test of what compiling logs or writes passes
+    ``CACHE_DIR=""``.
+    """
     compiled: dict[str, Any] = {}
+    cache = {"CACHE_DIR": str(shared_folder / "programs")}
 
     def begin(model: Path = tiny, **options: Any) -> Talk:
-        config = SMALL | options
+        config = SMALL | cache | options
         key = repr((model, sorted(config.items())))
         if key not in compiled:
             compiled[key] = Core().compile_model(model, "NPU", config)
