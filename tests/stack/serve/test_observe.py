@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -52,65 +53,103 @@ async def generate(model: ServedTextModel, tokens: int, name: str) -> int:
     return sum(len(chunk.tokens) for chunk in chunks)
 
 
-async def state_when(get: Get, condition: Callable[[Any], bool]) -> Any:
-    """Return the first state that meets a condition."""
-    for _ in range(2000):
-        state = await get("/npu/state")
-        if condition(state):
-            return state
-        await asyncio.sleep(0.005)
-    raise AssertionError(f"the last state is {state}")
+class Gate:
+    """Steps of a pipeline, which run one at a time when the test lets them."""
+
+    def __init__(self, model: ServedTextModel, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._model, self._step = model, model.pipeline.step
+        self._permits = threading.Semaphore(0)
+        monkeypatch.setattr(model.pipeline, "step", self._when_permitted)
+
+    def _when_permitted(self) -> None:
+        self._permits.acquire()
+        self._step()
+
+    async def requests(self, count: int) -> None:
+        """Wait until so many requests are in the queue."""
+        while len(self._model.request_ids()) < count:
+            await asyncio.sleep(0.001)
+
+    async def step(self) -> None:
+        """Run a step."""
+        before = self._model.changes
+        self._permits.release()
+        while self._model.changes == before:
+            await asyncio.sleep(0.001)
+
+    def open(self) -> None:
+        """Let all steps run."""
+        self._permits.release(10_000)
 
 
-def in_step(count: int) -> Callable[[Any], bool]:
-    """Return a condition: the last step generated for so many conversations."""
-    return lambda state: bool(state["last_step"]) and state["last_step"]["generated"] == count
-
-
-def test_requests_are_shown_in_their_slots(opened: Finish) -> None:
+def test_requests_are_shown_in_their_slots(opened: Finish, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         model, get = await served(opened)
+        gate = Gate(model, monkeypatch)
         empty = await get("/npu/state", model="demo")
         assert (empty["observable"], empty["last_step"]) == (True, None)
         assert [slot["phase"] for slot in empty["slots"]] == ["free", "free"]
         assert (empty["kv"]["capacity"], empty["kv"]["layers"]) == (192, 4)
-        running = [generate(model, 100, "long"), generate(model, 20, "short")]
-        answers = asyncio.gather(*running)
-        state = await state_when(get, in_step(2))
-        slots = {slot["request"]: slot for slot in state["slots"]}
-        assert slots.keys() == {"long", "short"}
-        assert (slots["long"]["prompt_tokens"], slots["short"]["prompt_tokens"]) == (100, 20)
-        assert slots["long"]["prefill_chunks"] == [64, 36]
-        assert slots["long"]["copied_bytes"] == 0
-        assert "2 conversations generate together" in slots["long"]["variant_reason"]
+        long = asyncio.ensure_future(generate(model, 100, "long"))
+        await gate.requests(1)
+        short = asyncio.ensure_future(generate(model, 20, "short"))
+        await gate.requests(2)
+        assert (await get("/npu/state"))["queue"] == 2
+        await gate.step()
+        state = await get("/npu/state")
+        first, second = state["slots"]
+        assert (first["request"], first["phase"]) == ("long", "prefilling")
+        assert (first["prompt_tokens"], first["stored_tokens"]) == (100, 64)
+        assert (second["request"], second["stored_tokens"]) == ("short", 0), "one prompt a step"
+        assert (state["queue"], state["last_step"]["kind"]) == (0, "prefill")
+        for _ in range(3):
+            await gate.step()
+        state = await get("/npu/state")
+        first, second = state["slots"]
+        assert (first["request"], second["request"]) == ("long", "short")
+        assert first["prefill_chunks"] == [64, 36]
+        assert second["prefill_chunks"] == [20]
+        assert first["copied_bytes"] == second["copied_bytes"] == 0
+        assert "2 conversations generate together" in first["variant_reason"]
+        assert state["last_step"]["generated"] == 2
         kinds = {part["kind"] for part in state["memory"]}
         assert kinds == {"weights", "programs", "kv_cache", "prefix_cache"}
-        assert await answers == [40, 40]
-        idle = await state_when(get, lambda state: state["speed"]["tpot_ms"] is not None)
-        assert idle["queue"] == 0
+        gate.open()
+        assert await asyncio.gather(long, short) == [40, 40]
+        idle = await get("/npu/state")
+        assert (idle["queue"], [slot["phase"] for slot in idle["slots"]]) == (0, ["free"] * 2)
+        assert idle["speed"]["tpot_ms"] > 0
 
     asyncio.run(asyncio.wait_for(work(), 120))
 
 
-def test_a_plan_is_what_a_request_then_shows(opened: Finish) -> None:
+@pytest.mark.parametrize("tokens", [1, 20, 64, 100, 128])
+def test_a_plan_is_what_a_request_then_shows(
+    opened: Finish, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def work() -> None:
         model, get = await served(opened)
-        for tokens in (1, 20, 64, 100, 128):
-            plan = await get("/npu/plan", prompt_tokens=tokens)
-            (chosen,) = (one["capacity"] for one in plan["variants"] if one["chosen"])
-            answer = asyncio.ensure_future(generate(model, tokens, str(tokens)))
-            state = await state_when(
-                get,
-                lambda state, name=str(tokens): any(
-                    slot["request"] == name and slot["phase"] == "generating"
-                    for slot in state["slots"]
-                ),
-            )
-            (slot,) = (one for one in state["slots"] if one["request"] == str(tokens))
-            read = [chunk["tokens"] for chunk in plan["chunks"]]
-            assert slot["prefill_chunks"] == read[slot["cached_tokens"] // 64 :]
-            assert slot["variant"] == chosen
-            await answer
+        gate = Gate(model, monkeypatch)
+        plan = await get("/npu/plan", prompt_tokens=tokens)
+        (chosen,) = (one["capacity"] for one in plan["variants"] if one["chosen"])
+        answer = asyncio.ensure_future(generate(model, tokens, "asked"))
+        await gate.requests(1)
+        for _ in range(3):
+            await gate.step()
+        slot, _ = (await get("/npu/state"))["slots"]
+        assert (slot["request"], slot["phase"]) == ("asked", "generating")
+        assert slot["prefill_chunks"] == [chunk["tokens"] for chunk in plan["chunks"]]
+        assert slot["variant"] == chosen
+        assert slot["variant_reason"] == plan["reason"]
+        gate.open()
+        await answer
+
+    asyncio.run(asyncio.wait_for(work(), 120))
+
+
+def test_a_plan_of_other_lengths(opened: Finish) -> None:
+    async def work() -> None:
+        _, get = await served(opened)
         wider = await get("/npu/plan", prompt_tokens=3000, max_prompt_len=4096)
         assert (wider["fits"], wider["needed"]) == (True, 3064)
 
@@ -121,7 +160,7 @@ def test_the_timeline_of_a_step_is_that_of_its_programs(opened: Finish) -> None:
     async def work() -> None:
         model, get = await served(opened)
         await generate(model, 20, "")
-        step = (await state_when(get, in_step(1)))["last_step"]
+        step = (await get("/npu/state"))["last_step"]
         observer = model.pipeline.get_observer()
         assert observer is not None
         total = 0

@@ -30,9 +30,11 @@ class Observer:
     def __init__(self, compiled: CompiledLLM, places: int) -> None:
         self._compiled = compiled
         self._places = places
-        self._last_step: ObservedStep | None = None
+        self._last: tuple[int, StepReport, float] | None = None
+        """Number, report and seconds of the last step that ran programs."""
         self._last_ended: ObservedPlace | None = None
         self._watched = False
+        """True once anybody has observed the batching."""
 
     @cached_property
     def _shape(self) -> KVShape:
@@ -53,16 +55,7 @@ class Observer:
     def note(self, report: StepReport, seconds: float) -> None:
         """Keep the report of a step, if it ran programs; only the thread of the step calls this."""
         if report.programs:
-            last = self._last_step
-            self._last_step = ObservedStep(
-                number=1 if last is None else last.number + 1,
-                programs=report.programs,
-                read_tokens=report.read,
-                generated=report.generated,
-                slots=report.slots,
-                capacity=report.capacity,
-                host_ms=1000 * seconds,
-            )
+            self._last = 1 if self._last is None else self._last[0] + 1, report, seconds
 
     def note_end(self, slot: int, place: Conversation, owner: Participant) -> None:
         """Keep what a conversation shows when it ends, if anybody has observed the batching."""
@@ -81,7 +74,21 @@ class Observer:
         absent = [ObservedPlace(slot) for slot in range(len(places), self._places)]
         memory = memory_map(self._compiled, [place for place, _ in places])
         shown = [*found, *absent]
-        return BatchingState(self._shape, memory, shown, waiting, self._last_step, self._last_ended)
+        return BatchingState(self._shape, memory, shown, waiting, self._step(), self._last_ended)
+
+    def _step(self) -> ObservedStep | None:
+        if self._last is None:
+            return None
+        number, report, seconds = self._last
+        return ObservedStep(
+            number=number,
+            programs=report.programs,
+            read_tokens=report.read,
+            generated=report.generated,
+            slots=report.slots,
+            capacity=report.capacity,
+            host_ms=1000 * seconds,
+        )
 
     def _place(self, slot: int, place: Conversation, owner: Participant | None) -> ObservedPlace:
         if owner is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Submission, Together
-from npuw_layer.batching.ran import noting
+from npuw_layer.batching.ran import Noting
 from npuw_layer.batching.schedule import fitting
 from npuw_layer.batching.slots import SlotModel, SlotToken
 from npuw_layer.errors import NpuwError
@@ -75,7 +75,7 @@ class Runner:
         if submission.reading is None:
             submission.reading = place.reading(submission.tokens(submission.left))
         try:
-            with noting(place, self._ran):
+            with Noting(place, self._ran):
                 return next(submission.reading), None
         except StopIteration as end:
             return submission.left, _last(end.value)
@@ -159,7 +159,7 @@ class Runner:
     def _alone(self, place: Conversation, submission: Submission) -> Outcome:
         """Run a token of one conversation."""
         try:
-            with noting(place, self._ran):
+            with Noting(place, self._ran):
                 return _last(place.infer(submission.tokens(1)))
         except NpuwError as error:
             return error

@@ -35,6 +35,7 @@ from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
 from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.kv_rows import KVRows
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.lm_head import LMHead, LogitsTarget
 from npuw_layer.llm.request.new_tokens import NewTokens
@@ -352,6 +353,7 @@ def test_logits_are_written_to_the_requested_target() -> None:
 
         def __init__(self) -> None:
             self._models, self._elsewhere = {1: (cast(Any, {}), cast(Any, None))}, {}
+            self._stages = {1: Stage(StageKind.HEAD, 1, 0)}
 
         def _again(self, rows: int) -> Any:
             programs.append(Bindings())

@@ -57,7 +57,9 @@ class LMHead:
         self._arena = Arena(device, states)
         self._parts, self._bank = parts, bank
         self._loaded = {stage.tokens: models[stage] for stage in stages}
-        self._used = stages[0].tokens
+        self._stages = {tokens: Stage(StageKind.HEAD, tokens, 0) for tokens in self._loaded}
+        self.last = self._stages[stages[0].tokens]
+        """Stage of the program that was used last."""
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
         """Programs that write to the caller's memory, with memory and offset."""
@@ -66,11 +68,6 @@ class LMHead:
             program = self._made(loaded, arena)
             program.prepare()
             self._models[tokens] = arena, program
-
-    @property
-    def last(self) -> Stage:
-        """Stage of the program that was used last."""
-        return Stage(StageKind.HEAD, self._used, 0)
 
     @staticmethod
     def of(compiled: CompiledLLM, parts: ConversationParts) -> LMHead | None:
@@ -97,7 +94,7 @@ class LMHead:
             None if they will be in the target.
         """
         fitting = next(most for most in self._models if most >= rows)
-        self._used = fitting
+        self.last = self._stages[fitting]
         if target is not None and rows == target.rows and rows in self._models:
             return self._bound(rows, target), None
         arena, program = self._models[fitting]
