@@ -3,7 +3,8 @@
 Checks that each answer equals the one asked alone, that all slots are free afterwards, and that the
 memory stays; prints the time to the first text and the tokens per second. A calm load, of clients
 that only read streams, also runs on llama-cpp-python's server, if it is given: on a GGUF file of
-the same model, with as many threads.
+the same model, with each of some numbers of threads. The share of the machine that other
+processes use is printed, too.
 
     python benchmarks/bench_serve.py [--seconds 120] [--clients 64] [--slots 4]
     python benchmarks/bench_serve.py --peers-python there/bin/python --gguf demo-f16.gguf
@@ -17,9 +18,11 @@ import json
 import signal
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from machine import describe
+from other_work import OtherWork
 from serve_load import CALM, ROUGH, Client, Tally, load
 from serve_process import ServerProcess, free_port
 from tokenizers import Tokenizer
@@ -53,13 +56,15 @@ def main() -> int:
     add("--slots", type=int, default=4, help="slots of our server (default 4)")
     add("--tokens", type=int, default=64, help="limit of an answer (default 64)")
     add("--peers-python", type=Path, help="Python with llama-cpp-python[server]")
+    add("--peer-threads", type=int, nargs="+", default=[1, 2], help="its threads (default 1 2)")
     add("--gguf", type=Path, help="GGUF file of the demo model")
     arguments = parser.parse_args()
     print("\n".join(describe()))
     with tempfile.TemporaryDirectory() as folder:
         sound = _ours(arguments, Path(folder))
         if arguments.peers_python is not None and arguments.gguf is not None:
-            _peer(arguments, Path(folder))
+            for threads in arguments.peer_threads:
+                _peer(arguments, threads, Path(folder))
     return 0 if sound else 1
 
 
@@ -70,37 +75,61 @@ def _ours(arguments: argparse.Namespace, folder: Path) -> bool:
     command = [sys.executable, "-m", "genai_layer.tools.serve", MODEL, *options]
     with ServerProcess(command, port, "/ready", folder / "ours.log") as server:
         server.wait_until_ready()
-        client = Client(port, MODEL.name, arguments.tokens)
-        expected = {prompt: asyncio.run(client.ask(prompt)) for prompt in PROMPTS}
-        clients, seconds = arguments.clients, arguments.seconds / _SAMPLES
-        calm = asyncio.run(load(client, expected, CALM, clients, arguments.calm_seconds))
-        _print("ours, calm", calm)
-        wrong = len(calm.wrong)
+        measure = _Measurement(server, arguments)
+        measure.run("ours, calm", CALM, arguments.calm_seconds)
         for number in range(_SAMPLES):
-            rough = asyncio.run(load(client, expected, ROUGH, clients, seconds, number))
-            _print(f"ours, rough {number + 1} of {_SAMPLES}", rough)
-            print(f"  {_statuses(rough)}; {server.memory() / 1e6:.0f} MB resident")
-            wrong += len(rough.wrong)
+            title = f"ours, rough {number + 1} of {_SAMPLES}"
+            tally = measure.run(title, ROUGH, arguments.seconds / _SAMPLES, number)
+            print(f"  {_statuses(tally)}; {server.memory() / 1e6:.0f} MB resident")
         idle = asyncio.run(_is_idle(server))
-        print(f"wrong answers: {wrong}; slots and queue are {'free' if idle else 'NOT free'}")
+        print(f"wrong answers: {measure.wrong}; slots and queue are {'' if idle else 'NOT '}free")
         code = server.stop(signal.SIGTERM)
         print(f"exit code after SIGTERM: {code}")
-    return not wrong and idle and code == 0
+    return not measure.wrong and idle and code == 0
 
 
-def _peer(arguments: argparse.Namespace, folder: Path) -> None:
+def _peer(arguments: argparse.Namespace, threads: int, folder: Path) -> None:
     """Measure llama-cpp-python's server."""
     port = free_port()
     command = [arguments.peers_python, "-m", "llama_cpp.server", "--model", arguments.gguf]
-    options = ["--n_ctx", 512, "--n_threads", 2, "--n_threads_batch", 2, "--port", port]
+    options = ["--n_ctx", 512, "--n_threads", threads, "--n_threads_batch", threads]
+    options += ["--port", port]
     options += ["--model_alias", MODEL.name, "--interrupt_requests", "False"]
     log = folder / "peer.log"
     with ServerProcess([*command, *options], port, "/v1/models", log) as server:
         server.wait_until_ready()
-        client = Client(port, MODEL.name, arguments.tokens)
-        expected = {prompt: asyncio.run(client.ask(prompt)) for prompt in PROMPTS}
-        calm = load(client, expected, CALM, arguments.clients, arguments.calm_seconds)
-        _print("llama-cpp-python, calm", asyncio.run(calm))
+        title = f"llama-cpp-python, threads: {threads}, calm"
+        _Measurement(server, arguments).run(title, CALM, arguments.calm_seconds)
+
+
+class _Measurement:
+    """Loads on a server, whose answers are compared to those asked alone."""
+
+    def __init__(self, server: ServerProcess, arguments: argparse.Namespace) -> None:
+        self._server, self._clients = server, arguments.clients
+        self._client = Client(server.port, MODEL.name, arguments.tokens)
+        self._expected = {prompt: asyncio.run(self._client.ask(prompt)) for prompt in PROMPTS}
+        self._tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+        self.wrong = 0
+
+    def run(self, title: str, shares: Mapping[str, float], seconds: float, seed: int = 0) -> Tally:
+        """Put a load on the server, and print its results."""
+        watch, used = OtherWork(self._server.process.pid), self._server.processor_seconds()
+        work = load(self._client, self._expected, shares, self._clients, seconds, seed)
+        tally = asyncio.run(work)
+        used = self._server.processor_seconds() - used
+        self.wrong += len(tally.wrong)
+        encoded = self._tokenizer.encode_batch(tally.texts)
+        tokens, first = sum(len(one.ids) for one in encoded), sorted(tally.first)
+        half, most = (first[int(len(first) * share)] for share in (0.5, 0.99))
+        print(
+            f"{title}: {tally.answers} answers in {tally.seconds:.1f} s, "
+            f"{tokens / tally.seconds:.0f} tokens/s, TTFT p50 {half:.2f} s, p99 {most:.2f} s; "
+            f"{tokens / used:.0f} tokens per second of a processor; "
+            f"other processes: {watch.share():.0%}",
+            flush=True,
+        )
+        return tally
 
 
 async def _is_idle(server: ServerProcess, seconds: float = 10) -> bool:
@@ -112,17 +141,6 @@ async def _is_idle(server: ServerProcess, seconds: float = 10) -> bool:
             return True
         await asyncio.sleep(0.1)
     return False
-
-
-def _print(title: str, tally: Tally) -> None:
-    tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
-    tokens = sum(len(one.ids) for one in tokenizer.encode_batch(tally.texts))
-    first = sorted(tally.first)
-    half, most = (first[int(len(first) * share)] for share in (0.5, 0.99))
-    print(
-        f"{title}: {tally.answers} answers in {tally.seconds:.1f} s, "
-        f"{tokens / tally.seconds:.0f} tokens/s, TTFT p50 {half:.2f} s, p99 {most:.2f} s"
-    )
 
 
 def _statuses(tally: Tally) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:
@@ -79,6 +79,11 @@ class ServerProcess:
         """Return the resident bytes of the process."""
         words = Path(f"/proc/{self.process.pid}/statm").read_text().split()
         return int(words[1]) * _PAGE
+
+    def processor_seconds(self) -> float:
+        """Return the seconds that the process used a processor, in all its threads."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / _TICKS
 
     def stop(self, signal: int, seconds: float = 60) -> int:
         """Send a signal, and return the process's exit code."""
