@@ -36,7 +36,7 @@ from genai_layer.serve.engine.contract import Kind
 from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.spec import ModelSpec
 from genai_layer.serve.settings import Settings
-from genai_layer.tools.pipeline_options import property_option
+from genai_layer.tools.pipeline_options import folders, property_option
 from genai_layer.tools.terminal import Command, run, set_up_log
 
 _UNITS = {"K": 10, "M": 20, "G": 30}
@@ -71,7 +71,7 @@ def _size(text: str) -> int:
 
 
 @click.command("npu-serve", cls=Command, help=__doc__)
-@click.argument("model")
+@click.argument("model", shell_complete=folders)
 @click.option(
     "--model",
     "models",
