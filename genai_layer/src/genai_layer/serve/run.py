@@ -9,12 +9,14 @@ import os
 import socket
 import sys
 import threading
+from functools import partial
 
 from genai_layer.errors import PropertyError
 from genai_layer.serve.app import create_app
 from genai_layer.serve.engine.activity import Activity
 from genai_layer.serve.engine.commons import Commons
 from genai_layer.serve.metrics import Metrics
+from genai_layer.serve.models.opening import ShowsLoading, open_model, show_nothing
 from genai_layer.serve.models.registry import ModelRegistry
 from genai_layer.serve.server import Server
 from genai_layer.serve.settings import Settings
@@ -24,8 +26,12 @@ _M_ARENA_MAX = -8
 _ARENAS = 2
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, show_loading: ShowsLoading = show_nothing) -> None:
     """Serve until a signal arrives; the address and the state are printed.
+
+    Args:
+        settings: of the server.
+        show_loading: shows the progress of loading a model.
 
     Raises:
         PropertyError: the address cannot be used.
@@ -33,7 +39,8 @@ def serve(settings: Settings) -> None:
     """
     _share_memory_of_threads()
     commons = Commons(settings.limits, Metrics(), Activity())
-    models = ModelRegistry(settings.models, commons, settings.max_bytes)
+    opens = partial(open_model, show=show_loading)
+    models = ModelRegistry(settings.models, commons, settings.max_bytes, opens)
     app = create_app(models, commons, settings.api_key, settings.cors_origins)
     with _listen(settings.host, settings.port) as listener:
         url, first = _url(listener), settings.models[0].name

@@ -37,6 +37,7 @@ from genai_layer.serve.limits import Limits
 from genai_layer.serve.models.spec import ModelSpec
 from genai_layer.serve.settings import Settings
 from genai_layer.tools.pipeline_options import folders, property_option
+from genai_layer.tools.progress import loading
 from genai_layer.tools.terminal import Command, run, set_up_log
 
 _UNITS = {"K": 10, "M": 20, "G": 30}
@@ -174,7 +175,7 @@ def _serve(queue: int, timeout: float, max_tokens: int, max_body: int, **values:
         raise PropertyError(
             f'the package {error.name} is not installed; pip install "./genai_layer[serve]"'
         ) from error
-    serve(settings)
+    serve(settings, loading)
 
 
 def _specs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from genai_layer.batching.pipeline import ContinuousBatchingPipeline
@@ -10,6 +11,7 @@ from genai_layer.batching.vision import has_vision
 from genai_layer.errors import ModelError
 from genai_layer.model_folder import read_tokenizer
 from genai_layer.runtime import Core
+from genai_layer.runtimes import load_core
 from genai_layer.scheduler.config import SchedulerConfig
 from genai_layer.serve.engine.commons import Commons
 from genai_layer.serve.engine.text_model import ServedTextModel
@@ -21,23 +23,35 @@ from genai_layer.texts.rerank import TextRerankPipeline
 ServedModel = ServedTextModel | ServedEmbeddingModel | ServedRerankModel
 Finish = Callable[[Commons], ServedModel]
 """Makes a model of its pipeline; to call in the event loop's thread."""
+ShowsLoading = Callable[[Core], AbstractContextManager[None]]
+"""Returns a context in which the models that a runtime loads are shown to the user."""
 
 
-def open_model(spec: ModelSpec, core: Core | None = None) -> Finish:
+def show_nothing(_: Core) -> AbstractContextManager[None]:
+    """Show no loading."""
+    return nullcontext()
+
+
+def open_model(
+    spec: ModelSpec, core: Core | None = None, show: ShowsLoading = show_nothing
+) -> Finish:
     """Read and compile a model.
 
     Args:
         spec: the model.
         core: a runtime, instead of the device's.
+        show: shows the progress.
 
     Raises:
         GenAIError: the model cannot be read or compiled.
         OSError: a file cannot be read.
     """
-    return _OF_KIND[spec.kind](spec, core)
+    core = load_core(spec.device) if core is None else core
+    with show(core):
+        return _OF_KIND[spec.kind](spec, core)
 
 
-def _open_text(spec: ModelSpec, core: Core | None) -> Finish:
+def _open_text(spec: ModelSpec, core: Core) -> Finish:
     if has_vision(spec.folder):
         raise ModelError(f"{spec.folder}: a model of images; the server runs models of texts only")
     scheduler = SchedulerConfig()
@@ -49,13 +63,13 @@ def _open_text(spec: ModelSpec, core: Core | None) -> Finish:
     return lambda commons: ServedTextModel(spec.name, spec.created, spec.device, pipeline, commons)
 
 
-def _open_embedding(spec: ModelSpec, core: Core | None) -> Finish:
+def _open_embedding(spec: ModelSpec, core: Core) -> Finish:
     tokenizer = read_tokenizer(spec.folder)
     pipeline = TextEmbeddingPipeline(spec.folder, spec.device, core=core, **spec.properties)
     return lambda commons: ServedEmbeddingModel(spec.name, tokenizer, pipeline, commons)
 
 
-def _open_rerank(spec: ModelSpec, core: Core | None) -> Finish:
+def _open_rerank(spec: ModelSpec, core: Core) -> Finish:
     tokenizer = read_tokenizer(spec.folder)
     pipeline = TextRerankPipeline(spec.folder, spec.device, core=core, **spec.properties)
     return lambda commons: ServedRerankModel(spec.name, tokenizer, pipeline, commons)
