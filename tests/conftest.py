@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import gc
 import hashlib
 import importlib.util
@@ -92,6 +93,21 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def once(shared_folder: Path) -> Callable[[str, Callable[[], Any]], Any]:
+    """Return a function that computes a value for JSON once in this run, for all its processes."""
+
+    def give(name: str, compute: Callable[[], Any]) -> Any:
+        path = shared_folder / f"{name}.json"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_text(json.dumps(compute()))
+        return json.loads(path.read_text())
+
+    return give
 
 
 @pytest.fixture(scope="session")

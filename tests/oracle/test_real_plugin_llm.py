@@ -72,10 +72,19 @@ def folders(
 
 
 @pytest.fixture(scope="module")
-def found(folders: Callable[[str], Path], genai_folder: Path) -> dict[str, dict[str, Any]]:
+def found(
+    folders: Callable[[str], Path],
+    genai_folder: Path,
+    once: Callable[[str, Callable[[], Any]], Any],
+) -> dict[str, dict[str, Any]]:
     """Tokens of all cases, from one process."""
-    jobs = [(str(folders(model)), str(genai_folder), options) for model, options in CASES.values()]
-    return dict(zip(CASES, ask(tokens, jobs), strict=True))
+
+    def compute() -> Any:
+        cases = CASES.values()
+        jobs = [(str(folders(model)), str(genai_folder), options) for model, options in cases]
+        return ask(tokens, jobs)
+
+    return dict(zip(CASES, once("real_plugin_llm", compute), strict=True))
 
 
 @pytest.mark.parametrize("name", CASES)
