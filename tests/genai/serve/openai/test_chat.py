@@ -100,27 +100,28 @@ def test_log_probabilities_have_bytes_and_alternatives(serve: Serve) -> None:
     assert [token.top_logprobs for token in tokens] == [[]] * 3
 
 
+PARAMETERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"do_sample": False}),
+    ({"temperature": 0}, {"do_sample": False, "temperature": 1.0}),
+    ({"temperature": 0.5}, {"do_sample": True, "temperature": 0.5}),
+    ({"top_p": 0.5}, {"do_sample": True, "top_p": 0.5}),
+    ({"stop": "a"}, {"stop_strings": {"a"}}),
+    ({"stop": ["a", "bc"]}, {"stop_strings": {"a", "bc"}}),
+    ({"max_tokens": 3}, {"max_new_tokens": 3}),
+    ({"max_completion_tokens": 3}, {"max_new_tokens": 3}),
+    ({"seed": -1}, {"rng_seed": (1 << 32) - 1}),
+    (
+        {"presence_penalty": 1, "frequency_penalty": -1},
+        {"presence_penalty": 1.0, "frequency_penalty": -1.0},
+    ),
+    ({"logprobs": True}, {"logprobs": 1}),
+    ({"logprobs": True, "top_logprobs": 1}, {"logprobs": 2}),
+    ({"logprobs": True, "top_logprobs": 20}, {"logprobs": 20}),
+]
+
+
 @pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, {"do_sample": False}),
-        ({"temperature": 0}, {"do_sample": False, "temperature": 1.0}),
-        ({"temperature": 0.5}, {"do_sample": True, "temperature": 0.5}),
-        ({"top_p": 0.5}, {"do_sample": True, "top_p": 0.5}),
-        ({"stop": "a"}, {"stop_strings": {"a"}}),
-        ({"stop": ["a", "bc"]}, {"stop_strings": {"a", "bc"}}),
-        ({"max_tokens": 3}, {"max_new_tokens": 3}),
-        ({"max_completion_tokens": 3}, {"max_new_tokens": 3}),
-        ({"seed": -1}, {"rng_seed": (1 << 32) - 1}),
-        (
-            {"presence_penalty": 1, "frequency_penalty": -1},
-            {"presence_penalty": 1.0, "frequency_penalty": -1.0},
-        ),
-        ({"logprobs": True}, {"logprobs": 1}),
-        ({"logprobs": True, "top_logprobs": 1}, {"logprobs": 2}),
-        ({"logprobs": True, "top_logprobs": 20}, {"logprobs": 20}),
-    ],
-    ids=str,
+    ("given", "expected"), PARAMETERS, ids=[str(given) for given, _ in PARAMETERS]
 )
 def test_parameters_reach_the_generation(serve: Serve, given, expected) -> None:
     client, model = serve("yes")
