@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -91,3 +94,32 @@ def test_each_other_command_prints_a_script_that_bash_accepts(commands: Path, na
     with Terminal(["bash", "-c", script]) as terminal:
         assert terminal.end() == 0, terminal.text
     assert terminal.text.endswith(f"_completion {name}\r\n")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"_NPU_CHAT_COMPLETE": "bash_complete"},
+        {"_NPU_CHAT_COMPLETE": "bash_complete", "COMP_WORDS": " "},
+        {"_NPU_CHAT_COMPLETE": "zsh_complete", "COMP_WORDS": "npu-chat m", "COMP_CWORD": "x"},
+    ],
+)
+def test_a_command_runs_if_no_shell_asks_for_completions(
+    commands: Path, variables: dict[str, str]
+) -> None:
+    command = [commands / "npu-chat", "--help"]
+    done = subprocess.run(
+        command, env=os.environ | variables, capture_output=True, text=True, check=True
+    )
+    assert "npu-chat" in done.stdout
+    assert done.stderr == ""
+
+
+def test_genai_and_the_other_layers_complete_alike() -> None:
+    """Both modules exist because genai_layer is installed without the driver."""
+
+    def code(path: str) -> list[str]:
+        return [ast.dump(each) for each in ast.parse((ROOT / path).read_text()).body[1:]]
+
+    driver = code("driver_layer/src/driver_layer/support/completion.py")
+    assert code("genai_layer/src/genai_layer/tools/completion.py") == driver

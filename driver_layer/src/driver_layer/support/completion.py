@@ -127,8 +127,16 @@ def _shell(command: click.Command, instruction: str) -> tuple[ShellComplete, str
     name, _, action = instruction.partition("_")
     if name not in _SHELLS or action not in ("source", "complete"):
         return None
+    if action == "complete" and not _has_line(name):
+        return None
     program = command.name or ""
     return _SHELLS[name](command, {}, program, _variable(command)), action
+
+
+def _has_line(shell: str) -> bool:
+    """Return whether the variables that a shell's script sets beside the instruction are usable."""
+    place = "0" if shell == "bash" else os.environ.get("COMP_CWORD", "")
+    return bool(os.environ.get("COMP_WORDS", "").strip()) and place.isdecimal()
 
 
 def _variable(command: click.Command) -> str:
