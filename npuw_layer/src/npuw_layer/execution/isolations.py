@@ -44,7 +44,7 @@ def in_parts(
     if not (options.cuts_models or routed or apart or listeners or attention):
         return device
     # Imported here: without partitioning, its modules are not loaded.
-    from npuw_layer.execution.partition.device import partitioning
+    from npuw_layer.execution.partition.device import PartitioningDevice
     from npuw_layer.execution.partition.rules import rules
 
     found = rules(device, options, without)
@@ -54,7 +54,9 @@ def in_parts(
         for kind in kinds
     }
     isolations[static] = found if apart is None else apart
-    return partitioning(device, isolations, _unfolded(options, isolations), listeners)
+    if not any(isolations.values()) and not listeners:
+        return device
+    return PartitioningDevice(device, isolations, _unfolded(options, isolations), listeners)
 
 
 def _unfolded(options: Options, isolations: Mapping[str, Mapping[str, Isolation]]) -> set[str]:
@@ -88,7 +90,7 @@ def _experts(device: Device, options: Options, found: Container[str]) -> Mapping
     Raises:
         OptionError: options already make submodels of layers.
     """
-    from npuw_layer.execution.experts.device import TAG, RoutedExperts
+    from npuw_layer.execution.experts.device import TAG, routed_experts
     from npuw_layer.execution.partition.planned import PLANNED
     from npuw_layer.execution.partition.rules import LAYER, STRETCH
 
@@ -99,4 +101,4 @@ def _experts(device: Device, options: Options, found: Container[str]) -> Mapping
             f"{what} makes submodels that contain experts; leave it out, or do not request "
             "HOST_ROUTED"
         )
-    return {TAG: RoutedExperts(device, options.moe_token_chunk_size, options.moe_pool_size)}
+    return {TAG: routed_experts(device, options.moe_token_chunk_size, options.moe_pool_size)}

@@ -22,7 +22,7 @@ from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.protocols import Device, LoadedModel, Program
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.experts.container import read_container, write_container
-from npuw_layer.execution.experts.device import TAG, HostRoutedDevice, RoutedExperts
+from npuw_layer.execution.experts.device import TAG, HostRoutedDevice, routed_experts
 from npuw_layer.weights.bank import WeightsBank
 
 CONFIG = {
@@ -83,7 +83,7 @@ def mixture_part(path: Path, tokens: int) -> Model:
     """Return the first layer's mixture, cut from a static graph."""
     model = split(read_ir(path), tokens, 8)
     lower_graph(model, Options(precision="f32"))
-    parts = cut_parts(model, RoutedExperts(InterpreterDevice(), 0, 8).groups(model))
+    parts = cut_parts(model, routed_experts(InterpreterDevice(), 0, 8).groups(model))
     return next(part.model for part in parts if part.tag == TAG)
 
 
@@ -97,7 +97,7 @@ def bound(device: Device, loaded: LoadedModel, names: Mapping[str, str], folder:
 
 def make_case(path: Path, device: Device, tokens: int, chunk: int, pool: int = 8) -> Case:
     model = mixture_part(path, tokens)
-    host, routing = InterpreterDevice(), RoutedExperts(device, chunk, pool).device
+    host, routing = InterpreterDevice(), routed_experts(device, chunk, pool).device
     loaded = routing.load(routing.compile(model.clone(), CONFIG))
     ports = loaded.inputs[:3]
     names = dict(zip(("rows", "ids", "weights"), (info.name for info in ports), strict=True))
@@ -191,7 +191,7 @@ def test_a_rebound_weight_is_read_at_its_new_location(exported):
     case = make_case(path, npu, 1, 0)
     ids = np.arange(case.experts)[None, -case.slots :]
     case.check(ids, 1)
-    routing = RoutedExperts(npu, 0, 8).device
+    routing = routed_experts(npu, 0, 8).device
     inputs = routing.load(routing.compile(mixture_part(path, 1), CONFIG)).inputs
     bank = WeightsBank(npu, path.parent)
     for info in inputs[3:]:

@@ -20,8 +20,9 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import Device
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.partition.container import read_container, write_container
-from npuw_layer.execution.partition.device import partitioning
+from npuw_layer.execution.partition.device import PartitioningDevice
 from npuw_layer.execution.partition.model import LoadedParts
+from npuw_layer.execution.partition.ports import Isolation
 from npuw_layer.llm.compiled import CompiledLLM, compile_llm
 from npuw_layer.options import parse_options
 from npuw_layer.testing.check_device import DEVICE_CHECKS
@@ -35,15 +36,9 @@ SMALL = {
 }
 
 
-class Attention:
-    """Isolates attention; satisfies ``execution.partition.ports.Isolation``."""
-
-    def __init__(self, device: Device) -> None:
-        self.device = device
-
-    def groups(self, model: Model) -> list[PartOps]:
-        ops = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
-        return [PartOps("ATTN", frozenset([op])) for op in ops]
+def attentions(model: Model) -> list[PartOps]:
+    ops = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
+    return [PartOps("ATTN", frozenset([op])) for op in ops]
 
 
 def npu() -> LevelZeroDevice:
@@ -51,8 +46,8 @@ def npu() -> LevelZeroDevice:
 
 
 def in_parts(whole: Device, attention: Device) -> Device:
-    by_tag = {"ATTN": Attention(attention)}
-    return partitioning(whole, {"prefill": by_tag, "generate": by_tag})
+    by_tag = {"ATTN": Isolation(attention, attentions)}
+    return PartitioningDevice(whole, {"prefill": by_tag, "generate": by_tag})
 
 
 def talk(core: Core, folder: Path, **options: str) -> np.ndarray:

@@ -14,6 +14,7 @@ from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.experts.container import RoutedPrograms, read_container, write_container
 from npuw_layer.execution.experts.pool import WeightPlace
 from npuw_layer.execution.experts.program import LoadedExperts
+from npuw_layer.execution.partition.ports import Isolation
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
@@ -101,24 +102,17 @@ class HostRoutedDevice(DeviceDecorator):
         return places
 
 
-class RoutedExperts:
-    """Isolation of mixtures of experts; satisfies ``execution.partition.ports.Isolation``.
+def routed_experts(device: Device, chunk: int, pool_size: int) -> Isolation:
+    """Return the isolation of mixtures of experts; arguments as of ``HostRoutedDevice``."""
+    return Isolation(HostRoutedDevice(device, chunk, pool_size), _mixtures)
 
-    Args:
-        device: device of the experts.
-        chunk: NPUW_MOE_TOKEN_CHUNK_SIZE.
-        pool_size: NPUW_MOE_POOL_SIZE.
-    """
 
-    def __init__(self, device: Device, chunk: int, pool_size: int) -> None:
-        self.device: Device = HostRoutedDevice(device, chunk, pool_size)
+def _mixtures(model: Model) -> Sequence[PartOps]:
+    """Find the mixtures of a model."""
+    from compiler_layer.partition.mixtures.find import find_mixtures
+    from compiler_layer.partition.parts import PartOps
 
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the mixtures of a model."""
-        from compiler_layer.partition.mixtures.find import find_mixtures
-        from compiler_layer.partition.parts import PartOps
-
-        found = find_mixtures(model)
-        if not found:
-            _log.info("HOST_ROUTED: the model has no mixture of experts; no op is isolated")
-        return [PartOps(TAG, mixture.ops) for mixture in found]
+    found = find_mixtures(model)
+    if not found:
+        _log.info("HOST_ROUTED: the model has no mixture of experts; no op is isolated")
+    return [PartOps(TAG, mixture.ops) for mixture in found]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device
 from npuw_layer.execution.host_attention.flash_device import FlashAttentionDevice
+from npuw_layer.execution.partition.ports import Isolation
 from npuw_layer.options import Options
 from npuw_layer.options.llm import ISOLATED
 from npuw_layer.options.stages import KINDS, StageKind
@@ -22,28 +24,16 @@ _LONGEST = 1024
 """Maximum rows of a tile if prompts are not chunked: the default chunk."""
 
 
-class IsolatedAttention:
-    """Isolation of attentions; satisfies ``execution.partition.ports.Isolation``.
+def _attentions(model: Model, hint: str) -> Sequence[PartOps]:
+    # Imported here: a warm start loads no graphs.
+    from npuw_layer.execution.host_attention.groups import attention_groups
 
-    Args:
-        hint: the attention hint, used as the groups' tag.
-        device: runs models that consist of an attention.
-    """
-
-    def __init__(self, hint: str, device: Device) -> None:
-        self.device = device
-        self._hint = hint
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the attentions of a model; see ``attention_groups``."""
-        from npuw_layer.execution.host_attention.groups import attention_groups
-
-        return attention_groups(model, self._hint)
+    return attention_groups(model, hint)
 
 
 def attention_isolations(
     device: Device, options: Options, kinds: Container[StageKind] = KINDS
-) -> Mapping[StageKind, Mapping[str, IsolatedAttention]]:
+) -> Mapping[StageKind, Mapping[str, Isolation]]:
     """Return the isolations that the attention hints of prefill and generate request.
 
     Args:
@@ -65,7 +55,7 @@ def attention_isolations(
             options.prefill_attention_hint,
         )
     by_hint = {
-        hint: IsolatedAttention(hint, _device(hint, device, options))
+        hint: Isolation(_device(hint, device, options), partial(_attentions, hint=hint))
         for hint in sorted({*found.values()})
     }
     return {kind: {hint: by_hint[hint]} for kind, hint in found.items()}

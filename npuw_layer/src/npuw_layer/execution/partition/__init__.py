@@ -8,8 +8,7 @@ which may drive several programs from the host where one program would have to d
     patterns   search for their ops in a graph
     planned    groups that a file names
     plan_file  partitions as a readable file, also for NPUW_PLAN
-    ports      interfaces of isolations and listeners
-    row_blocks isolation of row-wise blocks that run in token tiles
+    ports      isolations and listeners
     container  the programs of a model's parts as bytes, which a cache stores like a blob
     links      memory of tensors between parts
     compile    the parts of one model, as programs

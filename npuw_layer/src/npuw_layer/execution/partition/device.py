@@ -143,18 +143,6 @@ class PartitioningDevice(DeviceDecorator):
         raise DeviceError(f"a partitioned model has groups {tag!r}, which no option isolates")
 
 
-def partitioning(
-    device: Device,
-    isolations: Isolations,
-    no_fold: Collection[str] = (),
-    listeners: Sequence[Listener] = (),
-) -> Device:
-    """Return a device that runs partitioned models; itself without isolations and listeners."""
-    if not any(isolations.values()) and not listeners:
-        return device
-    return PartitioningDevice(device, isolations, no_fold, listeners)
-
-
 def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:
     """Pass a model's inputs to a device that runs its groups, if the device reads them."""
     reads = ability(device, ReadsModelInputs)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -53,37 +54,29 @@ class PlannedGroup:
     layers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-class PlannedOps:
-    """Isolation of a plan's groups; satisfies ``execution.partition.ports.Isolation``.
+def _groups(model: Model, plan: Sequence[PlannedGroup], tag: str) -> Sequence[PartOps]:
+    """Find the ops of each group with a tag, including the ops between them.
 
     Args:
-        device: runs the groups.
+        model: lowered.
         plan: all groups: ops enclosed by one group must not be in another.
-        avoid: device that this isolation's groups avoid; "" for groups that avoid none.
+        tag: tag of the groups to return.
     """
+    from compiler_layer.dialects.ov.op import OvOp
+    from compiler_layer.partition.enclosed import add_enclosed
+    from compiler_layer.partition.parts import PartOps, fixed_ops
 
-    def __init__(self, device: Device, plan: Sequence[PlannedGroup], avoid: str) -> None:
-        self.device = device
-        self._plan = plan
-        self._tag = _tag(avoid)
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the ops of each group, including the ops between them."""
-        from compiler_layer.dialects.ov.op import OvOp
-        from compiler_layer.partition.enclosed import add_enclosed
-        from compiler_layer.partition.parts import PartOps, fixed_ops
-
-        fixed = fixed_ops(model)
-        moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
-        number_of = _numbers(self._plan, moving)
-        if not number_of:
-            _log.warning("%s: a static model has none of the plan's layers; it is not cut", _OPTION)
-        members: list[set[Operation]] = [set() for _ in self._plan]
-        for op, number in number_of.items():
-            members[number].add(op)
-        pairs = zip(self._plan, members, strict=True)
-        groups = [PartOps(_tag(group.avoid), frozenset(ops)) for group, ops in pairs if ops]
-        return [group for group in add_enclosed(model, groups) if group.tag == self._tag]
+    fixed = fixed_ops(model)
+    moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]
+    number_of = _numbers(plan, moving)
+    if not number_of:
+        _log.warning("%s: a static model has none of the plan's layers; it is not cut", _OPTION)
+    members: list[set[Operation]] = [set() for _ in plan]
+    for op, number in number_of.items():
+        members[number].add(op)
+    pairs = zip(plan, members, strict=True)
+    groups = [PartOps(_tag(group.avoid), frozenset(ops)) for group, ops in pairs if ops]
+    return [group for group in add_enclosed(model, groups) if group.tag == tag]
 
 
 def _tag(avoid: str) -> str:
@@ -138,7 +131,9 @@ def planned_rules(
     """
     plan = read_plan(Path(options.plan).expanduser())
     return {
-        _tag(name): PlannedOps(without(name) if name else device, plan, name)
+        _tag(name): Isolation(
+            without(name) if name else device, partial(_groups, plan=plan, tag=_tag(name))
+        )
         for name in dict.fromkeys(group.avoid for group in plan)
     }
 

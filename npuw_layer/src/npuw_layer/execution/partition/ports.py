@@ -1,9 +1,10 @@
-"""Interfaces of isolations of groups of ops, and of listeners to partitioning."""
+"""Isolations of groups of ops, and listeners to partitioning."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device
 
@@ -17,22 +18,16 @@ AVOIDS = "not "
 """Prefix of the tag of groups that avoid a device, whose name follows."""
 
 
-class Isolation(Protocol):
-    """Search for groups of ops in models, and the device that runs them."""
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """Groups of ops of models, and the device that runs them."""
 
-    @property
-    def device(self) -> Device:
-        """Device for models that consist of one group; it uses the memory of the rest's device."""
-        ...
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the groups of a model.
-
-        Args:
-            model: static and pure, in the ``ov`` dialect (``compiler_layer.pipeline.lower_graph``);
-                it is not changed. Variables are inputs and outputs.
-        """
-        ...
+    device: Device
+    """Device for models that consist of one group; it uses the memory of the rest's device."""
+    groups: Callable[[Model], Sequence[PartOps]]
+    """Search for the groups of a model, which is static and pure, in the ``ov`` dialect
+    (``compiler_layer.pipeline.lower_graph``), and is not changed. Variables are inputs and outputs.
+    """
 
 
 class Listener:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device
 from npuw_layer.execution.partition.planned import planned_rules
 from npuw_layer.execution.partition.ports import AVOIDS, Isolation
-from npuw_layer.execution.partition.row_blocks import RowBlocks
 from npuw_layer.execution.token_tiles.device import RowTilesDevice
 from npuw_layer.options import Options
 from npuw_layer.options.partition import COMPUTE, choices
@@ -21,65 +21,41 @@ LAYER, STRETCH = "layer", "stretch"
 """Tags of repeated layers (NPUW_ONLINE_PIPELINE = REP), and of ranges (INIT, JUST)."""
 
 
-class SingleOps:
-    """Isolation of single ops; satisfies ``execution.partition.ports.Isolation``.
+def _single_ops(model: Model, tag: str, requested: Sequence[tuple[str, str]]) -> Sequence[PartOps]:
+    # Imported here: a warm start loads no graphs.
+    from npuw_layer.execution.partition.patterns import single_ops
+
+    return single_ops(model, tag, requested)
+
+
+def _layers(model: Model, least_times: int, least_ops: int) -> Sequence[PartOps]:
+    from npuw_layer.execution.partition.patterns import layers
+
+    return layers(model, LAYER, least_times, least_ops)
+
+
+def _ranges(model: Model, most: int | None) -> Sequence[PartOps]:
+    from compiler_layer.partition.even import even_parts
+
+    return even_parts(model, STRETCH, most)
+
+
+def _row_blocks(
+    model: Model, requested: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]]
+) -> Sequence[PartOps]:
+    """Find the row-wise blocks around chosen ops; one that mixes rows is a separate group.
 
     Args:
-        device: runs the ops.
-        tag: tag of the groups.
-        requested: kind and name of each choice.
+        model: lowered.
+        requested: kind and name of each choice of ops that blocks grow around.
+        others: kind and name of ops that other isolations select.
     """
+    from compiler_layer.partition.row_parts import row_parts
+    from npuw_layer.execution.partition.patterns import chosen, single_ops
 
-    def __init__(self, device: Device, tag: str, requested: Sequence[tuple[str, str]]) -> None:
-        self.device = device
-        self._tag = tag
-        self._wanted = requested
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the chosen ops."""
-        # Imported here: a warm start loads no graphs.
-        from npuw_layer.execution.partition.patterns import single_ops
-
-        return single_ops(model, self._tag, self._wanted)
-
-
-class Layers:
-    """Isolation of repeated layers; satisfies ``execution.partition.ports.Isolation``.
-
-    Args:
-        device: runs the layers.
-        least_times: NPUW_ONLINE_KEEP_BLOCKS.
-        least_ops: NPUW_ONLINE_KEEP_BLOCK_SIZE.
-    """
-
-    def __init__(self, device: Device, least_times: int, least_ops: int) -> None:
-        self.device = device
-        self._least = least_times, least_ops
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the repeated layers."""
-        from npuw_layer.execution.partition.patterns import layers
-
-        return layers(model, LAYER, *self._least)
-
-
-class OpRanges:
-    """Isolation of ranges of ops; satisfies ``execution.partition.ports.Isolation``.
-
-    Args:
-        device: runs the ranges.
-        most: maximum number of ranges; None makes one of each op.
-    """
-
-    def __init__(self, device: Device, most: int | None) -> None:
-        self.device = device
-        self._most = most
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Find the ranges."""
-        from compiler_layer.partition.even import even_parts
-
-        return even_parts(model, STRETCH, self._most)
+    seeds = [op for group in single_ops(model, COMPUTE, requested) for op in group.ops]
+    excluded = {op for kind, name in others for op in chosen(model, kind, name)}
+    return row_parts(model, COMPUTE, seeds, excluded)
 
 
 def rules(
@@ -98,23 +74,25 @@ def rules(
     if options.plan:
         return planned_rules(device, options, without)
     if options.cuts_layers:
-        least = options.online_keep_blocks, options.online_keep_block_size
-        return {LAYER: Layers(device, *least)}
+        times, ops = options.online_keep_blocks, options.online_keep_block_size
+        return {LAYER: Isolation(device, partial(_layers, least_times=times, least_ops=ops))}
     if options.online_pipeline in ("INIT", "JUST"):
         most = options.least_ranges if options.online_pipeline == "JUST" else None
-        return {STRETCH: OpRanges(device, most)}
+        return {STRETCH: Isolation(device, partial(_ranges, most=most))}
     isolated, avoided = options.isolated_ops, choices(options.online_avoid)
     found: dict[str, Isolation] = {}
     for tag, requested in _by_target(isolated).items():
-        found[tag] = SingleOps(device, tag, requested)
+        found[tag] = Isolation(device, partial(_single_ops, tag=tag, requested=requested))
     for name, requested in _by_target(avoided).items():
         tag = AVOIDS + name
-        found[tag] = SingleOps(without(name), tag, requested)
+        found[tag] = Isolation(without(name), partial(_single_ops, tag=tag, requested=requested))
     if options.runs_spatial:
         others = [(kind, name) for kind, name, tag in isolated if tag != COMPUTE]
         others += [(kind, name) for kind, name, _ in avoided]
         tiles = RowTilesDevice(device, options.spatial_nway, options.spatial_dyn)
-        found[COMPUTE] = RowBlocks(tiles, COMPUTE, _by_target(isolated)[COMPUTE], others)
+        requested = _by_target(isolated)[COMPUTE]
+        blocks = partial(_row_blocks, requested=requested, others=others)
+        found[COMPUTE] = Isolation(tiles, blocks)
     return found
 
 

@@ -10,7 +10,7 @@ costs one tile of a model for 1,024 tokens.
     container  a tile's program as bytes, which a cache stores like a blob
     program    a tiled block with the ports of the complete block
 
-``execution.partition.row_blocks`` isolates the blocks. ``compiler_layer.partition`` defines a
+``execution.partition.rules`` isolates the blocks. ``compiler_layer.partition`` defines a
 block's ops and its tiles (``row_wise``, ``row_parts``, ``row_tiles``).
 
 Source: NPUW's spatial execution; docs/reference/npuw.md#further-options.

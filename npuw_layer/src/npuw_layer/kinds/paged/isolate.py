@@ -6,47 +6,37 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.interpreter import InterpreterDevice
-from npuw_layer.backends.protocols import Device
+from npuw_layer.execution.partition.ports import Isolation
 from npuw_layer.kinds.paged.attention import PagedAttentionDevice
 from npuw_layer.kinds.paged.names import SAMPLED, SAMPLED_TAG, TAG
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.partition.parts import PartOps
-    from npuw_layer.execution.partition.ports import Isolation
 
 
-class PagedAttentions:
-    """Isolation of each attention as a separate part."""
+def _attentions(model: Model) -> Sequence[PartOps]:
+    """Return one part for each attention."""
+    # Imported here: a warm start loads no graphs.
+    from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
+    from compiler_layer.partition.parts import PartOps
 
-    def __init__(self) -> None:
-        self.device: Device = PagedAttentionDevice()
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Return one part for each attention."""
-        # Imported here: a warm start loads no graphs.
-        from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
-        from compiler_layer.partition.parts import PartOps
-
-        found = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
-        return [PartOps(TAG, frozenset([op])) for op in found]
+    found = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
+    return [PartOps(TAG, frozenset([op])) for op in found]
 
 
-class SampledTokens:
-    """Isolation of ops that select sampled rows, as an NPU looks up only rows of constants."""
+def _sampled(model: Model) -> Sequence[PartOps]:
+    """Return one part for each op that selects sampled rows, as an NPU looks up only constants."""
+    from compiler_layer.partition.parts import PartOps
 
-    def __init__(self) -> None:
-        self.device: Device = InterpreterDevice()
-
-    def groups(self, model: Model) -> Sequence[PartOps]:
-        """Return one part for each op that reads the sampled indices."""
-        from compiler_layer.partition.parts import PartOps
-
-        sampled = [port.value for port in model.inputs if port.name == SAMPLED]
-        found = dict.fromkeys(use.operation for value in sampled for use in value.uses)
-        return [PartOps(SAMPLED_TAG, frozenset([op])) for op in found]
+    sampled = [port.value for port in model.inputs if port.name == SAMPLED]
+    found = dict.fromkeys(use.operation for value in sampled for use in value.uses)
+    return [PartOps(SAMPLED_TAG, frozenset([op])) for op in found]
 
 
 def isolations() -> Mapping[str, Isolation]:
     """Return the isolations of host parts, by tag."""
-    return {TAG: PagedAttentions(), SAMPLED_TAG: SampledTokens()}
+    return {
+        TAG: Isolation(PagedAttentionDevice(), _attentions),
+        SAMPLED_TAG: Isolation(InterpreterDevice(), _sampled),
+    }
