@@ -7,6 +7,7 @@ those of the layers above.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,27 +21,41 @@ from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from driver_layer.support.versions import package_version
 from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class HostMemory:
     """Memory of the host; satisfies ``protocols.Memory``."""
 
-    def __init__(self, data: Array) -> None:
-        self._data = data
-
-    @property
-    def data(self) -> Array:
-        """The bytes."""
-        return self._data
+    data: Array
+    """The bytes."""
 
     def free(self) -> None:
         """Do nothing: the array is freed with its last reference."""
 
 
-class InterpreterDevice:
+class HostDevice:
+    """Memory of devices that compute on the host, and their whole models."""
+
+    takes_any_memory: Literal[True] = True
+
+    def foldings(self, model: Model) -> Iterator[Model]:
+        """Yield the model itself: each layer runs separately."""
+        yield model
+
+    def allocate(self, nbytes: int) -> HostMemory:
+        """Allocate zeroed memory."""
+        return HostMemory(np.zeros(nbytes, np.uint8))
+
+    def map_host(self, data: Array) -> HostMemory:
+        """Wrap host memory without a copy."""
+        return HostMemory(data)
+
+
+class InterpreterDevice(HostDevice):
     """Device that runs graphs in numpy; satisfies ``protocols.Device``.
 
     Args:
@@ -48,8 +63,6 @@ class InterpreterDevice:
         platform: unused.
         contexts: unused.
     """
-
-    takes_any_memory: Literal[True] = True
 
     def __init__(
         self,
@@ -78,10 +91,6 @@ class InterpreterDevice:
             raise ModelError(str(error)) from error
         return model.text().encode()
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model itself: each layer runs separately."""
-        yield model
-
     def load(self, program: bytes | memoryview) -> LoadedGraph:
         """Load a graph.
 
@@ -97,32 +106,14 @@ class InterpreterDevice:
         except (CompilerError, UnicodeDecodeError) as error:
             raise DeviceError(f"not a program of the CPU device: {error}") from error
 
-    def allocate(self, nbytes: int) -> HostMemory:
-        """Allocate zeroed memory."""
-        return HostMemory(np.zeros(nbytes, np.uint8))
-
-    def map_host(self, data: Array) -> HostMemory:
-        """Wrap host memory without a copy."""
-        return HostMemory(data)
-
 
 class LoadedGraph:
     """A loaded graph; satisfies ``protocols.LoadedModel``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._inputs = [_info(port) for port in model.inputs]
-        self._outputs = [_info(port) for port in model.outputs]
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the graph."""
-        return self._inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """Outputs of the graph."""
-        return self._outputs
+        self.inputs: Sequence[TensorInfo] = [_info(port) for port in model.inputs]
+        self.outputs: Sequence[TensorInfo] = [_info(port) for port in model.outputs]
 
     def create_program(self) -> GraphProgram:
         """Create a program to bind and run."""
@@ -133,24 +124,16 @@ def _info(port: Port) -> TensorInfo:
     return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
 
 
-class GraphProgram:
+class GraphProgram(HostTensors):
     """A graph with bound memory; satisfies ``protocols.Program``."""
 
     def __init__(
         self, model: Model, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
     ) -> None:
+        super().__init__((*inputs, *outputs))
         self._interpreter = Interpreter(model)
         self._inputs = inputs
         self._outputs = outputs
-        self._tensors = HostTensors((*inputs, *outputs))
-
-    def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind an input or output to memory.
-
-        Raises:
-            DeviceError: no such tensor exists, or it does not fit.
-        """
-        self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Do nothing: the graph is interpreted."""
@@ -161,11 +144,13 @@ class GraphProgram:
         Raises:
             DeviceError: a tensor is not bound, an op fails, or the model's files are gone.
         """
-        self._tensors.check_bound()
-        inputs = {info.name: self._tensors[info.name] for info in self._inputs}
+        self.check_bound()
+        self._evaluate({info.name: self[info.name] for info in self._inputs})
+
+    def _evaluate(self, inputs: Mapping[str, Array]) -> None:
         try:
             results = self._interpreter.run(inputs)
         except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
             raise DeviceError(f"the interpreter failed: {error}") from error
         for info in self._outputs:
-            self._tensors[info.name][...] = results[info.name]
+            self[info.name][...] = results[info.name]

@@ -59,18 +59,9 @@ class LoadedBlob:
             shape = table.pfnGraphGetArgumentMetadata(graph, index).shape
             element = _ELEMENT_BY_PRECISION[properties.devicePrecision]
             sides[properties.type].append(TensorInfo(properties.name, element, shape))
-        self._inputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_INPUT]
-        self._outputs = sides[ze.ze_graph_argument_type_t.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT]
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """The inputs, in the blob's order."""
-        return self._inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """The outputs, in the blob's order."""
-        return self._outputs
+        kinds = ze.ze_graph_argument_type_t
+        self.inputs: Sequence[TensorInfo] = sides[kinds.ZE_GRAPH_ARGUMENT_TYPE_INPUT]
+        self.outputs: Sequence[TensorInfo] = sides[kinds.ZE_GRAPH_ARGUMENT_TYPE_OUTPUT]
 
     def create_program(self) -> RecordedProgram:
         """Create a program to bind and run."""

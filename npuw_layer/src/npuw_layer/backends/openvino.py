@@ -7,10 +7,10 @@ itself does not depend on the package.
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX
 from driver_layer.support.versions import package_version
-from npuw_layer.backends.interpreter import HostMemory
+from npuw_layer.backends.interpreter import HostDevice
 from npuw_layer.backends.openvino_program import (
     ProgramHeader,
     ProgramIR,
@@ -59,7 +59,7 @@ def _core() -> Any:
     return openvino.Core()
 
 
-class OpenVINODevice:
+class OpenVINODevice(HostDevice):
     """Device that runs graphs in OpenVINO's CPU plugin; satisfies ``protocols.Device``.
 
     Args:
@@ -70,8 +70,6 @@ class OpenVINODevice:
     Raises:
         DeviceError: the package openvino is not installed.
     """
-
-    takes_any_memory: Literal[True] = True
 
     def __init__(
         self,
@@ -124,10 +122,6 @@ class OpenVINODevice:
             raise ModelError(str(error)) from error
         return program
 
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model itself: each layer runs separately."""
-        yield model
-
     def load(self, program: bytes | memoryview) -> LoadedIR:
         """Load an IR.
 
@@ -140,14 +134,6 @@ class OpenVINODevice:
         """Return nothing: OpenVINO copies the IR, which names no file; see ``protocols``."""
         del program
         return ()
-
-    def allocate(self, nbytes: int) -> HostMemory:
-        """Allocate zeroed memory."""
-        return HostMemory(np.zeros(nbytes, np.uint8))
-
-    def map_host(self, data: Array) -> HostMemory:
-        """Wrap host memory without a copy."""
-        return HostMemory(data)
 
     def _read(self, program: bytes | memoryview) -> tuple[ov.Model, ProgramHeader]:
         parts = ProgramIR.parse(program)
@@ -178,21 +164,14 @@ class LoadedIR:
         self._settings: dict[str, str] = {**head.settings}
         self._lock = threading.Lock()
         self._compiled: dict[tuple[object, ...], ov.CompiledModel] = {}
-        self._inputs = list(map(_info, head.inputs, graph.inputs))
+        self.inputs: Sequence[TensorInfo] = [*map(_info, head.inputs, graph.inputs)]
+        """Inputs of the graph, including weights."""
         ports = {"inputs": graph.inputs, "results": graph.outputs}
-        self._outputs = [_info(one.name, ports[one.of][one.index]) for one in head.outputs]
+        self.outputs: Sequence[TensorInfo] = [
+            _info(one.name, ports[one.of][one.index]) for one in head.outputs
+        ]
         self.sources = head.outputs
         """Source of each output: a result of the graph, or an input."""
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the graph, including weights."""
-        return self._inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """Outputs of the graph."""
-        return self._outputs
 
     def create_program(self) -> IRProgram:
         """Create a program to bind and run."""
@@ -217,7 +196,7 @@ class LoadedIR:
         from openvino import opset13
 
         graph = self._graph.clone()
-        for info, parameter in zip(self._inputs, graph.get_parameters(), strict=True):
+        for info, parameter in zip(self.inputs, graph.get_parameters(), strict=True):
             if info.name in weights:
                 value = opset13.constant(_tensor(weights[info.name], info), shared_memory=True)
                 for use in list(parameter.output(0).get_target_inputs()):

@@ -46,17 +46,12 @@ class LoadedExperts:
         self.pool_size = pool_size
         for one in loaded:
             self._check(one)
-        self._inputs = self._find_inputs()
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
+        self.inputs: Sequence[TensorInfo] = self._find_inputs()
         """Hidden rows, the router's ids and weights, and the weights of all experts, each once."""
-        return self._inputs
-
-    @property
-    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        self.outputs: Sequence[TensorInfo] = [routed.output.info]
+        """Sum of the experts' results."""
+        self.members: Sequence[tuple[str, LoadedModel]] = [("expert", each) for each in loaded]
         """Programs of the experts; see ``execution.devices.report``."""
-        return [("expert", each) for each in self.loaded]
 
     def _check(self, loaded: LoadedModel) -> None:
         """Check that a program's inputs and outputs are rows of this mixture."""
@@ -81,11 +76,6 @@ class LoadedExperts:
                 if name not in self.literals:
                     found[name] = TensorInfo(name, info.element, info.shape)
         return list(found.values())
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """Sum of the experts' results."""
-        return [self.routed.output.info]
 
     def create_program(self) -> ExpertsProgram:
         """Create a runnable program.

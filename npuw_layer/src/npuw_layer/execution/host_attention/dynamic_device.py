@@ -10,14 +10,10 @@ import numpy as np
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.shape import Reshape, Transpose
-from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
-from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.replace import replace
-from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.interpreter import InterpreterDevice, LoadedGraph
-from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel, Memory, TensorInfo
-from npuw_layer.errors import DeviceError
+from npuw_layer.backends.interpreter import GraphProgram, InterpreterDevice, LoadedGraph
+from npuw_layer.backends.protocols import SUBMODEL, Device, LoadedModel
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.host_attention.masks import additive, live_positions
@@ -68,9 +64,9 @@ class DynamicAttentionDevice(DeviceDecorator):
         Raises:
             DeviceError: the bytes are not a graph.
         """
-        whole = self._host.load(program)
-        attention = find_attention(whole.model)
-        return LoadedWhole(whole.model) if attention is None else LoadedDynamic(whole, attention)
+        model = self._host.load(program).model
+        attention = find_attention(model)
+        return LoadedWhole(model) if attention is None else LoadedDynamic(model, attention)
 
     def constants(self, program: bytes | memoryview) -> Sequence[tuple[int, int]]:
         """Return none: attentions have no weights; see ``protocols.FindsConstants``."""
@@ -87,7 +83,7 @@ class LoadedWhole(LoadedGraph):
     placement = _PLACEMENT
 
 
-class LoadedDynamic:
+class LoadedDynamic(LoadedWhole):
     """An attention with a dynamic number of stored rows; satisfies ``protocols.LoadedModel``.
 
     Args:
@@ -95,31 +91,19 @@ class LoadedDynamic:
         attention: names and sizes of the attention.
     """
 
-    placement = _PLACEMENT
-
-    def __init__(self, whole: LoadedGraph, attention: CachedAttention) -> None:
+    def __init__(self, whole: Model, attention: CachedAttention) -> None:
+        super().__init__(whole)
         self.attention = attention
-        self.graph = _opened(whole.model, attention)
+        self.graph = _opened(whole, attention)
         self.rows = 0
         """Stored rows attended to so far, in all runs."""
-        self._whole = whole
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the whole graph."""
-        return self._whole.inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """Outputs of the whole graph."""
-        return self._whole.outputs
 
     def create_program(self) -> DynamicProgram:
         """Create a runnable program."""
         return DynamicProgram(self)
 
 
-class DynamicProgram:
+class DynamicProgram(GraphProgram):
     """One user of such an attention; satisfies ``protocols.Program``.
 
     Args:
@@ -127,17 +111,8 @@ class DynamicProgram:
     """
 
     def __init__(self, loaded: LoadedDynamic) -> None:
+        super().__init__(loaded.graph, loaded.inputs, loaded.outputs)
         self._loaded = loaded
-        self._tensors = HostTensors((*loaded.inputs, *loaded.outputs))
-        self._interpreter = Interpreter(loaded.graph)
-
-    def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind an input or output to memory.
-
-        Raises:
-            DeviceError: no such tensor exists, or it does not fit.
-        """
-        self._tensors.bind(name, memory, offset)
 
     def prepare(self) -> None:
         """Check that all tensors are bound.
@@ -145,7 +120,7 @@ class DynamicProgram:
         Raises:
             DeviceError: a tensor is not bound.
         """
-        self._tensors.check_bound()
+        self.check_bound()
 
     def run(self) -> None:
         """Attend to the stored rows up to the last visible one, and to the new rows.
@@ -154,18 +129,14 @@ class DynamicProgram:
             DeviceError: a tensor is not bound, or an op fails.
         """
         self.prepare()
-        attention, tensors = self._loaded.attention, self._tensors
-        mask, past = tensors[attention.mask], attention.shape.past
+        attention = self._loaded.attention
+        mask, past = self[attention.mask], attention.shape.past
         live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
-        inputs = {info.name: tensors[info.name] for info in self._loaded.inputs}
+        inputs = {info.name: self[info.name] for info in self._inputs}
         rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.parts)]
-        inputs |= {name: tensors[name][:, : rows[n]] for name, n in attention.stored.items()}
+        inputs |= {name: self[name][:, : rows[n]] for name, n in attention.stored.items()}
         inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
-        try:
-            found = self._interpreter.run(inputs)
-        except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
-            raise DeviceError(f"the interpreter failed: {error}") from error
-        tensors[attention.output][...] = found[attention.output]
+        self._evaluate(inputs)
         self._loaded.rows += live
 
 

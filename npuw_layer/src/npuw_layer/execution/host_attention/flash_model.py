@@ -54,22 +54,14 @@ class LoadedFlash:
         self._copies = _copies(shape)
         copies = self._copies or min(self.attention.parts) < programs.rows
         self.workspace = Workspace(device, self._tile, last, copies)
+        self.inputs: Sequence[TensorInfo] = self.attention.inputs
+        self.outputs: Sequence[TensorInfo] = self.attention.outputs
         self._infos = {info.name: info for info in self.inputs}
         self.turn = threading.Lock()
         """Lock to hold while the shared workspace is in use."""
         self.runs = 0
         """Tiles run so far."""
         self._bound: weakref.WeakValueDictionary[object, BoundTile] = weakref.WeakValueDictionary()
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the attention."""
-        return self.attention.inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
-        """Output of the attention."""
-        return self.attention.outputs
 
     def create_program(self) -> FlashProgram:
         """Create a runnable program."""

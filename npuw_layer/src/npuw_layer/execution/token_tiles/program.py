@@ -47,30 +47,19 @@ class LoadedRowTiles:
         outputs = {info.name for info in tile.outputs}
         if MASK in names or not outputs <= {*tiling.ports} <= names:
             raise _another()
-        self._outputs = [self._whole(info) for info in tile.outputs]
-        mask = [tiling.mask.info] if tiling.mask else []
-        self._inputs = [*(self._whole(info) for info in tile.inputs), *mask]
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
-        """Inputs of the block, and the mask of the model that contains the block."""
-        return self._inputs
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
+        self.outputs: Sequence[TensorInfo] = [self._whole(info) for info in tile.outputs]
         """Outputs of the block, with all rows."""
-        return self._outputs
-
-    @property
-    def members(self) -> Sequence[tuple[str, LoadedModel]]:
+        mask = [tiling.mask.info] if tiling.mask else []
+        self.inputs: Sequence[TensorInfo] = [*(self._whole(info) for info in tile.inputs), *mask]
+        """Inputs of the block, and the mask of the model that contains the block."""
+        self.members: Sequence[tuple[str, LoadedModel]] = [("tile", tile)]
         """Program of the tile; see ``execution.devices.report``."""
-        return [("tile", self.tile)]
 
     @property
     def placed(self) -> Sequence[TensorInfo]:
         """Inputs and outputs that the host locates: rows, and the mask."""
         names = {*self.tiling.ports, MASK}
-        return [info for info in (*self._inputs, *self._outputs) if info.name in names]
+        return [info for info in (*self.inputs, *self.outputs) if info.name in names]
 
     def tiles(self) -> Iterator[TokenTile]:
         """Yield the tiles, in order."""
