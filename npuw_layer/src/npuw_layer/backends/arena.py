@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from compiler_layer.elements import stored_bytes
 from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
 
 ALIGNMENT = 64
@@ -47,12 +49,8 @@ class Arena:
     """
 
     def __init__(self, device: Device, infos: Sequence[TensorInfo]) -> None:
-        offsets: list[int] = []
-        end = 0
-        for info in infos:
-            offsets.append(end)
-            end += padded(nbytes(info))
-        self._memory = device.allocate(max(end, ALIGNMENT))
+        offsets, size = side_by_side(map(nbytes, infos))
+        self._memory = device.allocate(max(size, ALIGNMENT))
         self.tensors: dict[str, DeviceTensor] = {}
         for info, offset in zip(infos, offsets, strict=True):
             raw = self._memory.data[offset : offset + nbytes(info)]
@@ -88,6 +86,12 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+def side_by_side(sizes: Iterable[int]) -> tuple[list[int], int]:
+    """Return the offsets of tensors of some sizes in one memory, and its bytes."""
+    *offsets, end = accumulate(map(padded, sizes), initial=0)
+    return offsets, end
+
+
 def nbytes(info: TensorInfo) -> int:
-    """Return the bytes of a tensor."""
-    return math.prod(info.shape) * ELEMENT_TYPES[info.element].itemsize
+    """Return the bytes of a tensor, of any element type."""
+    return stored_bytes(info.element, math.prod(info.shape))

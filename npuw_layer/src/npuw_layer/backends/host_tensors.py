@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TypeVar
 
-from npuw_layer.backends.arena import ELEMENT_TYPES, nbytes
-from npuw_layer.backends.protocols import Array, Memory, TensorInfo
+import numpy as np
+
+from npuw_layer.backends.arena import ELEMENT_TYPES, nbytes, side_by_side
+from npuw_layer.backends.protocols import Array, Device, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
+
+_K = TypeVar("_K", bound=Hashable)
 
 Place = tuple[Memory, int]
 """A memory and an offset."""
@@ -52,6 +57,17 @@ class HostTensors:
         unbound = [name for name in self._infos if name not in self._bound]
         if unbound:
             raise DeviceError(f"not bound: {', '.join(unbound[:4])}; bind all tensors before a run")
+
+
+def place_contents(contents: Mapping[_K, bytes | memoryview], device: Device) -> dict[_K, Place]:
+    """Copy contents into memory of a device; return the place of each."""
+    if not contents:
+        return {}
+    offsets, size = side_by_side(map(len, contents.values()))
+    memory = device.allocate(max(size, 1))
+    for content, at in zip(contents.values(), offsets, strict=True):
+        memory.data[at : at + len(content)] = np.frombuffer(content, np.uint8)
+    return {key: (memory, at) for key, at in zip(contents, offsets, strict=True)}
 
 
 def view(info: TensorInfo, memory: Memory, offset: int) -> Array:

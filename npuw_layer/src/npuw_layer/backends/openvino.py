@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.weights import WEIGHT_PREFIX
 from driver_layer.support.versions import package_version
+from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.interpreter import HostDevice
 from npuw_layer.backends.openvino_program import (
     ProgramHeader,
@@ -216,10 +216,6 @@ def _tensor(raw: Array, info: TensorInfo) -> ov.Tensor:
     return openvino.Tensor(raw, openvino.Shape(info.shape), getattr(openvino.Type, info.element))
 
 
-def _size(info: TensorInfo) -> int:
-    return stored_bytes(info.element, int(np.prod(info.shape, dtype=np.int64)))
-
-
 class IRProgram:
     """A request of OpenVINO with bound memory; satisfies ``protocols.Program``."""
 
@@ -240,7 +236,7 @@ class IRProgram:
         info = self._infos.get(name)
         if info is None:
             raise DeviceError(f"the graph has no input or output {name!r}")
-        size = _size(info)
+        size = nbytes(info)
         raw = memory.data[offset : offset + size]
         if raw.size != size:
             raise DeviceError(f"{name!r} needs {size} bytes, its memory has {raw.size}")

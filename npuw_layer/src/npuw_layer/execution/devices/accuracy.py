@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compiler_layer.elements import convert_values, from_bytes, stored_bytes
+from compiler_layer.elements import convert_values, from_bytes
 from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Program, TensorInfo
 from npuw_layer.tensors.names import MASK, is_transposed
 from npuw_layer.tensors.token_inputs import new_tokens_of
@@ -135,11 +136,6 @@ class Reference:
 def tensors(infos: Sequence[TensorInfo]) -> Mapping[str, TensorInfo]:
     """Return all tensors but weights, by name."""
     return {info.name: info for info in infos if not info.name.startswith(WEIGHT_PREFIX)}
-
-
-def nbytes(info: TensorInfo) -> int:
-    """Bytes of a tensor."""
-    return stored_bytes(info.element, math.prod(info.shape))
 
 
 def _numbers(info: TensorInfo, raw: Array) -> Array:

@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from compiler_layer.weights import WEIGHT_PREFIX
+from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.protocols import Array, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.devices.accuracy import Findings, Reference, nbytes, tensors
+from npuw_layer.execution.devices.accuracy import Findings, Reference, tensors
 from npuw_layer.execution.devices.elsewhere import Elsewhere, PlacedSubmodel
 from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.devices.stored import StoredHeader

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from compiler_layer.partition.compiled import LITERAL_PREFIX
+from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.protocols import (
     Array,
     LoadedModel,
@@ -17,7 +18,7 @@ from npuw_layer.backends.protocols import (
     is_seen,
 )
 from npuw_layer.execution.decorator import ModelDecorator
-from npuw_layer.execution.devices.accuracy import nbytes, tensors
+from npuw_layer.execution.devices.accuracy import tensors
 from npuw_layer.execution.dumps.tensors import folder_of, indexed, write_tensors
 from npuw_layer.execution.partition.model import LoadedParts
 from npuw_layer.options.reports import DumpOptions, selected

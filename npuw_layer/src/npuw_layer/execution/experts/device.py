@@ -6,13 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from npuw_layer.backends.arena import padded
+from npuw_layer.backends.host_tensors import place_contents
 from npuw_layer.backends.protocols import CompilesFunctions, Device, LoadedModel
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.experts.container import RoutedPrograms, read_container, write_container
-from npuw_layer.execution.experts.pool import WeightPlace
 from npuw_layer.execution.experts.program import LoadedExperts
 from npuw_layer.execution.partition.ports import Isolation
 
@@ -79,7 +76,7 @@ class HostRoutedDevice(DeviceDecorator):
         """
         found = read_container(program)
         loaded = [self._device.load(each) for each in found.programs]
-        literals = self._placed(found.literals)
+        literals = place_contents(found.literals, self._device)
         return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
 
     def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
@@ -87,19 +84,6 @@ class HostRoutedDevice(DeviceDecorator):
         from npuw_layer.execution.experts.compile import compile_experts
 
         return compile_experts(model, self._device, config, self._chunk)
-
-    def _placed(self, literals: Mapping[str, bytes | memoryview]) -> dict[str, WeightPlace]:
-        """Copy weights that are in no file into device memory."""
-        if not literals:
-            return {}
-        memory = self._device.allocate(sum(padded(len(value)) for value in literals.values()))
-        places: dict[str, WeightPlace] = {}
-        at = 0
-        for name, value in literals.items():
-            memory.data[at : at + len(value)] = np.frombuffer(value, np.uint8)
-            places[name] = WeightPlace(memory, at)
-            at += padded(len(value))
-        return places
 
 
 def routed_experts(device: Device, chunk: int, pool_size: int) -> Isolation:

@@ -9,19 +9,12 @@ from dataclasses import dataclass
 from compiler_layer.partition.compiled import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import Arena
-from npuw_layer.backends.protocols import LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.backends.host_tensors import Place
+from npuw_layer.backends.protocols import LoadedModel, Program, TensorInfo
 from npuw_layer.execution.experts.container import ExpertEntry
 
 WEIGHTS = (WEIGHT_PREFIX, LITERAL_PREFIX)
 """Prefixes of the names of weight inputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class WeightPlace:
-    """Location of a weight."""
-
-    memory: Memory
-    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class ProgramPool:
         self._arena = arena
         self._bound: OrderedDict[int, _Bound] = OrderedDict()
 
-    def take(self, expert: ExpertEntry, places: Mapping[str, WeightPlace]) -> Program:
+    def take(self, expert: ExpertEntry, places: Mapping[str, Place]) -> Program:
         """Return the program of an expert, bound to its weights.
 
         Args:
@@ -61,7 +54,7 @@ class ProgramPool:
         if held is None:
             program = self._free(expert.program)
             for own, name in weight_names(self._loaded[expert.program], expert):
-                program.bind(own.name, places[name].memory, places[name].offset)
+                program.bind(own.name, *places[name])
             held = self._bound[expert.number] = _Bound(expert.program, program)
         self._bound.move_to_end(expert.number)
         return held.program

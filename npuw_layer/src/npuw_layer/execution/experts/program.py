@@ -9,11 +9,11 @@ import numpy as np
 from compiler_layer.elements import convert_values
 from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
 from npuw_layer.backends.arena import Arena
-from npuw_layer.backends.host_tensors import HostTensors
+from npuw_layer.backends.host_tensors import HostTensors, Place
 from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.experts.container import Routed
-from npuw_layer.execution.experts.pool import WEIGHTS, ProgramPool, WeightPlace, weight_names
+from npuw_layer.execution.experts.pool import WEIGHTS, ProgramPool, weight_names
 from npuw_layer.execution.experts.routes import routes
 
 
@@ -36,7 +36,7 @@ class LoadedExperts:
         device: Device,
         routed: Routed,
         loaded: Sequence[LoadedModel],
-        literals: Mapping[str, WeightPlace],
+        literals: Mapping[str, Place],
         pool_size: int,
     ) -> None:
         self.device = device
@@ -115,7 +115,7 @@ class ExpertsProgram:
         if name not in self._weights:
             self._tensors.bind(name, memory, offset)
             return
-        place = WeightPlace(memory, offset)
+        place = (memory, offset)
         if self._places.setdefault(name, place) != place:
             self._pool.clear()  # first: no program must keep the old binding
             self._places[name] = place

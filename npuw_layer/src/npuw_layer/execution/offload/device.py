@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuw_layer.backends.arena import nbytes
 from npuw_layer.backends.protocols import Device, OffloadingDevice, ability
 from npuw_layer.errors import DeviceError, ModelError, NotFolded, OptionError
 from npuw_layer.execution.decorator import DeviceDecorator
@@ -15,7 +16,7 @@ from npuw_layer.execution.offload.model import LoadedOffload
 from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
 from npuw_layer.execution.offload.report import OffloadReport, StageTimes
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
-from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights, weight_bytes
+from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights
 from npuw_layer.execution.offload.stage import OffloadedModel, load_stage
 from npuw_layer.execution.offload.timeline import PartCosts
 from npuw_layer.options import Options
@@ -135,7 +136,7 @@ class OffloadDevice(DeviceDecorator):
 
     @property
     def _resident_bytes(self) -> int:
-        sizes = {info.name: weight_bytes(info) for stage in self._stages for info in stage.resident}
+        sizes = {info.name: nbytes(info) for stage in self._stages for info in stage.resident}
         return sum(sizes.values())
 
     def _plan(self) -> OffloadPlan:

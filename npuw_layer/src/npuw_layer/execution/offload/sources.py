@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 import threading
 from collections.abc import Sequence
@@ -11,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from compiler_layer.elements import stored_bytes
 from compiler_layer.errors import CompilerError
 from compiler_layer.files import mapped_file
 from compiler_layer.partition.compiled import CompiledParts
 from compiler_layer.weights import WeightRef
-from npuw_layer.backends.arena import padded
+from npuw_layer.backends.arena import nbytes, side_by_side
 from npuw_layer.backends.protocols import Device, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
 
@@ -28,11 +26,6 @@ class HostBytes:
     memory: Memory
     offset: int
     nbytes: int
-
-
-def weight_bytes(info: TensorInfo) -> int:
-    """Bytes of a weight, of any element type."""
-    return stored_bytes(info.element, math.prod(info.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +40,8 @@ class SlotLayout:
     def of(infos: Sequence[TensorInfo]) -> SlotLayout:
         """Lay weights side by side, by name: the same for all blobs of a model."""
         ordered = tuple(sorted(infos, key=lambda info: info.name))
-        offsets: list[int] = []
-        end = 0
-        for info in ordered:
-            offsets.append(end)
-            end += padded(weight_bytes(info))
-        return SlotLayout(ordered, tuple(offsets), end)
+        offsets, size = side_by_side(map(nbytes, ordered))
+        return SlotLayout(ordered, tuple(offsets), size)
 
 
 class HostWeights:
@@ -98,7 +87,7 @@ class HostWeights:
         found |= self._staged(converted)
         places = [found[info.name] for info in infos]
         for info, place in zip(infos, places, strict=True):
-            if place.nbytes != weight_bytes(info):
+            if place.nbytes != nbytes(info):
                 raise ModelError(f"{info.name}: {place.nbytes} bytes do not fit; compile again")
         return places
 
@@ -130,15 +119,13 @@ class HostWeights:
         """Keep bytes in host memory that the device can access."""
         if not contents:
             return {}
-        sizes = [padded(len(content)) for content in contents.values()]
-        data = np.frombuffer(mmap.mmap(-1, max(sum(sizes), 1)), np.uint8)
+        offsets, size = side_by_side(map(len, contents.values()))
+        data = np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)
         memory = _reached(self._device.map_host(data))
         places: dict[str, HostBytes] = {}
-        at = 0
-        for (name, content), size in zip(contents.items(), sizes, strict=True):
+        for (name, content), at in zip(contents.items(), offsets, strict=True):
             data[at : at + len(content)] = np.frombuffer(content, np.uint8)
             places[name] = HostBytes(memory, at, len(content))
-            at += size
         return places
 
 

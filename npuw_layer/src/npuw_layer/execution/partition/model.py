@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 
-import numpy as np
-
 from compiler_layer.partition.compiled import LINK_PREFIX, LITERAL_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
+from npuw_layer.backends.host_tensors import Place, place_contents
 from npuw_layer.backends.protocols import Device, LoadedModel, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.joined_ports import JoinedPorts
 from npuw_layer.execution.partition.container import Call, PartPrograms
 from npuw_layer.execution.partition.links import Lifetime, LinkLayout, place_links
+from npuw_layer.storage.program_set import Bytes
 
 _INSIDE = (LINK_PREFIX, LITERAL_PREFIX)
 """Prefixes of the ports that only this module binds."""
@@ -39,7 +40,7 @@ class LoadedParts:
         self._parts = parts
         self._loaded = loaded
         self.layout = self._place()
-        self._literals = self._fill_literals()
+        self._literals = self._place_literals()
         self._around: WrapsPrograms = lambda number, program: program
 
     @property
@@ -83,11 +84,10 @@ class LoadedParts:
 
     def bind_literals(self, programs: Sequence[Program]) -> None:
         """Bind the weights that are in no file, for the programs of all calls."""
-        memory, places = self._literals
         read = [{info.name for info in loaded.inputs} for _, loaded in self.calls()]
-        for number, name, offset in places:
+        for (number, name), place in self._literals.items():
             if name in read[number]:
-                programs[number].bind(name, memory, offset)
+                programs[number].bind(name, *place)
 
     @property
     def unread(self) -> Mapping[str, TensorInfo]:
@@ -136,21 +136,15 @@ class LoadedParts:
                 f"{list(info.shape)}; compile it again"
             )
 
-    def _fill_literals(self) -> tuple[Memory, Sequence[tuple[int, str, int]]]:
-        """Copy the literals of all calls to memory; return the memory, and their locations."""
-        places: list[tuple[int, str, int]] = []
-        content = bytearray()
-        turns = [0] * len(self._parts.functions)
+    def _place_literals(self) -> Mapping[tuple[int, str], Place]:
+        """Copy the literals of all calls to memory; return their places, by call and name."""
+        contents: dict[tuple[int, str], Bytes] = {}
+        turns: Counter[int] = Counter()
         for number, call in enumerate(self._parts.calls):
-            turn = turns[call.function]
-            turns[call.function] += 1
             for name, values in self._parts.functions[call.function].literals.items():
-                places.append((number, name, len(content)))
-                content += values[turn]
-                content += bytes(padded(len(content)) - len(content))
-        memory = self.device.allocate(max(len(content), 1))
-        memory.data[: len(content)] = np.frombuffer(content, np.uint8)
-        return memory, places
+                contents[number, name] = values[turns[call.function]]
+            turns[call.function] += 1
+        return place_contents(contents, self.device)
 
 
 class PartsProgram:
