@@ -9,7 +9,7 @@ from compiler_layer.partition.compiled import HIDDEN_IN, HIDDEN_OUT, LITERAL_PRE
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
 from npuw_layer.backends.protocols import Device, Memory, Program, TensorInfo
-from npuw_layer.execution.joined_ports import JoinedPorts
+from npuw_layer.execution.joined_program import JoinedProgram
 from npuw_layer.execution.offload.ring import WeightsRing
 from npuw_layer.execution.offload.sources import ResidentWeights
 from npuw_layer.execution.offload.stage import OffloadedModel
@@ -79,7 +79,7 @@ class LoadedOffload:
         return OffloadedProgram(self, self._ring())
 
 
-class OffloadedProgram:
+class OffloadedProgram(JoinedProgram):
     """One user of an offloaded model; satisfies ``protocols.Program``.
 
     Each layer has its own program of the block, always bound to the same slot, K and V: a run
@@ -97,32 +97,15 @@ class OffloadedProgram:
         self._prologue = stage.prologue.create_program()
         self._layers = [stage.block.create_program() for _ in loaded.names]
         self._epilogue = stage.epilogue.create_program()
+        super().__init__((self._prologue, *self._layers, self._epilogue))
         self._users = (
             (stage.prologue, [self._prologue]),
             (stage.block, self._layers),
             (stage.epilogue, [self._epilogue]),
         )
-        self._ports = JoinedPorts()
         self._between = self._join(loaded.device)
         self._bind_weights(loaded.resident)
         self._route(loaded.names)
-
-    def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind one of the model's inputs or outputs to memory, for all parts that have it.
-
-        Raises:
-            DeviceError: no such tensor exists, or the memory is of another device.
-        """
-        self._ports.bind(name, memory, offset)
-
-    def prepare(self) -> None:
-        """Prepare all parts.
-
-        Raises:
-            DeviceError: a tensor is not bound.
-        """
-        for program in (self._prologue, *self._layers, self._epilogue):
-            program.prepare()
 
     def run(self) -> None:
         """Run all layers; the ring supplies their weights.
@@ -147,11 +130,10 @@ class OffloadedProgram:
         shared = [info for info in outputs if info.name.startswith(SHARED)]
         turn_bytes = sum(padded(nbytes(info)) for info in hidden)
         memory = device.allocate(2 * turn_bytes + sum(padded(nbytes(info)) for info in shared))
-        programs = (self._prologue, *self._layers, self._epilogue)
         at = 0
         for info in hidden:
             number = info.name.removeprefix(HIDDEN_OUT)
-            for turn, (one, other) in enumerate(pairwise(programs)):
+            for turn, (one, other) in enumerate(pairwise(self._programs)):
                 place = at + turn % 2 * turn_bytes
                 one.bind(HIDDEN_OUT + number, memory, place)
                 other.bind(HIDDEN_IN + number, memory, place)
@@ -184,7 +166,7 @@ class OffloadedProgram:
             names = names_of_layers if programs is self._layers else [dict[str, str]()]
             for program, its in zip(programs, names, strict=True):
                 for own in sorted(port for port in ports if not port.startswith(_INSIDE)):
-                    self._ports.add(its.get(own, own), program, own)
+                    self._add(its.get(own, own), program, own)
 
 
 def _bind_all(programs: Sequence[Program], name: str, memory: Memory, offset: int) -> None:

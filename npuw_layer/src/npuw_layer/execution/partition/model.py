@@ -9,9 +9,9 @@ from copy import copy
 from compiler_layer.partition.compiled import LINK_PREFIX, LITERAL_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
 from npuw_layer.backends.host_tensors import Place, place_contents
-from npuw_layer.backends.protocols import Device, LoadedModel, Memory, Program, TensorInfo
+from npuw_layer.backends.protocols import Device, LoadedModel, Program, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.joined_ports import JoinedPorts
+from npuw_layer.execution.joined_program import JoinedProgram
 from npuw_layer.execution.partition.container import Call, PartPrograms
 from npuw_layer.execution.partition.links import Lifetime, LinkLayout, place_links
 from npuw_layer.storage.program_set import Bytes
@@ -147,7 +147,7 @@ class LoadedParts:
         return place_contents(contents, self.device)
 
 
-class PartsProgram:
+class PartsProgram(JoinedProgram):
     """One user of a partitioned model; satisfies ``protocols.Program``.
 
     Args:
@@ -156,12 +156,11 @@ class PartsProgram:
     """
 
     def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
-        self._programs = programs
-        self._ports = JoinedPorts()
+        super().__init__(programs)
         loaded.bind_literals(programs)
         layout = loaded.layout
         for name in loaded.unread:
-            self._ports.ignore(name)
+            self._routes[name] = []
         links = loaded.device.allocate(max(layout.nbytes, 1))
         for (call, model), program in zip(loaded.calls(), programs, strict=True):
             for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):
@@ -169,30 +168,4 @@ class PartsProgram:
                 if name in layout.offsets:
                     program.bind(own, links, layout.offsets[name])
                 elif not name.startswith(_INSIDE):
-                    self._ports.add(name, program, own)
-
-    def bind(self, name: str, memory: Memory, offset: int) -> None:
-        """Bind one of the model's inputs or outputs to memory, for all parts that have it.
-
-        Raises:
-            DeviceError: no such tensor exists, or the memory is of another device.
-        """
-        self._ports.bind(name, memory, offset)
-
-    def prepare(self) -> None:
-        """Prepare all parts.
-
-        Raises:
-            DeviceError: a tensor is not bound.
-        """
-        for program in self._programs:
-            program.prepare()
-
-    def run(self) -> None:
-        """Run all parts, one after another.
-
-        Raises:
-            DeviceError: a tensor is not bound, or the device failed.
-        """
-        for program in self._programs:
-            program.run()
+                    self._add(name, program, own)
