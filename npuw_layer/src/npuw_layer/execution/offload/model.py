@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from compiler_layer.partition.compiled import HIDDEN_IN, HIDDEN_OUT, LITERAL_PREFIX, SHARED
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import nbytes, padded
-from npuw_layer.backends.protocols import Device, Memory, Program, TensorInfo
+from npuw_layer.backends.protocols import Device, LoadedModel, Memory, TensorInfo
 from npuw_layer.execution.joined_program import JoinedProgram
 from npuw_layer.execution.offload.ring import WeightsRing
 from npuw_layer.execution.offload.sources import ResidentWeights
@@ -36,38 +36,26 @@ class LoadedOffload:
         ring: Callable[[], WeightsRing],
     ) -> None:
         self.device = device
-        self.stage = stage
+        self.weights = stage.weights
         self.resident = resident
         self._ring = ring
-        self.names = [stage.in_model(layer) for layer in range(stage.layers)]
-        """The model's names of the block's variables, for each layer."""
-
-    @property
-    def inputs(self) -> Sequence[TensorInfo]:
+        layers = [(stage.block, stage.in_model(layer)) for layer in range(stage.layers)]
+        none: Mapping[str, str] = {}
+        self.calls = [(stage.prologue, none), *layers, (stage.epilogue, none)]
+        """The parts in execution order, each with the model's names of its variables."""
+        self.inputs: Sequence[TensorInfo] = self._outside(lambda part: part.inputs)
         """Inputs of the model itself, each once."""
-        stage = self.stage
-        ports = [*self._outside(stage.prologue.inputs), *self._of_layers(stage.block.inputs)]
-        ports += self._outside(stage.epilogue.inputs)
-        return list({info.name: info for info in ports}.values())
-
-    @property
-    def outputs(self) -> Sequence[TensorInfo]:
+        self.outputs: Sequence[TensorInfo] = self._outside(lambda part: part.outputs)
         """Outputs of the model itself."""
-        stage = self.stage
-        ports = [*self._outside(stage.prologue.outputs), *self._of_layers(stage.block.outputs)]
-        return [*ports, *self._outside(stage.epilogue.outputs)]
 
-    @staticmethod
-    def _outside(infos: Sequence[TensorInfo]) -> Iterator[TensorInfo]:
-        return (info for info in infos if not info.name.startswith(_INSIDE))
-
-    def _of_layers(self, infos: Sequence[TensorInfo]) -> Iterator[TensorInfo]:
-        """Yield the block's ports of each layer, by their names in the model."""
-        own = list(self._outside(infos))
-        for names in self.names:
-            for info in own:
-                name = names.get(info.name, info.name)
-                yield TensorInfo(name, info.element, info.shape)
+    def _outside(self, side: Callable[[LoadedModel], Sequence[TensorInfo]]) -> Sequence[TensorInfo]:
+        found: dict[str, TensorInfo] = {}
+        for part, names in self.calls:
+            for info in side(part):
+                if not info.name.startswith(_INSIDE):
+                    name = names.get(info.name, info.name)
+                    found[name] = TensorInfo(name, info.element, info.shape)
+        return [*found.values()]
 
     def create_program(self) -> OffloadedProgram:
         """Create a runnable program.
@@ -91,21 +79,13 @@ class OffloadedProgram(JoinedProgram):
     """
 
     def __init__(self, loaded: LoadedOffload, ring: WeightsRing) -> None:
-        stage = loaded.stage
+        super().__init__([part.create_program() for part, _ in loaded.calls])
+        self._prologue, *self._layers, self._epilogue = self._programs
         self._ring = ring
-        self._weights = stage.weights
-        self._prologue = stage.prologue.create_program()
-        self._layers = [stage.block.create_program() for _ in loaded.names]
-        self._epilogue = stage.epilogue.create_program()
-        super().__init__((self._prologue, *self._layers, self._epilogue))
-        self._users = (
-            (stage.prologue, [self._prologue]),
-            (stage.block, self._layers),
-            (stage.epilogue, [self._epilogue]),
-        )
-        self._between = self._join(loaded.device)
-        self._bind_weights(loaded.resident)
-        self._route(loaded.names)
+        self._weights = loaded.weights
+        self._between = self._join(loaded)
+        self._bind_layers()
+        self._bind_others(loaded)
 
     def run(self) -> None:
         """Run all layers; the ring supplies their weights.
@@ -123,13 +103,14 @@ class OffloadedProgram(JoinedProgram):
                 ring.release(weights, number)
             self._epilogue.run()
 
-    def _join(self, device: Device) -> Memory:
+    def _join(self, loaded: LoadedOffload) -> Memory:
         """Bind the links between parts; return their memory."""
-        outputs = self._users[0][0].outputs
+        outputs = loaded.calls[0][0].outputs
         hidden = [info for info in outputs if info.name.startswith(HIDDEN_OUT)]
         shared = [info for info in outputs if info.name.startswith(SHARED)]
         turn_bytes = sum(padded(nbytes(info)) for info in hidden)
-        memory = device.allocate(2 * turn_bytes + sum(padded(nbytes(info)) for info in shared))
+        shared_bytes = sum(padded(nbytes(info)) for info in shared)
+        memory = loaded.device.allocate(2 * turn_bytes + shared_bytes)
         at = 0
         for info in hidden:
             number = info.name.removeprefix(HIDDEN_OUT)
@@ -140,35 +121,28 @@ class OffloadedProgram(JoinedProgram):
             at += padded(nbytes(info))
         at += turn_bytes
         for info in shared:
-            for piece, programs in self._users:
-                if any(info.name == port.name for port in (*piece.inputs, *piece.outputs)):
-                    _bind_all(programs, info.name, memory, at)
+            for (part, _), program in zip(loaded.calls, self._programs, strict=True):
+                if any(info.name == port.name for port in (*part.inputs, *part.outputs)):
+                    program.bind(info.name, memory, at)
             at += padded(nbytes(info))
         return memory
 
-    def _bind_weights(self, resident: ResidentWeights) -> None:
+    def _bind_layers(self) -> None:
+        """Bind the layers' weights to their slots."""
         layout = self._weights.layout
         for number, program in enumerate(self._layers):
             slot = self._ring.memory(number)
             for info, offset in zip(layout.infos, layout.offsets, strict=True):
                 program.bind(info.name, slot, offset)
-        moved = {info.name for info in layout.infos}
-        for piece, programs in self._users:
-            for info in piece.inputs:
+
+    def _bind_others(self, loaded: LoadedOffload) -> None:
+        """Bind resident weights, and map the model's ports to the parts' programs."""
+        moved = {info.name for info in self._weights.layout.infos}
+        for (part, names), program in zip(loaded.calls, self._programs, strict=True):
+            for info in part.inputs:
                 if info.name.startswith(WEIGHT_PREFIX) and info.name not in moved:
-                    place = resident.place(info)
-                    _bind_all(programs, info.name, place.memory, place.offset)
-
-    def _route(self, names_of_layers: Sequence[Mapping[str, str]]) -> None:
-        """Map the model's ports to the parts' programs."""
-        for piece, programs in self._users:
-            ports = {info.name for info in (*piece.inputs, *piece.outputs)}
-            names = names_of_layers if programs is self._layers else [dict[str, str]()]
-            for program, its in zip(programs, names, strict=True):
-                for own in sorted(port for port in ports if not port.startswith(_INSIDE)):
-                    self._add(its.get(own, own), program, own)
-
-
-def _bind_all(programs: Sequence[Program], name: str, memory: Memory, offset: int) -> None:
-    for program in programs:
-        program.bind(name, memory, offset)
+                    place = loaded.resident.place(info)
+                    program.bind(info.name, place.memory, place.offset)
+            for own in sorted({info.name for info in (*part.inputs, *part.outputs)}):
+                if not own.startswith(_INSIDE):
+                    self._add(names.get(own, own), program, own)
