@@ -16,7 +16,8 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.errors import DeviceError, OptionError
-from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.staged import StagedDevice
 from npuw_layer.testing.check_device import CONFIG, DEVICE_CHECKS, check_compiler, small_graph
 

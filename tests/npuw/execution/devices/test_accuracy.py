@@ -20,7 +20,8 @@ from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.devices.accuracy import nrmse
-from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.tensors.names import EMBED, LOGITS, is_transposed
 from npuw_layer.testing.check_device import CONFIG, small_graph
 

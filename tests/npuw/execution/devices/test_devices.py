@@ -20,7 +20,8 @@ from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.backends.protocols import SUBMODEL, Device
 from npuw_layer.errors import DeviceError, ModelError, OptionError
 from npuw_layer.execution.devices.make import make_device
-from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model

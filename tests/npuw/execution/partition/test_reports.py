@@ -21,7 +21,8 @@ from npuw_layer.backends.interpreter import InterpreterDevice
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import SUBMODEL, Array, Device
 from npuw_layer.errors import DeviceError
-from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.several import SeveralDevices
 
 SMALL = conftest.SMALL | LENGTHS | {"NPUW_LLM_GENERATE_PYRAMID": "NO"}
 ATTENTION = {"NPUW_ONLINE_ISOLATE": "ATTN"}

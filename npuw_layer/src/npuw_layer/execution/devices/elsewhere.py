@@ -58,13 +58,9 @@ class Elsewhere:
     """
 
     def __init__(self, devices: Mapping[str, Device], banks: Banks, placed: StoredProgram) -> None:
-        self._devices = devices
+        self.devices = devices
         self._banks = banks
         self._placed = placed
-
-    def device(self, name: str) -> Device:
-        """Return a device by its name."""
-        return self._devices[name]
 
     def place(self, name: str, like: LoadedModel | None) -> PlacedSubmodel:
         """Compile and load the submodel on a device.
@@ -79,7 +75,7 @@ class Elsewhere:
         from compiler_layer.errors import CompilerError
         from compiler_layer.model import Model
 
-        device = self._devices[name]
+        device = self.devices[name]
         try:
             graph = Model.parse(self._placed.graph_text())
             folder = _folder(graph)

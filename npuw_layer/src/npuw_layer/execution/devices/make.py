@@ -11,7 +11,8 @@ from typing import Any, cast
 from npuw_layer.backends.protocols import Compiler, Contexts, Device, DeviceFactory
 from npuw_layer.errors import OptionError
 from npuw_layer.execution.devices.pins import parse_pins
-from npuw_layer.execution.devices.several import Policy, SeveralDevices
+from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.options import Options
 from npuw_layer.options.devices import device_names
 

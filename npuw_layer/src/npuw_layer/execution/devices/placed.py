@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import nbytes
@@ -25,20 +25,21 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """Conditions and targets of a submodel's moves.
+class Policy:
+    """Rules of placement.
 
     Attributes:
-        after: devices after its first one, in order.
-        fallback: whether it moves to the next device when a device fails at run time.
-        reference: name of the reference device; "" disables the comparison.
-        threshold: the largest accepted NRMSE of an output.
+        pins: first device of a submodel, by the submodel's name; others begin with the first
+            device.
+        fallback: NPUW_FALLBACK_EXEC: whether submodels leave a device that fails at run time.
+        reference: NPUW_ACC_DEVICE if NPUW_ACC_CHECK is on; else "".
+        threshold: NPUW_ACC_THRESH: the largest accepted NRMSE of an output.
     """
 
-    after: Sequence[str]
-    fallback: bool
-    reference: str
-    threshold: float
+    pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    fallback: bool = True
+    reference: str = ""
+    threshold: float = 0.01
 
 
 class PlacedModel:
@@ -48,7 +49,8 @@ class PlacedModel:
         head: description of its program.
         first: its loaded program, or the error of loading it.
         elsewhere: compiles it for other devices.
-        rules: conditions and targets of its moves.
+        after: devices after its first one, in order.
+        policy: conditions of its moves.
 
     Raises:
         DeviceError: no device loads it, or the reference device cannot run it.
@@ -59,46 +61,43 @@ class PlacedModel:
         head: StoredHeader,
         first: PlacedSubmodel | RuntimeError,
         elsewhere: Elsewhere,
-        rules: Rules,
+        after: Sequence[str],
+        policy: Policy,
     ) -> None:
         self.name = head.submodel
-        self.rules = rules
+        self._policy = policy
         self.elsewhere = elsewhere
         self._lock = threading.Lock()
-        self._left = list(rules.after)
+        self._left = list(after)
         self._notes = list(head.notes)
         self.findings = Findings()
         self.refusal = "" if isinstance(first, PlacedSubmodel) else str(first)
         """Error of its first device in loading it, or ""; see ``protocols.MovesOn``."""
         if isinstance(first, PlacedSubmodel):
-            self._place = first
+            self.place = first
+            """Current device, and the submodel loaded there."""
         else:
             self._note(head.device, "cannot load it", first)
-            self._place = self._next_place(None)
+            self.place = self._next_place(None)
         self.reference = self._find_reference()
         """The submodel on the reference device; None without a comparison."""
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
         """Inputs on its current device; another device may have other weights."""
-        return self._place.loaded.inputs
+        return self.place.loaded.inputs
 
     @property
     def outputs(self) -> Sequence[TensorInfo]:
         """Outputs of the submodel."""
-        return self._place.loaded.outputs
-
-    @property
-    def place(self) -> PlacedSubmodel:
-        """Current device, and the submodel loaded there."""
-        return self._place
+        return self.place.loaded.outputs
 
     @property
     def placement(self) -> Placement:
         """Current device, and the reasons for it."""
         with self._lock:
             checked = self.findings.copy() if self.reference is not None else None
-            return Placement(self.name, self._place.device, tuple(self._notes), checked)
+            return Placement(self.name, self.place.device, tuple(self._notes), checked)
 
     def create_program(self) -> PlacedProgram:
         """Create a runnable program."""
@@ -111,14 +110,14 @@ class PlacedModel:
             RuntimeError: the device's error, if moves are disabled.
             DeviceError: no device is left.
         """
-        if not self.rules.fallback:
+        if not self._policy.fallback:
             raise error
         with self._lock:
-            if self._place is place:
+            if self.place is place:
                 self._note(place.device, "failed", error)
-                self._place = self._next_place(place)
-                _log.warning("%s: %s takes it over", self.name, self._place.device)
-            return self._place
+                self.place = self._next_place(place)
+                _log.warning("%s: %s takes it over", self.name, self.place.device)
+            return self.place
 
     def judge(self, place: PlacedSubmodel, errors: Mapping[str, float]) -> bool:
         """Record a device's errors; if one exceeds the threshold, move to the reference device.
@@ -130,21 +129,21 @@ class PlacedModel:
         with self._lock:
             self.findings.add(errors)
             name = max(errors, key=errors.__getitem__, default="")
-            if not name or errors[name] <= self.rules.threshold:
+            if not name or errors[name] <= self._policy.threshold:
                 return True
-            if self._place is place:
-                why = f"NRMSE of {name} is {errors[name]:.2e}, above {self.rules.threshold:g}"
+            if self.place is place:
+                why = f"NRMSE of {name} is {errors[name]:.2e}, above {self._policy.threshold:g}"
                 self._note(place.device, "is inaccurate", why)
-                self._place = self.reference
+                self.place = self.reference
                 _log.warning("%s: %s takes it over", self.name, self.reference.device)
             return False
 
     def _find_reference(self) -> PlacedSubmodel | None:
-        name = self.rules.reference
-        if not name or name == self._place.device:
+        name = self._policy.reference
+        if not name or name == self.place.device:
             return None
         try:
-            return self.elsewhere.place(name, self._place.loaded)
+            return self.elsewhere.place(name, self.place.loaded)
         except RuntimeError as error:
             raise DeviceError(
                 f"NPUW_ACC_CHECK: {self.name} cannot be checked on {name}: {error}"
@@ -235,7 +234,7 @@ class PlacedProgram:
             elsewhere = self._model.elsewhere
             program = place.loaded.create_program()
             elsewhere.bind_weights(program, place, ())
-            self._reference = Reference(elsewhere.device(place.device), place.loaded, program)
+            self._reference = Reference(elsewhere.devices[place.device], place.loaded, program)
         reference = self._reference
         try:
             reference.run({name: self._raw(info) for name, info in self._inputs.items()})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import (
@@ -26,7 +26,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, PlacedSubmodel
-from npuw_layer.execution.devices.placed import PlacedModel, Rules
+from npuw_layer.execution.devices.placed import PlacedModel, Policy
 from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 
@@ -34,24 +34,6 @@ if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Rules of placement.
-
-    Attributes:
-        pins: first device of a submodel, by the submodel's name; others begin with the first
-            device.
-        fallback: NPUW_FALLBACK_EXEC.
-        reference: NPUW_ACC_DEVICE if NPUW_ACC_CHECK is on; else "".
-        threshold: NPUW_ACC_THRESH.
-    """
-
-    pins: Mapping[str, str] = field(default_factory=dict[str, str])
-    fallback: bool = True
-    reference: str = ""
-    threshold: float = 0.01
 
 
 class SeveralDevices(DeviceDecorator):
@@ -155,15 +137,13 @@ class SeveralDevices(DeviceDecorator):
         if head.device not in self._order:
             raise DeviceError(f"{head.submodel} was compiled for {head.device}, which is missing")
         after = self._order[self._order.index(head.device) + 1 :]
-        policy = self._policy
-        rules = Rules(after, policy.fallback, policy.reference, policy.threshold)
         elsewhere = Elsewhere(self._devices, self._banks, stored)
         first: PlacedSubmodel | RuntimeError
         try:
             first = PlacedSubmodel(head.device, self._devices[head.device].load(stored.program))
         except RuntimeError as error:
             first = error
-        placed = PlacedModel(head, first, elsewhere, rules)
+        placed = PlacedModel(head, first, elsewhere, after, self._policy)
         self._placed.add(placed)
         return placed
 
