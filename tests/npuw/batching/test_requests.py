@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from npuw_layer import Core
 from npuw_layer.batching import Worker
-from npuw_layer.batching.schedule import PendingTokens, plan_step
+from npuw_layer.batching.schedule import plan_step
 from npuw_layer.batching.slots import SlotModel, seats
 from npuw_layer.errors import (
     CapacityError,
@@ -24,16 +24,13 @@ from npuw_layer.errors import (
 )
 
 
-@given(st.lists(st.booleans(), max_size=9), st.integers(1, 8), st.randoms())
-def test_a_step_reads_the_oldest_prompt_and_the_oldest_tokens(prompts, slots, random) -> None:
-    orders = random.sample(range(100), len(prompts))
-    work = [PendingTokens(order, prompt) for order, prompt in zip(orders, prompts, strict=True)]
-    plan = plan_step(work, slots)
-    waiting = [one.order for one in work if one.reads_prompt]
-    assert (plan.prompt is None) == (not waiting)
-    assert plan.prompt is None or orders[plan.prompt] == min(waiting)
-    tokens = sorted(one.order for one in work if not one.reads_prompt)
-    assert [orders[number] for number in plan.generate] == tokens[:slots]
+@given(st.lists(st.booleans(), max_size=9), st.integers(1, 8))
+def test_a_step_reads_the_oldest_prompt_and_the_oldest_tokens(prompts, slots) -> None:
+    plan = plan_step(prompts, slots)
+    waiting = [order for order, prompt in enumerate(prompts) if prompt]
+    assert plan.prompt == min(waiting, default=None)
+    tokens = [order for order, prompt in enumerate(prompts) if not prompt]
+    assert [*plan.generate] == tokens[:slots]
 
 
 @given(st.data())

@@ -5,16 +5,14 @@ request       one conversation, usable from any thread
 participant   a conversation's pending tokens and its caches
 schedule      choice of the prompt to read and of the generating conversations; integers only
 runner        execution of one step's choices
-ran           record of the static models that a conversation runs
 engine        conversations that join, wait for a place, take part in steps, and leave
-report        counts of one step's work
 worker        a thread that runs steps while work is pending
-observed      state of a batching at one moment
+observed      counts of one step, and the state of a batching at one moment
 observe       reads that state from what conversations count
 memory_map    memory that a batching uses, by purpose
 """
 
 from npuw_layer.batching.engine import ContinuousBatching as ContinuousBatching
-from npuw_layer.batching.report import StepReport as StepReport
+from npuw_layer.batching.observed import StepReport as StepReport
 from npuw_layer.batching.request import BatchedRequest as BatchedRequest
 from npuw_layer.batching.worker import Worker as Worker

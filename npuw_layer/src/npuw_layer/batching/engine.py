@@ -12,12 +12,11 @@ from concurrent.futures import Future, InvalidStateError
 from driver_layer.support.bell import Bell
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.observe import Observer
-from npuw_layer.batching.observed import BatchingState
+from npuw_layer.batching.observed import BatchingState, StepReport
 from npuw_layer.batching.participant import Participant, Submission, reads_prompt
-from npuw_layer.batching.report import StepReport
 from npuw_layer.batching.request import BatchedRequest
 from npuw_layer.batching.runner import Outcome, Runner
-from npuw_layer.batching.schedule import PendingTokens, plan_step
+from npuw_layer.batching.schedule import plan_step
 from npuw_layer.errors import NpuwError, RequestError, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
@@ -195,8 +194,8 @@ class ContinuousBatching:
         self._collect()
         active = self._active()
         planned, options = self._compiled.plan, self._compiled.options
-        work = [PendingTokens(s.order, reads_prompt(s, planned, options)) for _, _, s in active]
-        plan = plan_step(work, self._runner.sizes[-1])
+        reading = [reads_prompt(each, planned, options) for _, _, each in active]
+        plan = plan_step(reading, self._runner.sizes[-1])
         read = 0
         if plan.prompt is not None:
             count, outcome = self._runner.read(active[plan.prompt][1:])

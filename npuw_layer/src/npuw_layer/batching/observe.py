@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
 
 from npuw_layer.batching.memory_map import memory_map
-from npuw_layer.batching.observed import BatchingState, KVShape, ObservedPlace, ObservedStep
+from npuw_layer.batching.observed import (
+    BatchingState,
+    KVShape,
+    ObservedPlace,
+    ObservedStep,
+    StepReport,
+)
 from npuw_layer.batching.participant import Participant, Together, reads_prompt
-from npuw_layer.batching.report import StepReport
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.cache_size import CacheSize
 from npuw_layer.llm.plan.variants import select_generate_request, selection_reason
@@ -80,15 +86,7 @@ class Observer:
         if self._last is None:
             return None
         number, report, seconds = self._last
-        return ObservedStep(
-            number=number,
-            programs=report.programs,
-            read_tokens=report.read,
-            generated=report.generated,
-            slots=report.slots,
-            capacity=report.capacity,
-            host_ms=1000 * seconds,
-        )
+        return ObservedStep(**asdict(report), number=number, host_ms=1000 * seconds)
 
     def _place(self, slot: int, place: Conversation, owner: Participant | None) -> ObservedPlace:
         if owner is None:

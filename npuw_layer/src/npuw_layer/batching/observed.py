@@ -64,23 +64,34 @@ class ObservedPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedStep:
+class StepReport:
+    """Counts of one step's work."""
+
+    read: int = 0
+    """Prompt tokens that the step read."""
+    generated: int = 0
+    """Conversations that generated: each ran one token."""
+    slots: int = 0
+    """Slots of the generate model that ran; 0 if none ran."""
+    capacity: int = 0
+    """Positions that the generate model's attention spans; 0 if conversations ran one by one."""
+    programs: tuple[str, ...] = ()
+    """Names of the static models that ran, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedStep(StepReport):
     """A step that ran programs."""
 
     number: int
     """Number of the step, from 1; steps without work are not counted."""
-    programs: Sequence[str]
-    """Names of the static models that ran, in order."""
-    read_tokens: int
-    """Prompt tokens that the step read."""
-    generated: int
-    """Conversations of which the step ran one token."""
-    slots: int
-    """Slots of the generate model; 0 if none ran."""
-    capacity: int
-    """Positions that the generate model's attention spans; 0 if conversations ran one by one."""
     host_ms: float
     """Time of the step on the host."""
+
+    @property
+    def read_tokens(self) -> int:
+        """Prompt tokens that the step read."""
+        return self.read
 
     @property
     def kind(self) -> Literal["prefill", "generate", "both"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Protocol, Self, SupportsIndex, cast
+from typing import TYPE_CHECKING, Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -14,17 +14,8 @@ from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import TensorError
 from npuw_layer.llm.trait import Settings
 
-
-class Engine(Protocol):
-    """Methods of the engine that a conversation calls."""
-
-    def enqueue(self, request: BatchedRequest, ids: Array, keep: int) -> Future[Array]:
-        """Queue a conversation's next tokens; see ``BatchedRequest.submit``."""
-        ...
-
-    def leave(self, request: BatchedRequest) -> None:
-        """Forget a conversation."""
-        ...
+if TYPE_CHECKING:
+    from npuw_layer.batching.engine import ContinuousBatching
 
 
 class BatchedRequest(Uncopied):
@@ -35,7 +26,7 @@ class BatchedRequest(Uncopied):
         settings: the conversation's settings, one for each of the model's traits.
     """
 
-    def __init__(self, engine: Engine, settings: Sequence[Settings | None]) -> None:
+    def __init__(self, engine: ContinuousBatching, settings: Sequence[Settings | None]) -> None:
         self._engine = engine
         self.settings = settings
         """Settings, fixed for the whole conversation."""

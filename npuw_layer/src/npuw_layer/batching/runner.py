@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.batching.participant import Submission, Together
-from npuw_layer.batching.ran import Noting
 from npuw_layer.batching.schedule import fitting
 from npuw_layer.batching.slots import SlotModel, SlotToken
 from npuw_layer.errors import NpuwError
@@ -65,6 +65,20 @@ class Runner:
         ran, self._ran = self._ran, []
         return ran
 
+    @contextmanager
+    def _noting(self, place: Conversation) -> Generator[None]:
+        """Note the static models that a conversation runs, prefill models first, also on errors."""
+        counts, others = place.reader.prefill.counts, place.reader.ran
+        chunks_before, others_before = len(counts.chunks), len(others)
+        try:
+            yield
+        finally:
+            # A new prompt, and a new inference, begin with records of their own.
+            new_counts, ran = place.reader.prefill.counts, place.reader.ran
+            chunks = new_counts.chunks[chunks_before if new_counts is counts else 0 :]
+            self._ran += [chunk.stage for chunk in chunks]
+            self._ran += ran[others_before if ran is others else 0 :]
+
     def read(self, speaker: Speaker) -> tuple[int, Outcome | None]:
         """Read the next chunk of a prompt.
 
@@ -75,7 +89,7 @@ class Runner:
         if submission.reading is None:
             submission.reading = place.reading(submission.tokens(submission.left))
         try:
-            with Noting(place, self._ran):
+            with self._noting(place):
                 return next(submission.reading), None
         except StopIteration as end:
             return submission.left, _last(end.value)
@@ -159,7 +173,7 @@ class Runner:
     def _alone(self, place: Conversation, submission: Submission) -> Outcome:
         """Run a token of one conversation."""
         try:
-            with Noting(place, self._ran):
+            with self._noting(place):
                 return _last(place.infer(submission.tokens(1)))
         except NpuwError as error:
             return error

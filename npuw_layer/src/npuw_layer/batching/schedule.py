@@ -12,16 +12,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PendingTokens:
-    """Pending tokens of a conversation."""
-
-    order: int
-    """Order of submission: smaller is earlier."""
-    reads_prompt: bool
-    """True if prefill reads the tokens; False reads them one by one, like a single token."""
-
-
-@dataclass(frozen=True, slots=True)
 class StepPlan:
     """Work of one step, as indices of conversations."""
 
@@ -31,16 +21,16 @@ class StepPlan:
     """Conversations that generate: each runs one token."""
 
 
-def plan_step(work: Sequence[PendingTokens], slots: int) -> StepPlan:
+def plan_step(reads_prompt: Sequence[bool], slots: int) -> StepPlan:
     """Choose the conversations of the next step.
 
     Args:
-        work: pending tokens of each conversation that has a place.
+        reads_prompt: for each conversation that has a place and pending tokens, the oldest first:
+            whether prefill reads the tokens; otherwise they are read one by one.
         slots: conversations that can generate in one step.
     """
-    by_age = sorted(range(len(work)), key=lambda number: work[number].order)
-    prompts = [number for number in by_age if work[number].reads_prompt]
-    others = [number for number in by_age if not work[number].reads_prompt]
+    prompts = [number for number, reads in enumerate(reads_prompt) if reads]
+    others = [number for number, reads in enumerate(reads_prompt) if not reads]
     return StepPlan(prompts[0] if prompts else None, tuple(others[:slots]))
 
 
