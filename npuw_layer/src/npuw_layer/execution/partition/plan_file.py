@@ -44,47 +44,38 @@ class PlanFile(Listener):
         self._target = target
 
     def cut(self, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> None:
-        """Write the parts and their ops; errors as ``write_plan``."""
-        write_plan(self._target, submodel, parts, calls)
+        """Write the parts and their ops to the static model's own file.
 
+        Its name is that of the option's file, with the submodel before its suffix.
 
-def write_plan(target: Path, submodel: str, parts: Sequence[Part], calls: Sequence[Call]) -> Path:
-    """Write the parts of a static model to its own file; return the file.
+        Raises:
+            NpuwFault: the file cannot be written.
+        """
+        from compiler_layer.dialects.ov.op import OvOp
 
-    Args:
-        target: the option's file; the submodel's name comes before its suffix.
-        submodel: the static model.
-        parts: in execution order.
-        calls: calls of the parts; equal parts have one function.
-
-    Raises:
-        NpuwFault: the file cannot be written.
-    """
-    from compiler_layer.dialects.ov.op import OvOp
-
-    root = ET.Element("ensemble")
-    groups = ET.SubElement(root, "partitioning")
-    for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
-        group = ET.SubElement(groups, "group", id=str(number), function=str(call.function))
-        if part.tag:
-            group.set("tag", part.tag)
-        if part.tag.startswith(AVOIDS):
-            group.set("avoid", part.tag.removeprefix(AVOIDS))
-        for side, ports in (("input", part.model.inputs), ("output", part.model.outputs)):
-            for port in ports:
-                ET.SubElement(group, side, name=port.name)
-        for op in part.model.body.ops:
-            if isinstance(op, OvOp) and op.friendly_name:  # ops made by passes have no name
-                kind = op.name.removeprefix("ov.")
-                ET.SubElement(group, "layer", name=op.friendly_name, type=kind)
-    ET.indent(root)
-    path = target.expanduser().with_name(f"{target.stem}.{submodel}{target.suffix}")
-    try:
-        with replacing(path) as file:
-            file.write(_with_digest(ET.tostring(root, encoding="utf-8")))
-    except OSError as error:
-        raise NpuwFault(f"NPUW_ONLINE_DUMP_PLAN: {path}: {error.strerror}") from None
-    return path
+        root = ET.Element("ensemble")
+        groups = ET.SubElement(root, "partitioning")
+        for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
+            group = ET.SubElement(groups, "group", id=str(number), function=str(call.function))
+            if part.tag:
+                group.set("tag", part.tag)
+            if part.tag.startswith(AVOIDS):
+                group.set("avoid", part.tag.removeprefix(AVOIDS))
+            for side, ports in (("input", part.model.inputs), ("output", part.model.outputs)):
+                for port in ports:
+                    ET.SubElement(group, side, name=port.name)
+            for op in part.model.body.ops:
+                if isinstance(op, OvOp) and op.friendly_name:  # ops made by passes have no name
+                    kind = op.name.removeprefix("ov.")
+                    ET.SubElement(group, "layer", name=op.friendly_name, type=kind)
+        ET.indent(root)
+        target = self._target
+        path = target.expanduser().with_name(f"{target.stem}.{submodel}{target.suffix}")
+        try:
+            with replacing(path) as file:
+                file.write(_with_digest(ET.tostring(root, encoding="utf-8")))
+        except OSError as error:
+            raise NpuwFault(f"NPUW_ONLINE_DUMP_PLAN: {path}: {error.strerror}") from None
 
 
 def check_digest(content: bytes) -> None:
