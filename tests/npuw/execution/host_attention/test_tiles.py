@@ -14,7 +14,7 @@ from npuw_layer.execution.host_attention.container import (
     write_container,
 )
 from npuw_layer.execution.host_attention.pattern import find_attention
-from npuw_layer.execution.host_attention.tiles import ROW_STEP, cut_tiles, tile_length
+from npuw_layer.execution.row_tiles import ROW_STEP, cut_tiles, tile_length
 
 pieces = st.lists(st.integers(1, 3000), min_size=1, max_size=5)
 
@@ -23,7 +23,7 @@ pieces = st.lists(st.integers(1, 3000), min_size=1, max_size=5)
 def test_every_row_is_in_one_tile_of_one_cache_part(pieces: list[int], longest: int) -> None:
     length = tile_length(pieces, longest)
     assert length < longest + ROW_STEP
-    tiles = cut_tiles(pieces, length)
+    tiles = [*cut_tiles(pieces, length)]
     assert [row for tile in tiles for row in range(tile.own, tile.end)] == [*range(sum(pieces))]
     for tile in tiles:
         before = sum(pieces[: tile.part])
@@ -39,7 +39,7 @@ def test_every_row_is_in_one_tile_of_one_cache_part(pieces: list[int], longest: 
 )
 def test_tiles_are_as_few_and_then_as_short_as_possible(past, longest, expected) -> None:
     length = tile_length([past], longest)
-    assert (length, len(cut_tiles([past], length))) == expected
+    assert (length, len([*cut_tiles([past], length)])) == expected
 
 
 def programs() -> TilePrograms:

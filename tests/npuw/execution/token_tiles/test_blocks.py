@@ -119,10 +119,10 @@ def test_without_host_access_all_tiles_run() -> None:
 def test_tiles_cover_each_row_once_and_compute_no_other_rows(size: int) -> None:
     block = loaded(InterpreterDevice(), size, leaves_out=False)
     tiles = list(block.tiles())
-    assert [row for tile in tiles for row in tile.own] == [*range(ROWS)]
+    assert [row for tile in tiles for row in range(tile.own, tile.end)] == [*range(ROWS)]
     for tile in tiles:
-        assert 0 <= tile.begin <= tile.own.start
-        assert tile.own.stop <= tile.begin + size <= ROWS
+        assert 0 <= tile.begin <= tile.own
+        assert tile.end <= tile.begin + size <= ROWS
     assert [info.name for info in block.inputs] == ["x"], "no mask is needed"
 
 

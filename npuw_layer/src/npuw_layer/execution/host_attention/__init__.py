@@ -14,7 +14,6 @@ DYNAMIC: the graph runs on the host, with the current number of stored rows.
     groups         the ops of each attention
     pattern        recognition of attention over a cache and new rows
     shapes         inputs, outputs and sizes of such an attention
-    tiles          cutting of stored rows into tiles
     tile_graphs    the programs of HFA, as graphs
     tile_ports     their inputs and outputs
     container      these programs as bytes

@@ -15,7 +15,7 @@ from npuw_layer.execution.host_attention.container import (
     write_container,
 )
 from npuw_layer.execution.host_attention.flash_model import LoadedFlash
-from npuw_layer.execution.host_attention.tiles import tile_length
+from npuw_layer.execution.row_tiles import tile_length
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model

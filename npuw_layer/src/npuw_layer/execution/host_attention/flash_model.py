@@ -25,8 +25,8 @@ from npuw_layer.execution.host_attention.tile_ports import (
     tile_inputs,
     tile_outputs,
 )
-from npuw_layer.execution.host_attention.tiles import RowTile, cut_tiles
 from npuw_layer.execution.host_attention.workspace import Workspace
+from npuw_layer.execution.row_tiles import RowTile, cut_tiles
 
 
 class LoadedFlash:
@@ -43,7 +43,7 @@ class LoadedFlash:
 
     def __init__(self, device: Device, programs: TilePrograms) -> None:
         self.attention = programs.attention
-        self.tiles = cut_tiles(self.attention.parts, programs.rows)
+        self.tiles = [*cut_tiles(self.attention.parts, programs.rows)]
         self._length = programs.rows
         shape = self.attention.shape
         self._tile, last = device.load(programs.tile), device.load(programs.last)

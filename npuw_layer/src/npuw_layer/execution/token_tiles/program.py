@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.host_tensors import Place, view
 from npuw_layer.backends.protocols import Array, LoadedModel, Memory, TensorInfo, is_seen
 from npuw_layer.errors import DeviceError
+from npuw_layer.execution.row_tiles import RowTile, cut_tiles
 from npuw_layer.execution.token_tiles.container import Tiling
 from npuw_layer.execution.token_tiles.tokens import used_rows
 from npuw_layer.tensors.names import MASK
-
-
-@dataclass(frozen=True, slots=True)
-class TokenTile:
-    """A tile: its own rows, and the first row of its program.
-
-    Only the last tile's program may begin before the tile's own rows, as all programs have the same
-    row count.
-    """
-
-    own: range
-    begin: int
 
 
 class LoadedRowTiles:
@@ -61,11 +49,9 @@ class LoadedRowTiles:
         names = {*self.tiling.ports, MASK}
         return [info for info in (*self.inputs, *self.outputs) if info.name in names]
 
-    def tiles(self) -> Iterator[TokenTile]:
+    def tiles(self) -> Iterator[RowTile]:
         """Yield the tiles, in order."""
-        rows, size = self.tiling.rows, self.tiling.size
-        for begin in range(0, rows, size):
-            yield TokenTile(range(begin, min(begin + size, rows)), min(begin, rows - size))
+        return cut_tiles([self.tiling.rows], self.tiling.size)
 
     def create_program(self) -> RowTilesProgram:
         """Create a runnable program."""
@@ -134,12 +120,12 @@ class RowTilesProgram:
         self._check_bound()
         used = self._used()
         for tile in self._loaded.tiles():
-            if tile.own.start < used.stop and used.start < tile.own.stop:
+            if tile.own < used.stop and used.start < tile.end:
                 self._move(tile.begin)
                 self._program.run()
                 self._loaded.runs += 1
             else:
-                self._clear(tile.own)
+                self._clear(tile)
 
     def _check_bound(self) -> None:
         unbound = [name for name in self._infos if name not in self._places]
@@ -165,10 +151,10 @@ class RowTilesProgram:
             self._program.bind(name, memory, offset + begin * row)
         self._bound = begin
 
-    def _clear(self, own: range) -> None:
+    def _clear(self, tile: RowTile) -> None:
         """Set rows that are not computed to zero: attention needs finite padding."""
         for info in self._loaded.outputs:
-            self._values(info.name)[..., own.start : own.stop, :] = 0
+            self._values(info.name)[..., tile.own : tile.end, :] = 0
 
     def _values(self, name: str) -> Array:
         return view(self._infos[name], *self._places[name])

@@ -1,8 +1,8 @@
-"""Cutting of stored rows into tiles of one length."""
+"""Cutting of rows into tiles of one length: a cache's stored rows, or the rows of a block."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 ROW_STEP = 16
@@ -11,12 +11,12 @@ ROW_STEP = 16
 
 @dataclass(frozen=True, slots=True)
 class RowTile:
-    """Some stored rows, all in one part of the cache.
+    """Some rows, all in one part.
 
     Attributes:
-        part: number of the cache part.
+        part: number of the part.
         begin: the first row, in the part.
-        first: the first row, in the complete cache.
+        first: the first row, in all parts together.
         own: the first row that no earlier tile has: the last tile of a part ends with the part,
             and may begin inside the previous tile.
         end: end of the rows. In a part shorter than a tile, the tile ends with the part.
@@ -33,7 +33,7 @@ def tile_length(parts: Sequence[int], longest: int) -> int:
     """Return the rows of a tile, for as few tiles as possible, each as short as possible.
 
     Args:
-        parts: maximum number of stored rows in each part of the cache.
+        parts: number of rows in each part, at most.
         longest: length that no tile exceeds by more than ``ROW_STEP``.
     """
     rows = max(parts)
@@ -41,14 +41,12 @@ def tile_length(parts: Sequence[int], longest: int) -> int:
     return min(rows, -(-rows // (count * ROW_STEP)) * ROW_STEP)
 
 
-def cut_tiles(parts: Sequence[int], length: int) -> Sequence[RowTile]:
-    """Cut stored rows into tiles of one length; every row belongs to one tile's own range."""
-    tiles: list[RowTile] = []
+def cut_tiles(parts: Sequence[int], length: int) -> Iterator[RowTile]:
+    """Yield tiles of one length; every row belongs to one tile's own range."""
     before = 0
     for part, rows in enumerate(parts):
         for own in range(0, rows, length):
             begin = max(0, min(own, rows - length))
             end = min(own + length, rows)
-            tiles.append(RowTile(part, begin, before + begin, before + own, before + end))
+            yield RowTile(part, begin, before + begin, before + own, before + end)
         before += rows
-    return tiles
