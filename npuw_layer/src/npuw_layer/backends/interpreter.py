@@ -112,15 +112,16 @@ class LoadedGraph:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.inputs: Sequence[TensorInfo] = [_info(port) for port in model.inputs]
-        self.outputs: Sequence[TensorInfo] = [_info(port) for port in model.outputs]
+        self.inputs: Sequence[TensorInfo] = [port_info(port) for port in model.inputs]
+        self.outputs: Sequence[TensorInfo] = [port_info(port) for port in model.outputs]
 
     def create_program(self) -> GraphProgram:
         """Create a program to bind and run."""
         return GraphProgram(self.model, self.inputs, self.outputs)
 
 
-def _info(port: Port) -> TensorInfo:
+def port_info(port: Port) -> TensorInfo:
+    """Describe an input or output of a graph."""
     return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import LITERAL_PREFIX
 from compiler_layer.partition.functions import find_functions
@@ -16,29 +14,13 @@ from compiler_layer.partition.mixtures.expert import expert_model
 from compiler_layer.partition.mixtures.find import find_mixtures
 from compiler_layer.partition.mixtures.mixture import Mixture
 from compiler_layer.partition.parts import Part
-from npuw_layer.backends.protocols import CompilesFunctions, Device, TensorInfo, ability
+from npuw_layer.backends.interpreter import port_info
+from npuw_layer.backends.protocols import CompilesFunctions, Device, ability
 from npuw_layer.errors import ModelError
 from npuw_layer.execution.experts.container import ExpertEntry, PortEntry, Routed
 
 FEWEST = 16
 """Minimum rows of a program, if the model has as many tokens."""
-
-
-@dataclass(slots=True)
-class CompiledExperts:
-    """The programs of a mixture's experts, and their weights in each of its calls.
-
-    Attributes:
-        routed: description of the mixture, with the names of its first call.
-        programs: the experts' programs.
-        weights: the names in each call by the name in the first call, if they differ.
-        literals: the bytes in each call of a weight that is in no file, by name.
-    """
-
-    routed: Routed
-    programs: Sequence[bytes | memoryview]
-    weights: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    literals: dict[str, tuple[bytes, ...]] = field(default_factory=dict[str, tuple[bytes, ...]])
 
 
 def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
@@ -59,7 +41,7 @@ def rows_at_once(tokens: int, slots: int, experts: int, asked: int) -> int:
 
 def compile_experts(
     model: Model, device: Device, config: Mapping[str, str], asked: int
-) -> CompiledExperts:
+) -> tuple[Routed, ExpertPrograms]:
     """Compile a model that consists of one mixture of experts.
 
     Args:
@@ -69,6 +51,9 @@ def compile_experts(
         config: as for ``protocols.Compiler.compile``.
         asked: see ``rows_at_once``.
 
+    Returns:
+        The mixture, with the names of its first call; and the programs of its experts.
+
     Raises:
         ModelError: the model is not a single mixture, or is not supported.
     """
@@ -77,7 +62,7 @@ def compile_experts(
     count = rows_at_once(mixture.tokens, mixture.slots, len(numbers), asked)
     models = [expert_model(mixture, number, count) for number in numbers]
     calls = max(op.repetitions for one in models for op in _constants(one))
-    made = _Programs(device, {**config, "ENABLE_WEIGHTLESS": "YES"}, calls)
+    made = ExpertPrograms(device, {**config, "ENABLE_WEIGHTLESS": "YES"}, calls)
     firsts = [Part("", _of_first_call(one)) for one in models]
     for function in find_functions(firsts):
         made.add([numbers[n] for n in function.calls], [models[n] for n in function.calls])
@@ -86,11 +71,11 @@ def compile_experts(
         rows=_entry(model, mixture.rows),
         ids=_entry(model, mixture.ids),
         weights=_entry(model, mixture.weights),
-        output=PortEntry.of(_info(output.name, output.value)),
+        output=PortEntry.of(port_info(output)),
         count=count,
         experts=tuple(made.entries[number] for number in numbers),
     )
-    return CompiledExperts(routed, made.programs, made.weights, made.literals)
+    return routed, made
 
 
 def _the_mixture(model: Model) -> Mixture:
@@ -103,8 +88,8 @@ def _the_mixture(model: Model) -> Mixture:
     return found[0]
 
 
-class _Programs:
-    """Programs of the experts.
+class ExpertPrograms:
+    """Programs of a mixture's experts, and their weights in each of its calls.
 
     If the device compiles functions, equal experts share one program. Otherwise each expert has its
     own program, with its own weights: then the mixture has one call.
@@ -117,7 +102,9 @@ class _Programs:
         self.programs: list[bytes | memoryview] = []
         self.entries: dict[int, ExpertEntry] = {}
         self.weights: dict[str, tuple[str, ...]] = {}
+        """Names in each call by the name in the first call, if they differ."""
         self.literals: dict[str, tuple[bytes, ...]] = {}
+        """Bytes in each call of a weight that is in no file, by name."""
 
     def add(self, numbers: Sequence[int], models: Sequence[Model]) -> None:
         """Compile experts that are equal but for their weights.
@@ -179,9 +166,5 @@ def _constants(model: Model) -> Iterator[Constant]:
 
 
 def _entry(model: Model, value: SSAValue) -> PortEntry:
-    (name,) = (port.name for port in model.inputs if port.value is value)
-    return PortEntry.of(_info(name, value))
-
-
-def _info(name: str, value: SSAValue) -> TensorInfo:
-    return TensorInfo(name, element_of(value), shape_of(value))
+    (port,) = (port for port in model.inputs if port.value is value)
+    return PortEntry.of(port_info(port))

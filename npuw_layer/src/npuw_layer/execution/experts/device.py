@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from compiler_layer.model import Model
     from compiler_layer.partition.compiled import CompiledFunction
     from compiler_layer.partition.parts import PartOps
-    from npuw_layer.execution.experts.compile import CompiledExperts
+    from npuw_layer.execution.experts.compile import ExpertPrograms
+    from npuw_layer.execution.experts.container import Routed
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +53,9 @@ class HostRoutedDevice(DeviceDecorator):
         Raises:
             ModelError: the model is not a single mixture, or is not supported.
         """
-        made = self._compiled(model, config)
+        routed, made = self._compiled(model, config)
         literals = {name: values[0] for name, values in made.literals.items()}
-        return write_container(RoutedPrograms(made.routed, made.programs, literals))
+        return write_container(RoutedPrograms(routed, made.programs, literals))
 
     def compile_function(self, model: Model, config: Mapping[str, str]) -> CompiledFunction:
         """Compile the experts of equal mixtures: one expert represents those of all layers.
@@ -64,8 +65,8 @@ class HostRoutedDevice(DeviceDecorator):
         """
         from compiler_layer.partition.compiled import CompiledFunction
 
-        made = self._compiled(model, config)
-        program = write_container(RoutedPrograms(made.routed, made.programs, {}))
+        routed, made = self._compiled(model, config)
+        program = write_container(RoutedPrograms(routed, made.programs, {}))
         return CompiledFunction(program, made.weights, made.literals)
 
     def load(self, program: bytes | memoryview) -> LoadedModel:
@@ -79,7 +80,7 @@ class HostRoutedDevice(DeviceDecorator):
         literals = place_contents(found.literals, self._device)
         return LoadedExperts(self._device, found.routed, loaded, literals, self._pool_size)
 
-    def _compiled(self, model: Model, config: Mapping[str, str]) -> CompiledExperts:
+    def _compiled(self, model: Model, config: Mapping[str, str]) -> tuple[Routed, ExpertPrograms]:
         # Imported here: a warm start compiles nothing, and loads no graphs.
         from npuw_layer.execution.experts.compile import compile_experts
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.partition.compiled import LINK_PREFIX
 from compiler_layer.partition.functions import Function, find_functions
 from compiler_layer.partition.parts import Part
+from npuw_layer.backends.interpreter import port_info
 from npuw_layer.backends.protocols import (
     SUBMODEL,
     CompilesFunctions,
@@ -105,7 +105,7 @@ def _names(function: Model, call: Model) -> dict[str, str]:
 
 def _links(parts: Sequence[Part]) -> dict[str, TensorInfo]:
     return {
-        port.name: TensorInfo(port.name, element_of(port.value), shape_of(port.value))
+        port.name: port_info(port)
         for part in parts
         for port in part.model.outputs
         if port.name.startswith(LINK_PREFIX)

@@ -106,9 +106,10 @@ class PartitioningDevice(DeviceDecorator):
         if len(parts) == 1 and not parts[0].tag:
             return self._device.compile(model, config), [Call(function=0, names={})]
         # Imported here: a warm start compiles nothing, and loads no graphs.
+        from npuw_layer.backends.interpreter import port_info
         from npuw_layer.execution.partition.compile import compile_parts
 
-        inputs = _infos(model)
+        inputs = [port_info(port) for port in model.inputs]
         groups = {tag: _within(each.device, inputs) for tag, each in isolations.items()}
         devices = {"": self._device} | groups
         # Lowering has chosen element types: choosing again would widen links to f32.
@@ -147,15 +148,6 @@ def _within(device: Device, inputs: Sequence[TensorInfo]) -> Device:
     """Pass a model's inputs to a device that runs its groups, if the device reads them."""
     reads = ability(device, ReadsModelInputs)
     return device if reads is None else reads.within(inputs)
-
-
-def _infos(model: Model) -> list[TensorInfo]:
-    """Return a model's inputs, without variables."""
-    from compiler_layer.dialects.ov.types import element_of, shape_of
-
-    return [
-        TensorInfo(port.name, element_of(port.value), shape_of(port.value)) for port in model.inputs
-    ]
 
 
 def _cut(
