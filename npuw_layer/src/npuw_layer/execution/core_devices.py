@@ -12,11 +12,14 @@ from npuw_layer.backends.protocols import (
     Contexts,
     Device,
     ImportsMemory,
+    ProfilesPrograms,
+    TakesTurns,
+    Urgency,
+    abilities,
     ability,
     required,
 )
 from npuw_layer.errors import OptionError
-from npuw_layer.execution.devices.configured import configure, configured
 from npuw_layer.execution.devices.make import make_device, make_npu
 from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.staged import StagedDevice
@@ -105,7 +108,8 @@ class CoreDevices:
     def npu(self, options: Options) -> Device:
         """Return the NPU itself, or the device that replaces it."""
         device = self._device or make_npu(options, self._compiler, self._contexts)
-        return configured(device, options)
+        _configure([device], options)
+        return device
 
     def _staged(self, stages: Mapping[StageKind, Options], submodels: Sequence[str]) -> Device:
         """Return a device made of one for each kind of stage; each then reports its placements.
@@ -125,7 +129,7 @@ class CoreDevices:
                 for kind, options in stages.items()
             }
         )
-        configure(made, stages["prefill"])
+        _configure(made, stages["prefill"])
         return device
 
     def _in_parts(
@@ -140,7 +144,9 @@ class CoreDevices:
         return in_parts(whole(options), options, without, kinds, static, apart)
 
     def _whole(self, options: Options, submodels: Sequence[str]) -> Device:
-        return configured(self._made(options, submodels), options)
+        device = self._made(options, submodels)
+        _configure([device], options)
+        return device
 
     def _made(self, options: Options, submodels: Sequence[str], kind: str = "") -> Device:
         return self._device or make_device(options, submodels, self._compiler, self._contexts, kind)
@@ -159,6 +165,24 @@ class CoreDevices:
         # A single device is wrapped, too, so that its models report their placements.
         return (
             rest if isinstance(rest, SeveralDevices) else SeveralDevices({names[0]: lambda: rest})
+        )
+
+
+def _configure(devices: Sequence[Device], options: Options) -> None:
+    """Pass PERF_COUNT and a model's urgency to its devices, before programs are loaded.
+
+    Raises:
+        OptionError: the options set an urgency, and no device schedules programs.
+    """
+    if options.perf_count:
+        for device in abilities(devices, ProfilesPrograms):
+            device.profile_programs()
+    urgency = Urgency(options.model_priority, options.workload_type)
+    able = any([device.set_urgency(urgency) for device in abilities(devices, TakesTurns)])
+    if urgency != Urgency() and not able:
+        raise OptionError(
+            f"MODEL_PRIORITY, WORKLOAD_TYPE: NPUW_DEVICES = {options.devices} runs programs in "
+            "order of submission; leave them out, or use the NPU"
         )
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.execution.experts.compile import rows_at_once
-from npuw_layer.execution.experts.routes import routes
+from npuw_layer.execution.experts.program import routes
 
 EXPERTS = 6
 

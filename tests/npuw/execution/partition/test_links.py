@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuw_layer.execution.partition.links import Lifetime, place_links
+from npuw_layer.execution.partition.model import Lifetime, place_links
 
 
 @st.composite

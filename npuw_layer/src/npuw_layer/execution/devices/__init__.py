@@ -6,7 +6,6 @@
 ``stored``     a submodel's bytes: program and device, and the graph for other devices
 ``elsewhere``  compilation of that graph for another device
 ``placed``     a submodel on one device, its programs, and its move to another device
-``configured`` options passed to devices before programs are loaded
 ``accuracy``   NPUW_ACC_CHECK: the same inputs on a reference device
 ``report``     placements and accuracy of static models
 ``staged``     separate devices for the stages of a language model

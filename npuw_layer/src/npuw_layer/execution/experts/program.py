@@ -1,8 +1,9 @@
-"""A mixture for which the host routes tokens to experts."""
+"""A mixture for which the host routes tokens to experts, and these routes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from npuw_layer.backends.protocols import Array, Device, LoadedModel, Memory, Te
 from npuw_layer.errors import DeviceError
 from npuw_layer.execution.experts.container import Routed
 from npuw_layer.execution.experts.pool import WEIGHTS, ProgramPool, weight_names
-from npuw_layer.execution.experts.routes import routes
 
 
 class LoadedExperts:
@@ -164,3 +164,38 @@ class ExpertsProgram:
 
 
 _OF_EXPERT = (ROWS, WEIGHT, OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The tokens that chose an expert, ascending, and the slot of each choice."""
+
+    tokens: Array
+    slots: Array
+
+    def parts(self, count: int) -> Iterator[Route]:
+        """Yield routes of at most ``count`` tokens each."""
+        for begin in range(0, len(self.tokens), count):
+            some = slice(begin, begin + count)
+            yield Route(self.tokens[some], self.slots[some])
+
+
+def routes(ids: Array) -> dict[int, Route]:
+    """Invert a router's choice.
+
+    Args:
+        ids: the experts of each token, integers [T, K].
+
+    Returns:
+        Routes of the chosen experts, by number, ascending.
+    """
+    flat = ids.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    chosen = flat[order]
+    tokens, slots = np.divmod(order, ids.shape[1])
+    begins = np.flatnonzero(np.diff(chosen, prepend=chosen[:1] - 1)).tolist()
+    ends = [*begins[1:], len(chosen)]
+    return {
+        int(chosen[begin]): Route(tokens[begin:end], slots[begin:end])
+        for begin, end in zip(begins, ends, strict=True)
+    }

@@ -10,9 +10,8 @@ which may drive several programs from the host where one program would have to d
     plan_file  partitions as a readable file, also for NPUW_PLAN
     ports      isolations and listeners
     container  the programs of a model's parts as bytes, which a cache stores like a blob
-    links      memory of tensors between parts
     compile    the parts of one model, as programs
-    model      the parts as one model
+    model      the parts as one model, and the memory of tensors between them
     device     a device that runs partitioned models
 
 Source: NPUW's partitioning and its function calls, docs/reference/npuw.md#partitioning.
