@@ -158,7 +158,7 @@ class LevelZeroDevice(LevelZeroContext):
         Raises:
             DeviceError: a span is not in memory of this device.
         """
-        return self._copies.record(spans)
+        return RecordedCopies(self._copies, spans)
 
     def predict(self, program: bytes | memoryview) -> Cost:
         """Return the cost of a blob, from its predicted timeline.

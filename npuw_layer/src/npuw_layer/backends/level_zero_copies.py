@@ -39,14 +39,6 @@ class CopyQueue:
         desc = ze.ze_command_queue_desc_t(ordinal=self.ordinal)
         self.queue = ze.zeCommandQueueCreate(context, device, desc)
 
-    def record(self, spans: Sequence[WeightCopy]) -> RecordedCopies:
-        """Record copies that run together.
-
-        Raises:
-            DeviceError: a span is not in memory of this device.
-        """
-        return RecordedCopies(self, spans)
-
 
 class RecordedCopies:
     """A command list of copies, and the event that signals their end.

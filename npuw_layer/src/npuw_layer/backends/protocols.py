@@ -550,17 +550,12 @@ class SharingDevice(Protocol):
         ...
 
 
-class RemoteMemory(Memory, MayBeHidden, Protocol):
+class RemoteMemory(Memory, MayBeHidden, HasAddress, Protocol):
     """Memory of a remote tensor."""
 
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        ...
-
-    @property
-    def address(self) -> int:
-        """Address on the device."""
         ...
 
     @property

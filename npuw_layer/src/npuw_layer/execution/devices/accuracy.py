@@ -60,10 +60,6 @@ class Findings:
         for name, error in errors.items():
             self.worst[name] = max(error, self.worst.get(name, 0.0))
 
-    def copy(self) -> Findings:
-        """Return a copy of the current findings."""
-        return Findings(self.runs, {**self.worst})
-
     def __str__(self) -> str:
         if not self.worst:
             return "no run checked"

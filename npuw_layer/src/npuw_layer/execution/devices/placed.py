@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler_layer.weights import WEIGHT_PREFIX
 from npuw_layer.backends.arena import nbytes
@@ -96,7 +96,7 @@ class PlacedModel:
     def placement(self) -> Placement:
         """Current device, and the reasons for it."""
         with self._lock:
-            checked = self.findings.copy() if self.reference is not None else None
+            checked = replace(self.findings, worst={**self.findings.worst}) if self.reference is not None else None
             return Placement(self.name, self.place.device, tuple(self._notes), checked)
 
     def create_program(self) -> PlacedProgram:
@@ -217,7 +217,8 @@ class PlacedProgram:
         while True:
             place = self._model.place
             try:
-                self._follow(place)
+                if place is not self._place:
+                    self._program, self._place = self._enter(place), place
             except RuntimeError as error:  # no memory is left, or a weight cannot be read
                 self._model.leave(place, error)
                 continue
@@ -244,11 +245,6 @@ class PlacedProgram:
         outputs = {name: self._raw(info) for name, info in self._outputs.items()}
         if not self._model.judge(self._place, reference.compare(outputs)):
             reference.give(outputs)
-
-    def _follow(self, place: PlacedSubmodel) -> None:
-        """Move the program to the submodel's device."""
-        if place is not self._place:
-            self._program, self._place = self._enter(place), place
 
     def _enter(self, place: PlacedSubmodel) -> Program:
         program = place.loaded.create_program()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import weakref
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -123,7 +124,8 @@ class SeveralDevices(DeviceDecorator):
             head = StoredHeader(
                 submodel=submodel, device=name, config=dict(config), notes=tuple(notes)
             )
-            return StoredProgram.of(head, program, text).to_bytes()
+            graph = zlib.compress(text.encode(), 1)
+            return StoredProgram(head, program, graph).to_bytes()
         raise ModelError(f"no device of NPUW_DEVICES can compile {submodel}: {'; '.join(notes)}")
 
     def load(self, program: bytes | memoryview) -> PlacedModel:

@@ -45,11 +45,6 @@ class StoredProgram:
     graph: bytes | memoryview
     """Compressed text of the graph, rarely needed; empty in exported programs."""
 
-    @staticmethod
-    def of(head: StoredHeader, program: bytes, graph: str) -> StoredProgram:
-        """Return a stored program, with the graph compressed."""
-        return StoredProgram(head, program, zlib.compress(graph.encode(), 1))
-
     def to_bytes(self) -> bytes:
         """Return all bytes, which ``parse`` reads."""
         head = self.head.model_dump_json().encode()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 
 from compiler_layer.partition.compiled import LITERAL_PREFIX
@@ -34,7 +34,7 @@ def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> Loaded
         return model
     folder = folder_of("NPUW_DUMP_IO", options)
     files = {
-        number: _Files(folder / indexed(name, number, places), options.dump_io_iters)
+        number: _runs(folder / indexed(name, number, places), options.dump_io_iters)
         for number in chosen
     }
     if not isinstance(model, LoadedParts):
@@ -49,18 +49,11 @@ def dumping_model(model: LoadedModel, name: str, options: DumpOptions) -> Loaded
     return model.around(around)
 
 
-class _Files:
-    """File names for a submodel's tensors, run by run, shared by all its programs."""
-
-    def __init__(self, base: Path, keeps_all: bool) -> None:
-        self._base = base
-        self._runs = count() if keeps_all else None
-
-    def next_run(self) -> Path:
-        """Return the common prefix of the next run's file names."""
-        if self._runs is None:
-            return self._base
-        return self._base.with_name(f"{self._base.name}_iter_{next(self._runs):04}")
+def _runs(base: Path, keeps_all: bool) -> Iterator[Path]:
+    """Return the common prefix of each run's file names, for all programs of a submodel."""
+    if not keeps_all:
+        return repeat(base)
+    return map(lambda number: base.with_name(f"{base.name}_iter_{number:04}"), count())
 
 
 class DumpedProgram:
@@ -69,7 +62,7 @@ class DumpedProgram:
     Args:
         model: the program's model.
         program: the program to run.
-        files: file names of the dumps.
+        files: prefix of the file names of each run.
         names: names of inputs and outputs in the files, where they differ.
     """
 
@@ -77,7 +70,7 @@ class DumpedProgram:
         self,
         model: LoadedModel,
         program: Program,
-        files: _Files,
+        files: Iterator[Path],
         names: Mapping[str, str] | None = None,
     ) -> None:
         self._program = program
@@ -105,7 +98,7 @@ class DumpedProgram:
             RuntimeError: a tensor is not bound, or the device failed.
             NpuwFault: a file cannot be written.
         """
-        base = self._files.next_run()
+        base = next(self._files)
         # Before the run: the run may overwrite a state in place.
         write_tensors(base, "input", self._seen(self._inputs))
         self._program.run()

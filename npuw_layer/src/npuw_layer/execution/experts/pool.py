@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from compiler_layer.partition.compiled import LITERAL_PREFIX
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -15,14 +14,6 @@ from npuw_layer.execution.experts.container import ExpertEntry
 
 WEIGHTS = (WEIGHT_PREFIX, LITERAL_PREFIX)
 """Prefixes of the names of weight inputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """A program, and the index of its loaded model."""
-
-    number: int
-    program: Program
 
 
 class ProgramPool:
@@ -41,7 +32,8 @@ class ProgramPool:
         self._limit = max(1, limit)
         self._loaded = loaded
         self._arena = arena
-        self._bound: OrderedDict[int, _Bound] = OrderedDict()
+        self._bound: OrderedDict[int, tuple[int, Program]] = OrderedDict()
+        """Index of the loaded model, and its program, by the expert's number."""
 
     def take(self, expert: ExpertEntry, places: Mapping[str, Place]) -> Program:
         """Return the program of an expert, bound to its weights.
@@ -50,14 +42,13 @@ class ProgramPool:
             expert: the expert.
             places: locations of all weights, by name.
         """
-        held = self._bound.get(expert.number)
-        if held is None:
+        if expert.number not in self._bound:
             program = self._free(expert.program)
             for own, name in weight_names(self._loaded[expert.program], expert):
                 program.bind(own.name, *places[name])
-            held = self._bound[expert.number] = _Bound(expert.program, program)
+            self._bound[expert.number] = expert.program, program
         self._bound.move_to_end(expert.number)
-        return held.program
+        return self._bound[expert.number][1]
 
     def clear(self) -> None:
         """Forget all programs, because a weight has moved."""
@@ -66,9 +57,9 @@ class ProgramPool:
     def _free(self, number: int) -> Program:
         """Return a program to bind: at the limit the least recently used one, else a new one."""
         if len(self._bound) >= self._limit:
-            _, oldest = self._bound.popitem(last=False)
-            if oldest.number == number:
-                return oldest.program
+            _, (oldest, program) = self._bound.popitem(last=False)
+            if oldest == number:
+                return program
         program = self._loaded[number].create_program()
         self._arena.bind(program)
         return program

@@ -39,6 +39,8 @@ class LoadedParts:
         self.device = device
         self._parts = parts
         self._loaded = loaded
+        self.unread = parts.unread
+        """Inputs that no part reads: any binding is accepted."""
         self.layout = self._place()
         self._literals = self._place_literals()
         self._around: WrapsPrograms = lambda number, program: program
@@ -88,11 +90,6 @@ class LoadedParts:
         for (number, name), place in self._literals.items():
             if name in read[number]:
                 programs[number].bind(name, *place)
-
-    @property
-    def unread(self) -> Mapping[str, TensorInfo]:
-        """Inputs that no part reads: any binding is accepted."""
-        return self._parts.unread
 
     def _own(
         self,
