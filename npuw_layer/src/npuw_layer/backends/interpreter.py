@@ -137,7 +137,12 @@ class GraphProgram(HostTensors):
         self._outputs = outputs
 
     def prepare(self) -> None:
-        """Do nothing: the graph is interpreted."""
+        """Check that all tensors are bound; the graph is interpreted.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        self.check_bound()
 
     def run(self) -> None:
         """Evaluate the graph.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import cached_property
 
 from npuw_layer.batching.memory_map import memory_map
@@ -36,8 +35,8 @@ class Observer:
     def __init__(self, compiled: CompiledLLM, places: int) -> None:
         self._compiled = compiled
         self._places = places
-        self._last: tuple[int, StepReport, float] | None = None
-        """Number, report and seconds of the last step that ran programs."""
+        self._last: ObservedStep | None = None
+        """Last step that ran programs."""
         self._last_ended: ObservedPlace | None = None
         self._watched = False
         """True once anybody has observed the batching."""
@@ -61,7 +60,11 @@ class Observer:
     def note(self, report: StepReport, seconds: float) -> None:
         """Keep the report of a step, if it ran programs; only the thread of the step calls this."""
         if report.programs:
-            self._last = 1 if self._last is None else self._last[0] + 1, report, seconds
+            number = 1 if self._last is None else self._last.number + 1
+            counts = (report.read, report.generated, report.slots, report.capacity)
+            self._last = ObservedStep(
+                *counts, report.programs, number=number, host_ms=1000 * seconds
+            )
 
     def note_end(self, slot: int, place: Conversation, owner: Participant) -> None:
         """Keep what a conversation shows when it ends, if anybody has observed the batching."""
@@ -80,13 +83,7 @@ class Observer:
         absent = [ObservedPlace(slot) for slot in range(len(places), self._places)]
         memory = memory_map(self._compiled, [place for place, _ in places])
         shown = [*found, *absent]
-        return BatchingState(self._shape, memory, shown, waiting, self._step(), self._last_ended)
-
-    def _step(self) -> ObservedStep | None:
-        if self._last is None:
-            return None
-        number, report, seconds = self._last
-        return ObservedStep(**asdict(report), number=number, host_ms=1000 * seconds)
+        return BatchingState(self._shape, memory, shown, waiting, self._last, self._last_ended)
 
     def _place(self, slot: int, place: Conversation, owner: Participant | None) -> ObservedPlace:
         if owner is None:

@@ -45,12 +45,8 @@ class DeviceDecorator:
 
     def __init__(self, device: Device, memory: Device | None = None) -> None:
         self._device = device
-        self._memory = memory_of(memory or device)
-
-    @property
-    def memory_device(self) -> Device:
+        self.memory_device = memory_of(memory or device)
         """Device whose memory programs are bound to."""
-        return self._memory
 
     @property
     def version(self) -> str:
@@ -71,16 +67,16 @@ class DeviceDecorator:
 
     def allocate(self, nbytes: int) -> Memory:
         """Allocate memory; see ``protocols.Device``."""
-        return self._memory.allocate(nbytes)
+        return self.memory_device.allocate(nbytes)
 
     def map_host(self, data: Array) -> Memory | None:
         """Map host bytes into device memory, in place; see ``protocols.Device``."""
-        return self._memory.map_host(data)
+        return self.memory_device.map_host(data)
 
     def ability(self, protocol: type[_A]) -> _A | None:
         """Find an optional ability; see ``protocols.ability``."""
         if protocol in _OF_MEMORY:
-            return ability(self._memory, protocol)
+            return ability(self.memory_device, protocol)
         if protocol in self.LIKE_INNER and not self._inner_has(protocol):
             return None
         return self if isinstance(self, protocol) else None

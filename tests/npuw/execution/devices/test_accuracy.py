@@ -19,6 +19,7 @@ from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.openvino import OpenVINODevice
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, Device
 from npuw_layer.errors import DeviceError
+from npuw_layer.execution.devices import report
 from npuw_layer.execution.devices.accuracy import nrmse
 from npuw_layer.execution.devices.placed import Policy
 from npuw_layer.execution.devices.several import SeveralDevices
@@ -72,7 +73,8 @@ def expected(tiny: Path) -> list[int]:
 
 
 def placements(compiled: Any) -> dict[str, Any]:
-    return {each.submodel: each for each in compiled._compiled.device.placements}
+    models = compiled._compiled.models.values()
+    return {each.submodel: each for model in models for each in report.placements(model)}
 
 
 def in_results(name: str, values: Array) -> None:

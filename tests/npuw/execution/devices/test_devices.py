@@ -22,6 +22,7 @@ from npuw_layer.backends.protocols import SUBMODEL, Device
 from npuw_layer.errors import DeviceError, ModelError, OptionError
 from npuw_layer.execution.devices.make import make_device
 from npuw_layer.execution.devices.placed import Policy
+from npuw_layer.execution.devices.report import Placement, placements
 from npuw_layer.execution.devices.several import SeveralDevices
 from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 from npuw_layer.options import parse_options
@@ -78,11 +79,16 @@ class Chat:
 
     @property
     def placed(self) -> dict[str, str]:
-        return {each.submodel: each.device for each in self.compiled._compiled.device.placements}
+        return {each.submodel: each.device for each in in_use(self.compiled)}
 
     @property
     def notes(self) -> str:
-        return "; ".join(map(str, self.compiled._compiled.device.placements))
+        return "; ".join(map(str, in_use(self.compiled)))
+
+
+def in_use(compiled: Any) -> list[Placement]:
+    found = [each for model in compiled._compiled.models.values() for each in placements(model)]
+    return sorted(found, key=lambda placement: placement.submodel)
 
 
 def chat(folder: Path, device: Device | None = None, **options: Any) -> Chat:

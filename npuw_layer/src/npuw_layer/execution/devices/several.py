@@ -1,13 +1,12 @@
 """Devices in order, as one: each submodel goes to the first that accepts it.
 
 NPUW reports "Failed to compile for all devices in [NPU]". Here the log, the error and
-``placements`` have the reason of every device that was tried.
+the placement have the reason of every device that was tried.
 """
 
 from __future__ import annotations
 
 import logging
-import weakref
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,6 @@ from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.devices.elsewhere import Banks, Elsewhere, PlacedSubmodel
 from npuw_layer.execution.devices.placed import PlacedModel, Policy
-from npuw_layer.execution.devices.report import Placement
 from npuw_layer.execution.devices.stored import StoredHeader, StoredProgram
 
 if TYPE_CHECKING:
@@ -67,8 +65,7 @@ class SeveralDevices(DeviceDecorator):
         if reference is not None:
             self._devices[self._policy.reference] = reference()
         super().__init__(self._devices[self._order[0]], self._device_with_memory())
-        self._banks = Banks(self._memory)
-        self._placed: weakref.WeakSet[PlacedModel] = weakref.WeakSet()
+        self._banks = Banks(self.memory_device)
 
     def _made(self, makers: Mapping[str, Callable[[], Device]]) -> dict[str, Device]:
         made: dict[str, Device] = {}
@@ -94,12 +91,6 @@ class SeveralDevices(DeviceDecorator):
         versions = [f"{name} {self._devices[name].version}" for name in self._order]
         pins = [f"{name}:{device}" for name, device in sorted(self._policy.pins.items())]
         return " | ".join((*versions, *pins))
-
-    @property
-    def placements(self) -> Sequence[Placement]:
-        """Placements of the submodels in use."""
-        found = [model.placement for model in self._placed]
-        return sorted(found, key=lambda placement: placement.submodel)
 
     def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
         """Compile a submodel for the first device that accepts it.
@@ -145,9 +136,7 @@ class SeveralDevices(DeviceDecorator):
             first = PlacedSubmodel(head.device, self._devices[head.device].load(stored.program))
         except RuntimeError as error:
             first = error
-        placed = PlacedModel(head, first, elsewhere, after, self._policy)
-        self._placed.add(placed)
-        return placed
+        return PlacedModel(head, first, elsewhere, after, self._policy)
 
     def exported(self, program: bytes | memoryview) -> bytes:
         """Return a program without its graph; see ``protocols.ExportsPrograms``.

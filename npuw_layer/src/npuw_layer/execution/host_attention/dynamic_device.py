@@ -114,14 +114,6 @@ class DynamicProgram(GraphProgram):
         super().__init__(loaded.graph, loaded.inputs, loaded.outputs)
         self._loaded = loaded
 
-    def prepare(self) -> None:
-        """Check that all tensors are bound.
-
-        Raises:
-            DeviceError: a tensor is not bound.
-        """
-        self.check_bound()
-
     def run(self) -> None:
         """Attend to the stored rows up to the last visible one, and to the new rows.
 

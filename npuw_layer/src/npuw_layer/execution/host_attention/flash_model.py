@@ -51,6 +51,8 @@ class LoadedFlash:
         """Loaded programs, by tag; see ``execution.devices.report``."""
         _check(self._tile, tile_inputs(shape, programs.rows), tile_outputs(shape))
         _check(last, last_inputs(shape), last_outputs(shape))
+        self._own_stored = STORED if shape.scaled else (KEYS, VALUES)
+        """Names of a tile's ports for the inputs ``CachedAttention.stored``."""
         self._copies = _copies(shape)
         copies = self._copies or min(self.attention.parts) < programs.rows
         self.workspace = Workspace(device, self._tile, last, copies)
@@ -104,11 +106,6 @@ class LoadedFlash:
             bound = BoundTile(program, tuple(memory for _, (memory, _) in stored))
             self._bound[key] = bound
         return bound
-
-    @property
-    def _own_stored(self) -> Sequence[str]:
-        """Names of a tile's ports for the inputs ``CachedAttention.stored``."""
-        return STORED if self.attention.shape.scaled else (KEYS, VALUES)
 
 
 def _check(

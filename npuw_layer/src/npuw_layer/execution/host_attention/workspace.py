@@ -46,16 +46,10 @@ class Workspace:
         self._output = Arena(device, last.outputs)
         self._tile_mask = Arena(device, [info for info in tile.inputs if info.name == MASK])
         self._side = 0
-
-    @property
-    def tile_mask(self) -> Array:
+        self.tile_mask = self._tile_mask[MASK]
         """Mask of the next tile."""
-        return self._tile_mask[MASK]
-
-    @property
-    def last_mask(self) -> Array:
+        self.last_mask = self._new[MASK]
         """Mask of the new rows."""
-        return self._new[MASK]
 
     def begin(self, tensors: Mapping[str, Array]) -> None:
         """Copy query and new rows, and reset the carried values."""

@@ -14,11 +14,10 @@ from npuw_layer.execution.decorator import DeviceDecorator
 from npuw_layer.execution.offload.container import read_container, write_container
 from npuw_layer.execution.offload.model import LoadedOffload
 from npuw_layer.execution.offload.plan import OffloadPlan, plan_offload
-from npuw_layer.execution.offload.report import OffloadReport, StageTimes
+from npuw_layer.execution.offload.report import OffloadReport
 from npuw_layer.execution.offload.ring import LayerWeights, Traffic, WeightsRing
 from npuw_layer.execution.offload.sources import HostWeights, ResidentWeights
 from npuw_layer.execution.offload.stage import OffloadedModel, load_stage
-from npuw_layer.execution.offload.timeline import PartCosts
 from npuw_layer.options import Options
 
 if TYPE_CHECKING:
@@ -43,7 +42,6 @@ class OffloadDevice(DeviceDecorator):
         self._host = HostWeights(device, folder)
         self._resident = ResidentWeights(device, self._host)
         self._stages: list[OffloadedModel] = []
-        self._costs: list[PartCosts] = []
         self._weights: dict[object, LayerWeights] = {}
         self._ring: WeightsRing | None = None
         self._lock = threading.Lock()
@@ -103,7 +101,7 @@ class OffloadDevice(DeviceDecorator):
             OptionError: as ``load``.
         """
         with self._lock:
-            plan, ring = self._plan(), self._ring
+            plan, ring, stages = self._plan(), self._ring, [*self._stages]
         layer, resident = self._layer_bytes, self._resident_bytes
         traffic = ring.traffic if ring is not None else Traffic()
         return OffloadReport(
@@ -117,17 +115,7 @@ class OffloadDevice(DeviceDecorator):
             copies=traffic.copies,
             copied_bytes=traffic.nbytes,
             wait_seconds=traffic.wait_seconds,
-            stages=self._times(plan),
-        )
-
-    def _times(self, plan: OffloadPlan) -> tuple[StageTimes, ...]:
-        with self._lock:  # predict costs once, on request
-            stages = self._stages
-            self._costs += [stage.costs(self._copying) for stage in stages[len(self._costs) :]]
-            costs = list(self._costs)
-        ddr = self._copying.ddr_bytes_per_ns
-        return tuple(
-            stage.times(cost, plan, ddr) for stage, cost in zip(stages, costs, strict=True)
+            stages=tuple(stage.times(plan) for stage in stages),
         )
 
     @property

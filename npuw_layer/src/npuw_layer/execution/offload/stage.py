@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from compiler_layer.partition.compiled import LITERAL_PREFIX, CompiledParts
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -26,11 +27,12 @@ from npuw_layer.tensors.names import MASK
 from npuw_layer.tensors.token_inputs import new_tokens_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class OffloadedModel:
     """The parts of one static model.
 
     Attributes:
+        device: the parts' device.
         parts: the blobs.
         prologue: runs first.
         block: runs once for each layer.
@@ -39,6 +41,7 @@ class OffloadedModel:
         resident: all other weights.
     """
 
+    device: OffloadingDevice
     parts: CompiledParts
     prologue: LoadedModel
     block: LoadedModel
@@ -64,8 +67,10 @@ class OffloadedModel:
         """Return the model's names of the block's variables, for one of the layers."""
         return {own: names[layer] for own, names in self.parts.states.items()}
 
-    def costs(self, device: OffloadingDevice) -> PartCosts:
-        """Return the predicted costs of the parts and of copying a layer's weights."""
+    @cached_property
+    def _costs(self) -> PartCosts:
+        """Predicted costs of the parts and of copying a layer's weights."""
+        device = self.device
         return PartCosts(
             prologue=device.predict(self.parts.prologue),
             layer=device.predict(self.parts.block),
@@ -73,13 +78,14 @@ class OffloadedModel:
             copy=device.predict_copy(self.weights.layout.nbytes),
         )
 
-    def times(self, costs: PartCosts, plan: OffloadPlan, ddr_bytes_per_ns: float) -> StageTimes:
+    def times(self, plan: OffloadPlan) -> StageTimes:
         """Return the predicted times of a pass: resident, synchronous and asynchronous."""
+        costs = self._costs
         return StageTimes(
             self.name,
             resident_pass(costs, self.layers),
             synchronous_pass(costs, plan),
-            asynchronous_pass(costs, plan, ddr_bytes_per_ns),
+            asynchronous_pass(costs, plan, self.device.ddr_bytes_per_ns),
         )
 
 
@@ -124,7 +130,8 @@ def load_stage(
         for info in piece.inputs
         if info.name.startswith(WEIGHT_PREFIX) and info.name not in names
     }
-    return OffloadedModel(parts, prologue, block, epilogue, known[key], tuple(resident.values()))
+    others = tuple(resident.values())
+    return OffloadedModel(device, parts, prologue, block, epilogue, known[key], others)
 
 
 def _contents(parts: CompiledParts, name: str) -> tuple[str | bytes, ...]:

@@ -42,7 +42,8 @@ class LoadedParts:
         self.unread = parts.unread
         """Inputs that no part reads: any binding is accepted."""
         self.layout = self._place()
-        self._literals = self._place_literals()
+        self.literals = self._place_literals()
+        """Places of the weights that are in no file, by call and name."""
         self._around: WrapsPrograms = lambda number, program: program
 
     @property
@@ -83,13 +84,6 @@ class LoadedParts:
         """Programs of the calls, with their groups' tags; see ``execution.devices.report``."""
         functions = self._parts.functions
         return [(functions[call.function].tag, loaded) for call, loaded in self.calls()]
-
-    def bind_literals(self, programs: Sequence[Program]) -> None:
-        """Bind the weights that are in no file, for the programs of all calls."""
-        read = [{info.name for info in loaded.inputs} for _, loaded in self.calls()]
-        for (number, name), place in self._literals.items():
-            if name in read[number]:
-                programs[number].bind(name, *place)
 
     def _own(
         self,
@@ -154,16 +148,18 @@ class PartsProgram(JoinedProgram):
 
     def __init__(self, loaded: LoadedParts, programs: Sequence[Program]) -> None:
         super().__init__(programs)
-        loaded.bind_literals(programs)
         layout = loaded.layout
         for name in loaded.unread:
             self._routes[name] = []
         links = loaded.device.allocate(max(layout.nbytes, 1))
-        for (call, model), program in zip(loaded.calls(), programs, strict=True):
+        calls = zip(loaded.calls(), programs, strict=True)
+        for number, ((call, model), program) in enumerate(calls):
             for own in dict.fromkeys(info.name for info in (*model.inputs, *model.outputs)):
                 name = call.names.get(own, own)
                 if name in layout.offsets:
                     program.bind(own, links, layout.offsets[name])
+                elif (number, own) in loaded.literals:
+                    program.bind(own, *loaded.literals[number, own])
                 elif not name.startswith(_INSIDE):
                     self._add(name, program, own)
 
