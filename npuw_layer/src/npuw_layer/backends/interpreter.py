@@ -21,7 +21,7 @@ from compiler_layer.pipeline import Options, lower_graph
 from compiler_layer.reference.interpreter import Interpreter
 from driver_layer.support.versions import package_version
 from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.protocols import Array, Compiler, Contexts, TensorInfo
+from npuw_layer.backends.protocols import Array, Compiler, Contexts, Memory, TensorInfo
 from npuw_layer.errors import DeviceError, ModelError
 from npuw_layer.options.base import DEVICE_ROUTED, EXPERTS
 
@@ -125,24 +125,27 @@ def port_info(port: Port) -> TensorInfo:
     return TensorInfo(port.name, element_of(port.value), shape_of(port.value))
 
 
-class GraphProgram(HostTensors):
+class GraphProgram:
     """A graph with bound memory; satisfies ``protocols.Program``."""
 
     def __init__(
         self, model: Model, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]
     ) -> None:
-        super().__init__((*inputs, *outputs))
         self._interpreter = Interpreter(model)
         self._inputs = inputs
         self._outputs = outputs
+        self._tensors = HostTensors((*inputs, *outputs))
 
-    def prepare(self) -> None:
-        """Check that all tensors are bound; the graph is interpreted.
+    def bind(self, name: str, memory: Memory, offset: int) -> None:
+        """Bind an input or output to memory.
 
         Raises:
-            DeviceError: a tensor is not bound.
+            DeviceError: no such tensor exists, or it does not fit.
         """
-        self.check_bound()
+        self._tensors.bind(name, memory, offset)
+
+    def prepare(self) -> None:
+        """Do nothing: the graph is interpreted."""
 
     def run(self) -> None:
         """Evaluate the graph.
@@ -150,8 +153,8 @@ class GraphProgram(HostTensors):
         Raises:
             DeviceError: a tensor is not bound, an op fails, or the model's files are gone.
         """
-        self.check_bound()
-        self._evaluate({info.name: self[info.name] for info in self._inputs})
+        self._tensors.check_bound()
+        self._evaluate({info.name: self._tensors[info.name] for info in self._inputs})
 
     def _evaluate(self, inputs: Mapping[str, Array]) -> None:
         try:
@@ -159,4 +162,4 @@ class GraphProgram(HostTensors):
         except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
             raise DeviceError(f"the interpreter failed: {error}") from error
         for info in self._outputs:
-            self[info.name][...] = results[info.name]
+            self._tensors[info.name][...] = results[info.name]

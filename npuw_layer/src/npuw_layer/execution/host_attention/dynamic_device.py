@@ -114,6 +114,14 @@ class DynamicProgram(GraphProgram):
         super().__init__(loaded.graph, loaded.inputs, loaded.outputs)
         self._loaded = loaded
 
+    def prepare(self) -> None:
+        """Check that all tensors are bound.
+
+        Raises:
+            DeviceError: a tensor is not bound.
+        """
+        self._tensors.check_bound()
+
     def run(self) -> None:
         """Attend to the stored rows up to the last visible one, and to the new rows.
 
@@ -121,12 +129,12 @@ class DynamicProgram(GraphProgram):
             DeviceError: a tensor is not bound, or an op fails.
         """
         self.prepare()
-        attention = self._loaded.attention
-        mask, past = self[attention.mask], attention.shape.past
+        attention, tensors = self._loaded.attention, self._tensors
+        mask, past = tensors[attention.mask], attention.shape.past
         live = live_positions(additive(mask[..., :past], attention.shape.mask_element))
-        inputs = {info.name: self[info.name] for info in self._inputs}
+        inputs = {info.name: tensors[info.name] for info in self._inputs}
         rows = [max(0, min(live - begin, n)) for begin, n in _placed(attention.parts)]
-        inputs |= {name: self[name][:, : rows[n]] for name, n in attention.stored.items()}
+        inputs |= {name: tensors[name][:, : rows[n]] for name, n in attention.stored.items()}
         inputs[attention.mask] = np.concatenate([mask[..., :live], mask[..., past:]], -1)
         self._evaluate(inputs)
         self._loaded.rows += live
