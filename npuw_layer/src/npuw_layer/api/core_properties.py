@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from npuw_layer.api.properties import SUPPORTED_PROPERTIES, Facts, read_property
 from npuw_layer.backends.protocols import DEVICE_FACTS, Device, ReportsFacts, required
-from npuw_layer.backends.compiler_layer import compiler_number
+from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.options import NAMES, RUN_TIME, Options, parse_options
 

@@ -95,9 +95,3 @@ class StaticCompiler:
 
         yield from foldings(model)
         yield model
-
-
-def compiler_number() -> int:
-    """Return the compiler's version as NPUW does: 16 bits of major, then 16 bits of minor."""
-    major, minor, *_ = package_version("compiler_layer").split(".")
-    return int(major) << 16 | int(minor)

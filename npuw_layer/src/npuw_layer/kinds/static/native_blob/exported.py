@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from npuw_layer.backends.compiler_layer import compiler_number
+from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.kinds.static.compiled import CompiledStatic
 from npuw_layer.kinds.static.initial_values import PARTS
