@@ -1,5 +1,5 @@
 """Traits: extensions of some language models in addition to K and V, one folder each.
 
-Each folder exports a ``TRAIT`` (``llm.trait``), and has a module ``graph`` if it changes graphs.
-Deleting a folder deletes the trait; ``llm`` names none.
+Each folder exports a ``TRAIT`` (``llm.trait``), and has a module ``graph`` if it changes graphs
+(``graph_trait``). Deleting a folder deletes the trait; ``llm`` names none.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
@@ -12,16 +12,11 @@ from npuw_layer.errors import TensorError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import CallerInput, ConversationPart, Instance, OpenInput, Trait
+from npuw_layer.llm.trait import CallerInput, ConversationPart, Instance, OpenInput
 from npuw_layer.tensors.token_inputs import TokenInput, TokenKind
+from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 from npuw_layer.traits.images.visual_rows import MARKS, VisualRows, spread
-
-if TYPE_CHECKING:
-    from compiler_layer.model import Model
-    from npuw_layer.llm.graph.graph_pass import Placed
-    from npuw_layer.llm.plan.stages import Stage
-    from npuw_layer.options import Options
 
 
 class _Images(Instance, ConversationPart):
@@ -69,7 +64,7 @@ class _Images(Instance, ConversationPart):
         return None if _has_types(tokens) else b""
 
 
-class Images(Trait):
+class Images(GraphTrait):
     """Inputs of vision-language models other than embeddings."""
 
     token_kinds: ClassVar[Mapping[str, TokenKind]] = {
@@ -78,13 +73,6 @@ class Images(Trait):
         PER_LAYER: TokenKind("f32", 2),
     }
     ignored_inputs = (TOKEN_TYPES, PER_LAYER)
-
-    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-        """Return the passes of ``graph``."""
-        # Imported here: a warm start compiles nothing, so it need not import the passes.
-        from npuw_layer.traits.images.graph import passes
-
-        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model with image features or token types."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames
 from npuw_layer.options import Options
+from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.linear_states.check import check_linear_caches
 from npuw_layer.traits.linear_states.imported_ports import check_states
 from npuw_layer.traits.linear_states.names import is_linear_cache, linear_inputs
 from npuw_layer.traits.linear_states.states import LinearStates
-
-if TYPE_CHECKING:
-    from compiler_layer.model import Model
-    from npuw_layer.llm.graph.graph_pass import Placed
 
 
 class _OfModel(Instance):
@@ -39,7 +35,7 @@ class _OfModel(Instance):
         return LinearStates(device, self._inputs)
 
 
-class LinearStatesTrait(Trait):
+class LinearStatesTrait(GraphTrait):
     """Layers with a state of fixed size in place of K and V."""
 
     forgets_tokens = False
@@ -47,13 +43,6 @@ class LinearStatesTrait(Trait):
     def owns(self, variable: str) -> bool:
         """Return whether a variable is a state of fixed size."""
         return is_linear_cache(variable)
-
-    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-        """Return the passes of ``graph``."""
-        # Imported here: a warm start compiles nothing, so it need not import the passes.
-        from npuw_layer.traits.linear_states.graph import passes
-
-        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model that reads states of fixed size."""

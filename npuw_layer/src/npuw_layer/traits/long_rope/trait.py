@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import ConversationPart, Instance, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance
+from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.long_rope.names import long_from
-
-if TYPE_CHECKING:
-    from compiler_layer.model import Model
-    from npuw_layer.llm.graph.graph_pass import Placed
-    from npuw_layer.llm.plan.stages import Stage
-    from npuw_layer.options import Options
 
 
 class _Reach(Instance, ConversationPart):
@@ -45,15 +39,8 @@ class _Reach(Instance, ConversationPart):
         return b"long" if tokens.reach >= self._limit else b""
 
 
-class LongRoPE(Trait):
+class LongRoPE(GraphTrait):
     """Rotary factors that depend on the largest position of an inference."""
-
-    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-        """Return the passes of ``graph``."""
-        # Imported here: a warm start compiles nothing, so it need not import the passes.
-        from npuw_layer.traits.long_rope.graph import passes
-
-        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model with the input."""

@@ -10,8 +10,9 @@ from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.trait import ConversationPart, Instance, Settings, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, Settings
 from npuw_layer.options import Options
+from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.lora.buffers import AdapterBuffers
 from npuw_layer.traits.lora.names import adapter_inputs, check_head_adapters, is_adapter_variable
 from npuw_layer.traits.lora.ports import check_adapters
@@ -19,8 +20,6 @@ from npuw_layer.traits.lora.values import AdapterValues
 from npuw_layer.traits.lora.variable_state import AdapterVariableState
 
 if TYPE_CHECKING:
-    from compiler_layer.model import Model
-    from npuw_layer.llm.graph.graph_pass import Placed
     from npuw_layer.llm.request.conversation import Conversation
 
 
@@ -96,19 +95,12 @@ class _OfModel(Instance):
         return AdapterValues(self._shapes)
 
 
-class LoRA(Trait):
+class LoRA(GraphTrait):
     """Adapters in variables that a request sets."""
 
     def owns(self, variable: str) -> bool:
         """Return whether a variable is an adapter's, in any slot."""
         return is_adapter_variable(variable)
-
-    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-        """Return the passes of ``graph``."""
-        # Imported here: a warm start compiles nothing, so it need not import the passes.
-        from npuw_layer.traits.lora.graph import passes
-
-        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model that reads adapters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
@@ -11,19 +11,16 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
-from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, OpenInput, PairInput, Trait
+from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, OpenInput, PairInput
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.tensors.token_inputs import TokenKind
+from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.trees.candidates import Candidates
 from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.imported_ports import check_tree_masks
 from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import TreeMask
-
-if TYPE_CHECKING:
-    from compiler_layer.model import Model
-    from npuw_layer.llm.graph.graph_pass import Placed
 
 
 class _OfModel(Instance):
@@ -48,7 +45,7 @@ class _OfModel(Instance):
         return (self._mask,)
 
 
-class Trees(Trait):
+class Trees(GraphTrait):
     """Trees of candidates, and the hidden states that Eagle's drafts take."""
 
     token_kinds: ClassVar[Mapping[str, TokenKind]] = {
@@ -57,13 +54,6 @@ class Trees(Trait):
     }
     pair_names = (TREE_MASK,)
     last_inputs = (HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK)
-
-    def passes(self, model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
-        """Return the passes of ``graph``."""
-        # Imported here: a warm start compiles nothing, so it need not import the passes.
-        from npuw_layer.traits.trees.graph import passes
-
-        return passes(model, stage, options)
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model with a tree mask."""
