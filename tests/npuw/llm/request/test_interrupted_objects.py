@@ -132,7 +132,7 @@ def test_an_unknown_history_is_forgotten_before_it_is_counted_again() -> None:
 
 
 class TestLinearStates:
-    INFO = (TensorInfo(READ_PREFIX + "s", "f32", (4,)),)
+    INFO = (TensorInfo("s", "f32", (4,)),)
 
     def states(self) -> LinearStates:
         """Return states of three tokens, then of five."""
@@ -163,16 +163,19 @@ class TestLinearStates:
 
 def test_half_copied_adapters_belong_to_no_conversation() -> None:
     name = "lora_state_0.MatMul.A"
-    info = TensorInfo(READ_PREFIX + name, "f32", (2, 4))
+    info = TensorInfo(name, "f32", (2, 4))
     one, other = AdapterValues({name: (2, 4)}), AdapterValues({name: (2, 4)})
     one.set(name, np.full((2, 4), 1, np.float32))
     other.set(name, np.full((2, 4), 2, np.float32))
-    buffers = AdapterBuffers(InterpreterDevice(), [info])
-    buffers.apply(one)
-    for _ in interruptions(lambda: buffers.apply(other)):
-        buffers.apply(one)
-        assert (buffers._tensors[name].data == 1).all()
-    assert (buffers._tensors[name].data == 2).all()
+    buffers = AdapterBuffers(InterpreterDevice(), [info], one)
+    buffers.begin()
+    buffers.use(other)
+    for _ in interruptions(buffers.begin):
+        buffers.use(one)
+        buffers.begin()
+        assert (buffers._arena[name] == 1).all()
+        buffers.use(other)
+    assert (buffers._arena[name] == 2).all()
 
 
 class Bindings:

@@ -51,10 +51,11 @@ class States(AdapterValues):
 
     def __init__(self, element: str = "f32") -> None:
         super().__init__(SHAPES)
-        self.buffers = AdapterBuffers(InterpreterDevice(), infos(element))
+        variables = [TensorInfo(name, element, shape) for name, shape in SHAPES.items()]
+        self.buffers = AdapterBuffers(InterpreterDevice(), variables, self)
 
     def apply(self) -> None:
-        self.buffers.apply(self)
+        self.buffers.begin()
 
 
 def states(element: str = "f32") -> tuple[States, Reader]:

@@ -5,46 +5,28 @@ Prefill writes K and V to the memory that all generate variants read, without co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.arena import Arena, nbytes
-from npuw_layer.backends.protocols import (
-    ASSIGN_PREFIX,
-    READ_PREFIX,
-    Array,
-    Device,
-    Program,
-    TensorInfo,
-)
-from npuw_layer.llm.trait import ConversationPart
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 from npuw_layer.traits.cross_attention.variable_state import CrossVariableState
+from npuw_layer.traits.variables import ArenaPart
 
 if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
 
 
-class CrossBuffers(ConversationPart):
+class CrossBuffers(ArenaPart):
     """Encoder states, and K and V, of a decoder's conversation.
 
     Args:
         device: device of the buffers.
-        held: the input of encoder states, and the inputs that read K and V.
+        infos: the encoder states, and K and V by variable.
     """
 
     persists = True
     shown_last = True
-
-    def __init__(self, device: Device, held: Iterable[TensorInfo]) -> None:
-        own = [_variable(info) for info in held]
-        self._arena = Arena(device, own)
-        self._nbytes = sum(map(nbytes, own))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory."""
-        return self._nbytes
 
     @property
     def states(self) -> Array:
@@ -60,21 +42,11 @@ class CrossBuffers(ConversationPart):
         """Return the values of a variable, [frames, heads, width]; a view."""
         return self._arena[name][0]
 
-    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Bind a program's inputs and outputs to the buffers."""
-        for info in ports:
-            tensor = self._arena.tensors.get(_variable(info).name)
-            if tensor is not None:
-                program.bind(info.name, tensor.memory, tensor.offset)
-
     def variable_states(
         self, talk: Conversation, check_idle: Callable[[], None]
     ) -> Sequence[CrossVariableState]:
         """Return the variables as a request exposes them."""
         return [CrossVariableState(name, talk, check_idle, self) for name in self.names]
 
-
-def _variable(info: TensorInfo) -> TensorInfo:
-    """Return the tensor under the name of its variable."""
-    name = info.name.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)
-    return TensorInfo(name, info.element, info.shape)
+    def _tensor_of(self, port: str) -> str:
+        return port.removeprefix(READ_PREFIX).removeprefix(ASSIGN_PREFIX)

@@ -8,9 +8,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedMode
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, is_cross_variable
-
-_Kinds = dict[str, tuple[str, tuple[int, ...]]]
-"""Element type and shape by variable."""
+from npuw_layer.traits.variables import variables
 
 
 def check_cross_attention(
@@ -26,14 +24,14 @@ def check_cross_attention(
     Raises:
         BlobError: a program has other K and V, or does not take the encoder's states.
     """
-    known: _Kinds = {}
+    known: dict[str, TensorInfo] = {}
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is StageKind.PREFILL:
             _check_states(stage, program, frames)
-            found = _cross(program.outputs, ASSIGN_PREFIX)
+            found = variables(program.outputs, ASSIGN_PREFIX, is_cross_variable)
         else:
-            found = _cross(program.inputs, READ_PREFIX)
-        shapes = [shape for _, shape in found.values()]
+            found = variables(program.inputs, READ_PREFIX, is_cross_variable)
+        shapes = [info.shape for info in found.values()]
         fits = all(len(shape) == 4 and shape[:2] == (1, frames) for shape in shapes)
         known = known or found
         if not found or not fits or found != known:
@@ -45,11 +43,3 @@ def _check_states(stage: Stage, program: LoadedModel, frames: int) -> None:
     fits = [info.element == "f32" and info.shape[:2] == (1, frames) for info in states]
     if fits != [True] or len(states[0].shape) != 3:
         raise BlobError(f"{stage.name} has no {ENCODER_STATES} f32 [1, {frames}, …]")
-
-
-def _cross(infos: Sequence[TensorInfo], prefix: str) -> _Kinds:
-    return {
-        info.name.removeprefix(prefix): (info.element, info.shape)
-        for info in infos
-        if info.name.startswith(prefix) and is_cross_variable(info.name.removeprefix(prefix))
-    }

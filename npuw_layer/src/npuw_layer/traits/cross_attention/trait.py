@@ -13,13 +13,14 @@ from npuw_layer.options import Options
 from npuw_layer.traits.cross_attention.buffers import CrossBuffers
 from npuw_layer.traits.cross_attention.imported_ports import check_cross_attention
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, SCORES, is_cross_variable
+from npuw_layer.traits.variables import variables
 
 
 class _OfModel(Instance):
     """Encoder states, and K and V, of one decoder.
 
     Args:
-        held: the input of encoder states, and the inputs that read K and V.
+        held: the input of encoder states, and K and V by variable.
     """
 
     one_row_for = "an encoder's states"
@@ -44,11 +45,8 @@ class CrossAttention(Trait):
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a decoder that attends to an encoder."""
-        held = [
-            info
-            for info in inputs
-            if info.name == ENCODER_STATES or is_cross_variable(info.name.removeprefix(READ_PREFIX))
-        ]
+        states = [info for info in inputs if info.name == ENCODER_STATES]
+        held = [*states, *variables(inputs, READ_PREFIX, is_cross_variable).values()]
         return _OfModel(held) if held else None
 
     def check_ports(

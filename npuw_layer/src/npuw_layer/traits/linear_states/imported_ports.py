@@ -8,9 +8,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedMode
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.traits.linear_states.names import is_linear_cache
-
-_States = dict[str, tuple[str, tuple[int, ...]]]
-"""Element type and shape of each variable."""
+from npuw_layer.traits.variables import variables
 
 
 def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
@@ -23,20 +21,12 @@ def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None
     Raises:
         BlobError: a program reads states other than those it assigns, or than the other programs.
     """
-    of_all: _States | None = None
+    of_all: dict[str, TensorInfo] | None = None
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is StageKind.HEAD:
             continue
-        read = _states(program.inputs, READ_PREFIX)
+        read = variables(program.inputs, READ_PREFIX, is_linear_cache)
         of_all = read if of_all is None else of_all
-        if read != of_all or read != _states(program.outputs, ASSIGN_PREFIX):
+        assigned = variables(program.outputs, ASSIGN_PREFIX, is_linear_cache)
+        if read != of_all or read != assigned:
             raise BlobError(f"{stage.name} has other states than the rest")
-
-
-def _states(tensors: Sequence[TensorInfo], prefix: str) -> _States:
-    found = _States()
-    for info in tensors:
-        name = info.name.removeprefix(prefix)
-        if info.name.startswith(prefix) and is_linear_cache(name):
-            found[name] = info.element, info.shape
-    return found

@@ -7,9 +7,6 @@ and the assigned tensor.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-
-from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
 
 _STATE = re.compile(r"cache_params\.past\.(?:conv|ssm)\.\d+(?:cache_params\.present\..*)?")
 
@@ -22,13 +19,3 @@ def is_linear_cache(variable: str) -> bool:
 def is_convolution(variable: str) -> bool:
     """Return whether a state of fixed size belongs to a short convolution."""
     return ".past.conv." in variable
-
-
-def linear_inputs(inputs: Iterable[TensorInfo]) -> list[TensorInfo]:
-    """Return the inputs of a static model that read states of fixed size."""
-    return [
-        info
-        for info in inputs
-        if info.name.startswith(READ_PREFIX)
-        and is_linear_cache(info.name.removeprefix(READ_PREFIX))
-    ]

@@ -13,17 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.arena import Arena, nbytes
-from npuw_layer.backends.protocols import (
-    ASSIGN_PREFIX,
-    READ_PREFIX,
-    Array,
-    Device,
-    Program,
-    TensorInfo,
-)
-from npuw_layer.llm.trait import ConversationPart
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Array, Device, TensorInfo
 from npuw_layer.traits.linear_states.variable_state import LinearVariableState
+from npuw_layer.traits.variables import ArenaPart
 
 if TYPE_CHECKING:
     from npuw_layer.llm.request.conversation import Conversation
@@ -32,39 +24,29 @@ _TORN = sys.maxsize
 """Number of tokens while states are being written: larger than any rewind's target."""
 
 
-class LinearStates(ConversationPart):
+class LinearStates(ArenaPart):
     """States of a conversation in layers without K and V.
 
     Args:
         device: device of the states.
-        inputs: inputs of a static model that read states, each variable once.
+        variables: the variables, as static models read them.
     """
 
-    def __init__(self, device: Device, inputs: Sequence[TensorInfo]) -> None:
-        self._names = [info.name.removeprefix(READ_PREFIX) for info in inputs]
-        written = [
-            replace(info, name=ASSIGN_PREFIX + name)
-            for info, name in zip(inputs, self._names, strict=True)
-        ]
-        self._arena = Arena(device, [*inputs, *written])
-        self._nbytes = 2 * sum(map(nbytes, inputs))
+    def __init__(self, device: Device, variables: Sequence[TensorInfo]) -> None:
+        self._names = [info.name for info in variables]
+        super().__init__(
+            device,
+            [
+                replace(info, name=prefix + info.name)
+                for prefix in (READ_PREFIX, ASSIGN_PREFIX)
+                for info in variables
+            ],
+        )
         self._before: tuple[int, dict[str, Array]] | None = None
         """Number of tokens in the states before the last run, and the values then."""
         self.tokens = 0
         """Number of tokens in the states."""
         self.forget()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of device memory."""
-        return self._nbytes
-
-    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Bind a program's inputs to the states, and its outputs to the new states."""
-        for info in ports:
-            found = self._arena.tensors.get(info.name)
-            if found is not None:
-                program.bind(info.name, found.memory, found.offset)
 
     def advance(self, tokens: int) -> None:
         """Take over the new states of a run on a number of tokens."""

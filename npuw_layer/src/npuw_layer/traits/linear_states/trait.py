@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
+from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.history import History
@@ -13,26 +13,27 @@ from npuw_layer.options import Options
 from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.linear_states.check import check_linear_caches
 from npuw_layer.traits.linear_states.imported_ports import check_states
-from npuw_layer.traits.linear_states.names import is_linear_cache, linear_inputs
+from npuw_layer.traits.linear_states.names import is_linear_cache
 from npuw_layer.traits.linear_states.states import LinearStates
+from npuw_layer.traits.variables import variables
 
 
 class _OfModel(Instance):
     """States of one model.
 
     Args:
-        inputs: inputs that read states, each variable once.
+        held: the variables, as static models read them.
     """
 
     rereads = True
     one_row_for = ""
 
-    def __init__(self, inputs: Sequence[TensorInfo]) -> None:
-        self._inputs = inputs
+    def __init__(self, held: Sequence[TensorInfo]) -> None:
+        self._held = held
 
     def part(self, device: Device, cache: KVStrategy, history: History) -> ConversationPart:
         """Allocate the states of a conversation."""
-        return LinearStates(device, self._inputs)
+        return LinearStates(device, self._held)
 
 
 class LinearStatesTrait(GraphTrait):
@@ -46,8 +47,8 @@ class LinearStatesTrait(GraphTrait):
 
     def recognise(self, inputs: Sequence[TensorInfo]) -> Instance | None:
         """Return the instance for a model that reads states of fixed size."""
-        found = linear_inputs(inputs)
-        return _OfModel(found) if found else None
+        found = variables(inputs, READ_PREFIX, is_linear_cache)
+        return _OfModel([*found.values()]) if found else None
 
     def check_options(self, names: ModelNames, options: Options) -> None:
         """Check that options are compatible with states; see ``check``."""

@@ -1,4 +1,4 @@
-"""Device buffers in which the programs of a conversation read its adapters.
+"""Adapters of a conversation, and the device buffers in which its programs read them.
 
 Only changed variables are copied to device memory, before the next inference. All static models of
 the conversation read the same buffers, so prefill and every generate variant agree. (NPUW sets
@@ -8,66 +8,86 @@ docs/reference/npuw.md#lora.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from compiler_layer.elements import convert_values, numpy_element
-from npuw_layer.backends.arena import Arena
-from npuw_layer.backends.protocols import READ_PREFIX, Array, Device, Program, TensorInfo
+from npuw_layer.backends.protocols import READ_PREFIX, Array, Device, TensorInfo
+from npuw_layer.llm.request.new_tokens import NewTokens
+from npuw_layer.llm.trait import Settings
 from npuw_layer.traits.lora.values import AdapterValues
+from npuw_layer.traits.lora.variable_state import AdapterVariableState
+from npuw_layer.traits.variables import ArenaPart
+
+if TYPE_CHECKING:
+    from npuw_layer.llm.request.conversation import Conversation
 
 
-class AdapterBuffers:
+class AdapterBuffers(ArenaPart):
     """Variables of adapters in device memory, with zeros after an adapter's own rank.
 
     Args:
         device: device of the buffers.
-        inputs: inputs of the static models, each variable once.
+        variables: the variables, as static models read them.
+        values: adapters in force, at first without effect.
     """
 
-    def __init__(self, device: Device, inputs: Sequence[TensorInfo]) -> None:
-        arena = Arena(device, inputs).tensors if inputs else {}
-        self._tensors = {name.removeprefix(READ_PREFIX): each for name, each in arena.items()}
-        for tensor in self._tensors.values():
+    persists = True
+
+    def __init__(
+        self, device: Device, variables: Sequence[TensorInfo], values: AdapterValues
+    ) -> None:
+        super().__init__(device, variables)
+        for tensor in self._arena.tensors.values():
             tensor.data[...] = 0
+        self._values = values
         self._held: dict[str, Array] = {}
         """Copied values, in the form in which they were set."""
         self._version: tuple[AdapterValues, int] | None = None
         """Adapters that the buffers hold, and their version."""
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of device memory."""
-        return sum(tensor.data.nbytes for tensor in self._tensors.values())
+    def digest(self) -> bytes:
+        """Identity of the adapters in force; empty if none has an effect."""
+        return self._values.digest
 
-    def bind(self, program: Program, ports: Sequence[TensorInfo]) -> None:
-        """Bind a program's inputs to the buffers.
+    def use(self, settings: Settings | None) -> None:
+        """Use the adapters of a conversation that has taken this slot."""
+        assert isinstance(settings, AdapterValues)  # made by this trait's instance
+        self._values = settings
 
-        Args:
-            program: program whose other tensors are bound.
-            ports: all its inputs and outputs.
-        """
-        for info in ports:
-            tensor = self._tensors.get(info.name.removeprefix(READ_PREFIX))
-            if tensor is not None:
-                program.bind(info.name, tensor.memory, tensor.offset)
-
-    def apply(self, values: AdapterValues) -> None:
+    def begin(self) -> None:
         """Copy values that have changed to the buffers.
 
         Raises:
             StateError: the parts of an adapter have different ranks; no value is copied.
         """
+        values, tensors = self._values, self._arena.tensors
         version = values, values.version
         if self._version == version:
             return
-        changed = [name for name in self._tensors if self._held.get(name) is not values.get(name)]
+        changed = [name for name in tensors if self._held.get(name) is not values.get(name)]
         values.check_ranks(changed)
         self._version = None
         for name in changed:
-            tensor, given = self._tensors[name], values.get(name)
+            tensor, given = tensors[name], values.get(name)
             self._held.pop(name, None)  # until the whole value is copied
             tensor.data[...] = 0
             held = convert_values(given, numpy_element(given.dtype), tensor.info.element)
             tensor.data[tuple(map(slice, given.shape))] = held
             self._held[name] = given
         self._version = version
+
+    def prefix_key(self, tokens: NewTokens) -> bytes:
+        """Return a key that separates rows computed with these adapters from others."""
+        return self._values.digest
+
+    def variable_states(
+        self, talk: Conversation, check_idle: Callable[[], None]
+    ) -> Sequence[AdapterVariableState]:
+        """Return the variables as a request exposes them."""
+        values = self._values
+        return [AdapterVariableState(name, values, check_idle) for name in values.names]
+
+    def _tensor_of(self, port: str) -> str:
+        return port.removeprefix(READ_PREFIX)

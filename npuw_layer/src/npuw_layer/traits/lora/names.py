@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from npuw_layer.backends.protocols import READ_PREFIX, TensorInfo
 from npuw_layer.errors import ModelError
 from npuw_layer.tensors.names import slot_of
 
@@ -52,19 +51,6 @@ def is_adapter_variable(name: str) -> bool:
     """Return whether a variable is an adapter's, in any slot."""
     variable, _ = slot_of(name)
     return adapter_name(variable) is not None
-
-
-def is_adapter_input(info: TensorInfo) -> bool:
-    """Return whether an input of a static model reads a variable of an adapter."""
-    return info.name.startswith(READ_PREFIX) and is_adapter_variable(
-        info.name.removeprefix(READ_PREFIX)
-    )
-
-
-def adapter_inputs(models: Iterable[Iterable[TensorInfo]]) -> list[TensorInfo]:
-    """Return the inputs of static models that read adapters, each once; models agree on them."""
-    every = (info for inputs in models for info in inputs if is_adapter_input(info))
-    return list({info.name: info for info in every}.values())
 
 
 def check_head_adapters(variables: Iterable[str], conversations: int) -> None:

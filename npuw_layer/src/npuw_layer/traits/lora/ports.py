@@ -8,7 +8,8 @@ from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.tensors.names import slot_of, slot_variable
-from npuw_layer.traits.lora.names import adapter_name, is_adapter_input
+from npuw_layer.traits.lora.names import adapter_name, is_adapter_variable
+from npuw_layer.traits.variables import variables
 
 _FLOATS = frozenset({"f32", "f16", "bf16"})
 """Element types of programs' activations."""
@@ -28,26 +29,22 @@ def check_adapters(stages: Sequence[Stage], loaded: Sequence[LoadedModel], rank:
     known: dict[str, TensorInfo] = {}
     bodies: set[frozenset[str]] = set()
     for stage, program in zip(stages, loaded, strict=True):
-        inputs = [info for info in program.inputs if is_adapter_input(info)]
-        names = {_variable(info) for info in inputs}
-        for info in inputs:
-            alone = TensorInfo(_variable(info), info.element, info.shape[-2:])
-            if not _fits(info, stage, rank) or known.setdefault(alone.name, alone) != alone:
+        read = variables(program.inputs, READ_PREFIX, is_adapter_variable)
+        names = {slot_of(name)[0] for name in read}
+        for name, info in read.items():
+            variable = slot_of(name)[0]
+            alone = TensorInfo(variable, info.element, info.shape[-2:])
+            if not _fits(variable, info, stage, rank) or known.setdefault(variable, alone) != alone:
                 raise BlobError(
-                    f"{stage.name} has {info.name} {info.element} {list(info.shape)}, which "
-                    f"differs from the other programs, or is not of rank {rank}"
+                    f"{stage.name} has {READ_PREFIX}{name} {info.element} {list(info.shape)}, "
+                    f"which differs from the other programs, or is not of rank {rank}"
                 )
-        if {info.name.removeprefix(READ_PREFIX) for info in inputs} != _expected(names, stage):
+        if {*read} != _expected(names, stage):
             raise BlobError(f"{stage.name} has different adapters in its slots")
         if stage.kind is not StageKind.HEAD:
             bodies.add(frozenset(names))
     if len(bodies) > 1:
         raise BlobError("its programs have different adapters")
-
-
-def _variable(info: TensorInfo) -> str:
-    """Return the variable that an input reads, without its slot."""
-    return slot_of(info.name.removeprefix(READ_PREFIX))[0]
 
 
 def _expected(names: Iterable[str], stage: Stage) -> set[str]:
@@ -57,9 +54,9 @@ def _expected(names: Iterable[str], stage: Stage) -> set[str]:
     return {slot_variable(name, slot) for name in names for slot in range(stage.slots)}
 
 
-def _fits(info: TensorInfo, stage: Stage, rank: int) -> bool:
+def _fits(variable: str, info: TensorInfo, stage: Stage, rank: int) -> bool:
     """Return whether an input is a matrix of the rank; with several slots, a batch of one."""
-    of = adapter_name(_variable(info))
+    of = adapter_name(variable)
     batch = (1,) if stage.slots > 1 else ()
     return (
         of is not None
