@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.in_order import Turn
@@ -20,19 +20,40 @@ from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
 AnyInput = Tensor | RemoteTensor
 
+In = TypeVar("In", bound=ModelPort)
+Out = TypeVar("Out", bound=ModelPort)
 
-class StatelessRequest(Request, ABC):
+
+class StatelessRequest(Request, ABC, Generic[In, Out]):
     """Request of a compiled model without state.
 
     Args:
         options: options of the compilation.
+        inputs, outputs: ports of the model.
         place: position among ordered requests, if requests are ordered.
     """
 
-    def __init__(self, options: Options, place: Turn | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        inputs: Sequence[In],
+        outputs: Sequence[Out],
+        place: Turn | None = None,
+    ) -> None:
         super().__init__(options, place)
+        self._inputs, self._outputs = inputs, outputs
         self._set: dict[str, AnyInput] = {}
         self._found: dict[str, Array] = {}
+
+    @property
+    def model_inputs(self) -> Sequence[In]:
+        """The model's inputs."""
+        return self._inputs
+
+    @property
+    def model_outputs(self) -> Sequence[Out]:
+        """The model's outputs."""
+        return self._outputs
 
     @abstractmethod
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:

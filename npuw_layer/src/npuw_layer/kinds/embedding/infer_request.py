@@ -21,7 +21,7 @@ from npuw_layer.remote.tensor import values_of
 from npuw_layer.tensors.names import BEAMS
 
 
-class TextInferRequest(StatelessRequest):
+class TextInferRequest(StatelessRequest[OpenPort, OpenPort]):
     """Request of a compiled model; texts are independent of one another.
 
     Args:
@@ -29,21 +29,10 @@ class TextInferRequest(StatelessRequest):
     """
 
     def __init__(self, compiled: CompiledLLM) -> None:
-        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(compiled.options)
+        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._reader = make_reader(compiled, self._run.check_wanted)
         self._runs: list[str] = []
-
-    @property
-    def model_inputs(self) -> Sequence[OpenPort]:
-        """Inputs of the exported model."""
-        return self._inputs
-
-    @property
-    def model_outputs(self) -> Sequence[OpenPort]:
-        """Outputs of the exported model."""
-        return self._outputs
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False

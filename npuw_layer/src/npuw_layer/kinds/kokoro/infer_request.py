@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import OpenPort, PortKey, find_port
 from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.protocols import Array
-from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
@@ -18,7 +17,7 @@ from npuw_layer.kinds.kokoro.speaker import Speaker
 from npuw_layer.kinds.static.port import StaticPort
 
 
-class KokoroInferRequest(StatelessRequest):
+class KokoroInferRequest(StatelessRequest[StaticPort, OpenPort]):
     """Request of a compiled model; texts are independent of one another.
 
     Args:
@@ -26,20 +25,9 @@ class KokoroInferRequest(StatelessRequest):
     """
 
     def __init__(self, compiled: CompiledKokoro) -> None:
-        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(compiled.options)
+        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
         self._compiled = compiled
         self._speaker = Speaker(compiled, self._run.check_wanted)
-
-    @property
-    def model_inputs(self) -> Sequence[StaticPort]:
-        """Inputs of the exported model."""
-        return self._inputs
-
-    @property
-    def model_outputs(self) -> Sequence[OpenPort]:
-        """Outputs of the exported model."""
-        return self._outputs
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
@@ -69,12 +57,9 @@ class KokoroInferRequest(StatelessRequest):
         return report | devices_report(compiled.submodels)
 
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
-        port, given = find_port(self._inputs, key, "input"), tensor
-        if isinstance(given, Tensor):
-            port.check_array(given.data)
-        else:
-            port.check(given.element_type, given.shape)
-        return port.any_name, given
+        port = find_port(self._inputs, key, "input")
+        port.check_tensor(tensor)
+        return port.any_name, tensor
 
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         missing = [port.any_name for port in self._inputs if port.any_name not in inputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
-from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.paged.compiled import CompiledPaged
@@ -29,7 +28,7 @@ _BLOCKS_AXIS, _ROWS_AXIS = 0, 2
 """Axes of caches."""
 
 
-class PagedInferRequest(StatelessRequest):
+class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
     """Request of a compiled model; all state is in the caller's caches.
 
     Args:
@@ -37,22 +36,11 @@ class PagedInferRequest(StatelessRequest):
     """
 
     def __init__(self, compiled: CompiledPaged) -> None:
-        self._inputs, self._outputs = inputs_of(compiled), outputs_of(compiled)
-        super().__init__(compiled.options)
+        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[TokenRun] = []
         self._samples = bool(self._names(Role.SAMPLED))
-
-    @property
-    def model_inputs(self) -> Sequence[PagedPort]:
-        """Inputs of the model; ports of caches show the shape of a block."""
-        return self._inputs
-
-    @property
-    def model_outputs(self) -> Sequence[PagedPort]:
-        """Outputs of the model."""
-        return self._outputs
 
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
@@ -91,12 +79,9 @@ class PagedInferRequest(StatelessRequest):
         return report | devices_report(compiled.submodels)
 
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
-        port, given = find_port(self._inputs, key, "input"), tensor
-        if isinstance(given, Tensor):
-            port.check_array(given.data)
-        else:
-            port.check(given.element_type, given.shape)
-        return port.any_name, given
+        port = find_port(self._inputs, key, "input")
+        port.check_tensor(tensor)
+        return port.any_name, tensor
 
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         needed = [port.any_name for port in self._inputs if port.role is not Role.CONTEXT]

@@ -7,23 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from npuw_layer.api.given_inputs import copied, input_name
+from npuw_layer.api.given_inputs import copied
 from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import OPEN, PortKey, find_port, only_port
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
-from npuw_layer.errors import RemoteError, TensorError
+from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
-from npuw_layer.kinds.static.batched_port import BatchedPort
 from npuw_layer.kinds.static.bound_tensor import BoundTensor
 from npuw_layer.kinds.static.compiled import CompiledStatic
-from npuw_layer.remote.properties import TensorType
+from npuw_layer.kinds.static.port import StaticPort, tensor_port
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 
 
-class BatchedInferRequest(StatelessRequest):
+class BatchedInferRequest(StatelessRequest[StaticPort, StaticPort]):
     """Request of a model whose batches run item by item.
 
     For each item, an inference copies the inputs to device memory, runs the program, and copies the
@@ -38,13 +37,12 @@ class BatchedInferRequest(StatelessRequest):
     def __init__(
         self,
         compiled: CompiledStatic,
-        inputs: Sequence[BatchedPort],
-        outputs: Sequence[BatchedPort],
+        inputs: Sequence[StaticPort],
+        outputs: Sequence[StaticPort],
         place: Turn | None = None,
     ) -> None:
-        super().__init__(compiled.options, place)
+        super().__init__(compiled.options, inputs, outputs, place)
         self._compiled = compiled
-        self._inputs, self._outputs = inputs, outputs
         self.transfers = Transfers()
         """Bytes copied."""
         program = self._program = compiled.programs.loaded.create_program()
@@ -61,16 +59,6 @@ class BatchedInferRequest(StatelessRequest):
         self._targets: dict[str, AnyInput] = {}
         """Destinations of outputs."""
 
-    @property
-    def model_inputs(self) -> Sequence[BatchedPort]:
-        """The model's inputs."""
-        return self._inputs
-
-    @property
-    def model_outputs(self) -> Sequence[BatchedPort]:
-        """The model's outputs."""
-        return self._outputs
-
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Set an input or output; each following inference reads or writes its values.
 
@@ -86,10 +74,7 @@ class BatchedInferRequest(StatelessRequest):
             super().set_tensor(port, tensor)
             self._lists.pop(port.any_name, None)
             return
-        port.items(given)
-        _check_side(port, given)
-        if isinstance(given, Tensor) and not given.data.flags.writeable:
-            raise TensorError(f"output {port.any_name!r}: the array is read-only")
+        port.check_tensor(given)
         self._targets[port.any_name] = given
 
     def set_tensors(self, key: PortKey, tensors: Sequence[AnyTensor], /) -> None:
@@ -109,10 +94,8 @@ class BatchedInferRequest(StatelessRequest):
             raise TensorError(
                 f"input {port.any_name!r} takes {wanted} for each item, not {len(given)} tensors"
             )
-        one = BatchedPort.of(self._bound[port.any_name].port, 1)
         for tensor in given:
-            one.items(tensor)
-            _check_side(port, tensor)
+            self._bound[port.any_name].port.check_tensor(tensor)
         self._set.pop(port.any_name, None)
         self._lists[port.any_name] = given
 
@@ -140,16 +123,12 @@ class BatchedInferRequest(StatelessRequest):
         where = devices_report(compiled.submodels)
         return {"blob": str(compiled.origin), **where, **self.transfers.report()}
 
-    def _at(self, key: PortKey) -> BatchedPort:
-        if isinstance(key, int):
-            raise TensorError(
-                f"{key} names an input and an output; use set_input_tensor or a similar method"
-            )
-        return find_port((*self._inputs, *self._outputs), key, "tensor")
+    def _at(self, key: PortKey) -> StaticPort:
+        return tensor_port((*self._inputs, *self._outputs), key)
 
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
-        port = find_port(self._inputs, input_name(key, self._inputs), "input")
-        port.items(tensor)
+        port = find_port(self._inputs, key, "input")
+        port.check_tensor(tensor)
         return port.any_name, tensor
 
     def _infer(self, given: Mapping[str, AnyInput]) -> None:
@@ -180,7 +159,7 @@ class BatchedInferRequest(StatelessRequest):
         self._deliver(found)
         return found
 
-    def _batch(self, port: BatchedPort, inputs: Mapping[str, AnyInput]) -> Sequence[Array]:
+    def _batch(self, port: StaticPort, inputs: Mapping[str, AnyInput]) -> Sequence[Array]:
         """Return the items of an input, without the batch dimension."""
         name = port.any_name
         if name in inputs:
@@ -197,7 +176,7 @@ class BatchedInferRequest(StatelessRequest):
         self._program.run()
         self.transfers.inferences += 1
 
-    def _place(self, port: BatchedPort, count: int, target: AnyInput | None) -> Array:
+    def _place(self, port: StaticPort, count: int, target: AnyInput | None) -> Array:
         """Return the array that gathers an output: the caller's own array, if set.
 
         Raises:
@@ -218,19 +197,3 @@ class BatchedInferRequest(StatelessRequest):
         for name, target in self._targets.items():
             if isinstance(target, RemoteTensor):
                 target.copy_from(found.pop(name))
-
-
-def _check_side(port: BatchedPort, tensor: AnyInput) -> None:
-    """Check that a remote tensor was made for the direction of the port.
-
-    Raises:
-        RemoteError: the tensor was made for the other direction.
-    """
-    wanted = TensorType.INPUT if port.is_input else TensorType.OUTPUT
-    if isinstance(tensor, RemoteTensor):
-        made_for = tensor.properties.tensor_type
-        if made_for not in (wanted, TensorType.BINDED):
-            raise RemoteError(
-                f"{port.any_name!r} is an {wanted.lower()}; the tensor was made with "
-                f"TENSOR_TYPE {made_for}"
-            )

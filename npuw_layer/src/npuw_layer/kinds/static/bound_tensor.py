@@ -19,10 +19,9 @@ from npuw_layer.backends.protocols import (
     Program,
 )
 from npuw_layer.backends.tensor import Tensor
-from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.remote.memory import MemoryRange, make_memory
-from npuw_layer.remote.properties import RemoteProperties, TensorType
+from npuw_layer.remote.properties import RemoteProperties
 from npuw_layer.remote.tensor import RemoteTensor
 
 
@@ -76,7 +75,7 @@ class BoundTensor:
         """
         if tensor is self._given:
             return
-        self.check(tensor)
+        self.port.check_tensor(tensor)
         if isinstance(tensor, RemoteTensor):
             near = tensor.is_of(self._device)
             of = "" if near else " of another context"
@@ -84,20 +83,6 @@ class BoundTensor:
         else:
             self._transfers.bound_to = "host tensor"
         self._given = tensor
-
-    def check(self, tensor: Tensor | RemoteTensor) -> None:
-        """Check that a tensor can be bound; ``set`` raises the same errors.
-
-        Raises:
-            TensorError, RemoteError: the tensor cannot be bound.
-        """
-        if isinstance(tensor, RemoteTensor):
-            self.port.check(tensor.element_type, tensor.shape)
-            self._check_side(tensor)
-            return
-        self.port.check_array(tensor.data)
-        if not (self.port.is_input or tensor.data.flags.writeable):
-            raise TensorError(f"output {self.port.any_name!r}: the array is read-only")
 
     def fill(self, values: Array) -> None:
         """Copy values, which must fit, into the request's own memory, and bind that memory."""
@@ -170,12 +155,3 @@ class BoundTensor:
             span = make_memory(self._device, properties, port.byte_size)
             self._own = RemoteTensor(self._device, port.element_type, port.shape, span, properties)
         return self._own
-
-    def _check_side(self, tensor: RemoteTensor) -> None:
-        made_for = tensor.properties.tensor_type
-        wanted = TensorType.INPUT if self.port.is_input else TensorType.OUTPUT
-        if made_for not in (wanted, TensorType.BINDED):
-            raise RemoteError(
-                f"{self.port.any_name!r} is an {wanted.lower()}; the tensor was made with "
-                f"TENSOR_TYPE {made_for}"
-            )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, TypeVar
+from collections.abc import Sequence
+from typing import BinaryIO
 
 from npuw_layer.api.in_order import order_of
 from npuw_layer.api.ready_model import ReadyModel
-from npuw_layer.kinds.static.batched_port import BatchedPort
 from npuw_layer.kinds.static.batched_request import BatchedInferRequest
 from npuw_layer.kinds.static.compiled import CompiledStatic
 from npuw_layer.kinds.static.exported import export_static
@@ -14,10 +14,8 @@ from npuw_layer.kinds.static.infer_request import StaticInferRequest
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.remote.context import RemoteContext
 
-P = TypeVar("P", StaticPort, BatchedPort)
 
-
-class _OneProgram(ReadyModel[CompiledStatic, P, P]):
+class _OneProgram(ReadyModel[CompiledStatic, StaticPort, StaticPort]):
     """A model of one program, whose requests may run in order.
 
     Args:
@@ -28,6 +26,16 @@ class _OneProgram(ReadyModel[CompiledStatic, P, P]):
         super().__init__(compiled)
         self._place = order_of(compiled.options)
 
+    @property
+    def inputs(self) -> list[StaticPort]:
+        """Inputs of the model, without variables."""
+        return self._batched(self._compiled.inputs)
+
+    @property
+    def outputs(self) -> list[StaticPort]:
+        """Outputs of the model, without variables."""
+        return self._batched(self._compiled.outputs)
+
     def get_context(self) -> RemoteContext:
         """Return the context of the Core; requests without a batch bind its tensors in place."""
         return RemoteContext(self._compiled.npu)
@@ -35,46 +43,22 @@ class _OneProgram(ReadyModel[CompiledStatic, P, P]):
     def _write(self, file: BinaryIO) -> None:
         export_static(self._compiled, file)
 
+    def _batched(self, ports: Sequence[StaticPort]) -> list[StaticPort]:
+        """Return ports with the batch of a model that runs item by item."""
+        batch = self._compiled.batch
+        return list(ports) if batch is None else [port.with_batch(batch) for port in ports]
 
-class StaticCompiledModel(_OneProgram[StaticPort]):
+
+class StaticCompiledModel(_OneProgram):
     """A static model that takes the complete batch."""
-
-    @property
-    def inputs(self) -> list[StaticPort]:
-        """Inputs of the model, without variables."""
-        return list(self._compiled.inputs)
-
-    @property
-    def outputs(self) -> list[StaticPort]:
-        """Outputs of the model, without variables."""
-        return list(self._compiled.outputs)
 
     def create_infer_request(self) -> StaticInferRequest:
         """Create an independent request."""
         return StaticInferRequest(self._compiled, self._place())
 
 
-class BatchedCompiledModel(_OneProgram[BatchedPort]):
-    """A static model that runs item by item, for a fixed or open batch.
-
-    Args:
-        compiled: the program of one item.
-        batch: the batch that ports show.
-    """
-
-    def __init__(self, compiled: CompiledStatic, batch: int) -> None:
-        super().__init__(compiled)
-        self._batch = batch
-
-    @property
-    def inputs(self) -> list[BatchedPort]:
-        """Inputs of the model."""
-        return [BatchedPort.of(port, self._batch) for port in self._compiled.inputs]
-
-    @property
-    def outputs(self) -> list[BatchedPort]:
-        """Outputs of the model."""
-        return [BatchedPort.of(port, self._batch) for port in self._compiled.outputs]
+class BatchedCompiledModel(_OneProgram):
+    """A static model that runs item by item, for a fixed or open batch."""
 
     def create_infer_request(self) -> BatchedInferRequest:
         """Create an independent request."""
@@ -86,6 +70,5 @@ StaticModel = StaticCompiledModel | BatchedCompiledModel
 
 def ready_static(compiled: CompiledStatic) -> StaticModel:
     """Return the ready model of a compiled static model, with or without item-by-item batches."""
-    if compiled.batch is None:
-        return StaticCompiledModel(compiled)
-    return BatchedCompiledModel(compiled, compiled.batch)
+    make = StaticCompiledModel if compiled.batch is None else BatchedCompiledModel
+    return make(compiled)

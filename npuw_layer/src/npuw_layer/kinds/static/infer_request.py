@@ -13,11 +13,10 @@ from npuw_layer.api.results import Results
 from npuw_layer.api.transfers import Transfers
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
-from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.static.bound_tensor import BoundTensor
 from npuw_layer.kinds.static.compiled import CompiledStatic
-from npuw_layer.kinds.static.port import StaticPort
+from npuw_layer.kinds.static.port import StaticPort, tensor_port
 from npuw_layer.kinds.static.variable_state import VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor
 
@@ -170,14 +169,13 @@ class StaticInferRequest(Request):
         """Set all given inputs, or none if one does not fit."""
         ports = self._compiled.inputs
         found = [(find_port(ports, name, "input"), tensor) for name, tensor in given.items()]
-        pairs = [(self._bound[port], tensor) for port, tensor in found]
-        for bound, tensor in pairs:
-            bound.check(tensor)
-        for bound, tensor in pairs:
+        for port, tensor in found:
+            port.check_tensor(tensor)
+        for port, tensor in found:
             if isinstance(tensor, RemoteTensor):
-                bound.set(tensor)
+                self._bound[port].set(tensor)
             else:
-                bound.fill(tensor.data)
+                self._bound[port].fill(tensor.data)
 
     def _values(self, shared: bool) -> dict[str, Array]:
         outputs = [self._bound[port] for port in self._compiled.outputs]
@@ -185,9 +183,4 @@ class StaticInferRequest(Request):
         return {port.any_name: value for port, value in values if value is not None}
 
     def _at(self, key: PortKey) -> BoundTensor:
-        if isinstance(key, int):
-            raise TensorError(
-                f"{key} names an input and an output; use set_input_tensor or a similar method"
-            )
-        ports = (*self._compiled.inputs, *self._compiled.outputs)
-        return self._bound[find_port(ports, key, "tensor")]
+        return self._bound[tensor_port((*self._compiled.inputs, *self._compiled.outputs), key)]
