@@ -4,14 +4,14 @@ A first model encodes the text and returns the duration of each token in frames.
 the encodings accordingly, and a second model makes the audio of a fixed number of frames at a time.
 
     names          names of both models, their inputs and their outputs
-    products       begin of the frames in a graph: matmuls with the alignment
+    matmuls        begin of the frames in a graph: matmuls with the alignment
     split          the graph cut into two
     given_lengths  inputs of the first model for padding
     alignment      padding, the token of each frame, and its encodings
     blocks         frames for each run of the second model, and the samples to keep
     speaker        from a text to its audio
     compiled       both models, compiled
-    ports, infer_request, compiled_model   OpenVINO's API
+    infer_request, compiled_model   OpenVINO's API
 
 Each is a static model (``npuw_layer.kinds.static``), on any of NPUW_DEVICES.
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import Device, ImportsMemory, LoadedModel
+from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.kokoro.names import AUDIO, DURATIONS, EN_BLOCK
 from npuw_layer.kinds.kokoro.options import KokoroOptions
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
+from npuw_layer.kinds.static.parts import CompiledParts
 from npuw_layer.kinds.static.port import StaticPort
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.options import Options
-from npuw_layer.storage.programs import Origin
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledKokoro:
+class CompiledKokoro(CompiledParts):
     """Both models of a Kokoro; requests do not modify them.
 
     Attributes:
@@ -35,34 +35,9 @@ class CompiledKokoro:
     audio: CompiledStatic
 
     @property
-    def device(self) -> Device:
-        """Device, or group of devices, that runs both models."""
-        return self.audio.device
-
-    @property
-    def submodels(self) -> Mapping[str, LoadedModel]:
-        """Both models by name."""
-        return {**self.durations.submodels, **self.audio.submodels}
-
-    @property
-    def options(self) -> Options:
-        """Options of the compilation."""
-        return self.audio.options
-
-    @property
-    def origin(self) -> Origin:
-        """Origin of the programs: compiled or cached."""
-        parts = (self.durations.origin, self.audio.origin)
-        return Origin(
-            seconds=sum(part.seconds for part in parts),
-            compiled=sum(part.compiled for part in parts),
-            cached=sum(part.cached for part in parts),
-        )
-
-    @property
-    def shared(self) -> None:
-        """None: weights are not shared with other processes."""
-        return
+    def parts(self) -> Sequence[CompiledStatic]:
+        """Both models, in order."""
+        return self.durations, self.audio
 
     @property
     def block(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import OpenPort, PortKey, find_port
@@ -12,7 +12,6 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.kokoro.compiled import CompiledKokoro
-from npuw_layer.kinds.kokoro.ports import inputs_of, outputs_of
 from npuw_layer.kinds.kokoro.speaker import Speaker
 from npuw_layer.kinds.static.port import StaticPort
 
@@ -22,10 +21,13 @@ class KokoroInferRequest(StatelessRequest[StaticPort, OpenPort]):
 
     Args:
         compiled: both models.
+        inputs, outputs: ports of the model.
     """
 
-    def __init__(self, compiled: CompiledKokoro) -> None:
-        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
+    def __init__(
+        self, compiled: CompiledKokoro, inputs: Sequence[StaticPort], outputs: Sequence[OpenPort]
+    ) -> None:
+        super().__init__(compiled.options, inputs, outputs)
         self._compiled = compiled
         self._speaker = Speaker(compiled, self._run.check_wanted)
 

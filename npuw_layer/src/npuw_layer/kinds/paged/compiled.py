@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuw_layer.backends.protocols import Device, ImportsMemory, LoadedModel
+from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.paged.lengths import variant_sizes
 from npuw_layer.kinds.paged.names import OPTION, VARIANT
 from npuw_layer.kinds.static.compiled import CompiledStatic, compile_static
+from npuw_layer.kinds.static.parts import CompiledParts
 from npuw_layer.kinds.static.source import GraphSource
 from npuw_layer.options import Options
-from npuw_layer.storage.programs import Origin
-from npuw_layer.tensors.names import vocabulary_of
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledPaged:
+class CompiledPaged(CompiledParts):
     """All variants of a model; requests do not modify them.
 
     Attributes:
@@ -33,45 +32,9 @@ class CompiledPaged:
     variants: dict[int, CompiledStatic]
 
     @property
-    def largest(self) -> CompiledStatic:
-        """The variant with the most tokens."""
-        return self.variants[max(self.variants)]
-
-    @property
-    def device(self) -> Device:
-        """Device, or group of devices, that runs all ops except attention."""
-        return self.largest.device
-
-    @property
-    def submodels(self) -> Mapping[str, LoadedModel]:
-        """The variants by name."""
-        every = (each.submodels for each in self.variants.values())
-        return {name: loaded for submodels in every for name, loaded in submodels.items()}
-
-    @property
-    def options(self) -> Options:
-        """Options of the compilation."""
-        return self.largest.options
-
-    @property
-    def vocabulary(self) -> int | None:
-        """Number of token ids; None if the model takes no ids, or does not look them up."""
-        return vocabulary_of(port.any_name for port in self.largest.inputs)
-
-    @property
-    def origin(self) -> Origin:
-        """Origin of the programs: compiled or cached."""
-        parts = [each.origin for each in self.variants.values()]
-        return Origin(
-            seconds=sum(part.seconds for part in parts),
-            compiled=sum(part.compiled for part in parts),
-            cached=sum(part.cached for part in parts),
-        )
-
-    @property
-    def shared(self) -> None:
-        """None: weights are not shared with other processes."""
-        return
+    def parts(self) -> Sequence[CompiledStatic]:
+        """The variants; the last one takes the most tokens."""
+        return [*self.variants.values()]
 
 
 def submodels(options: Options) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from npuw_layer.kinds.paged.compiled import CompiledPaged
 from npuw_layer.kinds.paged.dispatch import Dispatch
 from npuw_layer.kinds.paged.lengths import TokenRun, plan_runs, sampled_rows
 from npuw_layer.kinds.paged.names import SAMPLED, Role
-from npuw_layer.kinds.paged.ports import PagedPort, inputs_of, outputs_of
+from npuw_layer.kinds.paged.ports import PagedPort
 from npuw_layer.kinds.paged.runner import VariantRunner
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.remote.tensor import RemoteTensor, values_of
-from npuw_layer.tensors.names import IDS
+from npuw_layer.tensors.names import IDS, vocabulary_of
 
 _BLOCKS_AXIS, _ROWS_AXIS = 0, 2
 """Axes of caches."""
@@ -33,11 +33,15 @@ class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
 
     Args:
         compiled: the variants.
+        inputs, outputs: ports of the model.
     """
 
-    def __init__(self, compiled: CompiledPaged) -> None:
-        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
-        self._compiled, self._vocabulary = compiled, compiled.vocabulary
+    def __init__(
+        self, compiled: CompiledPaged, inputs: Sequence[PagedPort], outputs: Sequence[PagedPort]
+    ) -> None:
+        super().__init__(compiled.options, inputs, outputs)
+        self._compiled = compiled
+        self._vocabulary = vocabulary_of(port.any_name for port in compiled.parts[-1].inputs)
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[TokenRun] = []
         self._samples = bool(self._names(Role.SAMPLED))

@@ -7,10 +7,8 @@ from typing import ClassVar
 from npuw_layer.api.model_port import OPEN
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.kinds.paged.compiled import CompiledPaged
 from npuw_layer.kinds.paged.names import Role, role_of
 from npuw_layer.kinds.static.port import StaticPort
-from npuw_layer.tensors.names import VOCABULARY
 
 
 class PagedPort(StaticPort):
@@ -20,6 +18,12 @@ class PagedPort(StaticPort):
     """
 
     least: ClassVar[int] = 0
+
+    @staticmethod
+    def of_row(port: StaticPort) -> PagedPort:
+        """Return the port for an input or output of a variant."""
+        shape = (OPEN, *port.shape[1:]) if port.shape else ()
+        return PagedPort(port.any_name, port.element_type, port.index, shape, port.is_input)
 
     @property
     def role(self) -> Role:
@@ -39,19 +43,3 @@ class PagedPort(StaticPort):
                 f"{self.any_name!r} is written in place, but the array is read-only or not "
                 "contiguous; set a writeable, contiguous array"
             )
-
-
-def inputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """Return the inputs of the exported model."""
-    every = compiled.largest.inputs
-    return [_opened(port) for port in every if not port.any_name.startswith(VOCABULARY)]
-
-
-def outputs_of(compiled: CompiledPaged) -> list[PagedPort]:
-    """Return the outputs, with a row for each token, or for each sampled token."""
-    return [_opened(port) for port in compiled.largest.outputs]
-
-
-def _opened(port: StaticPort) -> PagedPort:
-    shape = (OPEN, *port.shape[1:]) if port.shape else ()
-    return PagedPort(port.any_name, port.element_type, port.index, shape, port.is_input)
