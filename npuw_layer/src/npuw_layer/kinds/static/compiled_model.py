@@ -41,7 +41,13 @@ class _OneProgram(ReadyModel[CompiledStatic, StaticPort, StaticPort]):
         return RemoteContext(self._compiled.npu)
 
     def _write(self, file: BinaryIO) -> None:
-        export_static(self._compiled, file)
+        if self._compiled.options.use_npuw:
+            export_static(self._compiled, file)
+            return
+        # Imported here: few models are exported.
+        from npuw_layer.kinds.static.native_blob.exported import export_native
+
+        export_native(self._compiled, file)
 
     def _batched(self, ports: Sequence[StaticPort]) -> list[StaticPort]:
         """Return ports with the batch of a model that runs item by item."""

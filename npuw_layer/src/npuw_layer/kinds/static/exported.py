@@ -1,8 +1,4 @@
-"""Export of a compiled static model to one file: the program and its initial values.
-
-Through NPUW, the file is a blob of NPUW; for the NPU itself, it has the format of OpenVINO's NPU
-plugin, ``storage.native_blob``.
-"""
+"""Export of a compiled static model as a blob of NPUW: the program and its initial values."""
 
 from __future__ import annotations
 
@@ -25,21 +21,21 @@ def export_static(compiled: CompiledStatic, file: BinaryIO) -> None:
         OSError: the stream fails.
     """
     programs, options = compiled.programs, compiled.options
-    if not options.use_npuw:
-        # Imported here: few models are exported.
-        from npuw_layer.kinds.static.native_blob.exported import export_native
-
-        export_native(compiled, file)
-        return
     wanted = None if options.weightless else WantedWeights.of(programs.loaded.inputs)
     program = exported(compiled.device, options, programs.program)
-    model = Exported(
+    write_model(STATIC, content_of(compiled, program, wanted), file)
+
+
+def content_of(
+    compiled: CompiledStatic, program: bytes | memoryview, weights: WantedWeights | None
+) -> Exported:
+    """Return the content of a file; ``Exported`` describes the weights."""
+    return Exported(
         device=compiled.device,
-        options=options,
-        programs=list(zip(PARTS, (program, programs.values), strict=True)),
-        loaded=[programs.loaded],
-        weights=wanted,
+        options=compiled.options,
+        programs=list(zip(PARTS, (program, compiled.programs.values), strict=True)),
+        loaded=[compiled.programs.loaded],
+        weights=weights,
         bank=compiled.bank,
         sources=compiled.sources,
     )
-    write_model(STATIC, model, file)

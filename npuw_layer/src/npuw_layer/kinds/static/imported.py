@@ -1,10 +1,11 @@
-"""Import of a static model that was exported through NPUW, from an untrusted file."""
+"""Import of a static model from an untrusted file."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import BlobError
@@ -19,16 +20,32 @@ from npuw_layer.weights.stored_weights import WantedWeights
 
 _log = logging.getLogger(__name__)
 
+MakeDevice = Callable[[Options], Device]
+"""Creates the device that options name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStatic:
+    """Content of a file; ``CompiledStatic`` describes the attributes."""
+
+    device: Device
+    options: Options
+    programs: StaticPrograms
+    sources: WeightSources
+    batch: int | None = None
+
 
 def import_static(
     opened: BlobBytes,
-    make_device: Callable[[Options], Device],
+    read: Callable[[BlobBytes, MakeDevice], ReadStatic],
+    make_device: MakeDevice,
     make_npu: Callable[[Device, Options], ImportsMemory],
 ) -> CompiledStatic:
     """Load an exported static model.
 
     Args:
         opened: the blob; options of this run must not contradict its options.
+        read: reads the blob's format.
         make_device: creates the device that options name.
         make_npu: returns the NPU whose memory a device uses.
 
@@ -41,18 +58,25 @@ def import_static(
     """
     began = time.perf_counter()
     with opened.named():
-        found = read_model_blob(opened, STATIC, lambda _: PARTS, make_device)
-        options = found.options
-        if options.llm is not False:
-            raise BlobError("its options are those of a language model")
-        program, values = found.blob.programs[: len(PARTS)]
-        loaded = found.load(PARTS[0], program)
-        wanted = None if options.weightless else WantedWeights.of(loaded.inputs)
-        stored = found.stored(wanted)
-        found.check_files([loaded], stored)
-        programs = StaticPrograms(program, values, loaded, unpack_values(values))
+        found = read(opened, make_device)
         origin = Origin(time.perf_counter() - began, imported=1)
         _log.info("%s: %s", opened.name, origin)
-        npu = make_npu(found.device, options)
-        sources = WeightSources(found.files, stored)
-        return assemble(npu, found.device, options, programs, sources, origin)
+        device, options = found.device, found.options
+        npu = make_npu(device, options)
+        compiled = assemble(npu, device, options, found.programs, found.sources, origin)
+        return replace(compiled, batch=found.batch)
+
+
+def read_static(opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
+    """Read a file that was exported through NPUW; raises as ``import_static``."""
+    found = read_model_blob(opened, STATIC, lambda _: PARTS, make_device)
+    options = found.options
+    if options.llm is not False:
+        raise BlobError("its options are those of a language model")
+    program, values = found.blob.programs[: len(PARTS)]
+    loaded = found.load(PARTS[0], program)
+    wanted = None if options.weightless else WantedWeights.of(loaded.inputs)
+    stored = found.stored(wanted)
+    found.check_files([loaded], stored)
+    programs = StaticPrograms(program, values, loaded, unpack_values(values))
+    return ReadStatic(found.device, options, programs, WeightSources(found.files, stored))

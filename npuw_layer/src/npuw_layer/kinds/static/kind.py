@@ -108,13 +108,13 @@ class StaticKind(ThroughNpuw):
     def load(self, devices: CoreDevices, blob: BlobBytes) -> StaticModel:
         """Load a static model from a file of either format."""
         from npuw_layer.kinds.static.compiled_model import ready_static
+        from npuw_layer.kinds.static.imported import import_static, read_static
         from npuw_layer.storage.container import STATIC, kind_of
 
-        if kind_of(blob.content) == STATIC:
-            from npuw_layer.kinds.static.imported import import_static as load
-        else:
-            from npuw_layer.kinds.static.native_blob.imported import import_native as load
-        return ready_static(load(blob, devices.of_static, devices.npu_of))
+        read = read_static
+        if kind_of(blob.content) != STATIC:
+            from npuw_layer.kinds.static.native_blob.imported import read_native as read
+        return ready_static(import_static(blob, read, devices.of_static, devices.npu_of))
 
 
 class ReshapedKind(StaticKind):

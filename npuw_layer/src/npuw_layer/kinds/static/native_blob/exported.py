@@ -7,11 +7,10 @@ from typing import BinaryIO
 from npuw_layer.backends.versions import compiler_number
 from npuw_layer.errors import OptionError
 from npuw_layer.kinds.static.compiled import CompiledStatic
-from npuw_layer.kinds.static.initial_values import PARTS
-from npuw_layer.options import Options
+from npuw_layer.kinds.static.exported import content_of
 from npuw_layer.storage.encryption import encrypted
 from npuw_layer.storage.model_blob.checks import check_compatibility, check_device
-from npuw_layer.storage.model_blob.exported import Exported, describe_model
+from npuw_layer.storage.model_blob.exported import describe_model
 from npuw_layer.storage.native_blob.container import footer, pad
 from npuw_layer.storage.native_blob.metadata import Metadata
 from npuw_layer.storage.native_blob.section import write_section
@@ -54,22 +53,13 @@ def _write_raw(compiled: CompiledStatic, file: BinaryIO) -> None:
 def _write_described(compiled: CompiledStatic, file: BinaryIO) -> None:
     """Write the program and its metadata."""
     programs, options = compiled.programs, compiled.options
-    model = Exported(
-        device=compiled.device,
-        options=options,
-        programs=list(zip(PARTS, (programs.program, programs.values), strict=True)),
-        loaded=[programs.loaded],
-        weights=None,
-        bank=compiled.bank,
-        sources=compiled.sources,
-    )
-    manifest, _ = describe_model(model)
+    manifest, _ = describe_model(content_of(compiled, programs.program, None))
     payload = _payload(compiled)
     described = Metadata(
         batch=compiled.batch,
         input_layouts=(_NO_LAYOUT,) * len(compiled.inputs),
         output_layouts=(_NO_LAYOUT,) * len(compiled.outputs),
-        compiler=_compiler_number(options),
+        compiler=compiler_number() if options.compiler == _OUR_COMPILER else None,
         encrypted=bool(options.encryption),
     ).write()
     section = write_section(manifest, described, programs.values, options.encryption)
@@ -82,10 +72,3 @@ def _payload(compiled: CompiledStatic) -> list[bytes | memoryview]:
     program, callbacks = compiled.programs.program, compiled.options.encryption
     pieces = [program, pad(program)]
     return [encrypted(b"".join(pieces), callbacks)] if callbacks else pieces
-
-
-def _compiler_number(options: Options) -> int | None:
-    """Return the major and minor version of our compiler; None for other compilers."""
-    if options.compiler != _OUR_COMPILER:
-        return None
-    return compiler_number()

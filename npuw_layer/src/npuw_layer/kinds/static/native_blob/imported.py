@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
-from npuw_layer.backends.protocols import (
-    ASSIGN_PREFIX,
-    READ_PREFIX,
-    Device,
-    ImportsMemory,
-    LoadedModel,
-)
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel
 from npuw_layer.errors import (
     BlobError,
     BlobVersionError,
@@ -22,10 +14,11 @@ from npuw_layer.errors import (
     DeviceError,
     OptionError,
 )
-from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
+from npuw_layer.kinds.static.compiled import StaticPrograms
+from npuw_layer.kinds.static.imported import MakeDevice, ReadStatic
 from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
 from npuw_layer.kinds.static.port import is_port
-from npuw_layer.options import Options, parse_options
+from npuw_layer.options import parse_options
 from npuw_layer.options.routes import check_plain
 from npuw_layer.storage.container import PAGE, ByteRange, Container
 from npuw_layer.storage.manifest import ModelManifest
@@ -36,7 +29,7 @@ from npuw_layer.storage.model_files import WeightSources, needed_files
 from npuw_layer.storage.native_blob.metadata import ANY_BATCH, IGNORE_VERSION, Metadata
 from npuw_layer.storage.native_blob.payload import Payload, check_payload, open_payload
 from npuw_layer.storage.native_blob.section import Section
-from npuw_layer.storage.programs import Origin, load
+from npuw_layer.storage.programs import load
 
 _log = logging.getLogger(__name__)
 
@@ -44,56 +37,30 @@ _PLAIN = {"NPU_USE_NPUW": "NO", "NPUW_LLM": "NO"}
 """Options of models in native blobs."""
 
 
-def import_native(
-    opened: BlobBytes,
-    make_device: Callable[[Options], Device],
-    make_npu: Callable[[Device, Options], ImportsMemory],
-) -> CompiledStatic:
-    """Load a static model for the NPU itself.
-
-    Args:
-        opened: the blob; options of this run must not contradict its options.
-        make_device: creates the device that options name.
-        make_npu: returns the NPU whose memory a device uses.
-
-    Raises:
-        BlobVersionError: other versions, or another device, made the blob.
-        BlobError: the blob is damaged or invalid.
-        OptionError: an option contradicts the blob, or its weights are not found.
-        ModelError: the available weights differ from the blob's.
-        DeviceError: the device rejects the blob.
-    """
-    began = time.perf_counter()
+def read_native(opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
+    """Read a static model for the NPU itself; raises as ``import_static``."""
     given = parse_options(opened.config)
     if given.use_npuw or given.llm:
         raise OptionError(
             "NPU_USE_NPUW and NPUW_LLM: the blob is for the NPU itself; leave them out"
         )
-    with opened.named():
-        payload = open_payload(opened.content, given)
-        read = partial(_read_plain, payload)
-        if payload.section is not None:
-            read = partial(_read_described, payload.place, payload.section)
-        device, options, programs, sources = read(opened, make_device)
-        if payload.metadata is not None:
-            _check_layouts(payload.metadata, programs.loaded)
-        batch = _batch(payload.metadata, programs.loaded)
-        origin = Origin(time.perf_counter() - began, imported=1)
-        _log.info("%s: %s", opened.name, origin)
-        npu = make_npu(device, options)
-        compiled = assemble(npu, device, options, programs, sources, origin)
-        return replace(compiled, batch=batch)
-
-
-_Found = tuple[Device, Options, StaticPrograms, WeightSources]
+    payload = open_payload(opened.content, given)
+    if payload.section is None:
+        found = _read_plain(payload, opened, make_device)
+    else:
+        found = _read_described(payload.place, payload.section, opened, make_device)
+    loaded = found.programs.loaded
+    if payload.metadata is not None:
+        _check_layouts(payload.metadata, loaded)
+    return replace(found, batch=_batch(payload.metadata, loaded))
 
 
 def _read_described(
     payload: ByteRange,
     section: Section,
     opened: BlobBytes,
-    make_device: Callable[[Options], Device],
-) -> _Found:
+    make_device: MakeDevice,
+) -> ReadStatic:
     """Load a payload that this layer's section describes completely."""
     container = _container(payload, section)
     any_version = parse_options(opened.config).disable_version_check
@@ -111,7 +78,7 @@ def _read_described(
     loaded = found.load(PARTS[0], program)
     found.check_files([loaded], None)
     programs = StaticPrograms(program, values, loaded, unpack_values(values))
-    return found.device, options, programs, WeightSources(found.files, None)
+    return ReadStatic(found.device, options, programs, WeightSources(found.files, None))
 
 
 def _container(payload: ByteRange, section: Section) -> Container[ModelManifest]:
@@ -150,9 +117,7 @@ def _ignore_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
         _log.warning("other versions of %s made the blob; it may not run", ", ".join(differing))
 
 
-def _read_plain(
-    payload: Payload, opened: BlobBytes, make_device: Callable[[Options], Device]
-) -> _Found:
+def _read_plain(payload: Payload, opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
     """Load a payload without this layer's section: with the plugin's metadata, or none."""
     options = parse_options({**opened.config, **_PLAIN})
     check_plain(options)
@@ -171,7 +136,7 @@ def _read_plain(
         )
     files = named_weights(needed_files([loaded]), options, opened.model)
     programs = StaticPrograms(program, pack_values({}), loaded, {})
-    return device, options, programs, WeightSources(files, None)
+    return ReadStatic(device, options, programs, WeightSources(files, None))
 
 
 def _has_state(loaded: LoadedModel) -> bool:
