@@ -22,7 +22,7 @@ from npuw_layer.llm.graph.pipeline import stage_graph
 from npuw_layer.llm.plan.stages import plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
-from npuw_layer.traits.long_rope.names import LONG_ROPE, long_from
+from npuw_layer.traits.long_rope.trait import LONG_ROPE, long_from
 
 LONGROPE = GOLDENS / "longrope"
 CONTEXT = 64

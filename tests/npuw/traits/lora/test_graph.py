@@ -12,7 +12,7 @@ from npuw_layer.llm.graph.pipeline import run_passes, stage_graph
 from npuw_layer.llm.plan.stages import StageKind, plan
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
-from npuw_layer.traits.lora.fix_rank import FixRank, reads_adapters
+from npuw_layer.traits.lora.graph import FixRank, reads_adapters
 from npuw_layer.traits.lora.names import adapter_name
 
 

@@ -1,12 +1,11 @@
 """Layers with a state of fixed size in place of K and V: short convolutions (LFM-2).
 
-trait               the trait: begin here
-names               names of the variables that are states
-short_convolution   ops that compute states in a static model
-check               options that states rule out
-states              device memory of a conversation's states, and their rewind
-variable_state      a state as an OpenVINO variable
-imported_ports      checks of imported programs
+trait            the trait: begin here
+names            names of the variables that are states
+graph            ops that compute states in a static model
+check            options that states rule out, and checks of imported programs
+states           device memory of a conversation's states, and their rewind
+variable_state   a state as an OpenVINO variable
 
 A state has no rows of single tokens, so a rewind reads again the tokens that the state was computed
 from.

@@ -1,4 +1,4 @@
-"""Options that states of fixed size rule out."""
+"""Checks of options and of imported programs of models with states of fixed size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from npuw_layer.errors import ModelError
 from npuw_layer.options import Options
 from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
+from collections.abc import Sequence
 
+from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.errors import BlobError
+from npuw_layer.llm.plan.stages import Stage, StageKind
+from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.traits.variables import variables
 
 def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     """Check that options are compatible with states of fixed size, if the model has any.
@@ -41,3 +47,24 @@ def check_linear_caches(variables: Iterable[str], options: Options) -> None:
                 f"{name}: the model has layers with a state in place of K and V ({states[0]!r}), "
                 "which depends on all earlier tokens; leave the option out"
             )
+
+
+def check_states(stages: Sequence[Stage], loaded: Sequence[LoadedModel]) -> None:
+    """Compare the states that programs read and assign.
+
+    Args:
+        stages: expected stages of the programs.
+        loaded: the programs.
+
+    Raises:
+        BlobError: a program reads states other than those it assigns, or than the other programs.
+    """
+    of_all: dict[str, TensorInfo] | None = None
+    for stage, program in zip(stages, loaded, strict=True):
+        if stage.kind is StageKind.HEAD:
+            continue
+        read = variables(program.inputs, READ_PREFIX, is_linear_cache)
+        of_all = read if of_all is None else of_all
+        assigned = variables(program.outputs, ASSIGN_PREFIX, is_linear_cache)
+        if read != of_all or read != assigned:
+            raise BlobError(f"{stage.name} has other states than the rest")

@@ -11,8 +11,7 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames
 from npuw_layer.options import Options
 from npuw_layer.traits.graph_trait import GraphTrait
-from npuw_layer.traits.linear_states.check import check_linear_caches
-from npuw_layer.traits.linear_states.imported_ports import check_states
+from npuw_layer.traits.linear_states.check import check_linear_caches, check_states
 from npuw_layer.traits.linear_states.names import is_linear_cache
 from npuw_layer.traits.linear_states.states import LinearStates
 from npuw_layer.traits.variables import variables
@@ -57,7 +56,7 @@ class LinearStatesTrait(GraphTrait):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the states that programs read and assign; see ``imported_ports``."""
+        """Compare the states that programs read and assign; see ``check``."""
         check_states(stages, loaded)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from npuw_layer.backends.protocols import Array, Device, TensorInfo
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
@@ -10,7 +10,11 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import ConversationPart, Instance
 from npuw_layer.traits.graph_trait import GraphTrait
-from npuw_layer.traits.long_rope.names import long_from
+
+
+LONG_ROPE = "npuw_longrope_"
+"""Name prefix of the input i64 [sequences, 1]: 1 if a position of the inference is at least the
+number at the end of the name."""
 
 
 class _Reach(Instance, ConversationPart):
@@ -46,6 +50,19 @@ class LongRoPE(GraphTrait):
         """Return the instance for a model with the input."""
         found = long_from(info.name for info in inputs)
         return None if found is None else _Reach(*found)
+
+
+def long_from(names: Iterable[str]) -> tuple[str, int] | None:
+    """Return the input that marks long inferences, and the position that makes one long.
+
+    Args:
+        names: names of a static model's inputs.
+    """
+    for name in names:
+        begin, mark, limit = name.partition(LONG_ROPE)
+        if mark and not begin and limit.isdecimal():
+            return name, int(limit)
+    return None
 
 
 TRAIT = LongRoPE("long_rope")

@@ -23,7 +23,7 @@ from compiler_layer.model import Model
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
-from npuw_layer.traits.lora.fix_rank import reads_adapters
+from npuw_layer.traits.lora.graph import reads_adapters
 from npuw_layer.traits.lora.low_rank import LowRank, Mode
 from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
 from npuw_layer.traits.lora.names import AdapterTensor

@@ -17,8 +17,7 @@ from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.tensors.token_inputs import TokenKind
 from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.trees.candidates import Candidates
-from npuw_layer.traits.trees.check import check_trees
-from npuw_layer.traits.trees.imported_ports import check_tree_masks
+from npuw_layer.traits.trees.check import check_tree_masks, check_trees
 from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import TreeMask
 
@@ -84,7 +83,7 @@ class Trees(GraphTrait):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the tree masks of programs; see ``imported_ports``."""
+        """Compare the tree masks of programs; see ``check``."""
         check_tree_masks(stages, loaded, options)
 
 
