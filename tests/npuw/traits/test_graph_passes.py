@@ -19,10 +19,8 @@ from npuw_layer.traits.grouped_query.graph import TakeApartGQA
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
 from npuw_layer.traits.images.graph import SettleLayers
 from npuw_layer.traits.linear_states.graph import ContinueConvolutions
-from npuw_layer.traits.long_rope.graph import CacheBothRopes, ShapeLongMark
-from npuw_layer.traits.long_rope.graph import MarkLongInferences
-from npuw_layer.traits.lora.graph import FixRank
-from npuw_layer.traits.lora.graph import CheckHeadAdapters
+from npuw_layer.traits.long_rope.graph import CacheBothRopes, MarkLongInferences, ShapeLongMark
+from npuw_layer.traits.lora.graph import CheckHeadAdapters, FixRank
 from npuw_layer.traits.trees.graph import DropTrees, SettleStates, ShapeTrees
 
 FILES = sorted((Path(__file__).parent / "passes").glob("*.mlir"))

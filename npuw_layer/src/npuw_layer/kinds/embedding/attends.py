@@ -7,10 +7,8 @@ model is checked, so a bidirectional model (EmbeddingGemma, NV-Embed) is never r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import values_of
@@ -23,6 +21,7 @@ from compiler_layer.model import Model
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from npuw_layer.backends.protocols import Array
+from npuw_layer.llm.graph.computed import behind
 from npuw_layer.tensors.names import IDS, MASK
 
 _TOKENS = 12
@@ -45,7 +44,9 @@ def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
     if int_value(attention.causal):
         return True
     mask = attention.mask
-    if mask is None or any(map(_is_offset, makers(mask))):
+    if mask is None or isinstance(mask.owner, Block):
+        return False
+    if any(_is_offset(value.owner) for value in behind([mask])):
         return False
     try:
         values = _computed(model, mask)
@@ -63,7 +64,7 @@ def is_causal(model: Model, attention: ScaledDotProductAttention) -> bool:
     return plain and np.array_equal(lets_pass[0, 0, rows], wanted[rows])
 
 
-def _is_offset(op: Operation) -> bool:
+def _is_offset(op: Operation | Block) -> bool:
     """Return whether an op offsets token indices, as sliding windows of any length do."""
     if not isinstance(op, Add | Subtract) or element_of(op.output) not in INTEGERS:
         return False
@@ -75,7 +76,7 @@ def _computed(model: Model, mask: SSAValue) -> Array:
     """Return the values of a mask for a short text."""
     clone = model.clone()
     ops = model.ops
-    assert isinstance(mask.owner, Operation)  # the caller has iterated over its makers
+    assert isinstance(mask.owner, Operation)  # the caller has checked it
     made = clone.ops[ops.index(mask.owner)]
     clone.set_outputs([("mask", made.results[mask.owner.results.index(mask)])])
     remove_dead_code(clone)
@@ -86,15 +87,3 @@ def _computed(model: Model, mask: SSAValue) -> Array:
     given[MASK][:] = 1
     given[MASK][0, _PADDING] = 0
     return Interpreter(clone).run(given)["mask"]
-
-
-def makers(value: SSAValue) -> Iterator[Operation]:
-    """Yield the ops that a value depends on."""
-    seen: set[Operation] = set()
-    waiting = [value]
-    while waiting:
-        owner = waiting.pop().owner
-        if isinstance(owner, Operation) and owner not in seen:
-            seen.add(owner)
-            yield owner
-            waiting += owner.operands

@@ -10,7 +10,7 @@ Source: NPUW's PrepareTextEmbeddingModel (docs/reference/npuw.md#embedding-model
 from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import shape, slicing
@@ -18,15 +18,17 @@ from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant, ints_of
 from compiler_layer.dialects.ov.op import OvOp, bool_attr
 from compiler_layer.dialects.ov.reduce import CumSum
-from compiler_layer.dialects.ov.state import Assign, ReadValue
+from compiler_layer.dialects.ov.state import Assign
 from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import NotCausal
-from npuw_layer.kinds.embedding.attends import is_causal, makers
+from npuw_layer.kinds.embedding.attends import is_causal
 from npuw_layer.llm.graph.causal_mask import causal_mask
+from npuw_layer.llm.graph.computed import behind
+from npuw_layer.llm.graph.stored_rows import read_value
 from npuw_layer.tensors.cache_axes import USUAL
 from npuw_layer.tensors.names import EMBED, IDS, LAST_HIDDEN_STATE, MASK, POSITIONS
 
@@ -54,7 +56,7 @@ def rebuild(model: Model) -> None:
         _store(model, op, 2, f"past_key_values.{layer}.valuepresent.{layer}.value", cached)
         _attend(model, op, mask)
     remove_dead_code(model)
-    _count_positions(model, positions, {*makers(mask)})
+    _count_positions(model, positions, {value.owner for value in behind([mask])})
     remove_dead_code(model)
     _check_rest(model)
     for op in model.body.ops:
@@ -80,13 +82,7 @@ def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
 
 def _positions(model: Model) -> SSAValue:
     """Return the input of positions; add it if the model has none."""
-    for port in model.inputs:
-        if port.name == POSITIONS:
-            return port.value
-    names = [port.name for port in model.inputs]
-    added = model.body.insert_arg(tensor("i64", (-1, -1)), len(names))
-    model.set_inputs([*names, POSITIONS])
-    return added
+    return model.find_input(POSITIONS) or model.add_input(POSITIONS, tensor("i64", (-1, -1)))
 
 
 def _causal_mask(model: Model) -> SSAValue:
@@ -142,11 +138,9 @@ def _variable(model: Model, rows: SSAValue, name: str) -> SSAValue:
     after = owner.next_op
     assert after is not None  # a return follows at least
     g = GraphBuilder(model, after)
-    variable = StringAttr(name)
-    kept = tensor(element_of(rows), (1, dims[1], -1, dims[3]))
-    read = ReadValue(operands=[[]], result_types=[kept], properties={"variable_id": variable})
+    read = read_value(name, element_of(rows), (1, dims[1], -1, dims[3]))
     joined = g.concat([g.add(read).output, rows], USUAL.tokens)
-    GraphBuilder(model).add(Assign.make([joined], variable_id=variable))
+    GraphBuilder(model).add(Assign.make([joined], variable_id=StringAttr(name)))
     return joined
 
 
@@ -166,7 +160,7 @@ def _attend(model: Model, op: ScaledDotProductAttention, mask: SSAValue) -> None
     op.erase()
 
 
-def _count_positions(model: Model, positions: SSAValue, own: set[Operation]) -> None:
+def _count_positions(model: Model, positions: SSAValue, own: set[Operation | Block]) -> None:
     """Replace ranges that count tokens from 0 by the input of positions.
 
     Args:

@@ -32,10 +32,10 @@ def give_lengths(model: Model) -> None:
     if mask is None:
         _log.warning("no padding mask found: padding affects the result")
         return
-    mask.output.replace_all_uses_with(_input(model, TEXT_MASK, "boolean", shape_of(ids)))
+    mask.output.replace_all_uses_with(model.add_input(TEXT_MASK, tensor("boolean", shape_of(ids))))
     networks = [op for op in model.body.ops if isinstance(op, LSTMSequence)]
     if networks:
-        lengths = _input(model, INPUT_LENGTHS, "i64", (1,))
+        lengths = model.add_input(INPUT_LENGTHS, tensor("i64", (1,)))
         for network in networks:
             network.operands[network.operands.index(network.lengths)] = lengths
 
@@ -57,11 +57,3 @@ def _mask(model: Model, ids: SSAValue) -> Greater | None:
         if follows and isinstance(op, Greater):
             return op
     return None
-
-
-def _input(model: Model, name: str, element: str, shape: tuple[int, ...]) -> SSAValue:
-    """Add an input."""
-    names = [port.name for port in model.inputs]
-    value = model.body.insert_arg(tensor(element, shape), len(names))
-    model.set_inputs([*names, name])
-    return value

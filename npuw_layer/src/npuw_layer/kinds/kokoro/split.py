@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
-
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import CompilerError
@@ -91,10 +89,7 @@ def _products(model: Model) -> AlignmentMatmuls:
 def _take_frames(model: Model, name: str, product: MatMul, block: int) -> None:
     """Replace a matmul by an input of a block of frames."""
     kind = tensor(element_of(product.output), (1, shape_of(product.a)[1], block))
-    names = [port.name for port in model.inputs]
-    value: SSAValue = model.body.insert_arg(kind, len(names))
-    model.set_inputs([*names, name])
-    product.output.replace_all_uses_with(value)
+    product.output.replace_all_uses_with(model.add_input(name, kind))
 
 
 def _drop_unread(model: Model) -> None:

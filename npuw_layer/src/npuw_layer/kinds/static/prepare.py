@@ -7,10 +7,8 @@ and may depend on the shapes of the inputs, as exporters write it, but not on th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.shape import ShapeOf
@@ -25,6 +23,7 @@ from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 from npuw_layer.kinds.static.open_shapes import settle_shapes
+from npuw_layer.llm.graph.computed import behind
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
@@ -135,24 +134,10 @@ def _broadcast(name: str, values: Array, shape: tuple[int, ...]) -> Array:
 
 def _check_known(variable: Variable) -> None:
     assert variable.read is not None  # the caller's condition
-    for owner in _makers(variable.read.init):
-        if owner is None or isinstance(owner, ReadValue):
+    assert variable.read.init is not None
+    for value in behind([variable.read.init], (ShapeOf, ReadValue)):
+        if isinstance(value.owner, Block | ReadValue):
             raise ModelError(
                 f"variable {variable.name!r} has an initial value that depends on inputs; use a "
                 "constant, and set the value through query_state()"
             )
-
-
-def _makers(value: SSAValue | None) -> Iterator[Operation | None]:
-    """Yield the ops that a value depends on, except through shapes; None for an input."""
-    seen: set[SSAValue] = set()
-    waiting = [] if value is None else [value]
-    while waiting:
-        value = waiting.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        owner = value.owner
-        yield owner if isinstance(owner, Operation) else None
-        if isinstance(owner, Operation) and not isinstance(owner, ShapeOf | ReadValue):
-            waiting += owner.operands

@@ -20,12 +20,13 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.op import int_attr, int_value
 from compiler_layer.dialects.ov.reduce import Softmax
-from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import scalar_of
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.stored_rows import read_value
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES, cross_variable, scores_output
 
 _TOKEN_MAJOR = (0, 2, 1, 3)
@@ -115,7 +116,7 @@ def read_cross_caches(model: Model, cross: CrossAttention, frames: int) -> None:
         _, heads, _, width = shape_of(cache.computed)
         if heads <= 0 or width <= 0:
             raise ModelError(f"{cache.name} has no static heads and width")
-        read = _read_value(cache.name, element_of(cache.computed), (1, frames, heads, width))
+        read = read_value(cache.name, element_of(cache.computed), (1, frames, heads, width))
         rows = g.transpose(g.add(read).output, *_TOKEN_MAJOR)
         cache.computed.replace_all_uses_with(rows)
     remove_dead_code(model)
@@ -159,11 +160,3 @@ def _cache(variable: Variable, name: str) -> CrossCache:
     if len(shape_of(read.output)) != len(_TOKEN_MAJOR):
         raise ModelError(f"variable {variable.name!r} is not [batch, heads, frames, width]")
     return CrossCache(name, read.init)
-
-
-def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
-    return ReadValue(
-        operands=[[]],
-        properties={"variable_id": StringAttr(name)},
-        result_types=[tensor(element, shape)],
-    )

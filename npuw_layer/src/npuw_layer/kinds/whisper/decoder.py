@@ -30,6 +30,7 @@ from npuw_layer.kinds.whisper.cross_attention import (
     take_cross_attention,
 )
 from npuw_layer.kinds.whisper.options import WhisperOptions
+from npuw_layer.llm.graph.computed import behind
 from npuw_layer.llm.graph.drop_beams import DropBeams
 from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.llm.graph.store_caches import StoreCaches
@@ -52,7 +53,7 @@ def decoder_graph(model: Model, stage: Stage, options: Options, check: bool = Fa
         options: NPUW_WHISPER_…, and formats of caches.
         check: no effect: a decoder computes only positions from lengths.
 
-    check: no effect: only positions of a decoder depend on lengths.
+    Returns:
         A graph with input_ids, attention_mask and position_ids, caches as made by
         ``store-caches``, and logits of all new tokens. Prefill also has ENCODER_STATES f32
         [1, frames, channels], and assigns ``cross_variable``s [1, frames, heads, width], which
@@ -152,15 +153,8 @@ def _is_lookup(model: Model, op: Gather) -> bool:
     if element_of(op.data) not in FLOATS or len(shape_of(op.data)) != 2:
         return False
     counted = {port.value for port in model.inputs if port.name == CACHE_POSITION}
-    seen, waiting = set[SSAValue](), [op.indices]
-    while waiting:
-        value = waiting.pop()
-        if value in counted or isinstance(value.owner, Range):
-            return True
-        if isinstance(value.owner, OvOp) and not isinstance(value.owner, ShapeOf):
-            waiting += [each for each in value.owner.operands if each not in seen]
-        seen.add(value)
-    return False
+    sources = behind([op.indices], (ShapeOf,))
+    return any(value in counted or isinstance(value.owner, Range) for value in sources)
 
 
 def _take_mask(model: Model, others: list[OvOp], rows: int) -> None:

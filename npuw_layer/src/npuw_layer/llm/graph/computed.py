@@ -15,8 +15,15 @@ from compiler_layer.reference.interpreter import evaluate
 from npuw_layer.backends.protocols import Array
 
 
-def behind(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
-    """Yield values, and all values they are computed from, except constants; each once."""
+def behind(
+    values: Iterable[SSAValue], ends: tuple[type[Operation], ...] = ()
+) -> Iterator[SSAValue]:
+    """Yield values, and all values they are computed from, except constants; each once.
+
+    Args:
+        values: values to start from.
+        ends: ops whose operands are left out.
+    """
     seen, pending = set[SSAValue](), [*values]
     while pending:
         value = pending.pop()
@@ -24,7 +31,7 @@ def behind(values: Iterable[SSAValue]) -> Iterator[SSAValue]:
             continue
         seen.add(value)
         yield value
-        if isinstance(value.owner, Operation):
+        if isinstance(value.owner, Operation) and not isinstance(value.owner, ends):
             pending += value.owner.operands
 
 

@@ -131,14 +131,15 @@ def _read(model: Model, cache: StoredCache, name: str, element: str, shape: Shap
     g = GraphBuilder(model, cache.read)
     slots = range(cache.slots)
     names = [name] if cache.slots == 1 else [slot_variable(name, slot) for slot in slots]
-    every = [g.add(_read_value(each, element, shape)) for each in names]
+    every = [g.add(read_value(each, element, shape)) for each in names]
     if cache.keeps_type:
         for each in every:
             keep_type(each)
     return g.concat([each.output for each in every], 0) if len(every) > 1 else every[0].output
 
 
-def _read_value(name: str, element: str, shape: Shape) -> ReadValue:
+def read_value(name: str, element: str, shape: Shape) -> ReadValue:
+    """Return an op that reads a variable, whose initial value the host supplies."""
     return ReadValue(
         operands=[[]],
         properties={"variable_id": StringAttr(name)},

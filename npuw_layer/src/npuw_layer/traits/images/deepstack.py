@@ -36,12 +36,10 @@ _ROWS = f"{VISUAL_EMBEDS}@rows"
 def _take_rows(model: Model, embeds: SSAValue, tokens: int, levels: int) -> None:
     """Replace the inputs, once the graph reads only levels of the features."""
     width = shape_of(embeds)[2]
-    taken = [port.name for port in model.inputs]
-    rows = model.body.insert_arg(tensor("f32", (levels, 1, tokens, width)), len(taken))
+    rows = model.add_input(_ROWS, tensor("f32", (levels, 1, tokens, width)))
     g = GraphBuilder(model, model.body.first_op)
     embeds.replace_all_uses_with(g.reshape(rows, levels, tokens, width))
     remove_dead_code(model)
-    model.set_inputs([*taken, _ROWS])
     for name in (VISUAL_EMBEDS, VISUAL_MASKS):
         model.remove_input(name)
     names = [port.name for port in model.inputs]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from npuw_layer.errors import ModelError
-from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, LoadedModel, TensorInfo
-from npuw_layer.errors import BlobError
+from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.plan.stages import Stage, StageKind
-from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.options import Options
+from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
 from npuw_layer.traits.variables import variables
+
 
 def check_linear_caches(variables: Iterable[str], options: Options) -> None:
     """Check that options are compatible with states of fixed size, if the model has any.

@@ -5,17 +5,9 @@ Source: optimum-intel's patches of LFM-2's and Mamba's mixers, which define the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from compiler_layer.model import Model
-from npuw_layer.llm.graph.graph_pass import Placed
-from npuw_layer.llm.graph.window_tables import CompareWindowTables
-from npuw_layer.llm.plan.stages import Stage, StageKind
-from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.names import is_linear_cache
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
@@ -29,15 +21,19 @@ from compiler_layer.dialects.ov.op import OvOp, ints_attr
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.slicing import Slice
 from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model, Variable
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import made_of
-from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.graph.kept_variables import keep_variable
 from npuw_layer.llm.graph.last_token_head import last_token
+from npuw_layer.llm.graph.stored_rows import read_value
+from npuw_layer.llm.graph.window_tables import CompareWindowTables
+from npuw_layer.llm.plan.stages import Stage, StageKind
+from npuw_layer.options import Options
 from npuw_layer.traits.linear_states.names import is_linear_cache
 
 
@@ -79,13 +75,7 @@ def _rewrite(model: Model, one: _ShortConvolution, tokens: int, generates: bool)
     g = GraphBuilder(model, one.mixed)
     name, element = one.read.variable_id, element_of(one.new)
     _, channels, places = shape_of(one.read.output)
-    read = g.add(
-        ReadValue(
-            operands=[[]],
-            properties={"variable_id": name},
-            result_types=[tensor(element, (1, channels, places))],
-        )
-    )
+    read = g.add(read_value(name.data, element, (1, channels, places)))
     keep_variable(read)
     past = read.output
     joined = g.concat([past, one.new], 2)

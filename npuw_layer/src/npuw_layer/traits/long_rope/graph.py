@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from compiler_layer.dialects.ov.gather import Gather
-from compiler_layer.model import Model, Port
-from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
-from npuw_layer.llm.graph.rope_cache import CacheRope, cache_rope
-from npuw_layer.llm.graph.static_inputs import StaticInputs
-from npuw_layer.llm.graph.usual_axes import UsualAxes
-from npuw_layer.llm.plan.stages import Stage, rope_rows
-from npuw_layer.options import Options
-from npuw_layer.traits.long_rope.trait import LONG_ROPE, long_from
-from collections.abc import Iterator
 
 import numpy as np
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -23,14 +11,23 @@ from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Convert, Multiply
+from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.reduce import ReduceMax
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.model import Model
+from compiler_layer.model import Model, Port
 from npuw_layer.backends.protocols import Array
+from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.computed import Computed, made_of
-from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
+from npuw_layer.llm.graph.rope_cache import CacheRope, cache_rope
+from npuw_layer.llm.graph.static_inputs import StaticInputs
+from npuw_layer.llm.graph.usual_axes import UsualAxes
+from npuw_layer.llm.plan.stages import Stage, rope_rows
+from npuw_layer.options import Options
 from npuw_layer.tensors.names import POSITIONS
+from npuw_layer.traits.long_rope.trait import LONG_ROPE, long_from
+
 _LARGEST = (1 << 31) - 1
 
 

@@ -11,7 +11,6 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import ConversationPart, Instance
 from npuw_layer.traits.graph_trait import GraphTrait
 
-
 LONG_ROPE = "npuw_longrope_"
 """Name prefix of the input i64 [sequences, 1]: 1 if a position of the inference is at least the
 number at the end of the name."""

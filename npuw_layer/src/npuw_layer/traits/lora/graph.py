@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler_layer.model import Model
-from npuw_layer.llm.graph.check_tokens import CheckTokens
-from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
-from npuw_layer.llm.graph.head_alone import HeadAlone
-from npuw_layer.llm.graph.vocabulary import RecordVocabulary
-from npuw_layer.llm.plan.stages import Stage, StageKind
-from npuw_layer.options import Options
-from npuw_layer.traits.lora.names import check_head_adapters
-from dataclasses import dataclass
-
-from xdsl.dialects.builtin import StringAttr
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.model import Model, Variable
 from npuw_layer.errors import ModelError
-from npuw_layer.llm.graph.graph_pass import GraphPass
+from npuw_layer.llm.graph.check_tokens import CheckTokens
+from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
+from npuw_layer.llm.graph.head_alone import HeadAlone
 from npuw_layer.llm.graph.kept_variables import keep_variable
+from npuw_layer.llm.graph.stored_rows import read_value
+from npuw_layer.llm.graph.vocabulary import RecordVocabulary
+from npuw_layer.llm.plan.stages import Stage, StageKind
+from npuw_layer.options import Options
 from npuw_layer.tensors.names import slot_variable
-from npuw_layer.traits.lora.names import AdapterTensor, adapter_name
+from npuw_layer.traits.lora.names import AdapterTensor, adapter_name, check_head_adapters
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:
@@ -66,12 +61,9 @@ def reads_adapters(model: Model) -> bool:
 
 def _read_slots(model: Model, read: ReadValue, shape: Shape, slots: int) -> None:
     """Replace a variable by one for each slot."""
-    g, kind = GraphBuilder(model, read), tensor(element_of(read.output), shape)
+    g, element = GraphBuilder(model, read), element_of(read.output)
     names = [slot_variable(read.variable_id.data, slot) for slot in range(slots)]
-    reads = [
-        ReadValue(operands=[[]], properties={"variable_id": StringAttr(name)}, result_types=[kind])
-        for name in names
-    ]
+    reads = [read_value(name, element, shape) for name in names]
     for each in reads:
         keep_variable(each)
     read.output.replace_all_uses_with(g.concat([g.add(each).output for each in reads], 0))

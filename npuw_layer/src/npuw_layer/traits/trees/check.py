@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from npuw_layer.errors import ModelError
-from npuw_layer.options import Options
-from npuw_layer.tensors.traits import traits
-from npuw_layer.traits.trees.names import TREE_MASK
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel
 from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
+from npuw_layer.tensors.traits import traits
 from npuw_layer.traits.trees.names import TREE_MASK
 from npuw_layer.traits.trees.tree_mask import ELEMENTS, tree_shape
 
