@@ -6,56 +6,44 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import OPEN, OpenPort, PortKey, find_port
-from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.protocols import Array
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.embedding.batch import texts_of
 from npuw_layer.kinds.embedding.options import TextOptions
-from npuw_layer.kinds.embedding.ports import inputs_of, outputs_of, takes
-from npuw_layer.kinds.embedding.reading import make_reader
+from npuw_layer.kinds.embedding.reading import ChunkReader, UnchunkedReader, reads_in_chunks
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.remote.tensor import values_of
-from npuw_layer.tensors.names import BEAMS
+from npuw_layer.tensors.names import BEAMS, IDS, MASK, POSITIONS
+from npuw_layer.traits.images.names import TOKEN_TYPES
+
+TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
+"""Inputs that models read texts from, in order."""
 
 
 class TextInferRequest(StatelessRequest[OpenPort, OpenPort]):
     """Request of a compiled model; texts are independent of one another.
 
+    An inference takes input_ids, attention_mask and, if the model has them, token_type_ids and
+    position_ids, i64 [texts, n]; beam_idx is ignored. A text ends at its last unmasked token. It
+    returns last_hidden_state f32 [texts, n, channels], 0 behind the end of a text; logits [texts,
+    …] of reranking models. PromptTooLong is raised if a text has more tokens than
+    NPUW_LLM_MAX_PROMPT_LEN.
+
     Args:
         compiled: the static models.
+        inputs, outputs: ports of the model.
     """
 
-    def __init__(self, compiled: CompiledLLM) -> None:
-        super().__init__(compiled.options, inputs_of(compiled), outputs_of(compiled))
+    def __init__(
+        self, compiled: CompiledLLM, inputs: Sequence[OpenPort], outputs: Sequence[OpenPort]
+    ) -> None:
+        super().__init__(compiled.options, inputs, outputs)
         self._compiled, self._vocabulary = compiled, compiled.vocabulary
-        self._reader = make_reader(compiled, self._run.check_wanted)
+        reader = ChunkReader if reads_in_chunks(compiled) else UnchunkedReader
+        self._reader = reader(compiled, self._run.check_wanted)
         self._runs: list[str] = []
-
-    def infer(
-        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
-    ) -> Results:
-        """Read texts.
-
-        Args:
-            inputs: input_ids, attention_mask and, if the model has them, token_type_ids and
-                position_ids, i64 [texts, n], by name, index or port, or in their order; beam_idx is
-                ignored. A text ends at its last unmasked token. ``set_tensor`` provides missing
-                inputs.
-            share_inputs: no effect.
-            share_outputs: no effect.
-
-        Returns:
-            The outputs by name: last_hidden_state f32 [texts, n, channels], 0 behind the end of a
-            text; logits [texts, …] of reranking models.
-
-        Raises:
-            PromptTooLong: a text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
-            NpuwError: as for any request (``StatelessRequest.infer``).
-        """
-        return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
         """Return a readable report of the last inference."""
@@ -66,9 +54,14 @@ class TextInferRequest(StatelessRequest[OpenPort, OpenPort]):
         }
 
     def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
-        known = isinstance(key, str) and (key == BEAMS or takes(self._compiled, key))
+        known = isinstance(key, str) and (key == BEAMS or self._takes(key))
         name = str(key) if known else find_port(self._inputs, key, "input").any_name
         return name, tensor
+
+    def _takes(self, name: str) -> bool:
+        """Return whether an input can be set, even if it is not listed."""
+        inputs = self._compiled.models[self._compiled.plan.prefill[0]].inputs
+        return name in TEXT_INPUTS and any(info.name == name for info in inputs)
 
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         values = {name: values_of(one) for name, one in inputs.items() if name != BEAMS}
@@ -77,7 +70,7 @@ class TextInferRequest(StatelessRequest[OpenPort, OpenPort]):
         tokens = 0
         counts_text = self._compiled.options.group(TextOptions).text_rerank
         for text in texts_of(values, counts_text, self._vocabulary):
-            tokens = len(values["input_ids"][0])
+            tokens = len(values[IDS][0])
             every.append({name: v.copy() for name, v in self._reader.read(text).items()})
             self._runs.append(" + ".join(self._reader.runs))
         return {

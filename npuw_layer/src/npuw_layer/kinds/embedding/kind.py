@@ -57,7 +57,7 @@ class TextKind(SplitKind):
 
     def prepared(self, model: Model, options: Options) -> Model:
         """Return a stateful decoder if texts are read in chunks; see ``prepare_text``."""
-        from npuw_layer.kinds.embedding.prepare import prepare_text
+        from npuw_layer.kinds.embedding.rebuild import prepare_text
 
         return prepare_text(model, options)
 

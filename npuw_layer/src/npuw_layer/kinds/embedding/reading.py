@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -24,12 +23,10 @@ from npuw_layer.llm.request.prefill import Chunks, Counts, Prefill
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.tensors.token_outputs import Gathered
+from npuw_layer.traits.images.names import TOKEN_TYPES
 
 PADDING = -1
 """Id of padding behind a text, for static models that read texts whole."""
-
-TOKEN_TYPES = "token_type_ids"
-"""Name of the input i64 [texts, n]: 0 in the first text of a pair, 1 in the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +39,16 @@ class Text:
     types: Array
 
 
-class TextReader(Protocol):
-    """Interface of one request to the static models of a compiled model."""
-
-    @property
-    def runs(self) -> list[str]:
-        """Names of the static models that read the last text, in order."""
-        ...
-
-    def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text.
-
-        Returns:
-            The outputs by name; the next call may overwrite them. Outputs per token are [1, n, …],
-            in the order of the text's tokens.
-
-        Raises:
-            PromptTooLong: the text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
-            InferenceCancelled: the inference was cancelled.
-            DeviceError: the device failed.
-        """
-        ...
-
-
 def reads_in_chunks(compiled: CompiledLLM) -> bool:
     """Return whether a compiled model caches K and V."""
     stage = compiled.plan.prefill[0]
     return any(info.name.startswith(ASSIGN_PREFIX) for info in compiled.models[stage].outputs)
 
 
-def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> TextReader:
-    """Create the reader of a request.
+class ChunkReader:
+    """Reader with a KV cache, chunk by chunk.
+
+    Masked-out tokens are skipped, because no token attends to them; their outputs are 0.
 
     Args:
         compiled: the static models, which remain unchanged.
@@ -80,15 +56,6 @@ def make_reader(compiled: CompiledLLM, check_wanted: Callable[[], None]) -> Text
 
     Raises:
         DeviceError: the device is out of memory.
-    """
-    kind = ChunkReader if reads_in_chunks(compiled) else UnchunkedReader
-    return kind(compiled, check_wanted)
-
-
-class ChunkReader:
-    """Reader with a KV cache, chunk by chunk.
-
-    Masked-out tokens are skipped, because no token attends to them; their outputs are 0.
     """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
@@ -106,7 +73,18 @@ class ChunkReader:
         return self._prefill.counts.prefills
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; a language model returns the logits of its last token."""
+        """Read a text.
+
+        Returns:
+            The outputs by name; the next call may overwrite them. Outputs per token are [1, n, …],
+            in the order of the text's tokens. A language model returns the logits of its last
+            token.
+
+        Raises:
+            PromptTooLong: the text has more tokens than NPUW_LLM_MAX_PROMPT_LEN.
+            InferenceCancelled: the inference was cancelled.
+            DeviceError: the device failed.
+        """
         used = np.flatnonzero(text.mask)
         count, limit = len(used), self._compiled.plan.lengths.max_prompt
         if count > limit:
@@ -115,13 +93,16 @@ class ChunkReader:
         self._begin(count)
         rows = {IDS: text.ids[used], POSITIONS: text.positions[used]}
         new = NewTokens(rows, np.ones(count, np.int64))
-        pieces = self._prefill.read(new, self._history)
-        if not self._compiled.options.group(TextOptions).text_embed:
-            return {LOGITS: self._logits(_last(pieces))}
+        embeds = self._compiled.options.group(TextOptions).text_embed
         states: list[Array] = []
-        for piece in _sizes(pieces, count):
-            assert self._prefill.last is not None  # the iterator has run a submodel
-            states.append(self._prefill.last.output(piece).copy())
+        last: Submodel | None = None
+        for piece in _sizes(self._prefill.read(new, self._history), count):
+            last = self._prefill.last
+            assert last is not None  # the iterator has run a submodel
+            if embeds:
+                states.append(last.output(piece).copy())
+        if last is not None and not embeds:
+            return {LOGITS: self._logits(last)}
         found = np.concatenate(states, 1)
         hidden = np.zeros((1, len(text.ids), found.shape[2]), found.dtype)
         hidden[:, used] = found
@@ -161,7 +142,10 @@ class ChunkReader:
 
 
 class UnchunkedReader:
-    """Reader without a KV cache, by the smallest static model that holds the text."""
+    """Reader without a KV cache, by the smallest static model that holds the text.
+
+    Arguments and errors are those of ``ChunkReader``.
+    """
 
     def __init__(self, compiled: CompiledLLM, check_wanted: Callable[[], None]) -> None:
         self._compiled = compiled
@@ -172,7 +156,7 @@ class UnchunkedReader:
         self._model(compiled.plan.prefill[-1]).prepare()
 
     def read(self, text: Text) -> Mapping[str, Array]:
-        """Read a text; see ``TextReader``. Masked-out tokens between others are computed, too."""
+        """Read a text; see ``ChunkReader``. Masked-out tokens between others are computed, too."""
         stages, count = self._compiled.plan.prefill, len(text.ids)
         stage = next((stage for stage in stages if stage.tokens >= count), None)
         if stage is None:
@@ -223,15 +207,6 @@ class _WholeModel:
         """Return an output without the rows of padding."""
         of_tokens = values.ndim > 2 and values.shape[1] == self._tokens
         return values[:, :count] if of_tokens else values
-
-
-def _last(pieces: Chunks) -> Submodel:
-    """Run all chunks; return the last submodel."""
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as end:
-            return end.value
 
 
 def _sizes(pieces: Chunks, count: int) -> Iterator[int]:

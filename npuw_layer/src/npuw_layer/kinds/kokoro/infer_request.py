@@ -19,6 +19,11 @@ from npuw_layer.kinds.static.port import StaticPort
 class KokoroInferRequest(StatelessRequest[StaticPort, OpenPort]):
     """Request of a compiled model; texts are independent of one another.
 
+    An inference takes input_ids i64 [1, tokens], with 0 in front, behind the text, and as padding;
+    ref_s f32 [1, 256], the voice; and speed f32 [1]. It returns the audio, as long as the text
+    lasts, and durations [tokens]. ModelError is raised if the durations sum up to no frame, or far
+    too many.
+
     Args:
         compiled: both models.
         inputs, outputs: ports of the model.
@@ -30,27 +35,6 @@ class KokoroInferRequest(StatelessRequest[StaticPort, OpenPort]):
         super().__init__(compiled.options, inputs, outputs)
         self._compiled = compiled
         self._speaker = Speaker(compiled, self._run.check_wanted)
-
-    def infer(
-        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
-    ) -> Results:
-        """Convert a text to speech.
-
-        Args:
-            inputs: input_ids i64 [1, tokens], with 0 in front, behind the text, and as padding;
-                ref_s f32 [1, 256], the voice; speed f32 [1]; by name, index or port, or in their
-                order. ``set_tensor`` provides missing inputs.
-            share_inputs: no effect.
-            share_outputs: no effect.
-
-        Returns:
-            The outputs by name: audio, as long as the text lasts, and durations [tokens].
-
-        Raises:
-            ModelError: the durations sum up to no frame, or far too many.
-            NpuwError: as for any request (``StatelessRequest.infer``).
-        """
-        return super().infer(inputs, share_inputs, share_outputs)
 
     def execution_report(self) -> Mapping[str, str]:
         """Return a readable report of the last inference."""

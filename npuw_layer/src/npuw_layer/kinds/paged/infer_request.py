@@ -31,6 +31,12 @@ _BLOCKS_AXIS, _ROWS_AXIS = 0, 2
 class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
     """Request of a compiled model; all state is in the caller's caches.
 
+    An inference reads new tokens of some sequences. It takes the id (or embedding) and position of
+    each token, the tables, and all caches, which are written in place; max_context_len is optional,
+    as the tables determine it. It returns outputs with a row for each token, or for each sampled
+    token. TensorError is raised if ids are not in the vocabulary, or tables name blocks or tokens
+    that do not exist.
+
     Args:
         compiled: the variants.
         inputs, outputs: ports of the model.
@@ -45,28 +51,6 @@ class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
         self._runners: dict[int, VariantRunner] = {}
         self._ran: list[TokenRun] = []
         self._samples = bool(self._names(Role.SAMPLED))
-
-    def infer(
-        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
-    ) -> Results:
-        """Read new tokens of some sequences.
-
-        Args:
-            inputs: by name, index or port: the id (or embedding) and position of each token, the
-                tables, and all caches, which are written in place. max_context_len is optional, as
-                the tables determine it. ``set_tensor`` provides missing inputs.
-            share_inputs: no effect.
-            share_outputs: no effect.
-
-        Returns:
-            The outputs, with a row for each token, or for each sampled token.
-
-        Raises:
-            TensorError: an input does not fit, ids are not in the vocabulary, or tables name blocks
-                or tokens that do not exist.
-            NpuwError: as for any request (``StatelessRequest.infer``).
-        """
-        return super().infer(inputs)
 
     def _given(self, inputs: Inputs, shared: bool = True) -> Given:
         """Return inputs by name, copied unless shared; caches are never copied."""
