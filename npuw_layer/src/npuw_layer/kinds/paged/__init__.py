@@ -17,7 +17,6 @@ number of sequences and blocks.
 
     names            roles of the model's inputs
     lengths          numbers of tokens of the variants, and the choice of variants to run
-    heads            number and width of the heads in caches
     variant          the graph for some tokens
     isolate          attention as separate parts
     attention        the device that computes attention

@@ -8,14 +8,13 @@ import numpy as np
 
 from npuw_layer.api.given_inputs import Given, Inputs, copied
 from npuw_layer.api.model_port import PortKey, find_port
-from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.devices.report import devices_report
 from npuw_layer.kinds.paged.compiled import CompiledPaged
-from npuw_layer.kinds.paged.dispatch import Dispatch
+from npuw_layer.kinds.paged.dispatch import checked_tables, tables_of_range
 from npuw_layer.kinds.paged.lengths import TokenRun, plan_runs, sampled_rows
 from npuw_layer.kinds.paged.names import SAMPLED, Role
 from npuw_layer.kinds.paged.ports import PagedPort
@@ -82,7 +81,7 @@ class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
         if IDS in rows:
             check_ids(rows[IDS], self._vocabulary)
         shapes = [cache.shape for cache in caches.values()]
-        dispatch = Dispatch.checked(
+        tables = checked_tables(
             {name: values_of(inputs[name]) for name in self._names(Role.TABLE)},
             tokens,
             blocks=min(shape[_BLOCKS_AXIS] for shape in shapes),
@@ -91,13 +90,13 @@ class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
         wanted: Array = np.arange(tokens)
         if self._samples:
             wanted = _sampled(values_of(inputs[SAMPLED]), tokens)
-        return self._read(rows, caches, dispatch, wanted)
+        return self._read(rows, caches, tables, wanted)
 
     def _read(
         self,
         rows: Mapping[str, Array],
         caches: Mapping[str, Array],
-        dispatch: Dispatch,
+        tables: Mapping[str, Array],
         wanted: Array,
     ) -> dict[str, Array]:
         """Run as many variants as needed, and return the outputs of the requested tokens."""
@@ -111,7 +110,7 @@ class PagedInferRequest(StatelessRequest[PagedPort, PagedPort]):
         self._ran = []
         for run in plan_runs(tokens, sorted(self._compiled.variants)):
             own = {name: values[run.begin : run.end] for name, values in rows.items()}
-            in_place = {**dispatch.part(run.begin, run.end).tables, **caches}
+            in_place = {**tables_of_range(tables, run.begin, run.end), **caches}
             for mine in self._wanted_of(run, wanted):
                 self._run.check_wanted()
                 own[SAMPLED] = wanted[mine] - run.begin

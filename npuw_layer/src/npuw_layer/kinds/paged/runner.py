@@ -8,9 +8,10 @@ import numpy as np
 
 from npuw_layer.backends.arena import Arena
 from npuw_layer.backends.interpreter import HostMemory
-from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.backends.protocols import Array
 from npuw_layer.kinds.paged.names import Role, role_of
 from npuw_layer.kinds.static.compiled import CompiledStatic
+from npuw_layer.kinds.static.port import is_port
 
 _IN_PLACE = (Role.CACHE, Role.TABLE)
 """Roles of inputs that are bound to the host's memory without a copy."""
@@ -30,16 +31,12 @@ class VariantRunner:
         loaded = compiled.programs.loaded
         self._program = loaded.create_program()
         compiled.bank.bind(self._program, loaded.inputs)
-        inputs = [port for port in compiled.inputs if role_of(port.any_name) not in _IN_PLACE]
-        self._inputs = [port.any_name for port in inputs]
-        self._outputs = [port.any_name for port in compiled.outputs]
-        self._arena = Arena(
-            compiled.device,
-            [
-                TensorInfo(port.any_name, port.element_type, port.shape)
-                for port in (*inputs, *compiled.outputs)
-            ],
-        )
+        ports = filter(is_port, loaded.inputs)
+        inputs = [info for info in ports if role_of(info.name) not in _IN_PLACE]
+        outputs = list(filter(is_port, loaded.outputs))
+        self._inputs = [info.name for info in inputs]
+        self._outputs = [info.name for info in outputs]
+        self._arena = Arena(compiled.device, [*inputs, *outputs])
         self._arena.bind(self._program)
 
     def run(self, rows: Mapping[str, Array], in_place: Mapping[str, Array]) -> dict[str, Array]:

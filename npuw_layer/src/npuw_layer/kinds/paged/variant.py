@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.paged_attention import PagedAttentionExtension
+from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import Shape, is_static, shape_of, tensor
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Port
 from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.paged.heads import cache_shape
 from npuw_layer.kinds.paged.lengths import sampled_rows
 from npuw_layer.kinds.paged.names import (
     BLOCK_INDICES,
@@ -30,6 +30,9 @@ from npuw_layer.kinds.paged.names import (
     role_of,
 )
 from npuw_layer.llm.graph.vocabulary import record_vocabulary
+
+_BLOCK_ROWS = 32
+"""Default rows of a block, as in OpenVINO's CPU plugin."""
 
 _ONE_SEQUENCE: Mapping[str, Shape] = {
     PAST_LENS: (1,),
@@ -78,7 +81,7 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
         name = names.get(cache, "")
         if role_of(name) is not Role.CACHE:
             raise ModelError(f"{OPTION} = YES: a cache is {name or 'computed'}, not an input")
-        kind = tensor(precision, cache_shape(name, declared[name], rows))
+        kind = tensor(precision, _cache_shape(name, declared[name], rows))
         Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
     _check_outputs(model, tokens)
@@ -93,6 +96,38 @@ def _caches(attentions: Sequence[PagedAttentionExtension]) -> Iterator[tuple[SSA
         yield op.value_cache, op.v
 
 
+def _cache_shape(name: str, declared: Shape, rows: SSAValue) -> Shape:
+    """Return the shape of one block of a cache, whose heads the file leaves open.
+
+    The transformation leaves number and width of heads to the runtime; but it makes k and v from
+    tensors [..., heads, channels], which it flattens.
+
+    Args:
+        name: name of the cache.
+        declared: shape in the file, [blocks, heads, rows of a block, channels].
+        rows: k or v, [tokens, heads · channels], of known shape.
+
+    Returns:
+        [1, heads, rows of a block, channels].
+
+    Raises:
+        ModelError: the number of heads is unknown.
+    """
+    _, heads, block_rows, channels = declared
+    source = rows.op if isinstance(rows, OpResult) else None
+    flattened = shape_of(source.operands[0]) if isinstance(source, Reshape) else ()
+    if len(flattened) > 2:
+        heads = flattened[-2] if heads < 0 else heads
+        channels = flattened[-1] if channels < 0 else channels
+    if heads <= 0 or heads * channels != shape_of(rows)[1] or not block_rows:
+        raise ModelError(
+            f"{OPTION} = YES: cache {name!r} is {list(declared)} for {shape_of(rows)[1]} channels, "
+            f"so its number of heads is unknown; reshape it to [?, heads, {_BLOCK_ROWS}, channels] "
+            "before saving the model"
+        )
+    return 1, heads, _BLOCK_ROWS if block_rows < 0 else block_rows, channels
+
+
 def _shape(port: Port, tokens: int) -> Shape:
     """Return the static shape of an input."""
     shape = shape_of(port.value)
@@ -100,7 +135,7 @@ def _shape(port: Port, tokens: int) -> Shape:
         case Role.TABLE:
             return _ONE_SEQUENCE[port.name]
         case Role.CACHE:
-            return tuple(max(d, 1) for d in shape)  # replaced by ``cache_shape`` later
+            return tuple(max(d, 1) for d in shape)  # replaced by ``_cache_shape`` later
         case Role.SAMPLED if len(shape) == 1:
             return (sampled_rows(tokens),)
         case Role.TOKENS if shape[:1] == (-1,) and is_static(shape[1:]):
