@@ -9,7 +9,7 @@ Source: docs/reference/npuw.md#whisper (NPUW's preparation of Whisper rewrites t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
@@ -34,29 +34,17 @@ _TOKEN_MAJOR = (0, 2, 1, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class CrossCache:
-    """The K or V of one layer's cross-attention.
-
-    Attributes:
-        name: name of its variable in static models.
-        computed: its value from ``encoder_hidden_states``, [1, heads, frames, width].
-    """
-
-    name: str
-    computed: SSAValue
-
-
-@dataclass(frozen=True, slots=True)
 class CrossAttention:
     """All cross-attention of a decoder.
 
     Attributes:
         layers: the attention op of each layer, in order.
-        caches: K and V of each layer.
+        caches: value of each layer's K and V, [1, heads, frames, width], computed from
+            ``encoder_hidden_states``; by the name of its variable in static models.
     """
 
     layers: Sequence[ScaledDotProductAttention]
-    caches: Sequence[CrossCache]
+    caches: Mapping[str, SSAValue]
 
 
 def take_cross_attention(model: Model) -> CrossAttention:
@@ -69,7 +57,7 @@ def take_cross_attention(model: Model) -> CrossAttention:
         ModelError: there is no cross-attention, or another op reads such a variable.
     """
     layers: list[ScaledDotProductAttention] = []
-    caches: list[CrossCache] = []
+    caches: dict[str, SSAValue] = {}
     found: dict[SSAValue, Variable] = {
         v.read.output: v for v in model.variables() if v.read is not None and _is_kept(v)
     }
@@ -78,7 +66,7 @@ def take_cross_attention(model: Model) -> CrossAttention:
             if op.v not in found:
                 raise ModelError(f"{op.described} attends to the audio, but its V changes")
             for part, value in (("key", op.k), ("value", op.v)):
-                caches.append(_cache(found.pop(value), cross_variable(len(layers), part)))
+                caches[cross_variable(len(layers), part)] = _computed(found.pop(value))
             layers.append(op)
     if found or not layers:
         what = f"variable {next(iter(found.values())).name!r}" if found else "no variable"
@@ -98,9 +86,9 @@ def take_cross_attention(model: Model) -> CrossAttention:
 def assign_cross_caches(model: Model, cross: CrossAttention) -> None:
     """Assign the K and V that a static model computes to variables."""
     g = GraphBuilder(model)
-    for cache in cross.caches:
-        rows = g.transpose(cache.computed, *_TOKEN_MAJOR)
-        g.add(Assign.make([rows], variable_id=StringAttr(cache.name)))
+    for name, computed in cross.caches.items():
+        rows = g.transpose(computed, *_TOKEN_MAJOR)
+        g.add(Assign.make([rows], variable_id=StringAttr(name)))
 
 
 def read_cross_caches(model: Model, cross: CrossAttention, frames: int) -> None:
@@ -112,13 +100,12 @@ def read_cross_caches(model: Model, cross: CrossAttention, frames: int) -> None:
     first = model.body.first_op
     assert first is not None  # a return op at least
     g = GraphBuilder(model, first)
-    for cache in cross.caches:
-        _, heads, _, width = shape_of(cache.computed)
+    for name, computed in cross.caches.items():
+        _, heads, _, width = shape_of(computed)
         if heads <= 0 or width <= 0:
-            raise ModelError(f"{cache.name} has no static heads and width")
-        read = read_value(cache.name, element_of(cache.computed), (1, frames, heads, width))
-        rows = g.transpose(g.add(read).output, *_TOKEN_MAJOR)
-        cache.computed.replace_all_uses_with(rows)
+            raise ModelError(f"{name} has no static heads and width")
+        read = read_value(name, element_of(computed), (1, frames, heads, width))
+        computed.replace_all_uses_with(g.transpose(g.add(read).output, *_TOKEN_MAJOR))
     remove_dead_code(model)
     model.remove_input(ENCODER_STATES)
 
@@ -153,10 +140,11 @@ def _is_kept(variable: Variable) -> bool:
     return assign.value is read.output
 
 
-def _cache(variable: Variable, name: str) -> CrossCache:
+def _computed(variable: Variable) -> SSAValue:
+    """Return the value that a kept variable is initialised with."""
     read = variable.read
     assert read is not None  # ensured by _is_kept
     assert read.init is not None
     if len(shape_of(read.output)) != len(_TOKEN_MAJOR):
         raise ModelError(f"variable {variable.name!r} is not [batch, heads, frames, width]")
-    return CrossCache(name, read.init)
+    return read.init

@@ -12,7 +12,6 @@ from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.kinds.whisper.conversation import WhisperConversation
 from npuw_layer.kinds.whisper.input_ports import WhisperInputPorts, inputs_of
-from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.llm.request.model_ports import outputs_of
 from npuw_layer.remote.tensor import RemoteTensor
@@ -35,9 +34,6 @@ class WhisperInferRequest(InferRequest):
     Args:
         compiled: the static models.
     """
-
-    def __init__(self, compiled: CompiledLLM) -> None:
-        super().__init__(compiled)
 
     def get_tensor(self, key: PortKey, /) -> Tensor | RemoteTensor:
         """Return an input, the logits, or attention scores of the last prompt.
