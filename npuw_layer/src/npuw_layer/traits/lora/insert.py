@@ -5,8 +5,8 @@ Source: openvino_genai's LoRASeparateTransform and LoRAFuseTransform (src/cpp/sr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
@@ -16,13 +16,14 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.state import Assign, ReadValue
-from compiler_layer.dialects.ov.types import element_of, tensor
+from compiler_layer.dialects.ov.state import Assign
+from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values, numpy_element
 from compiler_layer.model import Model
 from compiler_layer.rewriting.match import stored_constant
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
+from npuw_layer.llm.graph.stored_rows import read_value
 from npuw_layer.traits.lora.graph import reads_adapters
 from npuw_layer.traits.lora.low_rank import LowRank, Mode
 from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
@@ -56,10 +57,10 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
             case Mode.FUSE:
                 _fuse(model, name, op, added)
             case Mode.STATIC:
-                _put_beside(model, op, _Constants(model, op), added)
+                _put_beside(model, op, partial(_constant, model, op), added)
             case Mode.DYNAMIC | Mode.STATIC_RANK:
-                states = _States(model, op, f"lora_state_{variables}{name}")
-                _put_beside(model, op, states, added)
+                prefix = f"lora_state_{variables}{name}"
+                _put_beside(model, op, partial(_variable, model, op, prefix), added)
                 variables += len(AdapterTensor)
 
 
@@ -74,53 +75,34 @@ def _check(name: str, added: LowRank, op: MatMul | None) -> None:
         )
 
 
-class _Tensors(Protocol):
-    """Source of an adapter's tensors."""
-
-    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
-        """Return a tensor with the type and the widths of an array, of any rank."""
-        ...
+def _constant(model: Model, before: MatMul, part: AdapterTensor, like: Array) -> SSAValue:
+    """Return a tensor of an adapter as a constant."""
+    del part
+    return GraphBuilder(model, before).add(Constant.inline(like)).output
 
 
-class _Constants:
-    """Adapter tensors as constants."""
-
-    def __init__(self, model: Model, before: MatMul) -> None:
-        self._graph = GraphBuilder(model, before)
-
-    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
-        """Return the array as a constant."""
-        del part
-        return self._graph.add(Constant.inline(like)).output
-
-
-class _States:
-    """Adapter tensors as variables of any rank, which inferences do not change."""
-
-    def __init__(self, model: Model, before: MatMul, prefix: str) -> None:
-        self._graph = GraphBuilder(model, before)
-        self._end = GraphBuilder(model)
-        self._prefix = prefix
-
-    def give(self, part: AdapterTensor, like: Array) -> SSAValue:
-        """Return the value of a new variable."""
-        full = list(like.shape)
-        full[part.rank_axis] = -1
-        name = StringAttr(f"{self._prefix}.{part.value}")
-        kind = tensor(numpy_element(like.dtype), tuple(full))
-        read = ReadValue(operands=[[]], properties={"variable_id": name}, result_types=[kind])
-        value = self._graph.add(read).output
-        self._end.add(Assign.make([value], variable_id=name))
-        return value
+def _variable(
+    model: Model, before: MatMul, prefix: str, part: AdapterTensor, like: Array
+) -> SSAValue:
+    """Return a variable of an array's type and width, of any rank; inferences do not change it."""
+    full = list(like.shape)
+    full[part.rank_axis] = -1
+    name = f"{prefix}.{part.value}"
+    read = read_value(name, numpy_element(like.dtype), tuple(full))
+    value = GraphBuilder(model, before).add(read).output
+    GraphBuilder(model).add(Assign.make([value], variable_id=StringAttr(name)))
+    return value
 
 
-def _put_beside(model: Model, op: MatMul, tensors: _Tensors, added: LowRank) -> None:
+def _put_beside(
+    model: Model, op: MatMul, make: Callable[[AdapterTensor, Array], SSAValue], added: LowRank
+) -> None:
     """Replace y = x Wᵀ by y + ((x Aᵀ) · alpha) Bᵀ, in the type of y."""
     kind, g = element_of(op.output), GraphBuilder(model, op.next_op)
     given = [
-        tensors.give(AdapterTensor.A, added.a),
-        tensors.give(AdapterTensor.ALPHA, added.alpha),
-        tensors.give(AdapterTensor.B, added.b),
+        make(AdapterTensor.A, added.a),
+        make(AdapterTensor.ALPHA, added.alpha),
+        make(AdapterTensor.B, added.b),
     ]
     a, alpha, b = [each if element_of(each) == kind else g.convert(each, kind) for each in given]
     uses = list(op.output.uses)
