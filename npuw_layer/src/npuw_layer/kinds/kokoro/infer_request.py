@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from npuw_layer.api.given_inputs import Inputs
 from npuw_layer.api.model_port import OpenPort, PortKey, find_port
-from npuw_layer.api.results import Results
 from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError

@@ -69,7 +69,7 @@ class Speaker:
         ids = values_of(given[INPUT_IDS])
         real = count_real(ids)
         lengths = {TEXT_MASK: mask_of(real, ids.shape[1]), INPUT_LENGTHS: np.array([real])}
-        read = self._durations.infer(self._inputs(self._durations_names, given, lengths))
+        read = self._durations.infer(_inputs(self._durations, given, lengths))
         read[self._compiled.lasting.any_name].reshape(-1)[real:] = 0
         return read
 
@@ -87,25 +87,15 @@ class Speaker:
                 EN_BLOCK: gather_frames(en, heard, size),
                 ASR_BLOCK: gather_frames(asr, heard, size),
             }
-            made = self._audio.infer(
-                self._inputs(self._audio_names, given, frames), share_outputs=True
-            )[self._compiled.sound.any_name]
+            results = self._audio.infer(_inputs(self._audio, given, frames), share_outputs=True)
+            made = results[self._compiled.sound.any_name]
             parts.append(made[..., block.samples(made.shape[-1], size)].copy())
         self.runs = f"{tokens.size} frames in {len(blocks)} blocks of {size}"
         return np.concatenate(parts, -1)
 
-    @property
-    def _durations_names(self) -> set[str]:
-        return {port.any_name for port in self._compiled.durations.inputs}
 
-    @property
-    def _audio_names(self) -> set[str]:
-        return {port.any_name for port in self._compiled.audio.inputs}
-
-    @staticmethod
-    def _inputs(
-        names: set[str], given: Tensors, own: Mapping[str, Array]
-    ) -> dict[str, Tensor | RemoteTensor]:
-        """Return the inputs of one model, from the caller's and the host's tensors."""
-        made = {name: Tensor(values) for name, values in own.items()}
-        return {name: tensor for name, tensor in {**given, **made}.items() if name in names}
+def _inputs(request: StaticInferRequest, given: Tensors, own: Mapping[str, Array]) -> Tensors:
+    """Return the inputs of one model, from the caller's and the host's tensors."""
+    names = {port.any_name for port in request.model_inputs}
+    made = {name: Tensor(values) for name, values in own.items()}
+    return {name: tensor for name, tensor in {**given, **made}.items() if name in names}
