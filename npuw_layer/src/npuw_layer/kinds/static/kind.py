@@ -129,7 +129,7 @@ class ReshapedKind(StaticKind):
 
     def source(self, path: Path) -> GraphSource:
         """Return the source of the graph with these shapes."""
-        from npuw_layer.kinds.static.reshaped import of_shapes
+        from npuw_layer.kinds.static.source import of_shapes
 
         return of_shapes(super().source(path), self._shapes)
 

@@ -11,25 +11,26 @@ import numpy as np
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
+from compiler_layer.dialects.ov.convolution import Convolution
 from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.state import ReadValue
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape_of
 from compiler_layer.elements import NUMPY, convert_values
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model, Variable
 from compiler_layer.reference.interpreter import Interpreter
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.static.open_shapes import settle_shapes
 from npuw_layer.llm.graph.computed import behind
 
 
 def prepare(model: Model, precision: str) -> dict[str, Array]:
     """Prepare a model for compilation: check that it is static, and make output names unique.
 
-    Open batches, if nothing else is open, become 1; see ``open_shapes``.
+    Open batches, if nothing else is open, become 1; see ``_settle_shapes``.
 
     Args:
         model: rewritten in place.
@@ -43,7 +44,7 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
             support, or a variable's initial value depends on inputs or variables.
     """
     try:
-        settle_shapes(model)
+        _settle_shapes(model)
         _check_static(model)
         _check_types(model)
         initial = _initial_values(model, precision)
@@ -51,6 +52,44 @@ def prepare(model: Model, precision: str) -> dict[str, Array]:
         raise ModelError(str(error)) from error
     _tell_outputs_from_inputs(model)
     return initial
+
+
+def _settle_shapes(model: Model) -> None:
+    """Set open batches and channels of convolutions, if that makes the model static.
+
+    Exporters leave open the batch of encoders, and in compressed ones the input channels of
+    convolutions. A batch that is not run item by item (``batch``) becomes 1; the filters determine
+    the number of channels. genai reshapes models in the same way.
+
+    Dimensions that follow from known shapes are computed as well. Exporters leave these to the
+    runtime, e.g. where a tensor is reshaped to the shape of another.
+
+    Args:
+        model: changed in place, or left as is.
+
+    Raises:
+        CompilerError: the resulting shapes do not fit together.
+    """
+    opened = {port.name: port.value for port in model.inputs if not is_static(shape_of(port.value))}
+    settled = {name: _settled(value) for name, value in opened.items()}
+    reads = [each.read.output for each in model.variables() if each.read is not None]
+    settles = all(map(is_static, (*settled.values(), *map(shape_of, reads))))
+    follows = not all(is_static(shape_of(port.value)) for port in model.outputs)
+    if settles and (opened or follows):
+        model.set_input_shapes(settled)
+        specialize_shapes(model)
+
+
+def _settled(value: SSAValue) -> Shape:
+    """Return an input's shape with the dimensions that can be inferred."""
+    shape = [*shape_of(value)]
+    if len(shape) > 1 and shape[0] < 0:
+        shape[0] = 1
+    if len(shape) > 1 and shape[1] < 0:
+        users = [use.operation for use in value.uses]
+        channels = {shape_of(user.filters)[1] for user in users if isinstance(user, Convolution)}
+        shape[1] = channels.pop() if len(channels) == 1 else -1
+    return tuple(shape)
 
 
 def _check_static(model: Model) -> None:
