@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from npuw_layer.backends.protocols import Array
-from npuw_layer.errors import StateError
+from npuw_layer.errors import StateError, TensorError
 from npuw_layer.execution.host_attention.masks import ATTENDED
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.traits.trees.names import HEADER, MOST_CANDIDATES, SAMPLING_RESULT, TREE_MASK
-from npuw_layer.traits.trees.tree_mask import check_read_in_order, fill
+from npuw_layer.traits.trees.tree_mask import fill
 from npuw_layer.traits.trees.variable_state import SamplingState
 
 if TYPE_CHECKING:
@@ -46,9 +46,17 @@ class Candidates(ConversationPart):
         """Sampling result since the last step, i64 [2 + 512]; zeros if not set."""
 
     def check(self, tokens: NewTokens, keep: int, prompt: bool) -> None:
-        """Reject a tree in a prompt; raises as ``check_read_in_order``."""
-        if prompt:
-            check_read_in_order(tokens, self._most)
+        """Reject a tree in a prompt, whose tokens attend to all tokens before them.
+
+        Raises:
+            TensorError: the tokens are candidates.
+        """
+        if prompt and TREE_MASK in tokens.pairs:
+            raise TensorError(
+                f"{TREE_MASK}: {len(tokens)} tokens are read as a prompt, whose tokens attend to "
+                f"all earlier ones; candidates follow stored tokens, at most {self._most} in one "
+                "step (NPUW_LLM_MAX_GENERATION_TOKEN_LEN)"
+            )
 
     def fill(self, inputs: Mapping[str, Array], tokens: NewTokens, past: int) -> None:
         """Fill the mask of a step; prompts have no mask."""

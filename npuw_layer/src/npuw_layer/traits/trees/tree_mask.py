@@ -17,7 +17,6 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
-from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.traits.trees.names import TREE_MASK
 
 _LOWEST = {"f32": -1e30, "f16": -65504.0}
@@ -99,21 +98,3 @@ def fill(target: Array, tree: Array | None, past: int) -> None:
         stored = positions - new
         target[0, 0, :new, :stored] = tree[:, :stored]
         target[0, 0, :new, past : past + new] = tree[:, stored:]
-
-
-def check_read_in_order(tokens: NewTokens, most: int) -> None:
-    """Reject a tree in a prompt, whose tokens attend to all tokens before them.
-
-    Args:
-        tokens: tokens of a prompt.
-        most: maximum tokens of a step.
-
-    Raises:
-        TensorError: the tokens are candidates.
-    """
-    if TREE_MASK in tokens.pairs:
-        raise TensorError(
-            f"{TREE_MASK}: {len(tokens)} tokens are read as a prompt, whose tokens attend to all "
-            f"earlier ones; candidates follow stored tokens, at most {most} in one step "
-            "(NPUW_LLM_MAX_GENERATION_TOKEN_LEN)"
-        )
