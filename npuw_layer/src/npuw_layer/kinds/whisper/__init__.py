@@ -1,6 +1,5 @@
 """Speech recognition with Whisper: a decoder with cross-attention to an encoder's output.
 
-    lengths           lengths of prompts and caches
     cross_attention   K and V of the audio: computed by one static graph, read by the others
     decoder           the stateful decoder as static graphs
     conversation      sequence of prompt and generate runs

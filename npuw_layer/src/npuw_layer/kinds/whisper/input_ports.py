@@ -46,14 +46,6 @@ class WhisperInputPorts(InputPorts):
         super().__init__((_TOKENS,), transfers, vocabulary=conversation.compiled.vocabulary)
         self._conversation = conversation
 
-    def set(self, name: str, value: AnyTensor) -> None:
-        """Set an input; each inference reads its values until it is set again.
-
-        Raises:
-            TensorError: no such input exists, or the value is not a tensor.
-        """
-        self._set[name] = self._accepted(name, value)
-
     def sources(self, given: Mapping[str, Tensor | RemoteTensor]) -> tuple[int, ...]:
         """Return that the only row continues itself: beam_idx is ignored."""
         return (0,)
@@ -68,7 +60,7 @@ class WhisperInputPorts(InputPorts):
             TensorError: an input is missing or does not fit, or an id is out of range.
             RemoteError: the memory of an input was freed.
         """
-        own = {name: self._accepted(name, value) for name, value in given.items()}
+        own = {name: self._checked(name, value) for name, value in given.items()}
         tensors = self._set | own
         if IDS not in tensors:
             raise TensorError(f"inputs are missing: {IDS}")
@@ -104,7 +96,7 @@ class WhisperInputPorts(InputPorts):
         self._transfers.of(ENCODER_STATES).host_to_device += states.nbytes
         states[...] = values_of(tensor)
 
-    def _accepted(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
+    def _checked(self, name: str, value: AnyTensor) -> Tensor | RemoteTensor:
         if name not in _NAMES:
             raise TensorError(
                 f"no input {name!r}; the inputs are {', '.join(_NAMES)}, the output is {LOGITS}"

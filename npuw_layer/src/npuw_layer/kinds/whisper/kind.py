@@ -27,8 +27,14 @@ _SETTLED = {
 """Option fields that a decoder has regardless of the given options: its LM head is small compared
 with its cross-attention and is not cut off, and a prompt of few tokens is read whole.
 
-Source: docs/reference/npuw.md#whisper.
+Source: docs/reference/npuw.md#whisper; NPUW's LLM compiled model sets the same options and lengths.
 """
+
+_MAX_PROMPT = 4
+"""Tokens of a prompt: begin, language, task, and the choice of timestamps."""
+
+_KV_SIZE = 448
+"""Number of positions of any Whisper model."""
 
 
 class WhisperKind(SplitKind):
@@ -46,10 +52,24 @@ class WhisperKind(SplitKind):
         return super().settle(path, options.model_copy(update=_SETTLED))
 
     def lengths(self, options: Options) -> Lengths:
-        """Return the lengths of prompt and cache of a decoder."""
-        from npuw_layer.kinds.whisper.lengths import whisper_lengths
+        """Return the lengths of a decoder: all positions, of which the prompt takes a few.
 
-        return whisper_lengths(options)
+        Raises:
+            OptionError: the prompt would leave no position for an answer.
+        """
+        from npuw_layer.llm.plan.lengths import Lengths
+
+        longest, prompt = _KV_SIZE - 1, _MAX_PROMPT
+        if "max_prompt_len" in options.model_fields_set:
+            prompt = options.max_prompt_len
+        if prompt > longest:
+            raise OptionError(
+                f"NPUW_LLM_MAX_PROMPT_LEN = {prompt}: a Whisper decoder has {_KV_SIZE} positions; "
+                f"set the length to at most {longest}"
+            )
+        if options.group(WhisperOptions).whisper_decompose_sdpa:
+            prompt = longest
+        return Lengths(prompt, _KV_SIZE - prompt, None)
 
     def graph(self, model: Model, stage: Stage, options: Options, check: bool) -> Model:
         """Return the static graph of a stage; see ``decoder_graph``."""
