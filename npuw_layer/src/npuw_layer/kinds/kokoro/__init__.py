@@ -5,8 +5,7 @@ the encodings accordingly, and a second model makes the audio of a fixed number 
 
     names          names of both models, their inputs and their outputs
     matmuls        begin of the frames in a graph: matmuls with the alignment
-    split          the graph cut into two
-    given_lengths  inputs of the first model for padding
+    split          the graph cut into two, with inputs of the first model for padding
     alignment      padding, the token of each frame, and its encodings
     blocks         frames for each run of the second model, and the samples to keep
     speaker        from a text to its audio

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
+from compiler_layer.dialects.ov.logic import Greater
 from compiler_layer.dialects.ov.matmul import MatMul
+from compiler_layer.dialects.ov.recurrent import LSTMSequence
+from compiler_layer.dialects.ov.shape import ShapeOf
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.shapes import specialize_shapes
 from npuw_layer.errors import ModelError
-from npuw_layer.kinds.kokoro.given_lengths import give_lengths
 from npuw_layer.kinds.kokoro.matmuls import AlignmentMatmuls, find_alignment_matmuls
 from npuw_layer.kinds.kokoro.names import (
     ASR_BLOCK,
@@ -19,8 +24,12 @@ from npuw_layer.kinds.kokoro.names import (
     EN_BLOCK,
     EN_LEFT,
     INPUT_IDS,
+    INPUT_LENGTHS,
     OPTION,
+    TEXT_MASK,
 )
+
+_log = logging.getLogger(__name__)
 
 
 def durations_model(whole: Model) -> Model:
@@ -39,7 +48,7 @@ def durations_model(whole: Model) -> Model:
     """
     _check_inputs(whole)
     model = whole.clone()
-    give_lengths(model)  # before shapes are folded
+    _give_lengths(model)  # before shapes are folded
     found = _products(model)
     durations = found.durations
     model.set_outputs(
@@ -75,6 +84,48 @@ def audio_model(whole: Model, block: int) -> Model:
     model.set_outputs([(found.audio.name, found.audio.value)])
     _drop_unread(model)
     return model
+
+
+def _give_lengths(model: Model) -> None:
+    """Add inputs that describe padding; the result of a text without padding is unchanged.
+
+    The exported model treats all tokens as text: it takes their number from the shape of its input,
+    which never changes in a static model. So values that the model derives from this shape become
+    inputs, if it has them: the mask of attention, and the lengths that recurrent networks read.
+
+    Args:
+        model: with the input ``input_ids``, of a static shape; changed in place.
+    """
+    ids = next(port.value for port in model.inputs if port.name == INPUT_IDS)
+    mask = _mask(model, ids)
+    if mask is None:
+        _log.warning("no padding mask found: padding affects the result")
+        return
+    mask.output.replace_all_uses_with(model.add_input(TEXT_MASK, tensor("boolean", shape_of(ids))))
+    networks = [op for op in model.body.ops if isinstance(op, LSTMSequence)]
+    if networks:
+        lengths = model.add_input(INPUT_LENGTHS, tensor("i64", (1,)))
+        for network in networks:
+            network.operands[network.operands.index(network.lengths)] = lengths
+
+
+def _mask(model: Model, ids: SSAValue) -> Greater | None:
+    """Return the comparison of positions with lengths, all derived from the shape of the ids."""
+    known: set[SSAValue] = set()
+    """Constants, and values that depend only on them and on that shape."""
+    of_shape: set[SSAValue] = set()
+    for op in model.body.ops:
+        follows = any(operand in of_shape for operand in op.operands)
+        if isinstance(op, ShapeOf) and op.x is ids:
+            follows = True
+        elif not all(operand in known for operand in op.operands):
+            continue
+        known.update(op.results)
+        if follows:
+            of_shape.update(op.results)
+        if follows and isinstance(op, Greater):
+            return op
+    return None
 
 
 def _products(model: Model) -> AlignmentMatmuls:
