@@ -7,41 +7,25 @@ that the tables assign to a sequence are computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator
 
 from compiler_layer.dialects.ov.paged_attention import CACHES, PagedAttentionExtension
 from compiler_layer.errors import CompilerError
 from compiler_layer.model import Model
-from compiler_layer.reference.interpreter import Interpreter
 from npuw_layer.backends.arena import ELEMENT_TYPES
-from npuw_layer.backends.host_tensors import HostTensors
-from npuw_layer.backends.interpreter import HostMemory, InterpreterDevice, LoadedGraph
+from npuw_layer.backends.interpreter import GraphProgram, InterpreterDevice, LoadedGraph
 from npuw_layer.backends.protocols import Array, Memory, TensorInfo
 from npuw_layer.errors import DeviceError
 from npuw_layer.kinds.paged.names import SUBSEQUENCE_BEGINS, TABLES
 
 
-class PagedAttentionDevice:
-    """Device for models of one attention each; satisfies ``backends.protocols.Device``."""
-
-    takes_any_memory: Literal[True] = True
-
-    def __init__(self) -> None:
-        self._numpy = InterpreterDevice()
+class PagedAttentionDevice(InterpreterDevice):
+    """Device for models of one attention each."""
 
     @property
     def version(self) -> str:
         """Version of the interpreter that computes attention."""
-        return f"paged attention, {self._numpy.version}"
-
-    def compile(self, model: Model, config: Mapping[str, str]) -> bytes:
-        """Return the graph as text; nothing is compiled."""
-        return self._numpy.compile(model, config)
-
-    def foldings(self, model: Model) -> Iterator[Model]:
-        """Yield the model itself."""
-        yield model
+        return f"paged attention, {super().version}"
 
     def load(self, program: bytes | memoryview) -> LoadedAttention:
         """Load a graph.
@@ -49,31 +33,22 @@ class PagedAttentionDevice:
         Raises:
             DeviceError: the bytes are not such a graph.
         """
-        return LoadedAttention(self._numpy.load(program))
-
-    def allocate(self, nbytes: int) -> HostMemory:
-        """Allocate zeroed memory."""
-        return self._numpy.allocate(nbytes)
-
-    def map_host(self, data: Array) -> HostMemory:
-        """Wrap host memory without a copy."""
-        return HostMemory(data)
+        return LoadedAttention(super().load(program).model)
 
 
-class LoadedAttention:
-    """One loaded attention; satisfies ``backends.protocols.LoadedModel``.
+class LoadedAttention(LoadedGraph):
+    """One loaded attention.
 
     Raises:
         DeviceError: the graph is not one attention.
     """
 
-    def __init__(self, graph: LoadedGraph) -> None:
-        ops = [op for op in graph.model.body.ops if isinstance(op, PagedAttentionExtension)]
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        ops = [op for op in model.body.ops if isinstance(op, PagedAttentionExtension)]
         if len(ops) != 1:
             raise DeviceError(f"the graph has {len(ops)} paged attentions, not one")
-        self.inputs: Sequence[TensorInfo] = graph.inputs
-        self.outputs: Sequence[TensorInfo] = graph.outputs
-        names = {port.value: port.name for port in graph.model.inputs}
+        names = {port.value: port.name for port in model.inputs}
         operands = [names.get(value, "") for value in ops[0].operands]
         if "" in operands[: CACHES[0] + len(CACHES) + len(TABLES)]:
             raise DeviceError("an operand of the paged attention is not an input of the graph")
@@ -81,11 +56,11 @@ class LoadedAttention:
         """Inputs with a row for each token."""
         self.open = dict(zip(operands[CACHES[0] :], ("", "", *TABLES), strict=False))
         """Inputs that fill their memory, mapped to the table's name; "" for caches."""
-        self.model = graph.model.clone()
+        self.model = model.clone()
         self.model.set_input_shapes(
             {
                 info.name: (-1, *info.shape[1:])
-                for info in graph.inputs
+                for info in self.inputs
                 if info.name in self.rows or info.name in self.open
             }
         )
@@ -95,15 +70,14 @@ class LoadedAttention:
         return AttentionProgram(self)
 
 
-class AttentionProgram:
-    """Program of an attention; satisfies ``backends.protocols.Program``."""
+class AttentionProgram(GraphProgram):
+    """Program of an attention."""
 
     def __init__(self, loaded: LoadedAttention) -> None:
-        self._loaded = loaded
-        self._interpreter = Interpreter(loaded.model)
-        self._infos = {info.name: info for info in loaded.inputs}
         fixed = [info for info in loaded.inputs if info.name not in loaded.open]
-        self._tensors = HostTensors((*fixed, *loaded.outputs))
+        super().__init__(loaded.model, fixed, loaded.outputs)
+        self._loaded = loaded
+        self._infos = {info.name: info for info in loaded.inputs}
         self._open: dict[str, Array] = {}
 
     def bind(self, name: str, memory: Memory, offset: int) -> None:
@@ -115,10 +89,7 @@ class AttentionProgram:
         if name in self._loaded.open:
             self._open[name] = _all_of(self._infos[name], memory, offset)
         else:
-            self._tensors.bind(name, memory, offset)
-
-    def prepare(self) -> None:
-        """Do nothing: the graph is interpreted."""
+            super().bind(name, memory, offset)
 
     def run(self) -> None:
         """Write the new rows into the caches, and compute attention.
@@ -133,7 +104,7 @@ class AttentionProgram:
         tables = {table: self._open[name] for name, table in self._loaded.open.items() if table}
         tokens = int(tables[SUBSEQUENCE_BEGINS][-1])
         try:
-            found = self._interpreter.run(dict(self._inputs(tokens)))
+            found = self._interpreter.run(dict(self._unpadded(tokens)))
         except (CompilerError, ArithmeticError, LookupError, MemoryError, ValueError) as error:
             raise DeviceError(f"paged attention: {error}") from error
         for info in self._loaded.outputs:
@@ -141,7 +112,7 @@ class AttentionProgram:
             rows[:tokens] = found[info.name]
             rows[tokens:] = 0
 
-    def _inputs(self, tokens: int) -> Iterator[tuple[str, Array]]:
+    def _unpadded(self, tokens: int) -> Iterator[tuple[str, Array]]:
         """Yield the inputs without padding."""
         for name in self._infos:
             if name in self._loaded.open:
