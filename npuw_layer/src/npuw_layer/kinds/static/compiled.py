@@ -125,6 +125,17 @@ class StaticPrograms:
     submodel: str = STATIC_MODEL
 
 
+@dataclass(frozen=True, slots=True)
+class StaticContent:
+    """A loaded program and its weights; ``CompiledStatic`` describes the attributes."""
+
+    device: Device
+    options: Options
+    programs: StaticPrograms
+    sources: WeightSources
+    batch: int | None = None
+
+
 def compile_static(
     source: GraphSource, device: Device, npu: ImportsMemory, options: Options
 ) -> CompiledStatic:
@@ -150,47 +161,43 @@ def compile_static(
     programs, cached = _obtain(source, files, device, options)
     origin = Origin(time.perf_counter() - began, int(not cached), int(cached))
     _log.info("%s: %s", source.name, origin)
-    compiled = assemble(npu, device, options, programs, WeightSources(files, None), origin)
-    return replace(compiled, batch=batch)
+    content = StaticContent(device, options, programs, WeightSources(files, None), batch)
+    return assemble(npu, content, origin)
 
 
-def assemble(
-    npu: ImportsMemory,
-    device: Device,
-    options: Options,
-    programs: StaticPrograms,
-    sources: WeightSources,
-    origin: Origin,
-) -> CompiledStatic:
+def assemble(npu: ImportsMemory, content: StaticContent, origin: Origin) -> CompiledStatic:
     """Assemble a loaded model; ``CompiledStatic`` describes the arguments.
 
     Raises:
         ModelError: a variable has two types or shapes.
         DeviceError: the initial values belong to another program.
     """
+    device, options = content.device, content.options
+    programs, sources = content.programs, content.sources
     loaded = dumped(programs.loaded, programs.submodel, options)
     own = "" if programs.submodel == STATIC_MODEL else programs.submodel
     loaded = labelled(loaded, own, options)
     programs = replace(programs, loaded=loaded)
-    inputs, outputs = (list(filter(is_port, infos)) for infos in (loaded.inputs, loaded.outputs))
     bank = WeightsBank(device, sources.files.folder, sources.stored, sources.files.check)
     return CompiledStatic(
         npu=npu,
         device=device,
         options=options,
         programs=programs,
-        inputs=tuple(
-            StaticPort.of(info, index, is_input=True) for index, info in enumerate(inputs)
-        ),
-        outputs=tuple(
-            StaticPort.of(info, index, is_input=False) for index, info in enumerate(outputs)
-        ),
+        inputs=_ports(loaded.inputs, is_input=True),
+        outputs=_ports(loaded.outputs, is_input=False),
         variables=tuple(_variables(loaded, programs.initial)),
         bank=bank,
         sources=sources,
         shared=share_bank(bank, [loaded], sources.hashing(options.cache_folder), device, options),
         origin=origin,
+        batch=content.batch,
     )
+
+
+def _ports(infos: Sequence[TensorInfo], is_input: bool) -> tuple[StaticPort, ...]:
+    ports = enumerate(filter(is_port, infos))
+    return tuple(StaticPort.of(info, index, is_input) for index, info in ports)
 
 
 def _obtain(

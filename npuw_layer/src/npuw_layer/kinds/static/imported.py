@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from npuw_layer.backends.protocols import Device, ImportsMemory
 from npuw_layer.errors import BlobError
-from npuw_layer.kinds.static.compiled import CompiledStatic, StaticPrograms, assemble
+from npuw_layer.kinds.static.compiled import CompiledStatic, StaticContent, StaticPrograms, assemble
 from npuw_layer.kinds.static.initial_values import PARTS, unpack_values
 from npuw_layer.options import Options
 from npuw_layer.storage.container import STATIC
@@ -24,20 +23,9 @@ MakeDevice = Callable[[Options], Device]
 """Creates the device that options name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadStatic:
-    """Content of a file; ``CompiledStatic`` describes the attributes."""
-
-    device: Device
-    options: Options
-    programs: StaticPrograms
-    sources: WeightSources
-    batch: int | None = None
-
-
 def import_static(
     opened: BlobBytes,
-    read: Callable[[BlobBytes, MakeDevice], ReadStatic],
+    read: Callable[[BlobBytes, MakeDevice], StaticContent],
     make_device: MakeDevice,
     make_npu: Callable[[Device, Options], ImportsMemory],
 ) -> CompiledStatic:
@@ -61,13 +49,10 @@ def import_static(
         found = read(opened, make_device)
         origin = Origin(time.perf_counter() - began, imported=1)
         _log.info("%s: %s", opened.name, origin)
-        device, options = found.device, found.options
-        npu = make_npu(device, options)
-        compiled = assemble(npu, device, options, found.programs, found.sources, origin)
-        return replace(compiled, batch=found.batch)
+        return assemble(make_npu(found.device, found.options), found, origin)
 
 
-def read_static(opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
+def read_static(opened: BlobBytes, make_device: MakeDevice) -> StaticContent:
     """Read a file that was exported through NPUW; raises as ``import_static``."""
     found = read_model_blob(opened, STATIC, lambda _: PARTS, make_device)
     options = found.options
@@ -79,4 +64,4 @@ def read_static(opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
     stored = found.stored(wanted)
     found.check_files([loaded], stored)
     programs = StaticPrograms(program, values, loaded, unpack_values(values))
-    return ReadStatic(found.device, options, programs, WeightSources(found.files, stored))
+    return StaticContent(found.device, options, programs, WeightSources(found.files, stored))

@@ -65,6 +65,9 @@ class StaticKind(ThroughNpuw):
 
     With NPU_USE_NPUW they go through NPUW, which may cut them into submodels for several devices;
     otherwise they go to the NPU itself unchanged.
+
+    Args:
+        shapes: shapes of inputs by name, for models with open dimensions.
     """
 
     name = "static"
@@ -73,6 +76,9 @@ class StaticKind(ThroughNpuw):
         "such a model is static, and its caches are inputs and outputs; leave the option out for "
         "a stateful model"
     )
+
+    def __init__(self, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
+        self._shapes = shapes
 
     def requested(self, options: Options) -> str:
         """Return NPUW_GQA if it is set."""
@@ -96,7 +102,14 @@ class StaticKind(ThroughNpuw):
 
     def reshaped(self, shapes: Mapping[str, Sequence[int]]) -> Kind:
         """Return the kind of models with these shapes of inputs."""
-        return ReshapedKind(shapes)
+        return StaticKind(shapes)
+
+    def source(self, path: Path) -> GraphSource:
+        """Return the source of the graph with the shapes of inputs."""
+        from npuw_layer.kinds.static.source import of_shapes
+
+        whole = super().source(path)
+        return whole if self._shapes is None else of_shapes(whole, self._shapes)
 
     def loads(self, blob: bytes) -> bool:
         """Return whether a file is a blob of a static model, in NPUW's or the plugin's format."""
@@ -115,23 +128,6 @@ class StaticKind(ThroughNpuw):
         if kind_of(blob.content) != STATIC:
             from npuw_layer.kinds.static.native_blob.imported import read_native as read
         return ready_static(import_static(blob, read, devices.of_static, devices.npu_of))
-
-
-class ReshapedKind(StaticKind):
-    """Static models that are made of models with open dimensions.
-
-    Args:
-        shapes: shapes of inputs by name.
-    """
-
-    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        self._shapes = shapes
-
-    def source(self, path: Path) -> GraphSource:
-        """Return the source of the graph with these shapes."""
-        from npuw_layer.kinds.static.source import of_shapes
-
-        return of_shapes(super().source(path), self._shapes)
 
 
 KIND = StaticKind()

@@ -14,8 +14,8 @@ from npuw_layer.errors import (
     DeviceError,
     OptionError,
 )
-from npuw_layer.kinds.static.compiled import StaticPrograms
-from npuw_layer.kinds.static.imported import MakeDevice, ReadStatic
+from npuw_layer.kinds.static.compiled import StaticContent, StaticPrograms
+from npuw_layer.kinds.static.imported import MakeDevice
 from npuw_layer.kinds.static.initial_values import PARTS, pack_values, unpack_values
 from npuw_layer.kinds.static.port import is_port
 from npuw_layer.options import parse_options
@@ -37,7 +37,7 @@ _PLAIN = {"NPU_USE_NPUW": "NO", "NPUW_LLM": "NO"}
 """Options of models in native blobs."""
 
 
-def read_native(opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
+def read_native(opened: BlobBytes, make_device: MakeDevice) -> StaticContent:
     """Read a static model for the NPU itself; raises as ``import_static``."""
     given = parse_options(opened.config)
     if given.use_npuw or given.llm:
@@ -60,7 +60,7 @@ def _read_described(
     section: Section,
     opened: BlobBytes,
     make_device: MakeDevice,
-) -> ReadStatic:
+) -> StaticContent:
     """Load a payload that this layer's section describes completely."""
     container = _container(payload, section)
     any_version = parse_options(opened.config).disable_version_check
@@ -78,7 +78,7 @@ def _read_described(
     loaded = found.load(PARTS[0], program)
     found.check_files([loaded], None)
     programs = StaticPrograms(program, values, loaded, unpack_values(values))
-    return ReadStatic(found.device, options, programs, WeightSources(found.files, None))
+    return StaticContent(found.device, options, programs, WeightSources(found.files, None))
 
 
 def _container(payload: ByteRange, section: Section) -> Container[ModelManifest]:
@@ -117,7 +117,7 @@ def _ignore_versions(found: Mapping[str, str], ours: Mapping[str, str]) -> None:
         _log.warning("other versions of %s made the blob; it may not run", ", ".join(differing))
 
 
-def _read_plain(payload: Payload, opened: BlobBytes, make_device: MakeDevice) -> ReadStatic:
+def _read_plain(payload: Payload, opened: BlobBytes, make_device: MakeDevice) -> StaticContent:
     """Load a payload without this layer's section: with the plugin's metadata, or none."""
     options = parse_options({**opened.config, **_PLAIN})
     check_plain(options)
@@ -136,7 +136,7 @@ def _read_plain(payload: Payload, opened: BlobBytes, make_device: MakeDevice) ->
         )
     files = named_weights(needed_files([loaded]), options, opened.model)
     programs = StaticPrograms(program, pack_values({}), loaded, {})
-    return ReadStatic(device, options, programs, WeightSources(files, None))
+    return StaticContent(device, options, programs, WeightSources(files, None))
 
 
 def _has_state(loaded: LoadedModel) -> bool:
