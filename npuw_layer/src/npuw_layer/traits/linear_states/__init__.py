@@ -1,9 +1,8 @@
 """Layers with a state of fixed size in place of K and V: short convolutions (LFM-2).
 
-trait            the trait: begin here
+trait            the trait, and options that states rule out: begin here
 names            names of the variables that are states
 graph            ops that compute states in a static model
-check            options that states rule out, and checks of imported programs
 states           device memory of a conversation's states, and their rewind
 variable_state   a state as an OpenVINO variable
 

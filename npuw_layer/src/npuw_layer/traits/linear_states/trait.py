@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
+from npuw_layer.backends.protocols import (
+    ASSIGN_PREFIX,
+    READ_PREFIX,
+    Device,
+    LoadedModel,
+    TensorInfo,
+)
+from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames
 from npuw_layer.options import Options
 from npuw_layer.traits.graph_trait import GraphTrait
-from npuw_layer.traits.linear_states.check import check_linear_caches, check_states
-from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
 from npuw_layer.traits.linear_states.states import LinearStates
 from npuw_layer.traits.variables import variables
 
@@ -50,14 +56,52 @@ class LinearStatesTrait(GraphTrait):
         return _OfModel([*found.values()]) if found else None
 
     def check_options(self, names: ModelNames, options: Options) -> None:
-        """Check that options are compatible with states; see ``check``."""
-        check_linear_caches(names.variables, options)
+        """Check that options are compatible with states of fixed size, if the model has any.
+
+        Raises:
+            ModelError: an option would share K and V without the states, or a state is not one of a
+                short convolution.
+        """
+        states = sorted(name for name in names.variables if is_linear_cache(name))
+        if not states:
+            return
+        others = [name for name in states if not is_convolution(name)]
+        if others:
+            raise ModelError(
+                f"the model has layers with a state {others[0]!r}; of states of fixed size only "
+                "those of short convolutions are supported, not state-space models"
+            )
+        refused = {
+            "NPUW_LLM_ENABLE_PREFIX_CACHING": options.enable_prefix_caching,
+            "NPUW_LLM_BATCH_SLOTS": max(options.batch_slots) > 1,
+            "NPUW_TEXT_EMBED": options.named("NPUW_TEXT_EMBED"),
+            "NPUW_TEXT_RERANK": options.named("NPUW_TEXT_RERANK"),
+        }
+        for name, wanted in refused.items():
+            if wanted:
+                raise ModelError(
+                    f"{name}: the model has layers with a state in place of K and V "
+                    f"({states[0]!r}), which depends on all earlier tokens; leave the option out"
+                )
 
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the states that programs read and assign; see ``check``."""
-        check_states(stages, loaded)
+        """Compare the states that programs read and assign.
+
+        Raises:
+            BlobError: a program reads states other than those it assigns, or than the other
+                programs.
+        """
+        of_all: dict[str, TensorInfo] | None = None
+        for stage, program in zip(stages, loaded, strict=True):
+            if stage.kind is StageKind.HEAD:
+                continue
+            read = variables(program.inputs, READ_PREFIX, is_linear_cache)
+            of_all = read if of_all is None else of_all
+            assigned = variables(program.outputs, ASSIGN_PREFIX, is_linear_cache)
+            if read != of_all or read != assigned:
+                raise BlobError(f"{stage.name} has other states than the rest")
 
 
 TRAIT = LinearStatesTrait("linear_states")
