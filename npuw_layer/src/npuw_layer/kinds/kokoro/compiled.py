@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,21 +76,15 @@ def compile_kokoro(
     whole = cache(GraphSource.whole(path).graph)
     size = options.group(KokoroOptions).kokoro_block_size
 
-    def source(submodel: str, graph: Callable[[], Model]) -> GraphSource:
+    def compiled(submodel: str) -> CompiledStatic:
         frames = {"NPUW_KOKORO_BLOCK_SIZE": str(size)} if submodel == AUDIO else {}
-        return GraphSource(path, graph, submodel, {"part of a Kokoro": submodel, **frames})
+        depends = {"part of a Kokoro": submodel, **frames}
+        source = GraphSource(path, partial(graph, submodel), submodel, depends)
+        return compile_static(source, device, npu, options)
 
-    def durations() -> Model:
-        from npuw_layer.kinds.kokoro.split import durations_model
+    def graph(submodel: str) -> Model:
+        from npuw_layer.kinds.kokoro.split import audio_model, durations_model
 
-        return durations_model(whole())
+        return audio_model(whole(), size) if submodel == AUDIO else durations_model(whole())
 
-    def audio() -> Model:
-        from npuw_layer.kinds.kokoro.split import audio_model
-
-        return audio_model(whole(), size)
-
-    return CompiledKokoro(
-        durations=compile_static(source(DURATIONS, durations), device, npu, options),
-        audio=compile_static(source(AUDIO, audio), device, npu, options),
-    )
+    return CompiledKokoro(compiled(DURATIONS), compiled(AUDIO))
