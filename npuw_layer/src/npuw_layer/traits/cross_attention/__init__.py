@@ -2,8 +2,7 @@
 
 trait           the trait: begin here
 names           inputs, outputs and variables of a decoder that attends to an encoder
-buffers         device memory of a conversation
-variable_state  K or V as an OpenVINO variable
+buffers         device memory of a conversation, and K or V as an OpenVINO variable
 imported_ports  checks of imported programs
 
 Source: docs/reference/npuw.md#whisper.

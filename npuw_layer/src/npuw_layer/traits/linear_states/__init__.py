@@ -3,8 +3,7 @@
 trait            the trait, and options that states rule out: begin here
 names            names of the variables that are states
 graph            ops that compute states in a static model
-states           device memory of a conversation's states, and their rewind
-variable_state   a state as an OpenVINO variable
+states           device memory of a conversation's states, their rewind, and OpenVINO variables
 
 A state has no rows of single tokens, so a rewind reads again the tokens that the state was computed
 from.

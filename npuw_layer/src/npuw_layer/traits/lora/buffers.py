@@ -15,8 +15,7 @@ from compiler_layer.elements import convert_values, numpy_element
 from npuw_layer.backends.protocols import READ_PREFIX, Array, Device, TensorInfo
 from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.trait import Settings
-from npuw_layer.traits.lora.values import AdapterValues
-from npuw_layer.traits.lora.variable_state import AdapterVariableState
+from npuw_layer.traits.lora.values import AdapterValues, AdapterVariableState
 from npuw_layer.traits.variables import ArenaPart
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ trait           the trait: begin here
 names           names of the inputs and the variable
 graph           passes for the mask in static models
 tree_mask       the caller's mask, and its place in a static model's mask
-candidates      candidates of the last step, and the accepted ones
-variable_state  the variable by which a caller accepts a path
+candidates      candidates of the last step, and the variable by which a caller accepts a path
 check           options that trees rule out, and checks of imported programs
 
 Source: NPUW's Eagle 3 extension, and its use in openvino_genai's stateful Eagle 3 pipeline.
