@@ -9,7 +9,7 @@ import pytest
 
 from npuw_layer import Core
 from npuw_layer.errors import BlobError, ModelError, OptionError
-from npuw_layer.traits.cross_attention.imported_ports import check_cross_attention
+from npuw_layer.traits.cross_attention import TRAIT
 
 CONFIG: dict[str, Any] = {
     "NPUW_WHISPER": "YES",
@@ -103,9 +103,10 @@ def test_programs_for_different_audio_are_rejected(decoder, compiled) -> None:
     shorter = Core().compile_model(decoder, "NPU", CONFIG | {"NPUW_WHISPER_ENCODER_LEN": 20})
     stages = compiled._compiled.plan.stages
     own = [compiled._compiled.models[stage] for stage in stages]
-    check_cross_attention(stages, own, 40)
+    options = compiled._compiled.options
+    TRAIT.check_ports(stages, own, options)
     others = [shorter._compiled.models[stage] for stage in stages]
     with pytest.raises(BlobError, match="generate_256 has other K and V of the audio"):
-        check_cross_attention(stages, [own[0], *others[1:]], 40)
+        TRAIT.check_ports(stages, [own[0], *others[1:]], options)
     with pytest.raises(BlobError, match=r"prefill_4 has no encoder_hidden_states f32 \[1, 40"):
-        check_cross_attention(stages, others, 40)
+        TRAIT.check_ports(stages, others, options)

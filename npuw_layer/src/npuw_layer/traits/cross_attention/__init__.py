@@ -1,9 +1,8 @@
 """Cross-attention: K and V of encoder states, computed by prefill and read by generate.
 
-trait           the trait: begin here
+trait           the trait, with checks of imported programs: begin here
 names           inputs, outputs and variables of a decoder that attends to an encoder
 buffers         device memory of a conversation, and K or V as an OpenVINO variable
-imported_ports  checks of imported programs
 
 Source: docs/reference/npuw.md#whisper.
 """

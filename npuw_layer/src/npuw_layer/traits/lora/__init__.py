@@ -6,7 +6,7 @@ until it sets others. A static model reads them as inputs of the largest rank
 (NPUW_LLM_MAX_LORA_RANK), with zeros after the adapter's own rank. ``Core.compile_adapted`` adds the
 variables; a model to which openvino_genai added them is compiled like any other.
 
-        trait        the trait: begin here
+        trait        the trait, with checks of imported programs: begin here
         adaptation   adapters that a model is compiled with
         matmuls      matmuls that can be adapted
         insert       insertion of adapters: as variables, as constants, into weights
@@ -14,7 +14,6 @@ variables; a model to which openvino_genai added them is compiled like any other
         graph        static shapes of the variables
         values       adapters of a conversation, and OpenVINO variables of their tensors
         buffers      device memory in which all programs of a conversation read adapters
-        ports        checks of imported programs
 
 Source: openvino_genai's AdapterController (src/cpp/src/lora/adapter.cpp), NPUW's
 llm_infer_request (docs/reference/npuw.md#lora).

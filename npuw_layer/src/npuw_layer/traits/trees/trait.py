@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from npuw_layer.api.model_port import OPEN
-from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
-from npuw_layer.errors import ModelError
+from npuw_layer.backends.protocols import READ_PREFIX, Device, LoadedModel, TensorInfo
+from npuw_layer.errors import BlobError, ModelError
 from npuw_layer.llm.kv.kv_strategy import KVStrategy
-from npuw_layer.llm.plan.stages import Stage
+from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.history import History
 from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, OpenInput, PairInput
 from npuw_layer.options import Options
@@ -17,9 +17,9 @@ from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.tensors.token_inputs import TokenKind
 from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.trees.candidates import Candidates
-from npuw_layer.traits.trees.check import check_tree_masks, check_trees
+from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
-from npuw_layer.traits.trees.tree_mask import TreeMask
+from npuw_layer.traits.trees.tree_mask import ELEMENTS, TreeMask, tree_shape
 
 
 class _OfModel(Instance):
@@ -83,8 +83,28 @@ class Trees(GraphTrait):
     def check_ports(
         self, stages: Sequence[Stage], loaded: Sequence[LoadedModel], options: Options
     ) -> None:
-        """Compare the tree masks of programs; see ``check``."""
-        check_tree_masks(stages, loaded, options)
+        """Compare the programs' tree masks with the stages and with one another.
+
+        Raises:
+            BlobError: a mask is not that of its stage, or masks differ.
+        """
+        elements = set[str]()
+        for stage, program in zip(stages, loaded, strict=True):
+            shapes = {one.name: one.shape for one in program.inputs}
+            element = next((one.element for one in program.inputs if one.name == TREE_MASK), "")
+            if stage.kind is StageKind.GENERATE:
+                elements.add(element)
+            if not element:
+                continue
+            wanted = tree_shape(stage.tokens, stage.past)
+            if stage.kind is not StageKind.GENERATE or shapes[TREE_MASK] != wanted:
+                raise BlobError(f"{stage.name} has {TREE_MASK} {list(shapes[TREE_MASK])}")
+            try:
+                check_trees(shapes, (name.removeprefix(READ_PREFIX) for name in shapes), options)
+            except ModelError as error:
+                raise BlobError(f"{stage.name}: {error}") from None
+        if len(elements) > 1 or not elements <= {"", *ELEMENTS}:
+            raise BlobError(f"generate models have {TREE_MASK} of {sorted(elements)}")
 
 
 TRAIT = Trees("trees")
