@@ -15,7 +15,7 @@ from npuw_layer.errors import TensorError
 from npuw_layer.kinds.embedding.reading import Text
 from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.tensors.names import IDS, MASK, POSITIONS
-from npuw_layer.traits.images.names import TOKEN_TYPES
+from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 
 def texts_of(

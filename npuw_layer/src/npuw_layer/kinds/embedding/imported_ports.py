@@ -9,7 +9,7 @@ from npuw_layer.backends.protocols import ASSIGN_PREFIX, LoadedModel, TensorInfo
 from npuw_layer.errors import BlobError
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.tensors.names import IDS, MASK, POSITIONS, VOCABULARY
-from npuw_layer.traits.images.names import TOKEN_TYPES
+from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 _INPUTS = {IDS, MASK, TOKEN_TYPES, POSITIONS}
 _BESIDE = (WEIGHT_PREFIX, VOCABULARY)

@@ -16,7 +16,7 @@ from npuw_layer.kinds.embedding.reading import ChunkReader, UnchunkedReader, rea
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.remote.tensor import values_of
 from npuw_layer.tensors.names import BEAMS, IDS, MASK, POSITIONS
-from npuw_layer.traits.images.names import TOKEN_TYPES
+from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
 """Inputs that models read texts from, in order."""

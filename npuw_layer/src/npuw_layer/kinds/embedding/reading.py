@@ -23,7 +23,7 @@ from npuw_layer.llm.request.prefill import Chunks, Counts, Prefill
 from npuw_layer.llm.request.submodel import Submodel
 from npuw_layer.tensors.names import IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
 from npuw_layer.tensors.token_outputs import Gathered
-from npuw_layer.traits.images.names import TOKEN_TYPES
+from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 PADDING = -1
 """Id of padding behind a text, for static models that read texts whole."""

@@ -28,7 +28,7 @@ from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.options import Options
 from npuw_layer.options.llm import PROMPT_GRAIN
 from npuw_layer.tensors.names import IDS, MASK, POSITIONS
-from npuw_layer.traits.images.names import TOKEN_TYPES
+from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 _KEPT = shape.Unsqueeze | shape.Squeeze | shape.Reshape | elementwise.Convert
 """Ops that preserve ids."""

@@ -25,7 +25,7 @@ from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.match import producer
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
-from npuw_layer.traits.images.names import VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.traits.images.trait import VISUAL_EMBEDS, VISUAL_MASKS
 
 AnyOp = TypeVar("AnyOp", bound=OvOp)
 

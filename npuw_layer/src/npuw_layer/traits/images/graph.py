@@ -13,7 +13,7 @@ from npuw_layer.llm.graph.graph_pass import GraphPass, Placed
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
 from npuw_layer.traits.images.deepstack import SpreadVisualRows
-from npuw_layer.traits.images.names import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
+from npuw_layer.traits.images.trait import PER_LAYER, TOKEN_TYPES, VISUAL_EMBEDS, VISUAL_MASKS
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:

@@ -1,7 +1,6 @@
 """Layers with a state of fixed size in place of K and V: short convolutions (LFM-2).
 
-trait            the trait, and options that states rule out: begin here
-names            names of the variables that are states
+trait            the trait, its variables, and options that states rule out: begin here
 graph            ops that compute states in a static model
 states           device memory of a conversation's states, their rewind, and OpenVINO variables
 

@@ -34,7 +34,7 @@ from npuw_layer.llm.graph.stored_rows import read_value
 from npuw_layer.llm.graph.window_tables import CompareWindowTables
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.options import Options
-from npuw_layer.traits.linear_states.names import is_linear_cache
+from npuw_layer.traits.linear_states.trait import is_linear_cache
 
 
 def passes(model: Model, stage: Stage, options: Options) -> Sequence[Placed]:

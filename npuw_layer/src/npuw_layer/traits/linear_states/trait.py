@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from npuw_layer.backends.protocols import (
@@ -18,9 +19,15 @@ from npuw_layer.llm.request.history import History
 from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames
 from npuw_layer.options import Options
 from npuw_layer.traits.graph_trait import GraphTrait
-from npuw_layer.traits.linear_states.names import is_convolution, is_linear_cache
 from npuw_layer.traits.linear_states.states import LinearStates
 from npuw_layer.traits.variables import variables
+
+_STATE = re.compile(r"cache_params\.past\.(?:conv|ssm)\.\d+(?:cache_params\.present\..*)?")
+"""Names of the variables that are states.
+
+E.g. ``cache_params.past.conv.0cache_params.present.conv.0``: exporters join the names of the read
+and the assigned tensor.
+"""
 
 
 class _OfModel(Instance):
@@ -65,7 +72,7 @@ class LinearStatesTrait(GraphTrait):
         states = sorted(name for name in names.variables if is_linear_cache(name))
         if not states:
             return
-        others = [name for name in states if not is_convolution(name)]
+        others = [name for name in states if not _is_convolution(name)]
         if others:
             raise ModelError(
                 f"the model has layers with a state {others[0]!r}; of states of fixed size only "
@@ -102,6 +109,16 @@ class LinearStatesTrait(GraphTrait):
             assigned = variables(program.outputs, ASSIGN_PREFIX, is_linear_cache)
             if read != of_all or read != assigned:
                 raise BlobError(f"{stage.name} has other states than the rest")
+
+
+def is_linear_cache(variable: str) -> bool:
+    """Return whether a variable is a state of fixed size, by its id."""
+    return _STATE.fullmatch(variable) is not None
+
+
+def _is_convolution(variable: str) -> bool:
+    """Return whether a state of fixed size belongs to a short convolution."""
+    return ".past.conv." in variable
 
 
 TRAIT = LinearStatesTrait("linear_states")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuw_layer.errors import TensorError
-from npuw_layer.traits.images.visual_rows import spread
+from npuw_layer.traits.images.trait import spread
 
 from .conftest import close
 
