@@ -1,16 +1,26 @@
-"""A model that reads texts, ready to run, with the interface of OpenVINO's Python API."""
+"""A model that reads texts, and its requests, with the interface of OpenVINO's Python API."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from npuw_layer.api.model_port import OPEN, OpenPort
-from npuw_layer.backends.protocols import TensorInfo
-from npuw_layer.kinds.embedding.infer_request import TEXT_INPUTS, TextInferRequest
+import numpy as np
+
+from npuw_layer.api.model_port import OPEN, OpenPort, PortKey, find_port
+from npuw_layer.api.stateless_request import AnyInput, StatelessRequest
+from npuw_layer.backends.protocols import Array, TensorInfo
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.kinds.embedding.batch import texts_of
 from npuw_layer.kinds.embedding.options import TextOptions
-from npuw_layer.kinds.embedding.reading import reads_in_chunks
+from npuw_layer.kinds.embedding.reading import ChunkReader, UnchunkedReader, reads_in_chunks
 from npuw_layer.kinds.llm.compiled_model import SplitModel
-from npuw_layer.tensors.names import EMBED, LAST_HIDDEN_STATE, LOGITS, POSITIONS
+from npuw_layer.llm.compiled import CompiledLLM
+from npuw_layer.remote.tensor import values_of
+from npuw_layer.tensors.names import BEAMS, EMBED, IDS, LAST_HIDDEN_STATE, LOGITS, MASK, POSITIONS
+from npuw_layer.traits.images.trait import TOKEN_TYPES
+
+_TEXT_INPUTS = (IDS, MASK, TOKEN_TYPES, POSITIONS)
+"""Inputs that models read texts from, in order."""
 
 
 class TextCompiledModel(SplitModel):
@@ -27,7 +37,7 @@ class TextCompiledModel(SplitModel):
         taken = {info.name for info in compiled.models[compiled.plan.prefill[0]].inputs}
         if self._embeds and reads_in_chunks(compiled):
             taken -= {POSITIONS}
-        shown = [name for name in TEXT_INPUTS if name in taken]
+        shown = [name for name in _TEXT_INPUTS if name in taken]
         return [OpenPort(name, "i64", index, (OPEN, OPEN)) for index, name in enumerate(shown)]
 
     @property
@@ -63,3 +73,70 @@ def _opened(info: TensorInfo, tokens: int) -> tuple[int, ...]:
 
 def _of_name(infos: Sequence[TensorInfo], name: str) -> TensorInfo:
     return next(info for info in infos if info.name == name)
+
+
+class TextInferRequest(StatelessRequest[OpenPort, OpenPort]):
+    """Request of a compiled model; texts are independent of one another.
+
+    An inference takes input_ids, attention_mask and, if the model has them, token_type_ids and
+    position_ids, i64 [texts, n]; beam_idx is ignored. A text ends at its last unmasked token. It
+    returns last_hidden_state f32 [texts, n, channels], 0 behind the end of a text; logits [texts,
+    …] of reranking models. PromptTooLong is raised if a text has more tokens than
+    NPUW_LLM_MAX_PROMPT_LEN.
+
+    Args:
+        compiled: the static models.
+        inputs, outputs: ports of the model.
+    """
+
+    def __init__(
+        self, compiled: CompiledLLM, inputs: Sequence[OpenPort], outputs: Sequence[OpenPort]
+    ) -> None:
+        super().__init__(compiled.options, inputs, outputs)
+        self._compiled, self._vocabulary = compiled, compiled.vocabulary
+        reader = ChunkReader if reads_in_chunks(compiled) else UnchunkedReader
+        self._reader = reader(compiled, self._run.check_wanted)
+        self._runs: list[str] = []
+
+    def execution_report(self) -> Mapping[str, str]:
+        """Return a readable report of the last inference."""
+        return {
+            "blobs": str(self._compiled.origin),
+            "texts": "; ".join(self._runs) or "none",
+            **devices_report(self._compiled.submodels),
+        }
+
+    def _input(self, key: PortKey, tensor: AnyInput) -> tuple[str, AnyInput]:
+        known = isinstance(key, str) and (key == BEAMS or self._takes(key))
+        name = str(key) if known else find_port(self._inputs, key, "input").any_name
+        return name, tensor
+
+    def _takes(self, name: str) -> bool:
+        """Return whether an input can be set, even if it is not listed."""
+        inputs = self._compiled.models[self._compiled.plan.prefill[0]].inputs
+        return name in _TEXT_INPUTS and any(info.name == name for info in inputs)
+
+    def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
+        values = {name: values_of(one) for name, one in inputs.items() if name != BEAMS}
+        self._runs = []
+        every: list[Mapping[str, Array]] = []
+        tokens = 0
+        counts_text = self._compiled.options.group(TextOptions).text_rerank
+        for text in texts_of(values, counts_text, self._vocabulary):
+            tokens = len(values[IDS][0])
+            every.append({name: v.copy() for name, v in self._reader.read(text).items()})
+            self._runs.append(" + ".join(self._reader.runs))
+        return {
+            port.any_name: _joined(port, [found[port.any_name] for found in every], tokens)
+            for port in self._outputs
+        }
+
+
+def _joined(port: OpenPort, rows: Sequence[Array], tokens: int) -> Array:
+    """Join the outputs of texts into a batch, with 0 behind shorter texts."""
+    if port.partial_shape[1:2] != (OPEN,):
+        return np.concatenate(rows)
+    whole = np.zeros((len(rows), tokens, *rows[0].shape[2:]), rows[0].dtype)
+    for number, row in enumerate(rows):
+        whole[number, : row.shape[1]] = row[0]
+    return whole

@@ -10,7 +10,7 @@ the encodings accordingly, and a second model makes the audio of a fixed number 
     blocks         frames for each run of the second model, and the samples to keep
     speaker        from a text to its audio
     compiled       both models, compiled
-    infer_request, compiled_model   OpenVINO's API
+    compiled_model   OpenVINO's API
 
 Each is a static model (``npuw_layer.kinds.static``), on any of NPUW_DEVICES.
 

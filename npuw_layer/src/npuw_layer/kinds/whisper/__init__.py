@@ -4,7 +4,7 @@
     decoder           the stateful decoder as static graphs
     conversation      sequence of prompt and generate runs
     input_ports       tokens and audio, as set by the caller
-    infer_request, compiled_model   OpenVINO's API
+    compiled_model    OpenVINO's API
 
 The rest is that of a language model (``npuw_layer.llm``), with the trait
 ``traits.cross_attention``: prefill has one more input, and variants read constant K and V in
