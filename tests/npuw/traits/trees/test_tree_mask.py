@@ -17,9 +17,9 @@ from npuw_layer.llm.graph.pipeline import run_passes
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
-from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.graph import DropTrees, ShapeTrees
 from npuw_layer.traits.trees.names import TREE_MASK
+from npuw_layer.traits.trees.trait import check_trees
 from npuw_layer.traits.trees.tree_mask import TreeMask, fill
 
 from .conftest import EAGLE, NOTHING, OPTIONS, Talk, Tree, distance

@@ -5,12 +5,11 @@ are side by side, and ``eagle_tree_mask``, added to the scores, restricts each t
 ancestors. Then the caller accepts a path by setting ``npuw_eagle3_sampling_result``: the rows of K
 and V of all other candidates are dropped, and the remaining rows move together.
 
-trait           the trait, with checks of imported programs: begin here
+trait           the trait, with checks of options and imported programs: begin here
 names           names of the inputs and the variable
 graph           passes for the mask in static models
 tree_mask       the caller's mask, and its place in a static model's mask
 candidates      candidates of the last step, and the variable by which a caller accepts a path
-check           options that trees rule out
 
 Source: NPUW's Eagle 3 extension, and its use in openvino_genai's stateful Eagle 3 pipeline.
 """

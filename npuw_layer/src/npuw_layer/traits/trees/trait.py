@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from npuw_layer.api.model_port import OPEN
@@ -15,9 +15,9 @@ from npuw_layer.llm.trait import ConversationPart, Instance, ModelNames, OpenInp
 from npuw_layer.options import Options
 from npuw_layer.tensors.names import LAST_HIDDEN_STATE
 from npuw_layer.tensors.token_inputs import TokenKind
+from npuw_layer.tensors.traits import traits
 from npuw_layer.traits.graph_trait import GraphTrait
 from npuw_layer.traits.trees.candidates import Candidates
-from npuw_layer.traits.trees.check import check_trees
 from npuw_layer.traits.trees.names import HIDDEN_STATES, INTERNAL_HIDDEN_STATES, TREE_MASK
 from npuw_layer.traits.trees.tree_mask import ELEMENTS, TreeMask, tree_shape
 
@@ -105,6 +105,41 @@ class Trees(GraphTrait):
                 raise BlobError(f"{stage.name}: {error}") from None
         if len(elements) > 1 or not elements <= {"", *ELEMENTS}:
             raise BlobError(f"generate models have {TREE_MASK} of {sorted(elements)}")
+
+
+def check_trees(inputs: Iterable[str], variables: Iterable[str], options: Options) -> None:
+    """Check that rejected candidates can be removed, if a model takes trees.
+
+    Args:
+        inputs: inputs of the model.
+        variables: its caches, and states in place of caches.
+        options: options of its compilation.
+
+    Raises:
+        ModelError: rejected candidates could not be removed.
+    """
+    if TREE_MASK not in inputs:
+        return
+    problem = ""
+    if options.on_full != "ERROR":
+        problem = (
+            f"NPUW_LLM_ON_FULL = {options.on_full}: candidates would take the place of tokens "
+            "before they are accepted; use ERROR"
+        )
+    elif max(options.batch_slots) > 1:
+        problem = (
+            "NPUW_LLM_BATCH_SLOTS: conversations in a batch generate one token each; leave the "
+            "option out"
+        )
+    elif not options.generates:
+        problem = "NPUW_TEXT_EMBED and NPUW_TEXT_RERANK: texts are only read; leave the options out"
+    elif any(not one.forgets_tokens and one.owns(v) for v in variables for one in traits()):
+        problem = (
+            "its layers with a state in place of K and V cannot drop single tokens; export it "
+            f"without {TREE_MASK}"
+        )
+    if problem:
+        raise ModelError(f"the model takes trees of candidates ({TREE_MASK}); {problem}")
 
 
 TRAIT = Trees("trees")
