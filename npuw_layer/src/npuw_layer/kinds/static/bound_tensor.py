@@ -57,15 +57,6 @@ class BoundTensor:
         """The caller's tensor, or else a view of the request's own memory."""
         return Tensor(self._own_memory().data) if self._given is None else self._given
 
-    @property
-    def value(self) -> Array | None:
-        """Output values on the host after an inference; None if bound to a remote tensor.
-
-        A view if the values are in the request's own memory; the next inference overwrites them.
-        """
-        tensor = self.tensor
-        return tensor.data if isinstance(tensor, Tensor) else None
-
     def set(self, tensor: Tensor | RemoteTensor) -> None:
         """Bind a caller's tensor for the following inferences.
 
@@ -132,14 +123,20 @@ class BoundTensor:
             own.copy_to(self._given)
         self._transfers.device_to_host += self.port.byte_size
 
-    def copied_value(self) -> Array | None:
-        """Return an independent copy of the output; None if bound to a remote tensor."""
-        if self._given is not None:
-            return self.value
-        # The caller gets a copy after all: move the bytes from one counter to the other.
-        self._transfers.in_place -= self.port.byte_size
-        self._transfers.device_to_host += self.port.byte_size
-        return np.array(self._own_memory().data)
+    def value(self, shared: bool) -> Array | None:
+        """Return output values on the host after an inference; None if bound to a remote tensor.
+
+        Args:
+            shared: return a view of the request's own memory, which the next inference overwrites,
+                instead of a copy.
+        """
+        if self._given is None and not shared:
+            # The caller gets a copy after all: move the bytes from one counter to the other.
+            self._transfers.in_place -= self.port.byte_size
+            self._transfers.device_to_host += self.port.byte_size
+            return np.array(self._own_memory().data)
+        tensor = self.tensor
+        return tensor.data if isinstance(tensor, Tensor) else None
 
     def _near(self) -> RemoteTensor | None:
         """Return the tensor that the device uses directly; None if values must be copied."""

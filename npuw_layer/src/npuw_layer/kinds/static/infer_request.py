@@ -179,7 +179,7 @@ class StaticInferRequest(Request):
 
     def _values(self, shared: bool) -> dict[str, Array]:
         outputs = [self._bound[port] for port in self._compiled.outputs]
-        values = ((o.port, o.value if shared else o.copied_value()) for o in outputs)
+        values = ((output.port, output.value(shared)) for output in outputs)
         return {port.any_name: value for port, value in values if value is not None}
 
     def _at(self, key: PortKey) -> BoundTensor:
