@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import shape, slicing
@@ -82,7 +83,8 @@ def rebuild(model: Model) -> None:
     attentions = [op for op in model.body.ops if isinstance(op, ScaledDotProductAttention)]
     _check(model, attentions)
     positions = _positions(model)
-    mask = _causal_mask(model)
+    inputs = {port.name: port.value for port in model.inputs}
+    mask = causal_mask(GraphBuilder(model, model.body.first_op), inputs[IDS], inputs[MASK])
     cached: dict[SSAValue, SSAValue] = {}
     for layer, op in enumerate(attentions):
         _store(model, op, 1, f"past_key_values.{layer}.keypresent.{layer}.key", cached)
@@ -116,12 +118,6 @@ def _check(model: Model, attentions: list[ScaledDotProductAttention]) -> None:
 def _positions(model: Model) -> SSAValue:
     """Return the input of positions; add it if the model has none."""
     return model.find_input(POSITIONS) or model.add_input(POSITIONS, tensor("i64", (-1, -1)))
-
-
-def _causal_mask(model: Model) -> SSAValue:
-    """Build the mask f32 [batch, 1, new tokens, stored and new tokens] of all attentions."""
-    inputs = {port.name: port.value for port in model.inputs}
-    return causal_mask(GraphBuilder(model, model.body.first_op), inputs[IDS], inputs[MASK])
 
 
 def _store(
@@ -187,10 +183,7 @@ def _attend(model: Model, op: ScaledDotProductAttention, mask: SSAValue) -> None
         [op.q, op.k, op.v, [own, *scale]], causal=bool_attr(False)
     )
     made.attributes.update(op.attributes)
-    g.add(made)
-    op.output.replace_all_uses_with(made.output)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [g.add(made).output])
 
 
 def _count_positions(model: Model, positions: SSAValue, own: set[Operation | Block]) -> None:

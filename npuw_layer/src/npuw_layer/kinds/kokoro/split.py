@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
@@ -153,16 +152,12 @@ def _drop_unread(model: Model) -> None:
 
 def _check_inputs(model: Model) -> None:
     """Check that all inputs are static, and that input_ids are i64 [1, tokens]."""
-    opened = [port.name for port in model.inputs if -1 in shape_of(port.value)]
+    opened = [repr(port.name) for port in model.inputs if -1 in shape_of(port.value)]
     if opened:
         raise ModelError(
-            f"{OPTION} = YES: the shapes of {_listed(opened)} are open; reshape the model, e.g. "
+            f"{OPTION} = YES: the shapes of {', '.join(opened)} are open; reshape the model, e.g. "
             "input_ids to [1, 512], ref_s to [1, 256] and speed to [1]"
         )
     ids = {port.name: port.value for port in model.inputs}.get(INPUT_IDS)
     if ids is None or element_of(ids) != "i64" or len(shape_of(ids)) != 2 or shape_of(ids)[0] != 1:
         raise ModelError(f"{OPTION} = YES: the model has no input {INPUT_IDS}, i64 [1, tokens]")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))

@@ -6,7 +6,7 @@ attention read them, and these take any number (``attention``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 
 from xdsl.ir import OpResult, SSAValue
 from xdsl.rewriter import Rewriter
@@ -77,23 +77,16 @@ def variant(whole: Model, tokens: int, precision: str) -> Model:
             raise ModelError(
                 f"{OPTION} = YES: {op.described} has tables other than {', '.join(TABLES)}"
             )
-    for cache, rows in _caches(attentions):
-        name = names.get(cache, "")
-        if role_of(name) is not Role.CACHE:
-            raise ModelError(f"{OPTION} = YES: a cache is {name or 'computed'}, not an input")
-        kind = tensor(precision, _cache_shape(name, declared[name], rows))
-        Rewriter.replace_value_with_new_type(cache, kind)
+        for cache, rows in ((op.key_cache, op.k), (op.value_cache, op.v)):
+            name = names.get(cache, "")
+            if role_of(name) is not Role.CACHE:
+                raise ModelError(f"{OPTION} = YES: a cache is {name or 'computed'}, not an input")
+            kind = tensor(precision, _cache_shape(name, declared[name], rows))
+            Rewriter.replace_value_with_new_type(cache, kind)
     model.refresh_signature()
     _check_outputs(model, tokens)
     record_vocabulary(model, whole)
     return model
-
-
-def _caches(attentions: Sequence[PagedAttentionExtension]) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Yield all caches, each with the rows written into it."""
-    for op in attentions:
-        yield op.key_cache, op.k
-        yield op.value_cache, op.v
 
 
 def _cache_shape(name: str, declared: Shape, rows: SSAValue) -> Shape:
