@@ -170,7 +170,7 @@ class Core(Uncopied):
         from npuw_layer.storage.read_model import read_model
 
         # Imported by name: traits are a higher layer.
-        lora = import_module("npuw_layer.traits.lora.matmuls")
+        lora = import_module("npuw_layer.traits.lora.insert")
         with collected_later():
             found = lora.adaptable_matmuls(read_model(model_path(model)))
             return {name: lora.widths(op) for name, op in found.items()}

@@ -21,9 +21,8 @@ from npuw_layer.errors import ModelError, OptionError
 from npuw_layer.options import parse_options
 from npuw_layer.storage.read_model import read_model
 from npuw_layer.traits.lora.adaptation import Adaptation, adapted_options
-from npuw_layer.traits.lora.insert import insert_adapters
+from npuw_layer.traits.lora.insert import adaptable_matmuls, insert_adapters, widths
 from npuw_layer.traits.lora.low_rank import Mode
-from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
 
 
 @dataclass(frozen=True)

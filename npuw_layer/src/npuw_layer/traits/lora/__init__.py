@@ -8,8 +8,7 @@ variables; a model to which openvino_genai added them is compiled like any other
 
         trait        the trait, with checks of imported programs: begin here
         adaptation   adapters that a model is compiled with
-        matmuls      matmuls that can be adapted
-        insert       insertion of adapters: as variables, as constants, into weights
+        insert       matmuls that can be adapted, and insertion: as variables, constants, weights
         names        variables of adapters, and their parts
         graph        static shapes of the variables
         values       adapters of a conversation, and OpenVINO variables of their tensors

@@ -15,9 +15,9 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_value
 from compiler_layer.dialects.ov.state import Assign
-from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values, numpy_element
 from compiler_layer.model import Model
 from compiler_layer.rewriting.match import stored_constant
@@ -26,8 +26,10 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.stored_rows import read_value
 from npuw_layer.traits.lora.graph import reads_adapters
 from npuw_layer.traits.lora.low_rank import LowRank, Mode
-from npuw_layer.traits.lora.matmuls import adaptable_matmuls, widths
 from npuw_layer.traits.lora.names import AdapterTensor
+
+_ENDS = "MatMul"
+"""Suffix that NPUW requires of names of adapted matmuls; names in exported IRs have it."""
 
 
 def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -> None:
@@ -62,6 +64,32 @@ def insert_adapters(model: Model, adapters: Mapping[str, LowRank], mode: Mode) -
                 prefix = f"lora_state_{variables}{name}"
                 _put_beside(model, op, partial(_variable, model, op, prefix), added)
                 variables += len(AdapterTensor)
+
+
+def adaptable_matmuls(model: Model) -> dict[str, MatMul]:
+    """Return the matmuls y = x Wᵀ (or x W) with a matrix of known size, by name, in order."""
+    found: dict[str, MatMul] = {}
+    for op in model.body.ops:
+        if isinstance(op, MatMul) and NAME_ATTRIBUTE in op.attributes and _is_adaptable(op):
+            found.setdefault(_name(op), op)
+    return found
+
+
+def widths(op: MatMul) -> tuple[int, int]:
+    """Return the widths of a matmul's input and output."""
+    rows, columns = shape_of(op.b)
+    return (columns, rows) if int_value(op.transpose_b) else (rows, columns)
+
+
+def _is_adaptable(op: MatMul) -> bool:
+    shape = shape_of(op.b)
+    plain = not int_value(op.transpose_a) and len(shape_of(op.a)) > 1
+    return plain and len(shape) == 2 and min(shape) > 0
+
+
+def _name(op: MatMul) -> str:
+    name = op.friendly_name
+    return name if name.endswith(_ENDS) else f"{name}/{_ENDS}"
 
 
 def _check(name: str, added: LowRank, op: MatMul | None) -> None:
