@@ -32,9 +32,13 @@ class Adaptation:
     products: Mapping[str, LowRank]
     mode: Mode
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Identity of the adaptation, which distinguishes adapted models."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         found = hashlib.sha256(self.mode.value.encode())
         for name in sorted(self.products):
             found.update(_described(self.products[name], name))
