@@ -20,7 +20,7 @@ from npuw_layer.backends.protocols import (
     TensorInfo,
 )
 from npuw_layer.llm.kv.copies import RowCopy
-from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
+from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
 from npuw_layer.llm.kv.row_layouts import present_rows
 from npuw_layer.llm.request.lm_head import LMHead
 from npuw_layer.llm.request.new_tokens import NewTokens
@@ -93,7 +93,7 @@ class SlotModel:
         self._views = [_SlotView(self._program, slot) for slot in range(self.slots)]
         self._states = [_states_of(loaded, slot) for slot in range(self.slots)]
         self._sitting: list[KVStrategy | None] = [None] * self.slots
-        self._attached: list[Attachment | None] = [None] * self.slots
+        self._attached: list[Refresh | None] = [None] * self.slots
 
     def run(self, tokens: Sequence[SlotToken]) -> list[Array]:
         """Run a token of each of some conversations, and store their cache rows.
@@ -111,9 +111,9 @@ class SlotModel:
         for each in tokens:
             each.cache.make_room(1)
         places = self._seat(tokens)
-        for attached in self._attached:
-            if attached is not None:
-                attached.refresh()
+        for refresh in self._attached:
+            if refresh is not None:
+                refresh()
         arena = self._arena
         for array in (arena[name] for name in arena.tensors if name in _PER_TOKEN):
             array[...] = 0

@@ -15,7 +15,7 @@ from npuw_layer.backends.protocols import (
 )
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.copies import RowCopy
-from npuw_layer.llm.kv.kv_strategy import Attachment, KVStrategy
+from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
 from npuw_layer.llm.kv.row_layouts import present_rows
 from npuw_layer.llm.plan.stages import Stage
 from npuw_layer.llm.request.lm_head import LMHead
@@ -79,7 +79,7 @@ class Submodel:
         self._presents: Arena | None = None
         self._present: list[Array] = []
         """New rows of each group of caches of equal layout, [variables, width, heads, channels]."""
-        self._programs: dict[int | None, tuple[Program, Attachment]] = {}
+        self._programs: dict[int | None, tuple[Program, Refresh]] = {}
         """Programs by the first row that they write in the cache; None for the one with a
         buffer."""
         self._runs: dict[tuple[Program, Program | None], Callable[[], None]] = {}
@@ -166,12 +166,12 @@ class Submodel:
             self._parts.bind(program, (*self._loaded.inputs, *self._loaded.outputs))
             if self._head is not None:
                 program.bind(EMBED, self._head.states.memory, self._head.states.offset)
-            attached = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
+            refresh = self._cache.attach(program, self._loaded.inputs, self.stage.past, direct_row)
             if direct_row is None:
                 self._take_presents(program)
-            self._programs[direct_row] = program, attached
-        program, attached = self._programs[direct_row]
-        attached.refresh()
+            self._programs[direct_row] = program, refresh
+        program, refresh = self._programs[direct_row]
+        refresh()
         return program
 
     def _running(self, program: Program, head: Program | None) -> Callable[[], None]:

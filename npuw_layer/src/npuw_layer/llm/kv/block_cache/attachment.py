@@ -43,12 +43,8 @@ class Blocks:
         return -(-rows // self.layout.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Port:
-    """An input or output, and its offset in its block."""
-
-    name: str
-    offset: int
+_Port = tuple[str, int]
+"""Name of an input or output, and its offset in its block."""
 
 
 class _Unbound:
@@ -56,7 +52,7 @@ class _Unbound:
 
 
 class BlockAttachment:
-    """Bindings of one program; implements ``kv_strategy.Attachment``.
+    """Bindings of one program; ``refresh`` is called before each run.
 
     Args:
         blocks: blocks to bind to.
@@ -128,11 +124,11 @@ class BlockAttachment:
         return self._blocks.count(min(self._blocks.rows.reach + more, self._past))
 
     def _bind(self, ports: Sequence[_Port], block: KVBlock | None) -> None:
-        for port in ports:
+        for name, offset in ports:
             if block is None:
-                self._program.bind(port.name, self._blocks.dummy, 0)
+                self._program.bind(name, self._blocks.dummy, 0)
             else:
-                self._program.bind(port.name, block.memory, port.offset)
+                self._program.bind(name, block.memory, offset)
 
 
 def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> list[list[_Port]]:
@@ -141,7 +137,7 @@ def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> lis
     spans = KVLayout(block=layout.rows).spans(past)
     return [
         [
-            _Port(name, layout.places[plain_variable(variable)].offset)
+            (name, layout.places[plain_variable(variable)].offset)
             for stack in layout.stacks
             for variable in stack
             if (name := READ_PREFIX + span.of(variable)) in there
@@ -152,5 +148,4 @@ def _inputs(layout: BlockLayout, inputs: Sequence[TensorInfo], past: int) -> lis
 
 def _outputs(layout: BlockLayout) -> list[_Port]:
     """Return the outputs, for new rows that begin a block."""
-    places = layout.places.items()
-    return [_Port(ASSIGN_PREFIX + name, place.offset) for name, place in places]
+    return [(ASSIGN_PREFIX + name, place.offset) for name, place in layout.places.items()]

@@ -1,4 +1,4 @@
-"""Cache in blocks; implements ``kv_strategy.KVStrategy``."""
+"""Cache in blocks."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from npuw_layer.llm.kv.block_cache.layout import BlockLayout
 from npuw_layer.llm.kv.block_cache.pool import BlockPool
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv.kv_rows import KVRows
+from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class _Span:
         return self.inside.start if isinstance(self.inside, slice) else self.inside
 
 
-class BlockKVCache:
+class BlockKVCache(KVStrategy):
     """Blocks that hold the rows of all variables, as many as the tokens need.
 
     Rows never move: row n is in block n / length. A rewind keeps all blocks; a new conversation
@@ -44,11 +45,8 @@ class BlockKVCache:
     """
 
     def __init__(self, device: Device, layout: BlockLayout, rows: KVRows, ahead: int) -> None:
-        self.rows = rows
-        self.copied_bytes = 0
+        super().__init__(rows)
         self._layout = layout
-        self._pending: tuple[Sequence[Array], RowCopy] | None = None
-        """New rows, to be copied before they are read."""
         capacity = -(-len(rows) // layout.rows)
         self._pool = BlockPool(partial(layout.allocate, device), capacity)
         self._dummy = device.allocate(layout.largest)
@@ -82,9 +80,9 @@ class BlockKVCache:
 
     def attach(
         self, program: Program, inputs: Sequence[TensorInfo], past: int, first_row: int | None
-    ) -> BlockAttachment:
+    ) -> Refresh:
         """Bind a program to the cache; see ``KVStrategy``."""
-        return BlockAttachment(self._blocks, program, inputs, past, first_row)
+        return BlockAttachment(self._blocks, program, inputs, past, first_row).refresh
 
     def make_room(self, count: int) -> None:
         """Allocate blocks for new tokens.
@@ -95,30 +93,6 @@ class BlockKVCache:
         rows = self.rows
         last = min(rows.tokens + count, rows.window) if rows.plain else rows.window
         self._pool.grow(self._blocks.count(last))
-
-    def prepare_past(self, rows: int) -> None:
-        """Copy new rows, and zero forgotten rows among the first ones."""
-        self.settle()
-        forgotten = self.rows.forgotten(rows)
-        if not len(forgotten):
-            return
-        for span in self._scatter(forgotten):
-            if span.block < len(self._pool):  # a freed block comes back zeroed
-                for stack in self._pool[span.block].stacks:
-                    stack[:, span.inside] = 0
-        self.rows.clean(forgotten)
-
-    def update_kvcache_for(self, present: Sequence[Array], plan: RowCopy) -> None:
-        """Schedule new rows to be appended before the next read; see ``KVStrategy``."""
-        self.settle()
-        self._pending = present, plan
-
-    def settle(self) -> None:
-        """Copy pending rows."""
-        if self._pending is not None:
-            present, plan = self._pending
-            self.copied_bytes += self._copy(present, plan)
-            self._pending = None  # not before the copy: an interrupted copy is repeated
 
     def read(self, name: str) -> Array:
         """Return the stored rows of a variable in the order of their tokens; a copy."""
@@ -148,38 +122,21 @@ class BlockKVCache:
             found.append(parts[0] if len(parts) == 1 else np.concatenate(parts, 1))
         return found
 
-    def restore(self, rows: Sequence[Array], tokens: int) -> None:
-        """Append rows that ``between`` returned."""
-        self.settle()
-        self.make_room(tokens)
-        self.rows.expect(tokens)
-        self._copy(rows, RowCopy(tokens, self.rows.tokens))
-        self.rows.append(tokens)
-
     def replace(self, numbers: Array, rows: Mapping[str, Array]) -> None:
         """Replace all stored tokens; see ``KVStrategy``."""
-        count = min(len(numbers), self.rows.window)
-        self._pool.grow(self._blocks.count(count))  # first: a failure changes nothing
-        self.reset(count)
-        held = self.rows.restore(numbers)
-        for name, values in rows.items():
-            self.write(name, values[held])
-
-    def truncate(self, tokens: int) -> None:
-        """Keep only the first tokens, and all blocks for the tokens that follow."""
-        self.rows.truncate(tokens)
+        # First: a failure changes nothing.
+        self._pool.grow(self._blocks.count(min(len(numbers), self.rows.window)))
+        super().replace(numbers, rows)
 
     def reset(self, tokens: int = 1) -> None:
         """Forget all tokens; keep blocks for the given number of next tokens, and some more.
 
         Programs will be bound for all these blocks when the conversation continues.
         """
-        self.rows.truncate(0)
-        self._pending, self.copied_bytes = None, 0
+        super().reset(tokens)
         self._pool.trim(self._blocks.count(tokens + self._blocks.ahead))
 
     def _copy(self, present: Sequence[Array], plan: RowCopy) -> int:
-        """Copy rows to their blocks; return the number of bytes."""
         target, total = plan.target, 0
         one = isinstance(target, int)
         for span in self._cut(target, target + plan.rows) if one else self._scatter(target):
@@ -187,6 +144,12 @@ class BlockKVCache:
             part = RowCopy(rows[0].shape[1], span.target)
             total += copy_kvcache(rows, self._pool[span.block].stacks, part)
         return total
+
+    def _zero(self, rows: Array) -> None:
+        for span in self._scatter(rows):
+            if span.block < len(self._pool):  # a freed block comes back zeroed
+                for stack in self._pool[span.block].stacks:
+                    stack[:, span.inside] = 0
 
     def _cut(self, begin: int, end: int) -> Iterator[_Span]:
         """Cut consecutive rows at block boundaries."""
