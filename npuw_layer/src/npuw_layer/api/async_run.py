@@ -9,20 +9,16 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
-from numbers import Real
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from driver_layer.npu.stream import Stream
 from driver_layer.support.outcome import Outcome
-from npuw_layer.api.in_order import AtAnyTime, Turn
-from npuw_layer.errors import InferenceCancelled, NpuwFault, NpuwUsageError, RequestBusy
-from npuw_layer.execution.profiling.info import ProfilingInfo
-from npuw_layer.execution.profiling.profile import make_profile
-from npuw_layer.options import Options
+from npuw_layer.api.in_order import Turn
+from npuw_layer.errors import InferenceCancelled, NpuwFault, RequestBusy
 
 R = TypeVar("R")
 Work = Callable[[], None]
-Callback = Callable[[], None]
+Callback = Callable[[], object]
 
 
 class AsyncRun:
@@ -39,7 +35,7 @@ class AsyncRun:
         place: Turn | None = None,
     ) -> None:
         self._around = around
-        self._place = place or AtAnyTime()
+        self._place = place or Turn()
         self._begin()
 
     def _begin(self) -> None:
@@ -208,85 +204,3 @@ def _finish_at_exit() -> None:
             stream.join()
 
     atexit.register(finish)
-
-
-class AsyncRequest:
-    """Asynchronous inferences of a request: start, callback, wait and cancel.
-
-    Args:
-        options: PERF_COUNT and NPU_PROFILING_TYPE select the profile of inferences.
-        place: position among ordered requests; by default, inferences run at any time.
-    """
-
-    def __init__(self, options: Options, place: Turn | None = None) -> None:
-        self._profile = make_profile(options)
-        self._run = AsyncRun(self._profile.inference, place)
-        self._callback: Callable[[Any], object] | None = None
-        self._userdata: Any = None
-
-    def wait(self) -> None:
-        """Wait for the inference started by ``start_async``; raise its error."""
-        self._run.wait()
-
-    def wait_for(self, timeout: float, /) -> bool:
-        """Wait at most ``timeout`` milliseconds; return whether the inference has ended.
-
-        Raises:
-            NpuwUsageError: the timeout is not a number, or negative.
-        """
-        if not isinstance(timeout, Real) or not timeout >= 0:  # also rejects NaN
-            raise NpuwUsageError(
-                f"wait_for: {timeout!r} is no timeout; pass 0 or more milliseconds"
-            )
-        # Threads cannot wait longer than this; a longer timeout has no limit.
-        longest = threading.TIMEOUT_MAX * 1000
-        return self._run.wait(None if timeout > longest else timeout)
-
-    def set_callback(
-        self, callback: Callable[[Any], object] | None, userdata: Any = None, /
-    ) -> None:
-        """Set a callback, ``callback(userdata)``, for the end of each ``start_async`` inference.
-
-        None removes the callback.
-        It is called on the request's thread, also after a failure, when the request is idle, so it
-        may start the next inference. ``wait`` returns after the callback, and raises its errors.
-
-        Raises:
-            NpuwUsageError: the callback is not callable.
-            RequestBusy: the request is running.
-        """
-        if callback is not None and not callable(callback):
-            raise NpuwUsageError(f"callback {callback!r} is not callable; pass a function or None")
-        self._run.check_idle()
-        self._callback, self._userdata = callback, userdata
-
-    @property
-    def profiling_info(self) -> list[ProfilingInfo]:
-        """Times of inferences on the simulated device; same as ``get_profiling_info``."""
-        return self.get_profiling_info()
-
-    def get_profiling_info(self) -> list[ProfilingInfo]:
-        """Return the times of inferences on the simulated device.
-
-        Returns:
-            With NPU_PROFILING_TYPE = MODEL, the layers of the last inference: programs in the order
-            of their runs, layers in the order of their start. With INFER, average, minimum and
-            maximum (AVG, MIN, MAX) over all inferences. An empty list without PERF_COUNT = YES, and
-            for devices without profiling.
-
-        Raises:
-            NpuwUsageError: no inference has run yet.
-            RequestBusy: the request is running.
-        """
-        self._run.check_idle()
-        return self._profile.info()
-
-    def _start(self, work: Work, userdata: Any, prepare: Work = lambda: None) -> None:
-        """Start on the request's own thread; ``userdata`` replaces the callback's own."""
-        callback, given = self._callback, self._userdata if userdata is None else userdata
-
-        def call() -> None:
-            if callback is not None:
-                callback(given)
-
-        self._run.start(work, call, prepare)

@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Protocol
 
 from npuw_layer.errors import NpuwUsageError
 from npuw_layer.options import Options
@@ -23,8 +22,8 @@ Take = Callable[[Work], None]
 """Function that does work when its turn comes."""
 
 
-class Turn(Protocol):
-    """Position of a request in an order: decides when it may run."""
+class Turn:
+    """Place of a request: decides when it may run; here at any time, independent of others."""
 
     def check_at_once(self) -> None:
         """Check that the request may run on its caller's thread.
@@ -32,7 +31,6 @@ class Turn(Protocol):
         Raises:
             NpuwUsageError: inferences may only be started.
         """
-        ...
 
     def started(self) -> AbstractContextManager[Take]:
         """Return a context in which to start an inference; it takes its turn unless that fails.
@@ -40,17 +38,6 @@ class Turn(Protocol):
         Raises:
             NpuwUsageError: another request must start first.
         """
-        ...
-
-
-class AtAnyTime:
-    """Place of a request that is independent of others."""
-
-    def check_at_once(self) -> None:
-        """Accept always."""
-
-    def started(self) -> AbstractContextManager[Take]:
-        """Return a context whose work runs immediately."""
         return nullcontext(lambda work: work())
 
 
@@ -108,7 +95,7 @@ class InOrder:
         self._process = os.getpid()  # last: an interrupted _begin is repeated
 
 
-class _Placed:
+class _Placed(Turn):
     """A request's place among others."""
 
     def __init__(self, order: InOrder) -> None:
@@ -147,4 +134,4 @@ class _Turn:
 
 def order_of(options: Options) -> Callable[[], Turn]:
     """Return a function that creates the place of each request of a model."""
-    return InOrder().place if options.run_inferences_sequentially else AtAnyTime
+    return InOrder().place if options.run_inferences_sequentially else Turn

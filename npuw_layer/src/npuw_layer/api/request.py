@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from numbers import Real
 from typing import Any
 
-from npuw_layer.api.async_run import AsyncRequest
+from npuw_layer.api.async_run import AsyncRun
 from npuw_layer.api.given_inputs import Given, Inputs, copied, named_inputs
+from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import ModelPort, only_port
 from npuw_layer.api.results import Results
 from npuw_layer.backends.protocols import Array
@@ -15,12 +19,83 @@ from npuw_layer.backends.tensor import (
     Tensor,
     Uncopied,
 )
-from npuw_layer.errors import TensorError
+from npuw_layer.errors import NpuwUsageError, TensorError
+from npuw_layer.execution.profiling.info import ProfilingInfo
+from npuw_layer.execution.profiling.profile import make_profile
+from npuw_layer.options import Options
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 
 
-class Request(Uncopied, AsyncRequest, ABC):
-    """Request of a compiled model."""
+class Request(Uncopied, ABC):
+    """Request of a compiled model.
+
+    Args:
+        options: PERF_COUNT and NPU_PROFILING_TYPE select the profile of inferences.
+        place: position among ordered requests; by default, inferences run at any time.
+    """
+
+    def __init__(self, options: Options, place: Turn | None = None) -> None:
+        self._profile = make_profile(options)
+        self._run = AsyncRun(self._profile.inference, place)
+        self._callback: Callable[[Any], object] | None = None
+        self._userdata: Any = None
+
+    def wait(self) -> None:
+        """Wait for the inference started by ``start_async``; raise its error."""
+        self._run.wait()
+
+    def wait_for(self, timeout: float, /) -> bool:
+        """Wait at most ``timeout`` milliseconds; return whether the inference has ended.
+
+        Raises:
+            NpuwUsageError: the timeout is not a number, or negative.
+        """
+        if not isinstance(timeout, Real) or not timeout >= 0:  # also rejects NaN
+            raise NpuwUsageError(
+                f"wait_for: {timeout!r} is no timeout; pass 0 or more milliseconds"
+            )
+        # Threads cannot wait longer than this; a longer timeout has no limit.
+        longest = threading.TIMEOUT_MAX * 1000
+        return self._run.wait(None if timeout > longest else timeout)
+
+    def set_callback(
+        self, callback: Callable[[Any], object] | None, userdata: Any = None, /
+    ) -> None:
+        """Set a callback, ``callback(userdata)``, for the end of each ``start_async`` inference.
+
+        None removes the callback.
+        It is called on the request's thread, also after a failure, when the request is idle, so it
+        may start the next inference. ``wait`` returns after the callback, and raises its errors.
+
+        Raises:
+            NpuwUsageError: the callback is not callable.
+            RequestBusy: the request is running.
+        """
+        if callback is not None and not callable(callback):
+            raise NpuwUsageError(f"callback {callback!r} is not callable; pass a function or None")
+        self._run.check_idle()
+        self._callback, self._userdata = callback, userdata
+
+    @property
+    def profiling_info(self) -> list[ProfilingInfo]:
+        """Times of inferences on the simulated device; same as ``get_profiling_info``."""
+        return self.get_profiling_info()
+
+    def get_profiling_info(self) -> list[ProfilingInfo]:
+        """Return the times of inferences on the simulated device.
+
+        Returns:
+            With NPU_PROFILING_TYPE = MODEL, the layers of the last inference: programs in the order
+            of their runs, layers in the order of their start. With INFER, average, minimum and
+            maximum (AVG, MIN, MAX) over all inferences. An empty list without PERF_COUNT = YES, and
+            for devices without profiling.
+
+        Raises:
+            NpuwUsageError: no inference has run yet.
+            RequestBusy: the request is running.
+        """
+        self._run.check_idle()
+        return self._profile.info()
 
     @property
     @abstractmethod
@@ -32,11 +107,64 @@ class Request(Uncopied, AsyncRequest, ABC):
     def model_outputs(self) -> Sequence[ModelPort]:
         """Outputs of the model."""
 
-    @abstractmethod
     def infer(
         self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
     ) -> Results:
-        """Run one inference synchronously."""
+        """Run one inference synchronously.
+
+        Args:
+            inputs: tensors by name, index or port, or in the order of inputs. ``set_tensor``
+                provides missing inputs.
+            share_inputs: no effect: the caller waits until the inputs are read.
+            share_outputs: allow views of the outputs, which the next inference overwrites.
+
+        Returns:
+            The outputs by name, index or port.
+
+        Raises:
+            TensorError: an input is missing or does not fit.
+            RemoteError: the memory of a remote tensor was freed, or is for outputs.
+            RequestBusy: the request is running.
+            InferenceCancelled: ``cancel`` was called meanwhile.
+            DeviceError: a device failed.
+        """
+
+        def once() -> Results:
+            self._infer(self._given(inputs))
+            return self._results(share_outputs)
+
+        return self._run.run(once)
+
+    def start_async(
+        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
+    ) -> None:
+        """Start an inference on the request's own thread; ``wait`` waits for its end.
+
+        Args:
+            inputs: as for ``infer``.
+            userdata: argument of the callback, in place of that of ``set_callback``.
+            share_inputs: read the caller's arrays during the inference, instead of copies.
+
+        Raises:
+            TensorError: inputs are not tensors, are too many, or do not fit.
+            RequestBusy: the request is running. ``wait`` raises all other errors.
+        """
+        given: Given = {}
+        callback, own = self._callback, self._userdata if userdata is None else userdata
+
+        def read() -> None:
+            given.update(self._given(inputs, shared=share_inputs))
+
+        call = None if callback is None else partial(callback, own)
+        self._run.start(lambda: self._infer(given), call, read)
+
+    def cancel(self) -> None:
+        """Cancel the running inference before its next program runs."""
+        self._run.cancel()
+
+    @abstractmethod
+    def _infer(self, given: Given) -> None:
+        """Run one inference."""
 
     @abstractmethod
     def set_tensor(self, key: Any, tensor: AnyTensor, /) -> None:

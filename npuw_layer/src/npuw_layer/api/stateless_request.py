@@ -6,11 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from npuw_layer.api.given_inputs import Inputs
+from npuw_layer.api.given_inputs import Given, Inputs
 from npuw_layer.api.in_order import Turn
 from npuw_layer.api.model_port import ModelPort, PortKey
 from npuw_layer.api.request import Request
-from npuw_layer.api.results import Results
 from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
@@ -67,58 +66,6 @@ class StatelessRequest(Request, ABC, Generic[In, Out]):
     def _compute(self, inputs: Mapping[str, AnyInput]) -> dict[str, Array]:
         """Compute the outputs by name from inputs by name."""
 
-    def infer(
-        self, inputs: Inputs = None, share_inputs: bool = False, share_outputs: bool = False
-    ) -> Results:
-        """Run one inference synchronously.
-
-        Args:
-            inputs: tensors by name, index or port, or in the order of inputs. ``set_tensor``
-                provides missing inputs.
-            share_inputs: no effect: the caller waits until the inputs are read.
-            share_outputs: no effect: each inference creates new outputs.
-
-        Returns:
-            The outputs by name, index or port.
-
-        Raises:
-            TensorError: an input is missing or does not fit.
-            RemoteError: the memory of a remote tensor was freed, or is for outputs.
-            RequestBusy: the request is running.
-            InferenceCancelled: ``cancel`` was called meanwhile.
-            DeviceError: a device failed.
-        """
-
-        def once() -> Results:
-            self._infer(self._checked(self._given(inputs)))
-            return self._results(shared=True)
-
-        return self._run.run(once)
-
-    def start_async(
-        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
-    ) -> None:
-        """Start one inference on the request's own thread; ``wait`` ends it.
-
-        Args:
-            inputs: as for ``infer``.
-            userdata: argument of the callback, instead of the one given to ``set_callback``.
-            share_inputs: read arrays in place during the inference, instead of copies.
-
-        Raises:
-            RequestBusy, TensorError: as for ``infer``; ``wait`` raises other errors.
-        """
-        given: dict[str, AnyInput] = {}
-
-        def read() -> None:
-            given.update(self._checked(self._given(inputs, shared=share_inputs)))
-
-        self._start(lambda: self._infer(given), userdata, read)
-
-    def cancel(self) -> None:
-        """Cancel the running inference before its next program runs."""
-        self._run.cancel()
-
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Set an input for the following inferences; each reads its values.
 
@@ -157,6 +104,9 @@ class StatelessRequest(Request, ABC, Generic[In, Out]):
     def _values(self, shared: bool) -> dict[str, Array]:
         del shared  # no inference writes to earlier outputs
         return dict(self._found)
+
+    def _given(self, inputs: Inputs, shared: bool = True) -> Given:
+        return self._checked(super()._given(inputs, shared))
 
     def _checked(self, inputs: Mapping[Any, AnyInput]) -> dict[str, AnyInput]:
         """Return checked tensors by name."""

@@ -86,13 +86,7 @@ class StaticInferRequest(Request):
             InferenceCancelled: the inference was cancelled.
             DeviceError: the device failed.
         """
-
-        def once() -> Results:
-            self._take(self._given(inputs))
-            self._infer()
-            return self._results(share_outputs)
-
-        return self._run.run(once)
+        return super().infer(inputs, share_inputs, share_outputs)
 
     def start_async(
         self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
@@ -107,7 +101,7 @@ class StaticInferRequest(Request):
         Raises:
             TensorError, RemoteError, RequestBusy: as for ``infer``; ``wait`` raises other errors.
         """
-        self._start(self._infer, userdata, lambda: self._take(self._given(inputs)))
+        super().start_async(inputs, userdata, share_inputs)
 
     def cancel(self) -> None:
         """Cancel the running inference; ``wait`` or ``infer`` then raises InferenceCancelled.
@@ -115,7 +109,7 @@ class StaticInferRequest(Request):
         A program that the device has started runs to its end. Host tensors are no longer written,
         but memory that the device writes in place is: remote tensors, and variables.
         """
-        self._run.cancel()
+        super().cancel()
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Bind an input or output to a caller's tensor, until another is bound.
@@ -154,7 +148,12 @@ class StaticInferRequest(Request):
         where = devices_report(compiled.submodels)
         return {"blob": str(compiled.origin), **where, **self.transfers.report()}
 
-    def _infer(self) -> None:
+    def _given(self, inputs: Inputs, shared: bool = True) -> Given:
+        """Set all given inputs; none are left to the inference."""
+        self._take(super()._given(inputs))
+        return {}
+
+    def _infer(self, given: Given) -> None:
         self._run.check_wanted()
         for part in (*self._bound.values(), *self._states):
             part.before()

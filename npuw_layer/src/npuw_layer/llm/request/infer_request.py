@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from npuw_layer.api.given_inputs import Given, Inputs, input_name
 from npuw_layer.api.model_port import OpenPort, PortKey
@@ -104,33 +103,7 @@ class InferRequest(Request):
             InferenceCancelled: ``cancel`` was called meanwhile.
             DeviceError: the device failed.
         """
-
-        def once() -> Results:
-            self._infer(self._given(inputs))
-            return self._results(share_outputs)
-
-        return self._run.run(once)
-
-    def start_async(
-        self, inputs: Inputs = None, userdata: Any = None, share_inputs: bool = False
-    ) -> None:
-        """Start an inference on the request's own thread; ``wait`` waits for its end.
-
-        Args:
-            inputs: as for ``infer``.
-            userdata: argument of the callback, in place of that of ``set_callback``.
-            share_inputs: read the caller's arrays during the inference, instead of copies.
-
-        Raises:
-            TensorError: inputs are not tensors, or are too many.
-            RequestBusy: the request is running. ``wait`` raises all other errors.
-        """
-        given: Given = {}
-
-        def read() -> None:
-            given.update(self._given(inputs, shared=share_inputs))
-
-        self._start(lambda: self._infer(given), userdata, read)
+        return super().infer(inputs, share_inputs, share_outputs)
 
     def cancel(self) -> None:
         """Cancel the running inference before its next chunk or token.
@@ -139,7 +112,7 @@ class InferRequest(Request):
         by positions, or call ``reset_state``. Of several rows, some may have run, and all are in
         the new order: continue with beam_idx 0, 1, 2, …
         """
-        self._run.cancel()
+        super().cancel()
 
     def set_tensor(self, key: PortKey, tensor: AnyTensor, /) -> None:
         """Set an input, or the tensor for logits, for the next inferences.
