@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.support.progress import Listener, reported_to
-from npuw_layer.api.core_properties import CoreProperties, Properties
 from npuw_layer.api.given_model import memory_model, model_path
 from npuw_layer.api.kind import NO_ADAPTERS, ONLY_STATIC, kinds
+from npuw_layer.api.properties import CoreProperties, Properties
 from npuw_layer.backends.protocols import Compiler, Device
 from npuw_layer.backends.tensor import Uncopied
 from npuw_layer.errors import OptionError, RemoteError
