@@ -20,10 +20,9 @@ from npuw_layer.batching.schedule import plan_step
 from npuw_layer.errors import NpuwError, RequestError, StateError, TensorError
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.llm.trait import Settings
 from npuw_layer.remote.tensor import AnyTensor, values_of
-from npuw_layer.tensors.token_inputs import check_slots
+from npuw_layer.tensors.token_inputs import check_ids, check_slots
 
 _log = logging.getLogger(__name__)
 

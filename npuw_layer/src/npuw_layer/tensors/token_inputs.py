@@ -13,8 +13,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from npuw_layer.backends.protocols import Array, TensorInfo
-from npuw_layer.errors import ModelError
+from npuw_layer.errors import ModelError, TensorError
 from npuw_layer.tensors.names import (
     CACHE_POSITION,
     EMBEDS,
@@ -208,3 +210,25 @@ def check_slots(inputs: Sequence[TokenInput], outputs: Sequence[str]) -> None:
 def new_tokens_of(shapes: Mapping[str, Shape]) -> int | None:
     """Return a static model's number of new tokens, by its inputs' shapes; None without tokens."""
     return next((shapes[name][1] for name in TOKENS if name in shapes), None)
+
+
+def check_ids(ids: Array, vocabulary: int | None, place: Sequence[int] = ()) -> None:
+    """Check that token ids are in the vocabulary; others would be looked up outside the embeddings.
+
+    Args:
+        ids: i64 of any shape.
+        vocabulary: number of token ids; None if unknown.
+        place: first indices of the ids within the input, for the message.
+
+    Raises:
+        TensorError: an id is not in the vocabulary.
+    """
+    if vocabulary is None or not ids.size:
+        return
+    if ids.min() >= 0 and ids.max() < vocabulary:
+        return
+    index = tuple(np.argwhere((ids < 0) | (ids >= vocabulary))[0].tolist())
+    raise TensorError(
+        f"{IDS}{[*place, *index]} is {ids[index]}, not a token id: the model's vocabulary has "
+        f"{vocabulary} tokens, from 0 to {vocabulary - 1}"
+    )

@@ -13,8 +13,8 @@ import numpy as np
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import TensorError
 from npuw_layer.kinds.embedding.reading import Text
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.tensors.names import IDS, MASK, POSITIONS
+from npuw_layer.tensors.token_inputs import check_ids
 from npuw_layer.traits.images.trait import TOKEN_TYPES
 
 

@@ -19,9 +19,9 @@ from npuw_layer.kinds.paged.lengths import TokenRun, plan_runs, sampled_rows
 from npuw_layer.kinds.paged.names import SAMPLED, Role
 from npuw_layer.kinds.paged.ports import PagedPort
 from npuw_layer.kinds.paged.runner import VariantRunner
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.remote.tensor import RemoteTensor, values_of
 from npuw_layer.tensors.names import IDS, vocabulary_of
+from npuw_layer.tensors.token_inputs import check_ids
 
 _BLOCKS_AXIS, _ROWS_AXIS = 0, 2
 """Axes of caches."""

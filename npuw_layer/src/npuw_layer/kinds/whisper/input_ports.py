@@ -16,10 +16,9 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.model_ports import numbered, with_beams
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensors.names import BEAMS, CACHE_POSITION, IDS, LOGITS
-from npuw_layer.tensors.token_inputs import TokenInput
+from npuw_layer.tensors.token_inputs import TokenInput, check_ids
 from npuw_layer.traits.cross_attention.names import ENCODER_STATES
 
 _TOKENS = TokenInput(IDS, "i64")

@@ -17,12 +17,11 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.llm.trait import CallerInput, Instance
 from npuw_layer.remote.properties import TensorType
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor, as_tensor, values_of
 from npuw_layer.tensors.names import BEAMS, IDS, LOGITS, MASK, POSITIONS
-from npuw_layer.tensors.token_inputs import TokenInput, ignored_inputs
+from npuw_layer.tensors.token_inputs import TokenInput, check_ids, ignored_inputs
 
 
 class InputPorts:

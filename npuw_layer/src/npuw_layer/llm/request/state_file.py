@@ -29,10 +29,10 @@ from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.row_layouts import is_cache_input
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import SavedHistory
-from npuw_layer.llm.request.token_ids import check_ids
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import replacing
 from npuw_layer.tensors.names import IDS
+from npuw_layer.tensors.token_inputs import check_ids
 
 _LENGTH_BYTES = 8
 _MAX_HEADER = 1 << 28
