@@ -12,8 +12,7 @@ from interleaved.reference import Reference, Refused
 from interleaved.stateful import Stateful
 from npuw_layer.errors import DeviceError, InferenceCancelled, NpuwError
 from npuw_layer.llm.request.infer_request import InferRequest
-from npuw_layer.llm.request.stored_tokens import StoredTokensState
-from npuw_layer.llm.request.variable_state import VariableState
+from npuw_layer.llm.request.variable_state import StoredTokensState, VariableState
 
 Answer = Callable[[], np.ndarray]
 """Function that returns logits [1, n, V], or raises."""

@@ -27,7 +27,7 @@ from npuw_layer.errors import (
     TensorError,
 )
 from npuw_layer.llm.request.infer_request import InferRequest
-from npuw_layer.llm.request.stored_tokens import StoredTokensState
+from npuw_layer.llm.request.variable_state import StoredTokensState
 
 CHUNKED = {"NPUW_LLM_PREFILL_CHUNK_SIZE": 16}
 IDS = np.random.default_rng(11).integers(0, 97, 300).tolist()

@@ -22,8 +22,7 @@ from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.reports import RequestMemory, execution_report_of, memory_of
 from npuw_layer.llm.request.rows import Rows
 from npuw_layer.llm.request.state_file import load_state, save_state
-from npuw_layer.llm.request.stored_tokens import StoredTokensState
-from npuw_layer.llm.request.variable_state import RequestState, VariableState
+from npuw_layer.llm.request.variable_state import RequestState, StoredTokensState, VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensors.cache_axes import CacheAxes
 from npuw_layer.tensors.names import LOGITS, STORED_TOKENS

@@ -1,4 +1,4 @@
-"""State of a conversation as OpenVINO variables, one for each K and V."""
+"""State of a conversation as OpenVINO variables, one for each K and V, and the number of tokens."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
+from npuw_layer.tensors.names import STORED_TOKENS
 
 
 class RequestState(Protocol):
@@ -171,3 +172,43 @@ class VariableState(ConversationState):
                 f"{list(values.shape)}"
             )
         return usual[0].transpose(1, 0, 2)
+
+
+class StoredTokensState(ConversationState):
+    """Variable npuw_stored_tokens_state of a request.
+
+    The variable always exists. Without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, NPUW shows 0; here the
+    value is the number of tokens in that case, too.
+    """
+
+    @property
+    def state(self) -> Tensor:
+        """Number of tokens that are stored, or were granted to stay, i64 [1]; a copy.
+
+        Set it to propose how many tokens of the conversation the next prompt shares. Read back, it
+        is the granted number: the same, or fewer where a full cache gave up rows. (NPUW
+        grants complete chunks that prefill computed; here all models share a layout, so any number
+        is exact.) The next inference must continue there: only the tokens after the granted ones,
+        consecutive positions, and a mask over both. If it is rejected, nothing has changed.
+
+        Raises:
+            StateError: the variable is set without NPUW_LLM_ENABLE_CONTINUOUS_PREFILL, or to more
+                tokens than are stored.
+            RequestBusy: the request is running.
+        """
+        self._check_idle()
+        talk = self._conversation
+        granted = talk.continuation.granted
+        return Tensor(
+            np.array([talk.history.caller_count if granted is None else granted], np.int64)
+        )
+
+    @state.setter
+    def state(self, tensor: AnyTensor) -> None:
+        self._check_idle()
+        values = values_of(tensor)
+        if values.dtype != np.int64 or values.shape != (1,):
+            raise StateError(
+                f"state {STORED_TOKENS!r} is int64 [1], not {values.dtype} {list(values.shape)}"
+            )
+        self._conversation.propose(int(values[0]))
