@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from compiler_layer.elements import FOUR_BIT, NUMPY, numpy_element
-from npuw_layer.backends.protocols import Array, ImportsMemory
+from npuw_layer.backends.protocols import Array, ImportsMemory, RemoteMemory
 from npuw_layer.backends.release import release_waiting, release_with
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import RemoteError, TensorError
-from npuw_layer.remote.copies import copy_bytes, fetch_bytes, store_bytes
 from npuw_layer.remote.memory import MemoryRange
 from npuw_layer.remote.properties import (
     FILE_DESCRIPTOR,
@@ -82,11 +83,9 @@ class RemoteTensor:
         Raises:
             RemoteError: the memory is not host-visible, or was freed.
         """
-        span = self.span()
-        if not span.memory.host_visible:
+        if not self.span().memory.host_visible:
             raise RemoteError("the host cannot access this memory; use copy_to and copy_from")
-        raw = span.memory.data[span.offset : span.offset + self.byte_size]
-        return raw.view(NUMPY[self._element]).reshape(self._shape)
+        return self._fetch().view(NUMPY[self._element]).reshape(self._shape)
 
     def span(self) -> MemoryRange:
         """Return the tensor's memory, checked.
@@ -136,8 +135,7 @@ class RemoteTensor:
         values = self._checked(tensor.data)
         if not values.flags.writeable:
             raise TensorError("copy_to: the target array is read-only")
-        found = fetch_bytes(self._device, self.span(), self.byte_size)
-        values[...] = found.view(values.dtype).reshape(values.shape)
+        values[...] = self._fetch().view(values.dtype).reshape(values.shape)
 
     def copy_from(self, source: RemoteTensor | Tensor | Array, /) -> None:
         """Copy the values of another tensor of the same type and shape into this one.
@@ -151,14 +149,42 @@ class RemoteTensor:
             raise TensorError(f"{self._properties.mem_type} memory is read-only")
         tensor = as_tensor(source)
         if isinstance(tensor, Tensor):
-            store_bytes(self._device, span, np.ascontiguousarray(self._checked(tensor.data)))
+            self._store(np.ascontiguousarray(self._checked(tensor.data)))
             return
         self._check(tensor.element_type, tensor.shape)
         if tensor.is_of(self._device):
-            copy_bytes(self._device, span, tensor.span(), self.byte_size)
+            read = tensor.span()
+            self._device.copy(span.memory, span.offset, read.memory, read.offset, self.byte_size)
         else:
-            values = fetch_bytes(tensor._device, tensor.span(), self.byte_size)
-            store_bytes(self._device, span, values)
+            self._store(tensor._fetch())
+
+    def _fetch(self) -> Array:
+        """Return the tensor's bytes: a view if they are host-visible, else a copy."""
+        span, nbytes = self.span(), self.byte_size
+        if span.memory.host_visible:
+            return span.memory.data[span.offset : span.offset + nbytes]
+        with self._staging() as staging:
+            self._device.copy(staging, 0, span.memory, span.offset, nbytes)
+            return staging.data[:nbytes].copy()
+
+    def _store(self, values: Array) -> None:
+        """Write a contiguous array's bytes."""
+        span, raw = self.span(), values.reshape(-1).view(np.uint8)
+        if span.memory.host_visible:
+            span.memory.data[span.offset : span.offset + raw.size] = raw
+            return
+        with self._staging() as staging:
+            staging.data[: raw.size] = raw
+            self._device.copy(span.memory, span.offset, staging, 0, raw.size)
+
+    @contextmanager
+    def _staging(self) -> Generator[RemoteMemory]:
+        """Allocate temporary memory that host and device both access."""
+        memory = self._device.allocate_remote(self.byte_size)
+        try:
+            yield memory
+        finally:
+            memory.free()
 
     def _checked(self, values: Array) -> Array:
         if values.dtype != NUMPY[self._element]:
