@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.support.progress import Listener, reported_to
-from npuw_layer.api.given_model import memory_model, model_path
 from npuw_layer.api.kind import NO_ADAPTERS, ONLY_STATIC, kinds
 from npuw_layer.api.properties import CoreProperties, Properties
 from npuw_layer.backends.protocols import Compiler, Device
@@ -22,8 +21,8 @@ from npuw_layer.options import parse_options
 from npuw_layer.options.contradictions import idle
 from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
-from npuw_layer.remote.tensor import AnyTensor
-from npuw_layer.storage.memory_model import MemoryModel
+from npuw_layer.remote.tensor import AnyTensor, as_tensor, values_of
+from npuw_layer.storage.memory_model import MemoryModel, model_path
 from npuw_layer.storage.source import Source
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class Core(Uncopied):
                 ``compile_model`` raises errors of the content.
             TensorError: the weights are not a tensor.
         """
-        return memory_model(model, weights)
+        return MemoryModel(model, values_of(as_tensor(weights)))
 
     def compile_model(
         self,

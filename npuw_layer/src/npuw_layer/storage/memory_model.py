@@ -13,11 +13,13 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 
 from compiler_layer.files import unmap_unused
+from driver_layer.support.files import looking_at
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import ModelError
 
@@ -33,10 +35,19 @@ class MemoryModel:
         weights: content of the ``.bin``; copied.
 
     Raises:
-        ModelError: the system has no such memory, or too little.
+        ModelError: the text is none, or the system has no such memory, or too little.
     """
 
-    def __init__(self, text: bytes, weights: Array) -> None:
+    def __init__(self, text: object, weights: Array) -> None:
+        if not isinstance(text, str | bytes):
+            raise ModelError(
+                f"read_model: {type(text).__name__} is not the text of a model; pass the content "
+                "of its .xml, or its path to compile_model"
+            )
+        try:
+            xml = text.encode() if isinstance(text, str) else text
+        except UnicodeEncodeError as error:
+            raise ModelError(f"read_model: {error}; pass the text as bytes") from None
         if sys.platform != "linux":
             raise ModelError(
                 "a model in memory: this system has no memfd_create; save the model, and pass its "
@@ -47,7 +58,7 @@ class MemoryModel:
         try:
             folder = Path(tempfile.mkdtemp(prefix="npuw-model-"))
             finalize(self, _release, folder, descriptors, os.getpid())
-            for suffix, content in ((".xml", memoryview(text)), (".bin", held)):
+            for suffix, content in ((".xml", memoryview(xml)), (".bin", held)):
                 descriptors.append(_sealed(content))
                 file = f"/proc/{os.getpid()}/fd/{descriptors[-1]}"
                 (folder / (_NAME + suffix)).symlink_to(file)
@@ -86,3 +97,23 @@ def _release(folder: Path, descriptors: Iterable[int], process: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
     unmap_unused()  # unlike a file's pages, this memory stays as long as it is mapped
+
+
+def model_path(model: object) -> Path:
+    """Return the path of a model; for a folder with an IR, that of the IR.
+
+    Raises:
+        ModelError: the value is no model, or the path does not exist.
+    """
+    if isinstance(model, MemoryModel):
+        return model.path
+    if not isinstance(model, str | os.PathLike):
+        raise ModelError(
+            f"{model!r} is not a path; pass the model's IR or folder, or read_model(text, weights)"
+        )
+    path = Path(cast("str | os.PathLike[str]", model))
+    with looking_at(path, ModelError):
+        if not path.exists():
+            raise ModelError(f"{path}: no such file or folder")
+        ir = path / "openvino_model.xml"
+        return ir if path.is_dir() and ir.is_file() else path

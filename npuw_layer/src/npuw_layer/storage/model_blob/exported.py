@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from driver_layer.support.files import looking_at, place_of
 from npuw_layer.backends.protocols import Device, LoadedModel
-from npuw_layer.errors import NpuwFault
+from npuw_layer.errors import NpuwFault, NpuwUsageError
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.key import current_versions
 from npuw_layer.storage.cache.replace import remove_leftovers, replacing
@@ -22,7 +22,7 @@ from npuw_layer.storage.model_blob.checks import check_compatibility, check_devi
 from npuw_layer.storage.model_blob.weight_files import known_files
 from npuw_layer.storage.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.storage.programs import constants_of
-from npuw_layer.storage.stream import OutputStream
+from npuw_layer.storage.source import SHORT
 from npuw_layer.weights.bank import WeightsBank
 from npuw_layer.weights.stored_weights import PART, WantedWeights
 
@@ -67,7 +67,7 @@ def export_to(
         _write_file(Path(os.fsdecode(target)), write)
         return None
     if target is not None:
-        write(cast(BinaryIO, OutputStream(target)))
+        write(cast(BinaryIO, _OutputStream(target)))
         return None
     whole = io.BytesIO()
     write(whole)
@@ -147,3 +147,38 @@ def _gather(model: Exported, weights: WantedWeights) -> memoryview:
         weight_files(name for name in weights.infos if name not in (stored or ()))
     )
     return content
+
+
+class _OutputStream:
+    """A stream to write to.
+
+    Args:
+        stream: the caller's stream.
+
+    Raises:
+        NpuwUsageError: the object is not a stream, or is a text stream.
+    """
+
+    def __init__(self, stream: object) -> None:
+        if isinstance(stream, io.TextIOBase) or not callable(getattr(stream, "write", None)):
+            raise NpuwUsageError(
+                f"a model cannot be exported to {SHORT.repr(stream)}; pass a path or a stream of "
+                "bytes, or None to get its bytes"
+            )
+        self._stream = cast(BinaryIO, stream)
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        """Write bytes.
+
+        Raises:
+            NpuwUsageError: the stream is closed, read-only, or does not accept bytes.
+            NpuwFault: writing fails, e.g. because the disk is full.
+        """
+        try:
+            return self._stream.write(data)
+        except (TypeError, ValueError) as error:  # includes io.UnsupportedOperation
+            given = SHORT.repr(self._stream)
+            raise NpuwUsageError(f"a model cannot be exported to {given}: {error}") from error
+        except OSError as error:
+            given = SHORT.repr(self._stream)
+            raise NpuwFault(f"{given}: {error.strerror or error}") from error
