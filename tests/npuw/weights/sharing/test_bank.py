@@ -17,9 +17,10 @@ from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
 from npuw_layer.backends.protocols import TensorInfo
 from npuw_layer.errors import DeviceError, ModelError, OptionError
+from npuw_layer.options import parse_options
 from npuw_layer.testing.check_sharing import SHARING_CHECKS
 from npuw_layer.weights.bank import WeightsBank
-from npuw_layer.weights.sharing.weights import share_weights
+from npuw_layer.weights.sharing.bank import share_bank
 
 SMALL = {"NPUW_LLM_MAX_PROMPT_LEN": 64, "NPUW_LLM_MIN_RESPONSE_LEN": 64}
 
@@ -86,13 +87,6 @@ def inputs_of(tiny: Path) -> list[TensorInfo]:
     return [info for model in models.values() for info in model.inputs]
 
 
-def weights_of(tiny: Path) -> tuple[LevelZeroDevice, WeightsBank, dict[str, Any]]:
-    """Return a bank, and the weights that it would copy."""
-    device = new_device()
-    bank = WeightsBank(device, tiny)
-    return device, bank, bank.to_allocate(inputs_of(tiny), in_place=False)
-
-
 def test_the_order_of_weights_is_independent_of_the_order_of_inputs(tiny) -> None:
     inputs, bank = inputs_of(tiny), WeightsBank(new_device(), tiny)
     one = bank.to_allocate(inputs, in_place=False)
@@ -103,10 +97,13 @@ def test_the_order_of_weights_is_independent_of_the_order_of_inputs(tiny) -> Non
 
 def test_a_model_that_changes_during_the_copy_is_rejected_and_not_shared(tiny, folder) -> None:
     """Other processes would find its new weights under the old name."""
-    device, bank, weights = weights_of(tiny)
-    digests = iter(["before", "after"])
+    device, digests = new_device(), iter(["before", "after"])
+    models = Core().compile_model(tiny, "NPU", SMALL)._compiled.models
+    options = parse_options({"NPUW_WEIGHTS_BANK": "b", "NPUW_WEIGHTS_BANK_ALLOC": "SHARED"})
     with pytest.raises(ModelError, match="changed"):
-        share_weights(device, bank, weights, "b", lambda: next(digests))
+        share_bank(
+            WeightsBank(device, tiny), models.values(), lambda: next(digests), device, options
+        )
     assert not list(folder.parent.iterdir())
 
 

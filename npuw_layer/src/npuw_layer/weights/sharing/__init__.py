@@ -18,7 +18,6 @@ module          content
 ``server``      answers to newcomers
 ``arena``       creating an arena, attaching to one
 ``usage``       memory that sharing saves, counted by the kernel
-``weights``     the arena of a weights bank
-``bank``        sharing on request of the options
+``bank``        the arena of a weights bank, on request of the options
 =============== =======================================================
 """
