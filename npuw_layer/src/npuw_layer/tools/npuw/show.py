@@ -33,7 +33,7 @@ read.
 def show_command(file: Path, as_json: bool) -> int:
     """Show the contents of a blob."""
     # Imported here: other commands do not need the readers of blobs.
-    from npuw_layer.tools.npuw.blob_facts import show_blob
+    from npuw_layer.tools.npuw.blobs import show_blob
 
     return show_blob(file, as_json)
 
@@ -43,6 +43,6 @@ def show_command(file: Path, as_json: bool) -> int:
 @click.argument("folder", type=PATH)
 def extract_command(file: Path, folder: Path) -> int:
     """Extract the programs of a compiled model."""
-    from npuw_layer.tools.npuw.extract_programs import extract_programs
+    from npuw_layer.tools.npuw.blobs import extract_programs
 
     return extract_programs(file, folder)
