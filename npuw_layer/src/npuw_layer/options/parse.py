@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, cast
 
 from pydantic import ValidationError, create_model, model_validator
@@ -44,7 +44,7 @@ def parse_options(config: Mapping[str, Any]) -> Options:
     """
     if not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] (callers may err)
         raise OptionError(f"{config!r} is not a configuration; pass a dict of options")
-    _check_names(config)
+    check_names(config)
     try:
         options = _ALL.model_validate(dict(config))
     except ValidationError as error:
@@ -63,9 +63,9 @@ def _platform(options: Options) -> Platform:
         raise OptionError(f"NPU_PLATFORM: {error}") from None
 
 
-def _check_names(config: Mapping[str, Any]) -> None:
-    """Check that all options exist; errors as ``parse_options``."""
-    for name in config:
+def check_names(names: Iterable[str]) -> None:
+    """Check that options exist; errors as ``parse_options``."""
+    for name in names:
         if name in ABSENT:
             raise OptionError(f"{name} is not supported: {ABSENT[name]}")
         if name not in NAMES:
@@ -111,7 +111,7 @@ def _check_map(name: str, given: Mapping[str, Any]) -> None:
         if inner in NAMES and (why := refusal(inner)):
             raise OptionError(f"{name}: {why}")
     try:
-        _check_names(given)
+        check_names(given)
         _ALL.model_validate(dict(given))
     except OptionError as error:
         raise OptionError(f"{name}: {error}") from None

@@ -13,8 +13,8 @@ from itertools import groupby
 import click
 
 from driver_layer.support.command import Command
-from npuw_layer.errors import OptionError
-from npuw_layer.options import ABSENT, Described, describe, nearest
+from npuw_layer.options import ABSENT, Described, describe
+from npuw_layer.options.parse import check_names
 from npuw_layer.tools.npuw.completion import complete_names
 
 _EXAMPLES = """\
@@ -56,13 +56,7 @@ def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]
         OptionError: no such option exists; the nearest name is suggested.
     """
     by_name = {one.name: one for one in known}
-    for name in names:
-        if name in ABSENT:
-            raise OptionError(f"{name} is not supported: {ABSENT[name]}")
-        if name not in by_name:
-            near = nearest(name, by_name)
-            hint = f"did you mean {near}?" if near else "`npuw options` lists all options"
-            raise OptionError(f"unknown option {name!r}; {hint}")
+    check_names(names)
     return [by_name[name] for name in names] if names else list(known)
 
 
