@@ -21,8 +21,8 @@ def memory_map(compiled: CompiledLLM, places: Sequence[Conversation]) -> list[Me
     return [
         *_weights(compiled),
         *(
-            MemoryRange(one.stage.name, "programs", len(one.program), None, None)
-            for one in compiled.programs
+            MemoryRange(stage.name, "programs", len(program), None, None)
+            for stage, program in zip(compiled.plan.stages, compiled.programs, strict=True)
         ),
         *(part for slot, place in enumerate(places) for part in _of_place(slot, place)),
         *_prefixes(compiled),

@@ -22,7 +22,6 @@ from npuw_layer.llm.programs import (
     COMPILING,
     ModelChange,
     ProgramMaker,
-    StageProgram,
     blob_weights,
 )
 from npuw_layer.llm.trait import Instance
@@ -59,8 +58,8 @@ class CompiledLLM:
     """Traits of the model, in addition to K and V; empty for a plain Llama."""
     prefixes: PrefixCache | None
     origin: Origin
-    programs: tuple[StageProgram, ...]
-    """Programs that were loaded, in the order of the plan's stages."""
+    programs: tuple[bytes | memoryview, ...]
+    """Programs that were loaded, in the device's format and the order of the plan's stages."""
     sources: WeightSources
     """Places of the weights, and the state of the files at compilation."""
     shared: SharedArena | None
@@ -143,12 +142,12 @@ def _compile_stages(
     files = ModelFiles.look(model_files(path), path if path.is_dir() else path.parent)
     maker = ProgramMaker(path, files, device, options, change)
     loaded: list[LoadedModel] = []
-    programs: list[StageProgram] = []
+    programs: list[bytes | memoryview] = []
     compiled = 0
     for number, stage in enumerate(stages, 1):
         obtained, model = maker.load(stage, f"{stage.name} ({number} of {len(stages)})")
         compiled += obtained.compiled
-        programs.append(StageProgram(stage, obtained.program))
+        programs.append(obtained.program)
         loaded.append(model)
     report(COMPILING, len(stages), len(stages), BLOBS)
     wanted = blob_weights(stages, loaded, options)
@@ -164,7 +163,7 @@ def assemble(
     device: Device,
     options: Options,
     loaded: Sequence[LoadedModel],
-    programs: Sequence[StageProgram],
+    programs: Sequence[bytes | memoryview],
     origin: Origin,
     sources: WeightSources,
 ) -> CompiledLLM:

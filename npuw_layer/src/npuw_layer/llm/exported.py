@@ -24,7 +24,8 @@ def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
         device=device,
         options=options,
         programs=[
-            (one.stage.name, exported(device, options, one.program)) for one in compiled.programs
+            (stage.name, exported(device, options, program))
+            for stage, program in zip(compiled.plan.stages, compiled.programs, strict=True)
         ],
         loaded=loaded,
         weights=blob_weights(compiled.plan.stages, loaded, options),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from npuw_layer.backends.protocols import Device, device_of
 from npuw_layer.llm.compiled import CompiledLLM, assemble
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.plan.stages import plan
-from npuw_layer.llm.programs import StageProgram, blob_weights
+from npuw_layer.llm.programs import blob_weights
 from npuw_layer.options import Options
 from npuw_layer.storage.container import MODEL
 from npuw_layer.storage.model_blob.imported import BlobBytes, read_model_blob
@@ -39,12 +39,17 @@ def import_llm(opened: BlobBytes, make_device: Callable[[Options], Device]) -> C
     """
     began = time.perf_counter()
     with opened.named():
-        found = read_model_blob(opened, MODEL, _stage_names, make_device)
+        found = read_model_blob(
+            opened,
+            MODEL,
+            lambda options: [stage.name for stage in plan(options).stages],
+            make_device,
+        )
         options, stages = found.options, plan(found.options).stages
-        programs = list(map(StageProgram, stages, found.blob.programs))
+        programs = found.blob.programs[: len(stages)]  # weights may follow them
         loaded = [
-            found.load(one.stage.name, one.program, device_of(found.device, one.stage.kind.value))
-            for one in programs
+            found.load(stage.name, program, device_of(found.device, stage.kind.value))
+            for stage, program in zip(stages, programs, strict=True)
         ]
         stored = found.stored(blob_weights(stages, loaded, options))
         found.check_files(loaded, stored)
@@ -53,7 +58,3 @@ def import_llm(opened: BlobBytes, make_device: Callable[[Options], Device]) -> C
     _log.info("%s: %s", opened.name, origin)
     sources = WeightSources(found.files, stored)
     return assemble(found.device, options, loaded, programs, origin, sources)
-
-
-def _stage_names(options: Options) -> Sequence[str]:
-    return [stage.name for stage in plan(options).stages]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -22,16 +21,14 @@ from npuw_layer.backends.protocols import (
     device_of,
 )
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
-from npuw_layer.llm.graph.folded_graphs import FoldedGraphs
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.language_kind import kind_of
-from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
+from npuw_layer.llm.plan.stage_key import stage_key
 from npuw_layer.llm.plan.stages import Stage, StageKind, plan
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
 from npuw_layer.storage.cache.key import CacheKey, current_versions, weights_key
 from npuw_layer.storage.cache.model_digest import digest_model
-from npuw_layer.storage.container import Span
 from npuw_layer.storage.model_files import ModelFiles
 from npuw_layer.storage.programs import constants_of, load
 from npuw_layer.weights.bank import WeightsBank
@@ -44,14 +41,6 @@ _log = logging.getLogger(__name__)
 
 COMPILING, BLOBS = "compiling", "blobs"
 """Activity and unit of the progress that is reported before each blob."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageProgram:
-    """A stage and its program in the device's format."""
-
-    stage: Stage
-    program: bytes | memoryview
 
 
 class ModelChange(Protocol):
@@ -104,13 +93,18 @@ class ProgramMaker:
         self._device = device
         self._options = options
         self._stages = plan(options).stages
-        self._graphs: dict[int, FoldedGraphs] = {}
+        self._foldings: dict[int, Iterator[Model]] = {}
+        """Graphs that stand for the model on each device, from the smallest to all layers."""
+        self._smallest: dict[int, Model] = {}
+        """The smallest graph that each device has not refused."""
         self._checked: set[tuple[StageKind, bool]] = set()
         """Stages already checked for values that follow padded lengths, by kind and whether they
         read stored tokens; one stage represents all such stages."""
         self._folder = folder = options.cache_folder
         self._cache = (
-            None if folder is None else BlobCache(folder, self._constants, options.encryption)
+            None
+            if folder is None
+            else BlobCache(folder, partial(constants_of, device), options.encryption)
         )
 
     def load(self, stage: Stage, label: str) -> tuple[Obtained, LoadedModel]:
@@ -174,9 +168,8 @@ class ProgramMaker:
 
     def _compiled(self, stage: Stage) -> bytes:
         options, device = self._options.of_stage(stage.kind.value), self._of(stage)
-        graphs = self._graphs.setdefault(id(device), FoldedGraphs(device, lambda: self._whole))
         while True:
-            model = graphs.smallest if options.fold else self._whole
+            model = self._folded(device) if options.fold else self._whole
             try:
                 like = stage.kind, stage.past > 0
                 graph = kind_of(self._options).graph(
@@ -191,7 +184,7 @@ class ProgramMaker:
                 return device.compile(graph, config)
             except NotFolded as error:
                 _log.info("%s; with more layers", error)
-                graphs.refuse()
+                del self._smallest[id(device)]
             except ModelError as error:
                 if stage.slots == 1:
                     raise
@@ -199,6 +192,15 @@ class ProgramMaker:
                     f"{stage.slots} conversations in one batch: {error}; set NPUW_LLM_BATCH_SLOTS "
                     "= 1 to run them in turn"
                 ) from error
+
+    def _folded(self, device: Device) -> Model:
+        """Return the smallest graph that stands for the model, which the device has not refused."""
+        key = id(device)
+        if key not in self._smallest:
+            if key not in self._foldings:
+                self._foldings[key] = device.foldings(self._whole)
+            self._smallest[key] = next(self._foldings[key])
+        return self._smallest[key]
 
     def _of(self, stage: Stage) -> Device:
         return device_of(self._device, stage.kind.value)
@@ -245,15 +247,16 @@ class ProgramMaker:
 
     @cached_property
     def _versions_of(self) -> dict[StageKind, dict[str, str]]:
-        device, options = self._device, self._options
-        return {kind: stage_versions(device, options, kind.value) for kind in StageKind}
+        return {
+            kind: current_versions(
+                device_of(self._device, kind.value), self._options.of_stage(kind.value)
+            )
+            for kind in StageKind
+        }
 
     @cached_property
     def _versions(self) -> dict[str, str]:
         return current_versions(self._device, self._options)
-
-    def _constants(self, program: bytes | memoryview) -> Sequence[Span]:
-        return constants_of(self._device, program)
 
 
 def blob_weights(

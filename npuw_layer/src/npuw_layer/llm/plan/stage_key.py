@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from npuw_layer.backends.protocols import Device, device_of
 from npuw_layer.llm.plan.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
-from npuw_layer.options.stages import StageKind
 from npuw_layer.storage.cache.key import (
     MODEL,
     STAGE,
     CacheKey,
     compiler_choices,
-    current_versions,
     partition_choices,
 )
 
@@ -25,7 +22,7 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     Args:
         model: digest of the model's content.
         stage: the static model.
-        versions: result of ``stage_versions``.
+        versions: versions of the package, and of the stage's device.
         options: options of the compilation.
     """
     fields = {
@@ -40,11 +37,6 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
             **options.experts_config(stage.kind.value),
         }
     )
-
-
-def stage_versions(device: Device, options: Options, kind: StageKind) -> dict[str, str]:
-    """Return the versions for one kind of static model, which may run on another device."""
-    return current_versions(device_of(device, kind), options.of_stage(kind))
 
 
 def _choices(options: Options) -> dict[str, str]:
