@@ -23,7 +23,8 @@ class KVRows:
     """
 
     def __init__(self, rows: int, window: int, sinks: int = 0) -> None:
-        self._window = window
+        self.window = window
+        """Number of tokens that fit before new ones replace old ones."""
         self._sinks = sinks
         self._dirty = np.zeros(rows, np.bool_)
         """Rows that may be non-zero: written since they were last zeroed."""
@@ -54,11 +55,6 @@ class KVRows:
         """Return the numbers of the stored tokens, ascending, i64 [stored]."""
         return self._held()[self.order()]
 
-    @property
-    def window(self) -> int:
-        """Number of tokens that fit before new ones replace old ones."""
-        return self._window
-
     def restore(self, numbers: Array) -> Array:
         """Replace all tokens, from the first row on; drop the oldest if there are too many.
 
@@ -68,7 +64,7 @@ class KVRows:
         Returns:
             Indices of the tokens that are kept, i64.
         """
-        surplus = max(len(numbers) - self._window, 0)
+        surplus = max(len(numbers) - self.window, 0)
         sinks = int((numbers < self._sinks).sum())
         chosen = (
             np.r_[:sinks, sinks + surplus : len(numbers)] if surplus else np.arange(len(numbers))
@@ -85,7 +81,7 @@ class KVRows:
     def reach(self) -> int:
         """Number of first rows that contain all stored tokens."""
         tokens, held = self._now
-        return tokens if held is None else self._window
+        return tokens if held is None else self.window
 
     def holds(self, token: int) -> bool:
         """Return whether a token is stored."""
@@ -125,13 +121,13 @@ class KVRows:
             The row of the first token; once the window is full, all rows, i64 [count].
         """
         begin = self.tokens
-        if self.plain and begin + count <= self._window:
+        if self.plain and begin + count <= self.window:
             self.expect(count)
             self.append(count)
             return begin
         held = self._held()
         # Free rows count as oldest, sinks as newest.
-        used = held[: self._window]
+        used = held[: self.window]
         age = np.where((used >= 0) & (used < self._sinks), begin, used)
         rows = np.argsort(age, kind="stable")[:count]
         held[rows] = np.arange(begin, begin + count)

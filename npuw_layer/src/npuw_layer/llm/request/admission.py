@@ -41,11 +41,6 @@ class Admission:
         self._tables = options.caches_rope and bool(positions) and not several
 
     @property
-    def sinks(self) -> int:
-        """Number of first tokens that are never dropped; ``plan`` has checked that they fit."""
-        return self._options.sink_tokens
-
-    @property
     def longest_prompt(self) -> int:
         """Maximum tokens of a prompt, including stored ones.
 
@@ -119,7 +114,7 @@ class Admission:
         if not self.is_step(count):
             if not options.enable_continuous_prefill:
                 raise TooManyTokens(count, largest.tokens)
-            cut = options.on_full == "TRUNCATE" and self.sinks + count < limit
+            cut = options.on_full == "TRUNCATE" and options.sink_tokens + count < limit
             droppable = cut or options.on_full == "SLIDE"
             if stored + count > limit and not droppable:
                 raise PromptTooLong(stored + count, limit)

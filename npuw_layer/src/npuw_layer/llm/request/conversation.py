@@ -79,16 +79,14 @@ class Conversation:
             InferenceCancelled: the inference was cancelled; tokens read so far stay.
             DeviceError: the device failed.
         """
-        event = self._admit(tokens)
-        if event is Event.STEP:
-            return self._step(self._go_on(tokens), target)
-        return finished(self._read(event, tokens, target))
+        return finished(self.reading(tokens, target))
 
-    def reading(self, tokens: NewTokens) -> Reading:
+    def reading(self, tokens: NewTokens, target: LogitsTarget | None = None) -> Reading:
         """Run on new tokens, yielding after each prompt chunk so that other conversations may run.
 
         Args:
             tokens: as for ``infer``.
+            target: as for ``infer``.
 
         Yields:
             The number of tokens read since the last yield. Until the generator returns or is
@@ -97,19 +95,10 @@ class Conversation:
         Returns:
             The logits, as ``infer``; raises the same errors.
         """
-        event = self._admit(tokens)
+        event = self.check(tokens)
         if event is Event.STEP:
-            return self._step(self._go_on(tokens), None)
-        return (yield from self._read(event, tokens, None))
-
-    def check(self, tokens: NewTokens) -> None:
-        """Check new tokens as ``infer`` does first; nothing changes.
-
-        Raises:
-            TensorError: positions do not continue the stored tokens, or the mask does not fit.
-            PromptTooLong, TooManyTokens, CapacityError: there is no room for the tokens.
-        """
-        self._admit(tokens)
+            return self._step(self._go_on(tokens), target)
+        return (yield from self._read(event, tokens, target))
 
     def rows_of(self, tokens: NewTokens) -> int:
         """Return the number of last tokens that will have logits."""
@@ -125,8 +114,13 @@ class Conversation:
         first = not self.history.caller_count or not self.history.place_of(tokens)
         return first and len(tokens) > 1
 
-    def _admit(self, tokens: NewTokens) -> Event:
-        """Check new tokens and classify them; rejected tokens change nothing."""
+    def check(self, tokens: NewTokens) -> Event:
+        """Check new tokens as ``infer`` does first, and classify them; nothing else changes.
+
+        Raises:
+            TensorError: positions do not continue the stored tokens, or the mask does not fit.
+            PromptTooLong, TooManyTokens, CapacityError: there is no room for the tokens.
+        """
         self.parts.begin()
         self.reader.begin()
         begin, history = int(tokens.positions.flat[0]), self.history
@@ -177,7 +171,7 @@ class Conversation:
 
     def _begin(self, tokens: NewTokens) -> NewTokens:
         """Forget all stored tokens; drop the middle of a prompt that is too long (TRUNCATE)."""
-        limit, count, sinks = self._admission.longest_prompt, len(tokens), self._admission.sinks
+        limit, count, sinks = self._admission.longest_prompt, len(tokens), self._options.sink_tokens
         if count > limit and self._options.on_full != "TRUNCATE":
             raise PromptTooLong(count, limit)
         self.reset(min(count, limit))
@@ -212,14 +206,6 @@ class Conversation:
         self.parts.rewind(kept)
         self.reader.prefill.unfinished = False
 
-    def propose(self, tokens: int) -> None:
-        """Propose to keep the first tokens at the next inference; see ``continuation``.
-
-        Raises:
-            StateError: there are fewer tokens.
-        """
-        self.continuation.propose(tokens, self.history, self.cache.rows)
-
     def reset(self, tokens: int = 1) -> None:
         """Begin a new conversation; ``tokens`` is its expected number of first tokens."""
         self.cache.reset(tokens)
@@ -253,10 +239,7 @@ class Conversation:
         self._admission.check_saved(saved)
         self.cache.replace(numbers, rows)
         self.history.restore(saved)
-        self.parts.hold(saved.count)
-        for name, held in self.parts.tensors().items():
-            held[...] = tensors[name]
-        self.continuation.end()
+        self._restore_parts(tensors)
         self.reader.generate.select()
 
     def copy_from(self, other: Conversation) -> None:
@@ -270,11 +253,15 @@ class Conversation:
         rows, tensors = other.cache, other.parts.tensors()
         self.cache.replace(rows.rows.numbers(), {name: rows.read(name) for name in rows.names})
         self.history.copy_from(other.history)
+        self._restore_parts(tensors)
+        self.reader.copy_from(other.reader)
+
+    def _restore_parts(self, tensors: Mapping[str, Array]) -> None:
+        """Take the variables of the parts; tokens must have been restored before."""
         self.parts.hold(self.history.count)
         for name, held in self.parts.tensors().items():
             held[...] = tensors[name]
         self.continuation.end()
-        self.reader.copy_from(other.reader)
 
     def _make_reader(self, check_wanted: Callable[[], None]) -> Reader:
         """Make the reader of this conversation's tokens."""

@@ -101,8 +101,7 @@ class History:
 
     def hold(self, unknown: int) -> None:
         """Replace all tokens by unknown ones whose rows were set from outside."""
-        self.forget(0)
-        self.sinks = self.dropped = 0
+        self.begin(self.first_position)
         self.unknown = unknown
 
     def place_of(self, tokens: NewTokens) -> int:

@@ -6,7 +6,6 @@ the largest of them writes its hidden states directly there, so the host has no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from compiler_layer.weights import WEIGHT_PREFIX
@@ -14,17 +13,14 @@ from npuw_layer.backends.arena import Arena, DeviceTensor
 from npuw_layer.backends.protocols import (
     READ_PREFIX,
     Array,
-    Device,
     LoadedModel,
     Memory,
     Program,
     TensorInfo,
 )
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.parts import ConversationParts
 from npuw_layer.tensors.names import EMBED, LOGITS
-from npuw_layer.weights.bank import WeightsBank
 
 
 class LogitsTarget(NamedTuple):
@@ -39,26 +35,18 @@ class LMHead:
     """Models of the head, of which the smallest that takes all hidden states runs.
 
     Args:
-        device: device of the models.
-        models: one or more models by stage.
+        compiled: all static models, one or more of them heads.
         parts: the conversation's parts of traits, which may have variables in the head.
-        bank: weights of the model.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        models: Mapping[Stage, LoadedModel],
-        parts: ConversationParts,
-        bank: WeightsBank,
-    ) -> None:
-        stages = sorted(models, key=lambda stage: stage.tokens)
-        states = [info for info in models[stages[-1]].inputs if info.name == EMBED]
+    def __init__(self, compiled: CompiledLLM, parts: ConversationParts) -> None:
+        device, stages = compiled.device, compiled.plan.own_heads
+        states = [info for info in compiled.models[stages[-1]].inputs if info.name == EMBED]
         self._arena = Arena(device, states)
-        self._parts, self._bank = parts, bank
-        self._loaded = {stage.tokens: models[stage] for stage in stages}
-        self._stages = {tokens: Stage(StageKind.HEAD, tokens, 0) for tokens in self._loaded}
-        self.last = self._stages[stages[0].tokens]
+        self._parts, self._bank = parts, compiled.bank
+        self._stages = {stage.tokens: stage for stage in stages}
+        self._loaded = {stage.tokens: compiled.models[stage] for stage in stages}
+        self.last = stages[0]
         """Stage of the program that was used last."""
         self._models: dict[int, tuple[Arena, Program]] = {}
         self._elsewhere: dict[int, tuple[Program, Memory, int]] = {}
@@ -72,8 +60,7 @@ class LMHead:
     @staticmethod
     def of(compiled: CompiledLLM, parts: ConversationParts) -> LMHead | None:
         """Make the head of one conversation; None if each model has its own."""
-        models = {stage: compiled.models[stage] for stage in compiled.plan.own_heads}
-        return LMHead(compiled.device, models, parts, compiled.bank) if models else None
+        return LMHead(compiled, parts) if compiled.plan.own_heads else None
 
     @property
     def states(self) -> DeviceTensor:

@@ -211,4 +211,5 @@ class StoredTokensState(ConversationState):
             raise StateError(
                 f"state {STORED_TOKENS!r} is int64 [1], not {values.dtype} {list(values.shape)}"
             )
-        self._conversation.propose(int(values[0]))
+        talk = self._conversation
+        talk.continuation.propose(int(values[0]), talk.history, talk.cache.rows)
