@@ -20,12 +20,13 @@ from npuw_layer.llm.plan.stages import (
     Stage,
     StageKind,
     choose_prefill,
+    kv_layout,
 )
 from npuw_layer.llm.plan.stages import LLMPlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
 from npuw_layer.plan.fork import map_forked
-from npuw_layer.plan.memory import Item, cache_bytes, new_row_bytes
+from npuw_layer.plan.memory import Item, cache_size, new_row_bytes
 from npuw_layer.plan.stage import StagePrediction, plan_stage
 
 if TYPE_CHECKING:
@@ -218,14 +219,14 @@ def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[Sta
 def _memory(
     decoder: Decoder, planned: Stages, stages: tuple[StagePrediction, ...], options: Options
 ) -> tuple[Item, ...]:
-    talks = planned.slots[-1]
+    talks, size = planned.slots[-1], cache_size(decoder, options)
     shared = {*planned.batched, *planned.heads} - {*planned.own_heads}
     tensors = sum(
-        (one.tensor_bytes + new_row_bytes(decoder, one.stage, planned.lengths, options))
+        (one.tensor_bytes + new_row_bytes(size, one.stage, planned.lengths, options))
         * (1 if one.stage in shared else talks)
         for one in stages
     )
-    caches = talks * cache_bytes(decoder, planned.lengths, options)
+    caches = talks * size.nbytes(planned.lengths.total, kv_layout(options).block)
     constants = sum(one.whole.constant_bytes for one in stages)
     return (
         Item("K and V cache" if talks == 1 else f"K and V caches of {talks}", caches),

@@ -26,6 +26,9 @@ VOCABULARY = "npuw_vocabulary_"
 EMBED = "npuw_output_embed"
 """Hidden states f32 [1, tokens, channels] that a model without LM head passes to the LM head."""
 
+SCALE_ELEMENT = "f16"
+"""Element type of scales, even if activations are bf16, which has too few bits for scales."""
+
 _SLOT = "@slot"
 
 _BLOCK = "_block_"

@@ -21,10 +21,7 @@ from compiler_layer.dialects.ov.types import Shape, element_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import quantize_rows
 from npuw_layer.llm.kv.kv_layout import RowRange
-from npuw_layer.tensors.names import slot_variable, transposed_variable
-
-SCALE_ELEMENT = "f16"
-"""Element type of scales, even if activations are bf16, which has too few bits for scales."""
+from npuw_layer.tensors.names import SCALE_ELEMENT, slot_variable, transposed_variable
 
 SCALE_SUFFIX = ".scale"
 """Suffix of the id of the variable that holds the scales of an 8-bit cache."""
