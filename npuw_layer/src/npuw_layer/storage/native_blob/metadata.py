@@ -118,6 +118,19 @@ def read_metadata(cursor: Cursor, any_minor: bool = False) -> Metadata | None:
     return Metadata(**fields)
 
 
+def _number(name: str, code: str, what: str, kind: Callable[[int], int] = int) -> Added:
+    """Return a field of one number, of which 0 stands for the default."""
+
+    def read(cursor: Cursor) -> dict[str, Any]:
+        found = cursor.number(code, what)
+        return {name: kind(found)} if found else {}
+
+    def write(metadata: Metadata) -> bytes:
+        return struct.pack(f"<{code}", getattr(metadata, name) or 0)
+
+    return Added(read, write)
+
+
 def _read_openvino(cursor: Cursor) -> dict[str, Any]:
     return {"openvino": tuple(cursor.number("H", "OpenVINO's version") for _ in range(3))}
 
@@ -135,14 +148,6 @@ def _read_init_sizes(cursor: Cursor) -> dict[str, Any]:
 def _write_init_sizes(metadata: Metadata) -> bytes:
     sizes = metadata.init_sizes
     return struct.pack(f"<Q{len(sizes)}Q", len(sizes), *sizes)
-
-
-def _read_batch(cursor: Cursor) -> dict[str, Any]:
-    return {"batch": cursor.number("q", "the batch") or None}
-
-
-def _write_batch(metadata: Metadata) -> bytes:
-    return struct.pack("<q", metadata.batch or 0)
 
 
 def _read_layouts(cursor: Cursor) -> dict[str, Any]:
@@ -163,22 +168,6 @@ def _write_layouts(metadata: Metadata) -> bytes:
     texts = [text.encode(errors="surrogateescape") for side in sides for text in side]
     counts = struct.pack("<2Q", *map(len, sides))
     return counts + b"".join(struct.pack("<H", len(text)) + text for text in texts)
-
-
-def _read_compiler(cursor: Cursor) -> dict[str, Any]:
-    return {"compiler": cursor.number("I", "the compiler's version") or None}
-
-
-def _write_compiler(metadata: Metadata) -> bytes:
-    return struct.pack("<I", metadata.compiler or 0)
-
-
-def _read_encrypted(cursor: Cursor) -> dict[str, Any]:
-    return {"encrypted": bool(cursor.number("B", "the encryption flag"))}
-
-
-def _write_encrypted(metadata: Metadata) -> bytes:
-    return struct.pack("<B", metadata.encrypted)
 
 
 def _read_compatibility(cursor: Cursor) -> dict[str, Any]:
@@ -204,10 +193,10 @@ def _write_blob_type(metadata: Metadata) -> bytes:
 ADDED: tuple[Added, ...] = (
     Added(_read_openvino, _write_openvino),
     Added(_read_init_sizes, _write_init_sizes),
-    Added(_read_batch, _write_batch),
+    _number("batch", "q", "the batch"),
     Added(_read_layouts, _write_layouts),
-    Added(_read_compiler, _write_compiler),
-    Added(_read_encrypted, _write_encrypted),
+    _number("compiler", "I", "the compiler's version"),
+    _number("encrypted", "B", "the encryption flag", bool),
     Added(_read_compatibility, _write_compatibility),
     Added(_read_blob_type, _write_blob_type),
 )
