@@ -15,6 +15,7 @@ import math
 from typing import cast
 
 import numpy as np
+from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
@@ -76,21 +77,21 @@ def take_scales(model: Model) -> dict[str, Scale]:
 
 def _fake_convert(variable: Variable) -> FakeConvert | None:
     """Return the FakeConvert that all reads of a cache pass through; None if it is not one op."""
-    if variable.assign is None:
-        return None
-    readers = [use.operation for use in variable.assign.value.uses]
+    readers = _readers(variable)
     fakes = [op for op in readers if isinstance(op, FakeConvert)]
     others = [op for op in readers if not isinstance(op, FakeConvert | Assign | ShapeOf)]
     return fakes[0] if len(fakes) == 1 and not others else None
 
 
+def _readers(variable: Variable) -> list[Operation]:
+    """Return the ops that read a cache together with its new rows."""
+    return [] if variable.assign is None else [use.operation for use in variable.assign.value.uses]
+
+
 def _stays(variable: Variable) -> bool:
     """Return whether a cache has a FakeConvert that cannot be removed."""
-    if variable.assign is None:
-        return False
-    readers = [use.operation for use in variable.assign.value.uses]
     fake = _fake_convert(variable)
-    has_one = any(isinstance(op, FakeConvert) for op in readers)
+    has_one = any(isinstance(op, FakeConvert) for op in _readers(variable))
     return has_one and (fake is None or _scale(fake) is None)
 
 
