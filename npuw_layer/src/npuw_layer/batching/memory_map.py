@@ -47,7 +47,7 @@ def _of_place(slot: int, place: Conversation) -> Iterator[MemoryRange]:
 
 def _prefixes(compiled: CompiledLLM) -> Iterator[MemoryRange]:
     if compiled.prefixes is not None:
-        nbytes = compiled.prefixes.statistics().nbytes
+        nbytes = compiled.prefixes.nbytes
         yield MemoryRange("prefix cache (host memory)", "prefix_cache", nbytes, None, None)
 
 

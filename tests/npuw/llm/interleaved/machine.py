@@ -244,7 +244,7 @@ class Interleaved(RuleBasedStateMachine):
     @invariant()
     def keeps_to_the_bounds_of_the_prefix_cache(self) -> None:
         prefixes = self.compiled._compiled.prefixes
-        assert prefixes is None or prefixes.statistics().blocks <= 6
+        assert prefixes is None or len(prefixes) <= 6
 
     def teardown(self) -> None:
         try:

@@ -24,19 +24,6 @@ Rows = Sequence[Array]
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixStatistics:
-    """Contents and counters of the cache."""
-
-    blocks: int
-    nbytes: int
-    hits: int
-    """Number of lookups that found a block."""
-    misses: int
-    """Number of lookups that found none."""
-    evictions: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Block:
     parent: bytes
     rows: Rows
@@ -61,15 +48,17 @@ class PrefixCache:
         self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
         self._blocks: OrderedDict[bytes, _Block] = OrderedDict()
         """Blocks by key, the least recently used first."""
-        self._hits = self._misses = self._evictions = 0
         self._lock = threading.Lock()
 
-    def statistics(self) -> PrefixStatistics:
-        """Return contents and counters."""
+    def __len__(self) -> int:
+        """Return the number of blocks."""
+        return len(self._blocks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all blocks."""
         with self._lock:
-            return PrefixStatistics(
-                len(self._blocks), self._nbytes(), self._hits, self._misses, self._evictions
-            )
+            return self._nbytes()
 
     def find(self, tokens: Array, computed_by: bytes = b"") -> list[Rows]:
         """Return the cached blocks that a prompt begins with.
@@ -84,9 +73,7 @@ class PrefixCache:
             for _, key in self._keys(tokens[:-1], computed_by):
                 block = self._blocks.get(key)
                 if block is None:
-                    self._misses += 1
                     break
-                self._hits += 1
                 self._blocks.move_to_end(key)
                 found.append(block.rows)
         return found
@@ -151,5 +138,4 @@ class PrefixCache:
             if leaf is None:
                 return False
             del self._blocks[leaf]
-            self._evictions += 1
         return True

@@ -32,11 +32,6 @@ class Lengths:
         """Tokens of one run of the prefill model."""
         return self.chunk or self.max_prompt
 
-    @property
-    def prefill_past(self) -> int:
-        """Rows of the cache that the prefill model reads."""
-        return self.max_prompt - self.chunk if self.chunk else 0
-
 
 GENERATION_GRAIN = 8
 """Generate steps of several tokens take a multiple of this number."""
