@@ -23,7 +23,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, NotFolded, NpuwUsageError
 from npuw_layer.llm.imported_ports import check_ports
 from npuw_layer.llm.language_kind import kind_of
-from npuw_layer.llm.plan.stage_key import stage_key
+from npuw_layer.llm.plan.stage_key import stage_key, stage_versions
 from npuw_layer.llm.plan.stages import Stage, StageKind, plan
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.blob_cache import BlobCache, Obtained, Refused
@@ -247,12 +247,8 @@ class ProgramMaker:
 
     @cached_property
     def _versions_of(self) -> dict[StageKind, dict[str, str]]:
-        return {
-            kind: current_versions(
-                device_of(self._device, kind.value), self._options.of_stage(kind.value)
-            )
-            for kind in StageKind
-        }
+        device, options = self._device, self._options
+        return {kind: stage_versions(device, options, kind.value) for kind in StageKind}
 
     @cached_property
     def _versions(self) -> dict[str, str]:

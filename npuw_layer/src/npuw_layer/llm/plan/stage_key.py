@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from npuw_layer.backends.protocols import Device, device_of
 from npuw_layer.llm.plan.stages import Stage, kv_layout, lengths_of
 from npuw_layer.options import Options
+from npuw_layer.options.stages import StageKind
 from npuw_layer.storage.cache.key import (
     MODEL,
     STAGE,
     CacheKey,
     compiler_choices,
+    current_versions,
     partition_choices,
 )
 
@@ -22,7 +25,7 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
     Args:
         model: digest of the model's content.
         stage: the static model.
-        versions: versions of the package, and of the stage's device.
+        versions: result of ``stage_versions``.
         options: options of the compilation.
     """
     fields = {
@@ -37,6 +40,11 @@ def stage_key(model: str, stage: Stage, versions: Mapping[str, str], options: Op
             **options.experts_config(stage.kind.value),
         }
     )
+
+
+def stage_versions(device: Device, options: Options, kind: StageKind) -> dict[str, str]:
+    """Return the versions for one kind of static model, which may run on another device."""
+    return current_versions(device_of(device, kind), options.of_stage(kind))
 
 
 def _choices(options: Options) -> dict[str, str]:
