@@ -45,7 +45,9 @@ def cache_rope(model: Model, rows: int, switch: SSAValue | None = None) -> None:
     found = [op for op in found if _is_angle(op, positions, switch)]
     if not found:
         return
-    fuse_dequantize(_ops_behind(found))
+    computing = behind(operand for op in found for operand in op.operands)
+    owners = (value.owner for value in computing)
+    fuse_dequantize([*dict.fromkeys(op for op in owners if isinstance(op, Operation))])
     choices = range(1 if switch is None else 2)
     tables = [_tables(found, positions, rows, switch, choice) for choice in choices]
     for op, *of_op in zip(found, *tables, strict=True):
@@ -55,12 +57,6 @@ def cache_rope(model: Model, rows: int, switch: SSAValue | None = None) -> None:
             at = positions if switch is None else _behind(g, positions, switch, rows)
             Rewriter.replace_op(op, [], [g.gather(g.constant(np.concatenate(whole)), at, 0)])
     remove_dead_code(model)
-
-
-def _ops_behind(ops: Sequence[Operation]) -> list[Operation]:
-    """Return the ops that compute the operands of some ops."""
-    values = behind(operand for op in ops for operand in op.operands)
-    return list(dict.fromkeys(v.owner for v in values if isinstance(v.owner, Operation)))
 
 
 def _behind(g: GraphBuilder, positions: SSAValue, switch: SSAValue, rows: int) -> SSAValue:

@@ -11,9 +11,7 @@ go. The compiler never joins separate caches: see ``lower-attention``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model, Variable
@@ -22,27 +20,14 @@ from npuw_layer.errors import ModelError
 from npuw_layer.llm.graph.graph_pass import GraphPass
 from npuw_layer.llm.graph.kept_variables import is_kept, remove_marks
 from npuw_layer.llm.graph.stored_float8 import common_rounding, take_scales
-from npuw_layer.llm.graph.stored_floats import Scale, store_floats
+from npuw_layer.llm.graph.stored_floats import store_floats
 from npuw_layer.llm.graph.stored_rows import SCALE_SUFFIX, StoredCache, store_plain, store_quantized
 from npuw_layer.llm.graph.usual_axes import cache_join
 from npuw_layer.llm.graph.value_caches import attended_caches, value_caches
-from npuw_layer.llm.kv.kv_layout import KVLayout, RowRange
+from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.options.llm import KvElement
 from npuw_layer.tensors.cache_axes import USUAL
 from npuw_layer.tensors.names import slot_variable, transposed_variable
-
-
-def _storing(layout: KVLayout, scales: Mapping[str, Scale]) -> Callable[[Model, StoredCache], None]:
-    """Return the function that stores one cache."""
-    if layout.element == "i8":
-        return store_quantized
-    if layout.element:
-        return partial(_store_floats, kind=layout.element, scales=scales)
-    return store_plain
-
-
-def _store_floats(model: Model, cache: StoredCache, kind: str, scales: Mapping[str, Scale]) -> None:
-    store_floats(model, cache, kind, scales.get(cache.read.variable_id.data))
 
 
 def _check_blocks(model: Model) -> None:
@@ -88,7 +73,11 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
         stored += [[transposed_variable(name) for name in group] for group in groups]
     read: list[list[str]] = []
     if layout.block is not None or slots > 1:
-        read = _in_spans([*groups, *stored], layout.spans(past))
+        read = [
+            [span.of(name) for name in group]
+            for group in [*groups, *stored]
+            for span in layout.spans(past)
+        ]
     if slots > 1:
         # Variables other than caches are not split into ranges.
         read = [
@@ -97,10 +86,6 @@ def _name_repeated(model: Model, past: int, slots: int, layout: KVLayout) -> Non
             for slot in range(slots)
         ]
     add_repeated_ids(model, [*stored, *read])
-
-
-def _in_spans(groups: Sequence[Sequence[str]], spans: Sequence[RowRange]) -> list[list[str]]:
-    return [[span.of(name) for name in group] for group in groups for span in spans]
 
 
 @dataclass(frozen=True)
@@ -143,7 +128,7 @@ class StoreCaches(GraphPass):
         layout = KVLayout(self.element, self.room, self.block)
         rounding = common_rounding(model, layout.element) if self.optimize_fp8 else None
         layout = replace(layout, element=rounding or layout.element)
-        store = _storing(layout, take_scales(model) if rounding else {})
+        scales = take_scales(model) if rounding else {}
         transposed = value_caches(model) if layout.room is not None else frozenset[str]()
         if layout.block is not None:
             _check_blocks(model)
@@ -156,6 +141,11 @@ class StoreCaches(GraphPass):
                 room=layout.room if variable.name in transposed else None,
                 keeps_type=layout.element == "f32",
             )
-            store(model, cache)
+            if layout.element == "i8":
+                store_quantized(model, cache)
+            elif layout.element:
+                store_floats(model, cache, layout.element, scales.get(variable.name))
+            else:
+                store_plain(model, cache)
         _name_repeated(model, self.past, self.slots, layout)
         remove_marks(model)
