@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,8 @@ from npuw_layer.backends.protocols import Array, Device, Memory, Program, Tensor
 from npuw_layer.errors import ModelError
 from npuw_layer.weights.stored_weights import StoredWeights
 
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Location of a weight."""
-
-    memory: Memory
-    offset: int
+_Place = tuple[Memory, int]
+"""Memory of a weight, and its offset there."""
 
 
 @contextmanager
@@ -78,8 +72,7 @@ class WeightsBank:
         """
         for info in inputs:
             if info.name.startswith(WEIGHT_PREFIX):
-                place = self._place(info)
-                program.bind(info.name, place.memory, place.offset)
+                program.bind(info.name, *self._place(info))
 
     def to_allocate(self, inputs: Iterable[TensorInfo], in_place: bool) -> dict[str, TensorInfo]:
         """Return the weights that need their own memory.
@@ -127,7 +120,7 @@ class WeightsBank:
         """Use memory that already holds the weights, by name."""
         with self._lock:
             for name, offset in offsets.items():
-                self._places[name] = _Place(memory, offset)
+                self._places[name] = memory, offset
 
     @property
     def mapped_files(self) -> list[str]:
@@ -141,8 +134,8 @@ class WeightsBank:
         with self._lock:
             named = [*self._files.items(), *(("blob", one) for one in self._mapped_stored)]
             found = {id(memory): (name, memory) for name, memory in named if memory is not None}
-            for place in self._places.values():
-                found.setdefault(id(place.memory), ("copied weights", place.memory))
+            for memory, _ in self._places.values():
+                found.setdefault(id(memory), ("copied weights", memory))
         return [*found.values()]
 
     @property
@@ -165,7 +158,7 @@ class WeightsBank:
             content = self.read(info)
             memory = self._device.allocate(content.size)
             memory.data[:] = content
-            place = _Place(memory, 0)
+            place = memory, 0
         if self._stored is None or info.name not in self._stored:
             self._check(
                 [ref.file]
@@ -183,7 +176,7 @@ class WeightsBank:
             ref.check(self._folder, info.shape)
             whole = self._map(ref.file) if ref.stored == ref.element else None
             offset = ref.offset
-        return None if whole is None else _Place(whole, offset)
+        return None if whole is None else (whole, offset)
 
     def _map_stored(self, stored: StoredWeights) -> Memory | None:
         if not self._mapped_stored:

@@ -179,7 +179,7 @@ def _take(
     with _asked(meeting, name, WireRequest(want="arena", identity=identity)) as connection:
         offer, descriptor = connection.receive_with_descriptor(Offer, REPLY_BYTES)
     try:
-        if not _is_wanted(offer, identity, layout):
+        if offer != _offer(identity, layout):
             raise SharingError(f"process {connection.pid} offers an arena of other weights")
         if not _is_sealed(descriptor):
             raise SharingError(f"process {connection.pid} offers an incomplete arena")
@@ -189,13 +189,6 @@ def _take(
         if isinstance(error, RuntimeError) and not isinstance(error, SharingError):
             raise SharingError(f"process {connection.pid}: {error}") from error
         raise
-
-
-def _is_wanted(offer: Offer, identity: str, layout: ArenaLayout) -> bool:
-    """Return whether an offer has the identity and the layout of the requested arena."""
-    offered = {slot.name: (slot.offset, slot.nbytes) for slot in offer.slots}
-    wanted = {name: (slot.offset, slot.nbytes) for name, slot in layout.slots.items()}
-    return (offer.identity, offer.nbytes, offered) == (identity, layout.nbytes, wanted)
 
 
 def _ask_all(meeting: Meeting, identity: str) -> Iterator[tuple[int, Usage]]:
