@@ -15,7 +15,7 @@ from npuw_layer.batching.observed import (
 )
 from npuw_layer.batching.participant import Participant, Together, reads_prompt
 from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.kv.cache_size import CacheSize
+from npuw_layer.llm.kv.row_layouts import CacheSize
 from npuw_layer.llm.plan.variants import select_generate_request, selection_reason
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.make_cache import cache_states

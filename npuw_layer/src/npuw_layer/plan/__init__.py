@@ -1,7 +1,6 @@
 """Prediction of a model's memory and speed on a device, from only its ``config.json``.
 
-    weights   bytes of weights, by use
-    memory    the memory map: weights, caches, scratch, programs
+    memory    bytes of weights by use, and of caches
     stage     time and size of one static model
     predict   the whole plan
 

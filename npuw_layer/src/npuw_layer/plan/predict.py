@@ -26,7 +26,7 @@ from npuw_layer.llm.plan.stages import LLMPlan as Stages
 from npuw_layer.llm.plan.stages import plan as plan_stages
 from npuw_layer.options import Options
 from npuw_layer.plan.fork import map_forked
-from npuw_layer.plan.memory import Item, cache_size, new_row_bytes
+from npuw_layer.plan.memory import Item, cache_size, count_parameters, new_row_bytes, weigh
 from npuw_layer.plan.stage import StagePrediction, plan_stage
 
 if TYPE_CHECKING:
@@ -127,7 +127,6 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Predict
     """
     from compiler_layer.frontends.huggingface.sample import read_sample
     from compiler_layer.quantize.rewrite import quantize_shapes
-    from npuw_layer.plan.weights import count_parameters, weigh
 
     _check_foretold(options)
     planned = plan_stages(options)

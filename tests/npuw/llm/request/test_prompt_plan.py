@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from npuw_layer.errors import OptionError, TensorError
 from npuw_layer.kinds.llm.compiled_model import CompiledModel
-from npuw_layer.llm.kv.cache_size import CacheSize
-from npuw_layer.llm.kv.row_layouts import RowLayout
+from npuw_layer.llm.kv.row_layouts import CacheSize, RowLayout
 from npuw_layer.llm.request.prompt_plan import PromptPlan, plan_prompt, with_lengths
 from npuw_layer.options import parse_options
 

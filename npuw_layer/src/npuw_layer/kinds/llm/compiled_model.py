@@ -13,7 +13,7 @@ from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.exported import export_llm
-from npuw_layer.llm.kv.cache_size import CacheSize
+from npuw_layer.llm.kv.row_layouts import CacheSize
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.llm.request.make_cache import cache_states
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.errors import PromptTooLong, TensorError
-from npuw_layer.llm.kv.cache_size import CacheSize
+from npuw_layer.llm.kv.row_layouts import CacheSize
 from npuw_layer.llm.plan.chunks import Chunk, chunks
 from npuw_layer.llm.plan.stages import LLMPlan, kv_layout, plan
 from npuw_layer.llm.plan.variants import select_generate_request, selection_reason
