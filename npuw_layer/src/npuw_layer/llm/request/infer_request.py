@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from npuw_layer.api.given_inputs import Given, Inputs, input_name
@@ -10,22 +11,32 @@ from npuw_layer.api.model_port import OpenPort, PortKey
 from npuw_layer.api.request import Request
 from npuw_layer.api.results import Results
 from npuw_layer.api.transfers import Transfers
-from npuw_layer.backends.protocols import Array
+from npuw_layer.backends.protocols import Array, ability
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import TensorError
+from npuw_layer.execution.devices.report import devices_report
+from npuw_layer.execution.offload.report import ReportsOffload
 from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.logits_port import LogitsPort
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
 from npuw_layer.llm.request.new_tokens import NewTokens
-from npuw_layer.llm.request.reports import RequestMemory, execution_report_of, memory_of
 from npuw_layer.llm.request.rows import Rows
 from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.variable_state import RequestState, StoredTokensState, VariableState
 from npuw_layer.remote.tensor import AnyTensor, RemoteTensor
 from npuw_layer.tensors.cache_axes import CacheAxes
 from npuw_layer.tensors.names import LOGITS, STORED_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMemory:
+    """Bytes of device memory."""
+
+    kv_cache: int
+    weights: int
+    adapters: int
 
 
 class InferRequest(Request):
@@ -204,11 +215,36 @@ class InferRequest(Request):
 
     def memory(self) -> RequestMemory:
         """Return the device memory of caches, adapters and shared weights."""
-        return memory_of(self._rows, self._compiled)
+        pool = self._rows.pool
+        caches, adapters = (
+            sum(one.parts.nbytes(persists) for one in pool) for persists in (False, True)
+        )
+        stored = sum(one.cache.nbytes for one in pool)
+        return RequestMemory(stored + caches, self._compiled.bank.nbytes, adapters)
 
     def execution_report(self) -> Mapping[str, str]:
         """Return a readable report of the last inferences."""
-        report = execution_report_of(self._rows, self._compiled)
+        first, compiled = self._conversation, self._compiled
+        prefill, copied = first.reader.prefill.counts, first.cache.copied_bytes
+        capacities = compiled.plan.capacities
+        ladder = "/".join(map(str, capacities))
+        report = {
+            "blobs": str(compiled.origin),
+            "prefill": " + ".join(prefill.prefills) or "none",
+            "KV variant": f"{capacities[first.reader.generate.variant]} of {ladder}",
+            # Each generated token's row is copied.
+            "KV copied": f"{copied} bytes (rows of generated tokens included)"
+            if copied
+            else "0 bytes",
+        }
+        if len(self._rows.active) > 1:
+            report["rows"] = f"{len(self._rows.active)}; the values above are of row 0"
+        if compiled.prefixes is not None:
+            report["prefix cache"] = f"{prefill.cached_tokens} tokens"
+        offload = ability(compiled.device, ReportsOffload)
+        if offload is not None:
+            report |= offload.offload_report().described()
+        report |= devices_report(compiled.submodels)
         if self._inputs.were_remote or isinstance(self._logits.tensor, RemoteTensor):
             report |= self.transfers.report()
         return report
