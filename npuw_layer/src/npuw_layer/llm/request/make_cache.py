@@ -49,7 +49,11 @@ def cache_states(compiled: CompiledLLM) -> list[TensorInfo]:
     model = compiled.models[longest]
     if not longest.past:
         # Texts are read whole: no model reads the cache, but new rows need a place.
-        return [_read_as(info) for info in model.outputs if _is_new(info)]
+        return [
+            replace(info, name=READ_PREFIX + info.name.removeprefix(ASSIGN_PREFIX))
+            for info in model.outputs
+            if info.name.startswith(ASSIGN_PREFIX)
+        ]
     states = [info for info in model.inputs if is_cache_input(info)]
     whole = layout.spans(longest.past)[0]  # the longest past is more than a chunk
     return [info for info in states if info.name.endswith(whole.suffix)]
@@ -58,12 +62,3 @@ def cache_states(compiled: CompiledLLM) -> list[TensorInfo]:
 def _longest(plan: LLMPlan) -> Stage:
     """Return the stage that reads the most rows."""
     return max(plan.generate or plan.prefill, key=lambda stage: stage.past)
-
-
-def _is_new(info: TensorInfo) -> bool:
-    return info.name.startswith(ASSIGN_PREFIX)
-
-
-def _read_as(info: TensorInfo) -> TensorInfo:
-    """Return the description of an assigned variable as if it were read."""
-    return replace(info, name=READ_PREFIX + info.name.removeprefix(ASSIGN_PREFIX))

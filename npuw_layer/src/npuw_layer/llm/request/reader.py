@@ -82,7 +82,10 @@ class Reader:
         """Read few tokens after the stored ones, and compute the logits of all new tokens."""
         self._check_wanted()
         logits = self.generate.run(tokens, target)
-        self._note_step()
+        assert self.generate.last is not None  # it has just run
+        self.ran.append(self.generate.last.stage)
+        if self.head is not None:
+            self.ran.append(self.head.last)
         self._history.extend(tokens)
         self._parts.note(tokens)
         return logits
@@ -142,13 +145,6 @@ class Reader:
         self._parts.forget()
         finished(self.prompt(kept, 0, None))
         return tokens.moved(np.concatenate([kept.mask, tokens.mask[stored:]]), -gone)
-
-    def _note_step(self) -> None:
-        """Record the models of a generate step."""
-        assert self.generate.last is not None  # it has just run
-        self.ran.append(self.generate.last.stage)
-        if self.head is not None:
-            self.ran.append(self.head.last)
 
     def reread(self, mask: Array) -> None:
         """Read tokens again that a part has forgotten by rewinding further than requested.
