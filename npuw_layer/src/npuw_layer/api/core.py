@@ -23,7 +23,7 @@ from npuw_layer.remote.context import RemoteContext
 from npuw_layer.remote.properties import L0_CONTEXT
 from npuw_layer.remote.tensor import AnyTensor, as_tensor, values_of
 from npuw_layer.storage.memory_model import MemoryModel, model_path
-from npuw_layer.storage.source import Source
+from npuw_layer.storage.source import Source, open_blob
 
 if TYPE_CHECKING:
     from npuw_layer.api.kind import AnyModel
@@ -279,7 +279,7 @@ class Core(Uncopied):
         from npuw_layer.storage.model_blob.imported import BlobBytes
         from npuw_layer.storage.native_blob.container import MAGIC, looks_native
 
-        blob = BlobBytes.open(source, config, model)
+        blob = BlobBytes(*open_blob(source), config, model)
         given = parse_options(config)
         given.set_log_level()
         native = not kind_of(blob.content) and (given.import_raw_blob or looks_native(blob.content))

@@ -3,7 +3,6 @@
     checks        checks of an export, before anything is compiled
     exported      export of programs, weights and their origin to a file
     imported      import from a file, which is not trusted
-    weight_files  files with the weights of a blob without weights
 
 Each kind of model adds its own content: ``llm.exported`` and ``llm.imported``,
 ``kinds.static.exported`` and ``kinds.static.imported``.

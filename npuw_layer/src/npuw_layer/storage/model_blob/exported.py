@@ -14,12 +14,12 @@ from npuw_layer.backends.protocols import Device, LoadedModel
 from npuw_layer.errors import NpuwFault, NpuwUsageError
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.key import current_versions
+from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import remove_leftovers, replacing
 from npuw_layer.storage.container import describe
 from npuw_layer.storage.encryption import write_programs
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_compatibility, check_device, fixed_options
-from npuw_layer.storage.model_blob.weight_files import known_files
 from npuw_layer.storage.model_files import WeightSources, needed_files, weight_files
 from npuw_layer.storage.programs import constants_of
 from npuw_layer.storage.source import SHORT
@@ -114,7 +114,7 @@ def describe_model(model: Exported) -> tuple[ModelManifest, list[bytes | memoryv
     device, options, weights = model.device, model.options, model.weights
     check_compatibility(options)
     check_device(device, options)
-    known = known_files(options)
+    known = KnownFiles(options.cache_folder)
     programs = [program for _, program in model.programs]
     parts = [
         describe(name, program, constants_of(device, program)) for name, program in model.programs

@@ -27,10 +27,8 @@ from npuw_layer.storage.container import Container, read_container
 from npuw_layer.storage.encryption import decrypt
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device, check_options, is_own_platform
-from npuw_layer.storage.model_blob.weight_files import known_files, verified_weights
-from npuw_layer.storage.model_files import ModelFiles, needed_files
+from npuw_layer.storage.model_files import ModelFiles, needed_files, verified_weights
 from npuw_layer.storage.programs import load
-from npuw_layer.storage.source import Source, open_blob
 from npuw_layer.weights.stored_weights import PART, StoredWeights, WantedWeights
 
 
@@ -54,21 +52,6 @@ class BlobBytes:
     def name(self) -> str:
         """Name of the blob in errors."""
         return str(self.path or "the blob")
-
-    @staticmethod
-    def open(source: Source, config: Mapping[str, Any], model: Path | None) -> BlobBytes:
-        """Open a blob.
-
-        Args:
-            source: a path, a stream or bytes; a file is mapped, not copied.
-            config: the options of this run.
-            model: the blob's source model; None if it is not available.
-
-        Raises:
-            BlobError: the source cannot be read.
-        """
-        content, path = open_blob(source)
-        return BlobBytes(content, path, config, model)
 
     def in_clear(self) -> BlobBytes:
         """Return a blob of NPUW, decrypted if it is encrypted.
@@ -208,7 +191,7 @@ def verify_model(
     check_device(device, options)
     check_versions(blob.manifest.versions, current_versions(device, options))
     _check_names(blob, names)
-    _verify(blob, opened.path, known_files(options))
+    _verify(blob, opened.path, KnownFiles(options.cache_folder))
     files = replace(
         verified_weights(blob.manifest.files, options, opened.model), model=blob.manifest.model
     )

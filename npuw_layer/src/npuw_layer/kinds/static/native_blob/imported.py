@@ -24,8 +24,7 @@ from npuw_layer.storage.container import PAGE, ByteRange, Container
 from npuw_layer.storage.manifest import ModelManifest
 from npuw_layer.storage.model_blob.checks import check_device
 from npuw_layer.storage.model_blob.imported import BlobBytes, check_versions, verify_model
-from npuw_layer.storage.model_blob.weight_files import named_weights
-from npuw_layer.storage.model_files import WeightSources, needed_files
+from npuw_layer.storage.model_files import WeightSources, named_weights, needed_files
 from npuw_layer.storage.native_blob.metadata import ANY_BATCH, IGNORE_VERSION, Metadata
 from npuw_layer.storage.native_blob.payload import Payload, check_payload, open_payload
 from npuw_layer.storage.native_blob.section import Section
