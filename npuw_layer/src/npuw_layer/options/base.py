@@ -12,7 +12,7 @@ import inspect
 import json
 import os
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -21,6 +21,7 @@ from textwrap import dedent
 from typing import Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     GetCoreSchemaHandler,
@@ -70,6 +71,16 @@ class Only:
         if value not in self.values:
             raise ValueError(f"not supported here: {written(value)}, because {self.because}")
         return value
+
+
+def readable(read: Callable[[str], object]) -> AfterValidator:
+    """Return a validator of texts that a function can read; it raises ValueError for others."""
+
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
 
 
 _MERE_NAMES = frozenset({"weights_bank"})

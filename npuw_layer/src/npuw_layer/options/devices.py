@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import Field, field_validator
 
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, PLATFORM_NAMES, PLATFORMS
-from npuw_layer.options.base import OURS, OptionGroup
+from npuw_layer.options.base import OURS, OptionGroup, readable
 
 
 def device_names(text: str) -> Sequence[str]:
@@ -23,27 +23,19 @@ def device_names(text: str) -> Sequence[str]:
     return names
 
 
-def pins(text: str) -> Iterator[tuple[str, str]]:
+def pins(text: str) -> list[tuple[str, str]]:
     """Parse NPUW_SUBMODEL_DEVICE, e.g. "0:CPU,last:NPU", into pairs of submodel and device.
 
     Raises:
         ValueError: an entry is malformed.
     """
+    found: list[tuple[str, str]] = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         which, colon, device = (part.strip() for part in entry.partition(":"))
         if not colon or not which or not device:
             raise ValueError(f'{entry!r} is not a pin; write e.g. "0:CPU,last:NPU"')
-        yield which, device
-
-
-def _checked_names(text: str) -> str:
-    device_names(text)
-    return text
-
-
-def _checked_pins(text: str) -> str:
-    list(pins(text))
-    return text
+        found.append((which, device))
+    return found
 
 
 class DeviceOptions(OptionGroup):
@@ -51,13 +43,11 @@ class DeviceOptions(OptionGroup):
 
     title: ClassVar[str] = "Devices"
 
-    devices: Annotated[str, AfterValidator(_checked_names)] = Field("NPU", alias="NPUW_DEVICES")
+    devices: Annotated[str, readable(device_names)] = Field("NPU", alias="NPUW_DEVICES")
     """The devices, in the order in which they are tried for each submodel, e.g. "NPU,CPU", by
     entry-point name: NPU, CPU (numpy, for exact checks), OPENVINO_CPU (the CPU plugin of the
     package openvino). Submodels of a cut model are placed one by one."""
-    submodel_device: Annotated[str, AfterValidator(_checked_pins)] = Field(
-        "", alias="NPUW_SUBMODEL_DEVICE"
-    )
+    submodel_device: Annotated[str, readable(pins)] = Field("", alias="NPUW_SUBMODEL_DEVICE")
     """First device of submodels, e.g. "0:CPU,last:NPU". Submodels are numbered in compilation
     order: prefill, generate variants, LM head. Names ("generate_256") and kinds ("prefill",
     "generate", "head") are accepted, too."""

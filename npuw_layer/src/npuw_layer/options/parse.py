@@ -49,18 +49,13 @@ def parse_options(config: Mapping[str, Any]) -> Options:
         options = _ALL.model_validate(dict(config))
     except ValidationError as error:
         raise OptionError(_explained(error.errors()[0], config)) from None
-    platform = _platform(options)
+    try:
+        platform = platform_of(options.platform)
+    except PlatformError as error:
+        raise OptionError(f"NPU_PLATFORM: {error}") from None
     for kind in CONFIGS:
         _check_stage(options, kind, platform)
     return options
-
-
-def _platform(options: Options) -> Platform:
-    """Return the platform; check that a user-defined platform's file is readable."""
-    try:
-        return platform_of(options.platform)
-    except PlatformError as error:
-        raise OptionError(f"NPU_PLATFORM: {error}") from None
 
 
 def check_names(names: Iterable[str]) -> None:

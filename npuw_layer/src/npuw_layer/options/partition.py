@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from npuw_layer.options.base import (
     MANY,
     Only,
     OptionGroup,
     nearest,
+    readable,
 )
 
 _NORMS = ("RMSNorm", "RMSNorm2")
@@ -51,16 +52,6 @@ def choices(text: str) -> list[tuple[str, str, str]]:
 def isolated(text: str) -> list[tuple[str, str, str]]:
     """Parse NPUW_ONLINE_ISOLATE: as ``choices``, with presets."""
     return choices(",".join(PRESETS.get(part.strip(), part) for part in text.split(",")))
-
-
-def _checked_choices(text: str) -> str:
-    _check_types(choices(text))
-    return text
-
-
-def _checked_isolated(text: str) -> str:
-    _check_types(isolated(text))
-    return text
 
 
 def _check_types(found: Sequence[tuple[str, str, str]]) -> None:
@@ -110,13 +101,13 @@ class PartitionOptions(OptionGroup):
     group run between the groups. A model cut by a plan cannot be exported. NPUW_ONLINE_DUMP_PLAN
     writes a digest into the first comment, so that a damaged plan is rejected; remove the comment
     after an edit."""
-    online_isolate: Annotated[str, AfterValidator(_checked_isolated)] = Field(
+    online_isolate: Annotated[str, readable(lambda text: _check_types(isolated(text)))] = Field(
         "", alias="NPUW_ONLINE_ISOLATE"
     )
     """Ops that become separate submodels, with a tag: "P:SDPA/attn,Op:Softmax/mine" names patterns
     (SDPA, RMSNorm, RoPE, DQMatMul; and NPUW's DQMatMulGQu4, …GQi4, …CWu4, …CWi4, RMSNorm2) or types
     of ops; ATTN and COMPUTE are presets."""
-    online_avoid: Annotated[str, AfterValidator(_checked_choices)] = Field(
+    online_avoid: Annotated[str, readable(lambda text: _check_types(choices(text)))] = Field(
         "", alias="NPUW_ONLINE_AVOID"
     )
     """Ops that a device must not run, e.g. "P:RMSNorm/NPU,Op:Softmax/NPU": they run on the other

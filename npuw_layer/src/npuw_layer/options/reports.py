@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from npuw_layer.options.base import OptionGroup
+from npuw_layer.options.base import OptionGroup, readable
 
 LAST = "last"
 
@@ -37,12 +37,7 @@ def selects(text: str) -> bool:
     return text.strip().upper() not in ("", "NO")
 
 
-def _checked(text: str) -> str:
-    selected(text, 0)
-    return text
-
-
-Selection = Annotated[str, AfterValidator(_checked)]
+Selection = Annotated[str, readable(lambda text: selected(text, 0))]
 """Selected submodels of each static model; "" selects none."""
 
 
