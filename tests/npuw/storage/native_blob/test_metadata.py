@@ -12,8 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuw_layer.errors import BlobError, BlobVersionError
-from npuw_layer.storage.native_blob.cursor import Cursor
-from npuw_layer.storage.native_blob.metadata import ADDED, BlobType, Metadata, read_metadata
+from npuw_layer.storage.native_blob.metadata import (
+    ADDED,
+    BlobType,
+    Cursor,
+    Metadata,
+    read_metadata,
+)
 
 ROWS = [
     (struct.pack("<3H", 2025, 2, 1), {"openvino": (2025, 2, 1)}),

@@ -10,7 +10,6 @@ footer, where its older versions wrote zeros up to a page. So our section is the
 without a section, with or without zeros there, can be read, too. A raw blob is the payload alone:
 ELF readers accept both, as they ignore trailing bytes.
 
-    cursor     reading of bytes that may be damaged
     metadata   the fields, by the version that added them: a table
     container  payload, metadata and footer
     section    our section: versions, options, digests, the files of weights, initial values

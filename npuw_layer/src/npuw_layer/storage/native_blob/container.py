@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from npuw_layer.errors import BlobError, DamagedBlob
 from npuw_layer.storage.container import PAGE, ByteRange
-from npuw_layer.storage.native_blob.cursor import Cursor
-from npuw_layer.storage.native_blob.metadata import Metadata, read_metadata
+from npuw_layer.storage.native_blob.metadata import Cursor, Metadata, read_metadata
 
 MAGIC = b"OVNPU"
 """Last bytes of a native blob."""
