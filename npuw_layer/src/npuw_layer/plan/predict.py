@@ -125,6 +125,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Predict
         OptionError: options contradict one another, the platform is unknown, or a plan does not
             support an option.
     """
+    from compiler_layer.frontends.huggingface.config import Config
     from compiler_layer.frontends.huggingface.sample import read_sample
     from compiler_layer.quantize.rewrite import quantize_shapes
 
@@ -147,7 +148,7 @@ def plan_model(model: Path, options: Options, weights: Format | None) -> Predict
     found = weigh(sample)
     memory = _memory(sample.decoder, planned, stages, options)
     return Prediction(
-        family=_family(config),
+        family=str(Config.read(config).values["model_type"]),
         decoder=sample.decoder,
         parameters=parameters,
         lengths=lengths,
@@ -197,12 +198,6 @@ def _notes(stored: Sequence[tuple[Weight, Scheme]]) -> Iterator[str]:
     reasons = dict.fromkeys(scheme.note for weight, scheme in stored if weight.role == "linear")
     for note in filter(None, reasons):
         yield f"some matrices keep {note}; another --group-size may divide their width"
-
-
-def _family(config: Path) -> str:
-    from compiler_layer.frontends.huggingface.config import Config
-
-    return str(Config.read(config).values["model_type"])
 
 
 def _plan_stages(sample: Sample, planned: Stages, options: Options) -> tuple[StagePrediction, ...]:

@@ -27,7 +27,6 @@ from npuw_layer.storage.cache.lock import locked
 from npuw_layer.storage.cache.replace import lock_of, remove_leftovers, replacing
 from npuw_layer.storage.container import (
     STAGE,
-    Container,
     Span,
     describe,
     read_container,
@@ -209,15 +208,10 @@ class BlobCache:
         if len(entry.programs) != 1:
             raise BlobError(f"it has {len(entry.programs)} programs instead of one")
         entry.check_programs()
-        self._check_constants(path, status, entry)
-        return entry.programs[0]
-
-    def _check_constants(
-        self, path: Path, status: os.stat_result, entry: Container[EntryManifest]
-    ) -> None:
         if entry.has_constants and self._known.recall(path, status) != entry.digest:
             entry.check_constants()
             self._known.learn(path, status, entry.digest)
+        return entry.programs[0]
 
     def _write(self, label: str, key: CacheKey, program: bytes | memoryview) -> None:
         """Store a program; a full or read-only disk only causes a warning."""

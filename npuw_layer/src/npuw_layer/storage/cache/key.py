@@ -80,6 +80,7 @@ def compiler_choices(options: Options) -> dict[str, str]:
 
 def partition_choices(options: Options) -> dict[str, str]:
     """Return the options that partition static models, in one canonical form for each meaning."""
+    tiles = f"{options.spatial_nway} {options.spatial_dyn}" if options.runs_spatial else ""
     return {
         "NPUW_PLAN": _digest_of(options.plan),
         "NPUW_ONLINE_PIPELINE": _pipeline(options),
@@ -87,7 +88,7 @@ def partition_choices(options: Options) -> dict[str, str]:
         "NPUW_ONLINE_AVOID": str(choices(options.online_avoid)),
         "NPUW_ONLINE_NO_FOLD": str(sorted(options.unfolded_tags)),
         "NPUW_FOLD_ONLY": str(sorted({*options.fold_only})),
-        "NPUW_SPATIAL": _spatial(options),
+        "NPUW_SPATIAL": tiles,
     }
 
 
@@ -102,11 +103,6 @@ def _pipeline(options: Options) -> str:
             return "INIT"
         case _:
             return "NONE"
-
-
-def _spatial(options: Options) -> str:
-    """Return the options that cut blocks into token tiles; empty without token tiles."""
-    return f"{options.spatial_nway} {options.spatial_dyn}" if options.runs_spatial else ""
 
 
 def _digest_of(path: str) -> str:

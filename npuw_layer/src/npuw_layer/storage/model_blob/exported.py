@@ -64,7 +64,12 @@ def export_to(
         NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
     """
     if isinstance(target, str | os.PathLike):
-        _write_file(Path(os.fsdecode(target)), write)
+        path = Path(os.fsdecode(target))
+        with looking_at(path, NpuwFault):
+            place, _ = place_of(path)
+            remove_leftovers(place.parent, lambda name: name == place.name, locks=False)
+            with replacing(place) as file:
+                write(file)
         return None
     if target is not None:
         write(cast(BinaryIO, _OutputStream(target)))
@@ -72,19 +77,6 @@ def export_to(
     whole = io.BytesIO()
     write(whole)
     return whole.getvalue()
-
-
-def _write_file(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    """Write a file that replaces another only when it is complete.
-
-    Raises:
-        NpuwFault: the disk is full, the folder is read-only, or the path is not a regular file.
-    """
-    with looking_at(path, NpuwFault):
-        place, _ = place_of(path)
-        remove_leftovers(place.parent, lambda name: name == place.name, locks=False)
-        with replacing(place) as file:
-            write(file)
 
 
 def write_model(kind: bytes, model: Exported, file: BinaryIO) -> None:

@@ -190,7 +190,9 @@ def verify_model(
     device = make_device(options)
     check_device(device, options)
     check_versions(blob.manifest.versions, current_versions(device, options))
-    _check_names(blob, names)
+    found = [part.name for part in blob.manifest.parts]
+    if found not in ([*names], [*names, PART]):
+        raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(names)}")
     _verify(blob, opened.path, KnownFiles(options.cache_folder))
     files = replace(
         verified_weights(blob.manifest.files, options, opened.model), model=blob.manifest.model
@@ -287,14 +289,3 @@ def _names(
         except OptionError as error:
             raise BlobError(f"its options are wrong: {error}") from None
         raise
-
-
-def _check_names(blob: Container[ModelManifest], expected: Sequence[str]) -> None:
-    """Check that a blob has exactly the expected programs, optionally followed by weights.
-
-    Raises:
-        BlobError: it has other programs.
-    """
-    found = [part.name for part in blob.manifest.parts]
-    if found not in ([*expected], [*expected, PART]):
-        raise BlobError(f"its programs are {', '.join(found)}, not {', '.join(expected)}")

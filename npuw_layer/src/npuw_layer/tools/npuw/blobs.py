@@ -84,12 +84,13 @@ def _native(content: memoryview) -> Facts:
 
 def _metadata(metadata: Metadata) -> Facts:
     """Return the fields that the version of the metadata has."""
+    number = metadata.compiler
     fields: Sequence[Facts] = (
         {"openvino": ".".join(map(str, metadata.openvino))},
         {"init schedules": list(metadata.init_sizes)},
         {"batch": metadata.batch},
         {"input layouts": metadata.input_layouts, "output layouts": metadata.output_layouts},
-        {"compiler": _compiler(metadata.compiler)},
+        {"compiler": None if number is None else f"{number >> 16}.{number & 0xFFFF}"},
         {"encrypted": metadata.encrypted},
         {"compatibility": metadata.compatibility.decode(errors="backslashreplace") or None},
         {"blob type": metadata.blob_type.name},
@@ -98,10 +99,6 @@ def _metadata(metadata: Metadata) -> Facts:
     for field in fields[: metadata.minor + 1]:
         found |= field
     return found
-
-
-def _compiler(number: int | None) -> str | None:
-    return None if number is None else f"{number >> 16}.{number & 0xFFFF}"
 
 
 def _manifest(manifest: Manifest) -> Facts:
