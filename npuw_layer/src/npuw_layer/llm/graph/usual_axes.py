@@ -30,13 +30,9 @@ def cache_join(variable: Variable) -> Concat | None:
     if read is None or not isinstance(join, Concat) or len(shape_of(read.output)) != RANK:
         return None
     stored, *new = join.parts
-    return join if len(new) == 1 and _comes_from(stored, read) else None
-
-
-def _comes_from(value: SSAValue, read: ReadValue) -> bool:
-    """Return whether a value is a variable's, possibly reordered by beam."""
-    by_beam = _by_beam(value)
-    return (value if by_beam is None else by_beam.data).owner is read
+    by_beam = _by_beam(stored)
+    origin = stored if by_beam is None else by_beam.data
+    return join if len(new) == 1 and origin.owner is read else None
 
 
 def _by_beam(value: SSAValue) -> Gather | None:

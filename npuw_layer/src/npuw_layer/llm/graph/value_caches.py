@@ -44,17 +44,14 @@ def _read_by_attention(model: Model) -> tuple[frozenset[str], frozenset[str]]:
             values |= _variables(op.v)
             keys |= _variables(op.k)
         elif isinstance(op, MatMul):
-            (values if _is_softmax(op.a) else keys).update(_variables(op.b))
+            of_values = any(isinstance(each, Softmax) for each in _origins(op.a))
+            (values if of_values else keys).update(_variables(op.b))
     return frozenset(keys), frozenset(values)
 
 
 def _variables(value: SSAValue) -> set[str]:
     """Return the variables that a value is read from."""
     return {op.variable_id.data for op in _origins(value) if isinstance(op, ReadValue)}
-
-
-def _is_softmax(value: SSAValue) -> bool:
-    return any(isinstance(op, Softmax) for op in _origins(value))
 
 
 def _origins(value: SSAValue) -> Iterator[Operation]:

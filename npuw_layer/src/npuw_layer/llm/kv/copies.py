@@ -46,7 +46,11 @@ def copy_kvcache(present: Sequence[Array], past: Sequence[Array], plan: RowCopy)
     total = sum(new[:, : plan.rows].nbytes for new, _ in pairs)
     if isinstance(plan.target, int):
         span = slice(plan.target, plan.target + plan.rows)
-        jobs = _jobs(pairs, plan.rows, span, total)
+        parts = _threads() if total >= _WORTH_THREADS else 1
+        jobs = [
+            partial(_copy, list(_share(pairs, part, parts)), plan.rows, span)
+            for part in range(parts)
+        ]
         if len(jobs) > 1:
             _do_beside(jobs)
         else:
@@ -71,14 +75,6 @@ def _do_beside(jobs: Sequence[Callable[[], None]]) -> None:
     for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error
-
-
-def _jobs(
-    pairs: Sequence[tuple[Array, Array]], rows: int, span: slice, total: int
-) -> list[Callable[[], None]]:
-    """Return the copies, split into one part for each worthwhile thread."""
-    parts = _threads() if total >= _WORTH_THREADS else 1
-    return [partial(_copy, list(_share(pairs, part, parts)), rows, span) for part in range(parts)]
 
 
 def _share(

@@ -36,7 +36,9 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: LLMPlan, options:
     variables = [name.removeprefix(READ_PREFIX) for name in names if name.startswith(READ_PREFIX)]
     check_traits(ModelNames(names, variables, [info.name for info in one.outputs]), options)
     for head in plan.heads:
-        check_head([info.name.removeprefix(READ_PREFIX) for info in models[head].inputs], options)
+        of_head = [info.name.removeprefix(READ_PREFIX) for info in models[head].inputs]
+        for trait in traits():
+            trait.check_head(of_head, options)
     if options.on_full == "TRUNCATE":
         _check_rereads(one.inputs)
     # BLOOM has neither input: its biases follow the mask's columns, whose order a slide breaks.
@@ -60,20 +62,6 @@ def check_traits(names: ModelNames, options: Options) -> None:
     """
     for trait in traits():
         trait.check_options(names, options)
-
-
-def check_head(variables: Sequence[str], options: Options) -> None:
-    """Check that the traits of a separate LM head support the options.
-
-    Args:
-        variables: variables of the head.
-        options: options of the model.
-
-    Raises:
-        ModelError: a trait does not support an option.
-    """
-    for trait in traits():
-        trait.check_head(variables, options)
 
 
 def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None:

@@ -56,7 +56,11 @@ class Continuation:
                 f"{STORED_TOKENS} = {tokens}: only {history.caller_count} tokens are stored; "
                 "propose at most that number"
             )
-        self.granted = _kept(tokens, history, rows)
+        # The largest number of first tokens, up to the proposed one, that a prompt can follow.
+        if history.sinks < tokens < history.sinks + history.dropped:
+            self.granted = history.sinks
+        else:
+            self.granted = tokens if rows.plain else min(tokens, rows.unbroken)
 
     def check(self, tokens: NewTokens, keep: int) -> None:
         """Reject an inference that does not continue after the granted tokens.
@@ -88,10 +92,3 @@ class Continuation:
     def end(self) -> None:
         """Withdraw the grant."""
         self.granted = None
-
-
-def _kept(tokens: int, history: History, rows: KVRows) -> int:
-    """Return the largest number of first tokens, up to ``tokens``, that a prompt can follow."""
-    if history.sinks < tokens < history.sinks + history.dropped:
-        return history.sinks
-    return min(tokens, rows.unbroken) if not rows.plain else tokens

@@ -100,8 +100,9 @@ class LogitsPort:
             )
         if not isinstance(given, RemoteTensor) or sequences > 1:
             return None
-        span = given.span()
-        return LogitsTarget(span.memory, span.offset, rows) if self._reaches(given) else None
+        span, device = given.span(), self._device
+        bound = isinstance(device, ImportsMemory) and given.is_of(device)
+        return LogitsTarget(span.memory, span.offset, rows) if bound else None
 
     def take(self, logits: Array | None) -> None:
         """Store an inference's logits.
@@ -125,10 +126,6 @@ class LogitsPort:
         else:
             given.data[...] = logits
         counts.device_to_host += logits.nbytes
-
-    def _reaches(self, tensor: RemoteTensor) -> bool:
-        """Return whether programs can be bound to a tensor, on whichever device they run."""
-        return isinstance(self._device, ImportsMemory) and tensor.is_of(self._device)
 
     def _described(self, tensor: Tensor | RemoteTensor) -> str:
         if isinstance(tensor, Tensor):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.errors import PromptTooLong, TensorError
 from npuw_layer.llm.kv.row_layouts import CacheSize
-from npuw_layer.llm.plan.chunks import Chunk, chunks
+from npuw_layer.llm.plan.chunks import chunks
 from npuw_layer.llm.plan.stages import LLMPlan, kv_layout, plan
 from npuw_layer.llm.plan.variants import select_generate_request, selection_reason
 from npuw_layer.llm.request.admission import Admission
@@ -123,7 +123,7 @@ def plan_prompt(options: Options, size: CacheSize, tokens: int) -> PromptPlan:
         capacity=lengths.total,
         fits=fits,
         reason=reason if fits else str(PromptTooLong(tokens, longest)),
-        chunks=_described(read),
+        chunks=[PlannedChunk(chunk.tokens, chunk.stage.tokens) for chunk in read],
         variants=_variants(planned, selected_for, fits),
         needed=selected_for + lengths.min_response,
         kv_bytes=size.nbytes(lengths.total, kv_layout(options).block),
@@ -132,10 +132,6 @@ def plan_prompt(options: Options, size: CacheSize, tokens: int) -> PromptPlan:
         copy_bytes_npuw=used * _npuw_row_bytes(options, size),
         static_models=len(planned.stages),
     )
-
-
-def _described(read: Sequence[Chunk]) -> list[PlannedChunk]:
-    return [PlannedChunk(chunk.tokens, chunk.stage.tokens) for chunk in read]
 
 
 def _variants(planned: LLMPlan, stored: int, fits: bool) -> list[PlannedVariant]:

@@ -25,7 +25,6 @@ from driver_layer.support.files import content_digest, looking_at, open_regular
 from npuw_layer.backends.arena import ELEMENT_TYPES
 from npuw_layer.backends.protocols import Array
 from npuw_layer.errors import NpuwFault, StateError, TensorError
-from npuw_layer.llm.compiled import CompiledLLM
 from npuw_layer.llm.kv.row_layouts import is_cache_input
 from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import SavedHistory
@@ -157,9 +156,8 @@ def load_state(conversation: Conversation, path: Path) -> None:
     try:
         _restore(conversation, content)
     except (ValueError, RecursionError, ValidationError, KeyError) as error:
-        raise StateError(
-            f"{path}: not a saved conversation: {_first_line(error)}; {_REMEDY}"
-        ) from None
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise StateError(f"{path}: not a saved conversation: {first}; {_REMEDY}") from None
     except (StateError, TensorError) as error:
         raise StateError(f"{path}: {error}") from None
 
@@ -190,7 +188,6 @@ def _restore(conversation: Conversation, content: Array) -> None:
         )
     _check_saved(conversation, saved)
     rows = _tensors(conversation, header, content[begin:], len(saved.numbers))
-    states = _states(conversation, header, content[begin:])
     conversation.restore(
         SavedHistory(
             saved.first_position,
@@ -200,8 +197,8 @@ def _restore(conversation: Conversation, content: Array) -> None:
             _given(conversation, header, content[begin:], saved),
         ),
         np.array(saved.numbers, np.int64),
-        rows,
-        states,
+        {name: rows[name] for name in conversation.cache.names},
+        {name: rows[name] for name in conversation.parts.tensors()},
     )
 
 
@@ -233,23 +230,18 @@ def _check_saved(conversation: Conversation, saved: _SavedConversation) -> None:
 def _tensors(
     conversation: Conversation, header: Mapping[str, Any], data: Array, tokens: int
 ) -> dict[str, Array]:
-    """Return the rows of all K and V variables."""
-    cache, found = conversation.cache, dict[str, Array]()
-    wanted = {*cache.names, *conversation.parts.tensors()}
-    if {name for name in header if not name.startswith(_INPUTS_PREFIX)} != wanted:
+    """Return the rows of all K and V variables, and the variables of parts, of fixed size."""
+    cache, parts = conversation.cache, conversation.parts.tensors()
+    if {name for name in header if not name.startswith(_INPUTS_PREFIX)} != {*cache.names, *parts}:
         raise ValueError("its variables are not the model's")
-    for name in cache.names:
-        like = cache.read(name)
-        found[name] = _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
-    return found
-
-
-def _states(conversation: Conversation, header: Mapping[str, Any], data: Array) -> dict[str, Array]:
-    """Return the variables of the parts, which are of fixed size."""
-    return {
-        name: _tensor(header, name, data, like.dtype, like.shape)
-        for name, like in conversation.parts.tensors().items()
+    likes = {name: cache.read(name) for name in cache.names}
+    found = {
+        name: _tensor(header, name, data, like.dtype, (tokens, *like.shape[1:]))
+        for name, like in likes.items()
     }
+    for name, like in parts.items():
+        found[name] = _tensor(header, name, data, like.dtype, like.shape)
+    return found
 
 
 def _given(
@@ -299,25 +291,20 @@ def _tensor(
 def _fingerprint(conversation: Conversation) -> str:
     """Return an identity of all that rows depend on: weights and precision."""
     compiled = conversation.compiled
-    options = compiled.options
-    digest = compiled.sources.identity(KnownFiles(options.cache_folder))
-    return f"{digest} {options.precision} {_kept_in(compiled)}"
-
-
-def _kept_in(compiled: CompiledLLM) -> str:
-    """Return a description of the rows' type and meaning."""
-    hint, (generate, *_) = compiled.options.kv_element, compiled.plan.generate
-    inputs = compiled.models[generate].inputs
+    options, (generate, *_) = compiled.options, compiled.plan.generate
+    digest, kept_in = (
+        compiled.sources.identity(KnownFiles(options.cache_folder)),
+        options.kv_element,
+    )
     # NPUW_LLM_OPTIMIZE_FP8 has no effect on a model that does not round K and V itself.
+    inputs = compiled.models[generate].inputs
     rounds = any(is_cache_input(info) and info.element.startswith("f8") for info in inputs)
-    return f"{hint} as the model rounds" if compiled.options.optimize_fp8 and rounds else hint
+    if options.optimize_fp8 and rounds:
+        kept_in = f"{kept_in} as the model rounds"
+    return f"{digest} {options.precision} {kept_in}"
 
 
 def _most_bytes(conversation: Conversation) -> int:
     rows = (math.prod(one.each) * 8 for one in conversation.compiled.token_inputs)
     own = conversation.cache.most_bytes + conversation.parts.nbytes(persists=False)
     return own + len(conversation.cache.rows) * sum(rows) + _MAX_HEADER
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
