@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,6 @@ from npuw_layer.backends.protocols import Array
 from npuw_layer.backends.tensor import Tensor
 from npuw_layer.errors import StateError
 from npuw_layer.llm.request.conversation import Conversation
-from npuw_layer.llm.trait import ConversationPart
 from npuw_layer.remote.tensor import AnyTensor, values_of
 from npuw_layer.tensors.cache_axes import RANK, USUAL, CacheAxes
 from npuw_layer.tensors.names import STORED_TOKENS
@@ -38,21 +38,16 @@ class RequestState(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class ConversationState:
-    """A variable of a request, backed by its conversation.
+    """A variable of a request, backed by its conversation."""
 
-    Args:
-        name: id of the variable in the model.
-        conversation: conversation of the request.
-        check_idle: raises if the request is running.
-    """
-
-    def __init__(
-        self, name: str, conversation: Conversation, check_idle: Callable[[], None]
-    ) -> None:
-        self._name = name
-        self._conversation = conversation
-        self._check_idle = check_idle
+    _name: str
+    """Id of the variable in the model."""
+    _conversation: Conversation
+    """Conversation of the request."""
+    _check_idle: Callable[[], None]
+    """Raises if the request is running."""
 
     @property
     def name(self) -> str:
@@ -71,46 +66,20 @@ class ConversationState:
         self._conversation.reset()
 
 
+@dataclass(eq=False, repr=False)
 class PartState(ConversationState):
-    """A variable held by a part of the conversation.
+    """A variable held by a part of the conversation."""
 
-    Args:
-        name: id of the variable in the model.
-        conversation: conversation of the request.
-        check_idle: raises if the request is running.
-        part: part of the conversation that holds the variable.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        conversation: Conversation,
-        check_idle: Callable[[], None],
-        part: ConversationPart,
-    ) -> None:
-        super().__init__(name, conversation, check_idle)
-        self._part: Any = part  # each variable declares the class of its part
+    _part: Any
+    """Part of the conversation that holds the variable, whose class each variable declares."""
 
 
+@dataclass(eq=False, repr=False)
 class VariableState(ConversationState):
-    """K or V of a layer as a variable.
+    """K or V of a layer as a variable."""
 
-    Args:
-        name: id of the variable in the model.
-        conversation: conversation of the request.
-        check_idle: raises if the request is running.
-        axes: axes of sequences and tokens in the model.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        conversation: Conversation,
-        check_idle: Callable[[], None],
-        axes: CacheAxes = USUAL,
-    ) -> None:
-        super().__init__(name, conversation, check_idle)
-        self._axes = axes
+    _axes: CacheAxes = USUAL
+    """Axes of sequences and tokens in the model."""
 
     @property
     def state(self) -> Tensor:
