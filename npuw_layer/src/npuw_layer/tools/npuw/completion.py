@@ -21,3 +21,14 @@ def complete_settings(
     """Complete the name in OPTION=VALUE."""
     found = complete_names(context, parameter, incomplete)
     return [CompletionItem(f"{each.value}=") for each in found]
+
+
+config_option = click.option(
+    "-c",
+    "config",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    shell_complete=complete_settings,
+    help="an option of the compiled model; may be repeated",
+)
+"""Options of a compiled model, for commands that plan or split one."""

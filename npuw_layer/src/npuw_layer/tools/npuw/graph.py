@@ -15,7 +15,7 @@ from npuw_layer.options import parse_options
 
 if TYPE_CHECKING:
     from compiler_layer.model import Model
-from npuw_layer.tools.npuw.completion import complete_settings
+from npuw_layer.tools.npuw.completion import config_option
 
 _EXAMPLES = """\
   npuw graph models/demo                                     its static models, and their passes
@@ -51,14 +51,7 @@ def passes_command() -> int:
 @click.argument("path", type=PATH, metavar="MODEL")
 @click.option("--stage", help="a static model; without it, all are listed")
 @click.option("--print-after", metavar="PASS", help="stop after a pass of the stage")
-@click.option(
-    "-c",
-    "config",
-    multiple=True,
-    metavar="OPTION=VALUE",
-    shell_complete=complete_settings,
-    help="an option of the compiled model; may be repeated",
-)
+@config_option
 def graph_command(
     path: Path, stage: str | None, print_after: str | None, config: tuple[str, ...]
 ) -> int:

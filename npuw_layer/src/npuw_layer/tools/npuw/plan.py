@@ -16,7 +16,7 @@ from compiler_layer.rewriting.garbage import collected_later
 from driver_layer.support.command import PATH, Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import Options, parse_options
-from npuw_layer.tools.npuw.completion import complete_settings
+from npuw_layer.tools.npuw.completion import config_option
 
 FORMATS = ("fp16", "int8", "int4")
 
@@ -53,14 +53,7 @@ conversation that runs in a variant. Times are the simulated device's, without t
 @click.option(
     "--response", type=int, metavar="N", help="minimum tokens after the prompt; default 128"
 )
-@click.option(
-    "-c",
-    "config",
-    multiple=True,
-    metavar="OPTION=VALUE",
-    shell_complete=complete_settings,
-    help="an option of the compiled model; may be repeated",
-)
+@config_option
 @click.option("--json", "as_json", is_flag=True, help="print a JSON object")
 def plan_command(
     model: Path,
@@ -104,7 +97,7 @@ def _plan(model: Path, options: Options, weights: tuple[str, int, bool], json_wa
         return
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     for line in as_text(plan, options, name, unicode):
-        print(line)
+        print(line if unicode else line.replace("µ", "u"))
 
 
 def _config(settings: Sequence[str], named: Sequence[tuple[str, str, Any]]) -> dict[str, Any]:

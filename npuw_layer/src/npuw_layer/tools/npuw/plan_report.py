@@ -14,22 +14,15 @@ _BAR = 32
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def as_text(
-    plan: Prediction, options: Options, weights: str, unicode: bool = True
-) -> Iterator[str]:
+def as_text(plan: Prediction, options: Options, weights: str, unicode: bool) -> Iterator[str]:
     """Yield the lines of a plan as text.
 
     Args:
         plan: the plan.
         options: options of the plan.
         weights: name of the weights' format.
-        unicode: whether bars may use eighths of a character, and microseconds a Greek letter.
+        unicode: whether bars may use eighths of a character.
     """
-    for line in _lines(plan, options, weights, unicode):
-        yield line if unicode else line.replace("µ", "u")
-
-
-def _lines(plan: Prediction, options: Options, weights: str, unicode: bool) -> Iterator[str]:
     yield from _head(plan, options, weights)
     yield ""
     yield from _map(plan, unicode)
