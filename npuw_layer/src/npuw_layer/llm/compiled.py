@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from driver_layer.support.progress import report
 from npuw_layer.backends.protocols import Device, LoadedModel, TensorInfo
@@ -27,6 +27,9 @@ from npuw_layer.llm.programs import (
 from npuw_layer.llm.trait import Instance
 from npuw_layer.options import Options
 from npuw_layer.storage.cache.model_digest import model_files
+from npuw_layer.storage.container import MODEL
+from npuw_layer.storage.model_blob.checks import exported
+from npuw_layer.storage.model_blob.exported import Exported, write_model
 from npuw_layer.storage.model_files import ModelFiles, WeightSources
 from npuw_layer.storage.programs import Origin
 from npuw_layer.tensors.names import vocabulary_of
@@ -230,3 +233,27 @@ def _prefixes(options: Options) -> PrefixCache | None:
         options.prefix_caching_max_num_blocks,
         options.prefix_caching_max_bytes or None,
     )
+
+
+def export_llm(compiled: CompiledLLM, file: BinaryIO) -> None:
+    """Write a compiled LLM to a stream.
+
+    Raises:
+        OptionError: the device's programs cannot be exported, or encryption fails.
+        ModelError: the model's files have changed since compilation.
+        OSError: the stream fails.
+    """
+    loaded, device, options = list(compiled.models.values()), compiled.device, compiled.options
+    model = Exported(
+        device=device,
+        options=options,
+        programs=[
+            (stage.name, exported(device, options, program))
+            for stage, program in zip(compiled.plan.stages, compiled.programs, strict=True)
+        ],
+        loaded=loaded,
+        weights=blob_weights(compiled.plan.stages, loaded, options),
+        bank=compiled.bank,
+        sources=compiled.sources,
+    )
+    write_model(MODEL, model, file)

@@ -1,4 +1,4 @@
-"""Import of an LLM from a file that ``exported`` wrote; the file is untrusted."""
+"""Import of an LLM from a file that ``export_llm`` wrote; the file is untrusted."""
 
 from __future__ import annotations
 

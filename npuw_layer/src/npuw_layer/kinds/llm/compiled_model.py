@@ -11,8 +11,7 @@ from npuw_layer.backends.protocols import ImportsMemory, ShowsTimeline, ability
 from npuw_layer.batching.engine import ContinuousBatching
 from npuw_layer.errors import RemoteError, TensorError
 from npuw_layer.execution.offload.report import ReportsOffload
-from npuw_layer.llm.compiled import CompiledLLM
-from npuw_layer.llm.exported import export_llm
+from npuw_layer.llm.compiled import CompiledLLM, export_llm
 from npuw_layer.llm.kv.row_layouts import CacheSize
 from npuw_layer.llm.request.infer_request import InferRequest
 from npuw_layer.llm.request.make_cache import cache_states

@@ -4,7 +4,7 @@
     exported      export of programs, weights and their origin to a file
     imported      import from a file, which is not trusted
 
-Each kind of model adds its own content: ``llm.exported`` and ``llm.imported``,
+Each kind of model adds its own content: ``llm.compiled`` and ``llm.imported``,
 ``kinds.static.exported`` and ``kinds.static.imported``.
 
 Source: docs/reference/npuw.md#model-blobs (content of NPUW's blobs) and
