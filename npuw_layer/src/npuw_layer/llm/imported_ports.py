@@ -47,21 +47,18 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
     _check_results(stages, loaded, options.cuts_head or options.gives_hidden_states)
     for trait in traits():
         trait.check_ports(stages, loaded, options)
-    rows_of_all: dict[str, _Row] = {}
-    taken_by_all: tuple[TokenInput, ...] = ()
-    given_by_all: tuple[TokenOutput, ...] | None = None
-    vocabularies = set[int | None]()
-    layout = kv_layout(options)
+    of_all, layout = dict[str, object](), kv_layout(options)
+
+    def check_same(stage: Stage, what: str, found: object) -> None:
+        if of_all.setdefault(what, found) != found:
+            raise BlobError(f"{stage.name} {what} than the rest")
+
     for stage, program in zip(stages, loaded, strict=True):
         if stage.kind is StageKind.HEAD:
             continue
-        taken = _check_tokens(stage, program)
-        taken_by_all = taken_by_all or taken
-        if taken != taken_by_all:
-            raise BlobError(f"{stage.name} takes other inputs than the rest")
-        vocabularies.add(vocabulary_of(info.name for info in program.inputs))
-        if len(vocabularies) > 1:
-            raise BlobError(f"{stage.name} has another vocabulary than the rest")
+        check_same(stage, "takes other inputs", _check_tokens(stage, program))
+        vocabulary = vocabulary_of(info.name for info in program.inputs)
+        check_same(stage, "has another vocabulary", vocabulary)
         past = _caches(program.inputs, READ_PREFIX)
         present = _caches(program.outputs, ASSIGN_PREFIX)
         rows = {name: (element, row) for name, (element, _, row) in present.items()}
@@ -70,13 +67,10 @@ def check_ports(stages: Sequence[Stage], loaded: Sequence[LoadedModel], options:
         counts += [(count, stage.tokens * stage.slots) for _, count, _ in present.values()]
         if any(found != expected for found, expected in counts):
             raise BlobError(f"{stage.name} has caches of another length")
-        rows_of_all = rows_of_all or rows
-        if not rows or rows != rows_of_all or (past and past != read):
+        if not rows or (past and past != read):
             raise BlobError(f"{stage.name} has other caches than the rest")
-        given = _check_given(stage, program)
-        given_by_all = given if given_by_all is None else given_by_all
-        if given != given_by_all:
-            raise BlobError(f"{stage.name} has other outputs than the rest")
+        check_same(stage, "has other caches", rows)
+        check_same(stage, "has other outputs", _check_given(stage, program))
 
 
 def _read_by(stage: Stage, rows: Mapping[str, _Row], layout: KVLayout) -> dict[str, _Cache]:
