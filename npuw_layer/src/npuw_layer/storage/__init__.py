@@ -2,6 +2,5 @@
 
 ``container`` is the file format of programs; begin there. ``cache`` stores one program per file,
 ``model_blob`` complete models, ``native_blob`` models in the format of OpenVINO's NPU plugin;
-``program_set`` joins the programs of a partitioned model into one byte string; ``header`` checks
-headers.
+``program_set`` joins the programs of a partitioned model into one byte string.
 """

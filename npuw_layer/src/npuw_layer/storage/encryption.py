@@ -14,8 +14,7 @@ from typing import BinaryIO, cast
 
 from driver_layer.support.files import content_digest
 from npuw_layer.errors import BlobError, DamagedBlob, OptionError
-from npuw_layer.storage.container import MAGIC, write_container
-from npuw_layer.storage.header import HeaderFormat
+from npuw_layer.storage.container import MAGIC, HeaderFormat, write_container
 from npuw_layer.storage.manifest import Manifest
 
 OPTION = "CACHE_ENCRYPTION_CALLBACKS"
@@ -71,7 +70,13 @@ def decrypt(data: memoryview, callbacks: Callbacks) -> memoryview:
         BlobVersionError: another version encrypted the file.
         BlobError: the file is damaged, or the owner's functions are missing or fail.
     """
-    return decrypted(_secret(data), callbacks) if is_encrypted(data) else data
+    if not is_encrypted(data):
+        return data
+    size, digest = _HEADER.unpack(data)
+    secret = data[_HEADER.size :]
+    if len(secret) != size or content_digest([secret]) != digest:
+        raise DamagedBlob("the encrypted bytes are damaged")
+    return decrypted(secret, callbacks)
 
 
 def encrypted(content: bytes, callbacks: Callbacks) -> bytes:
@@ -102,19 +107,6 @@ def decrypted(secret: bytes | memoryview, callbacks: Callbacks) -> memoryview:
     place = memoryview(mmap.mmap(-1, len(content)))
     place[:] = content
     return place.toreadonly()
-
-
-def _secret(data: memoryview) -> memoryview:
-    """Return the encrypted bytes.
-
-    Raises:
-        DamagedBlob: the bytes differ from those that were written.
-    """
-    size, digest = _HEADER.unpack(data)
-    secret = data[_HEADER.size :]
-    if len(secret) != size or content_digest([secret]) != digest:
-        raise DamagedBlob("the encrypted bytes are damaged")
-    return secret
 
 
 def _call(function: Callable[[bytes], bytes], content: bytes) -> bytes | str:

@@ -21,9 +21,8 @@ import numpy as np
 
 from driver_layer.support.files import content_digest
 from npuw_layer.errors import DamagedBlob
-from npuw_layer.storage.container import read_manifest
+from npuw_layer.storage.container import HeaderFormat, read_manifest
 from npuw_layer.storage.encryption import Callbacks, decrypt, encrypt, is_encrypted
-from npuw_layer.storage.header import HeaderFormat
 from npuw_layer.storage.manifest import ModelManifest
 
 _HEADER = HeaderFormat(b"NPUWMORE", (1, 0), "Q32s32s", "section")
