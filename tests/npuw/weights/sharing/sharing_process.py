@@ -16,8 +16,8 @@ import numpy as np
 
 from npuw_layer.backends.compiler_layer import StaticCompiler
 from npuw_layer.backends.level_zero import LevelZeroDevice
-from npuw_layer.weights.layout import plan_layout
 from npuw_layer.weights.sharing.arena import SharedArena, join_arena
+from npuw_layer.weights.stored_weights import plan_layout
 
 LAYOUT = plan_layout({f"weight {number}": 100_000 + number for number in range(20)})
 

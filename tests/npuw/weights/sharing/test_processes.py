@@ -21,9 +21,9 @@ if sys.platform != "linux":
     pytest.skip("weights are shared on Linux", allow_module_level=True)
 
 from npuw_layer.errors import SharingError
-from npuw_layer.weights.layout import ALIGNMENT, identify, plan_layout
 from npuw_layer.weights.sharing.arena import join_arena
 from npuw_layer.weights.sharing.meeting import locked_meeting
+from npuw_layer.weights.stored_weights import ALIGNMENT, identify, plan_layout
 
 IDENTITY = "0123456789abcdef" * 2
 SCRIPT = Path(__file__).with_name("sharing_process.py")

@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Generator, Iterator
 
 from npuw_layer.backends.protocols import Array, Memory, SharingDevice
 from npuw_layer.errors import SharingError
-from npuw_layer.weights.layout import ArenaLayout
 from npuw_layer.weights.sharing.meeting import LOCK_SECONDS, Meeting, locked_meeting
 from npuw_layer.weights.sharing.server import Server
 from npuw_layer.weights.sharing.usage import SharingReport
@@ -29,6 +28,7 @@ from npuw_layer.weights.sharing.wire import (
     Usage,
     WireRequest,
 )
+from npuw_layer.weights.stored_weights import ArenaLayout
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.errors import ModelError, SharingError
 from npuw_layer.options import Options
 from npuw_layer.weights.bank import WeightsBank
-from npuw_layer.weights.layout import identify, plan_layout
+from npuw_layer.weights.stored_weights import identify, plan_layout
 
 if TYPE_CHECKING:
     from npuw_layer.weights.sharing.arena import SharedArena
