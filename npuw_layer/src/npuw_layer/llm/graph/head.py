@@ -93,7 +93,7 @@ def find_head(logits: SSAValue) -> HeadOps:
         after.insert(0, value.owner)
         if isinstance(value.owner, Transpose):
             order = _turned_back(order, value.owner)
-        computed = _computed(value.owner)
+        computed = [each for each in value.owner.operands if stored_constant(each) is None]
         if len(computed) != 1:
             found = _adapted(computed)
             if found is None:
@@ -115,11 +115,6 @@ def _turned_back(order: Sequence[int], op: Transpose) -> list[int]:
     if turned is None or len(turned) != len(order):
         raise _no_head()
     return [turned[axis] for axis in order]
-
-
-def _computed(op: OvOp) -> list[SSAValue]:
-    """Return the operands that are not constants."""
-    return [value for value in op.operands if stored_constant(value) is None]
 
 
 def _in_order(ops: HeadOps, order: Sequence[int]) -> HeadOps:

@@ -46,11 +46,13 @@ class KVLayout:
         """Return the row ranges in which a model reads its past; the last may be shorter."""
         if self.block is None or not past:
             return (RowRange(0, past),)
-        begins = range(0, past, self.block)
-        return tuple(
-            RowRange(begin, min(self.block, past - begin), self._suffix(begin, past))
-            for begin in begins
-        )
+        whole, rest = divmod(past, self.block)
+        spans = [
+            RowRange(number * self.block, self.block, block_variable("", number))
+            for number in range(whole)
+        ]
+        tail = [RowRange(past - rest, rest, block_variable("", None))] if rest else []
+        return (*spans, *tail)
 
     def together(self, first: int, count: int, rows: int) -> bool:
         """Return whether a program may write ``count`` rows of a cache that has ``rows``.
@@ -61,11 +63,6 @@ class KVLayout:
         if self.block is None:
             return first + count <= rows
         return first % self.block == 0 and count <= self.block and first < rows
-
-    def _suffix(self, begin: int, past: int) -> str:
-        assert self.block is not None  # only blocks have a suffix
-        whole = begin + self.block <= past
-        return block_variable("", begin // self.block if whole else None)
 
 
 PLAIN = KVLayout()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel, TensorInfo
+from npuw_layer.backends.protocols import READ_PREFIX, LoadedModel
 from npuw_layer.errors import ModelError
 from npuw_layer.llm.plan.stages import LLMPlan, Stage
 from npuw_layer.llm.trait import ModelNames
@@ -39,8 +39,12 @@ def check_ruled_out(models: Mapping[Stage, LoadedModel], plan: LLMPlan, options:
         of_head = [info.name.removeprefix(READ_PREFIX) for info in models[head].inputs]
         for trait in traits():
             trait.check_head(of_head, options)
-    if options.on_full == "TRUNCATE":
-        _check_rereads(one.inputs)
+    several = any(port.name == POSITIONS and port.axes for port in token_inputs(one.inputs))
+    if options.on_full == "TRUNCATE" and several:
+        raise ModelError(
+            "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), which cannot "
+            "be computed again without the images; use ERROR or SLIDE"
+        )
     # BLOOM has neither input: its biases follow the mask's columns, whose order a slide breaks.
     counts = CACHE_POSITION in names or POSITIONS not in names
     if options.on_full == "SLIDE" and counts:
@@ -78,12 +82,3 @@ def check_all_computed(options: Options, outputs: Sequence[TokenOutput]) -> None
     if problem:
         names = ", ".join(one.name for one in outputs)
         raise ModelError(f"the model returns {names} for each token; {problem}; leave it out")
-
-
-def _check_rereads(inputs: Sequence[TensorInfo]) -> None:
-    """Check that the kept part of a token history can be read again."""
-    if any(one.name == POSITIONS and one.axes for one in token_inputs(inputs)):
-        raise ModelError(
-            "NPUW_LLM_ON_FULL = TRUNCATE: position_ids have several axes (M-RoPE), which cannot "
-            "be computed again without the images; use ERROR or SLIDE"
-        )

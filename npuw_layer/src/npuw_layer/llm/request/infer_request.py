@@ -21,7 +21,6 @@ from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.input_ports import InputPorts
 from npuw_layer.llm.request.logits_port import LogitsPort
 from npuw_layer.llm.request.model_ports import inputs_of, outputs_of
-from npuw_layer.llm.request.new_tokens import NewTokens
 from npuw_layer.llm.request.rows import Rows
 from npuw_layer.llm.request.state_file import load_state, save_state
 from npuw_layer.llm.request.variable_state import RequestState, StoredTokensState, VariableState
@@ -283,10 +282,7 @@ class InferRequest(Request):
             target = self._logits.target(talk.rows_of(tokens))
             self._logits.take(talk.infer(tokens, target))
         else:
-            self._infer_rows(sources, self._inputs.take_rows(given, len(sources)))
+            rows = self._inputs.take_rows(given, len(sources))
+            self._logits.target(self._rows.check(sources, rows), len(sources))  # before a row runs
+            self._logits.take(self._rows.infer(sources, rows))
         self.transfers.inferences += 1
-
-    def _infer_rows(self, sources: Sequence[int], tokens: Sequence[NewTokens]) -> None:
-        """Run on the tokens of several rows, or of one of several."""
-        self._logits.target(self._rows.check(sources, tokens), len(sources))  # before a row runs
-        self._logits.take(self._rows.infer(sources, tokens))

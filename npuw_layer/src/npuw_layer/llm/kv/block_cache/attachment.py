@@ -97,7 +97,8 @@ class BlockAttachment:
         if self._is_current():
             return
         if not self._outputs:
-            self._look_ahead()
+            with suppress(DeviceError):  # blocks for the next tokens, if memory suffices
+                pool.grow(min(self._needed(self._blocks.ahead), pool.capacity))
         found = [pool.find(number) for number in range(len(self._inputs))]
         for number, (ports, block) in enumerate(zip(self._inputs, found, strict=True)):
             if block is not self._read[number]:
@@ -112,12 +113,6 @@ class BlockAttachment:
             block is pool.find(number) or (block is None and number >= needed)
             for number, block in enumerate(self._read)
         )
-
-    def _look_ahead(self) -> None:
-        """Allocate blocks for the next tokens if memory suffices."""
-        pool = self._blocks.pool
-        with suppress(DeviceError):
-            pool.grow(min(self._needed(self._blocks.ahead), pool.capacity))
 
     def _needed(self, more: int) -> int:
         """Return the number of blocks that are read after a number of further tokens."""
