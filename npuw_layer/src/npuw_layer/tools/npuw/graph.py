@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from driver_layer.support.command import PATH, Command
 from npuw_layer.errors import OptionError
 from npuw_layer.options import parse_options
-
-if TYPE_CHECKING:
-    from compiler_layer.model import Model
 from npuw_layer.tools.npuw.completion import config_option
 
 _EXAMPLES = """\
@@ -57,35 +52,23 @@ def graph_command(
 ) -> int:
     """Print a language model's graph of one stage, after any pass."""
     # Imported here: --help loads no compiler.
-    from npuw_layer.storage.read_model import read_model
-
-    return show_graph(read_model(path), config, stage, print_after)
-
-
-def show_graph(
-    model: Model, config: Sequence[str], name: str | None, print_after: str | None
-) -> int:
-    """Print the graph of a stage, or the stages and their passes.
-
-    Raises:
-        OptionError: no such stage or pass exists, or an option has no value.
-        ModelError: a pass rejects the model.
-    """
     from npuw_layer.llm.graph.pipeline import run_passes, stage_passes
     from npuw_layer.llm.plan.stages import plan
+    from npuw_layer.storage.read_model import read_model
 
+    model = read_model(path)
     if bare := [text for text in config if "=" not in text]:
         raise OptionError(f"-c {bare[0]}: write options as NAME=VALUE")
     options = parse_options(dict(text.split("=", 1) for text in config))
-    stages = {stage.name: stage for stage in plan(options).stages}
-    if name is None:
-        for stage in stages.values():
-            names = " ".join(each.name for each in stage_passes(model, stage, options))
-            print(f"{stage.name:<22} {names}")
+    stages = {each.name: each for each in plan(options).stages}
+    if stage is None:
+        for name, planned in stages.items():
+            names = " ".join(each.name for each in stage_passes(model, planned, options))
+            print(f"{name:<22} {names}")
         return 0
-    if name not in stages:
-        raise OptionError(f"--stage {name}: no such stage; the model has {', '.join(stages)}")
-    passes = stage_passes(model, stages[name], options, check=True)
+    if stage not in stages:
+        raise OptionError(f"--stage {stage}: no such stage; the model has {', '.join(stages)}")
+    passes = stage_passes(model, stages[stage], options, check=True)
     names = [each.name for each in passes]
     if print_after is not None and print_after not in names:
         raise OptionError(

@@ -37,7 +37,9 @@ _BOLD, _PLAIN = "\033[1m", "\033[0m"
 @click.option("--json", "as_json", is_flag=True, help="print a JSON list of objects")
 def options_command(names: Sequence[str], as_json: bool) -> None:
     """List the options of compiled models."""
-    chosen = _chosen(describe(), names)
+    check_names(names)
+    by_name = {one.name: one for one in describe()}
+    chosen = [by_name[name] for name in names] if names else list(by_name.values())
     if as_json:
         print(json.dumps([asdict(one) for one in chosen], indent=2))
         return
@@ -47,17 +49,6 @@ def options_command(names: Sequence[str], as_json: bool) -> None:
         print(line)
     for line in _not_here(width, on_terminal) if not names else ():
         print(line)
-
-
-def _chosen(known: Sequence[Described], names: Sequence[str]) -> list[Described]:
-    """Return the options of some names, or all.
-
-    Raises:
-        OptionError: no such option exists; the nearest name is suggested.
-    """
-    by_name = {one.name: one for one in known}
-    check_names(names)
-    return [by_name[name] for name in names] if names else list(known)
 
 
 def _listed(options: Sequence[Described], width: int, bold: bool) -> Iterator[str]:
