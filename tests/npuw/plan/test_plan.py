@@ -232,7 +232,10 @@ def test_times_and_sizes_equal_those_of_compiled_programs(case: Case, tmp_path: 
         blob = compiled(whole, one.stage, options)
         seconds = max(task.end_ns for task in predict(blob)) / 1e9
         assert error(one.seconds, seconds) <= EXPECTED_ERROR, (one.stage, one.seconds, seconds)
-        assert error(one.blob_bytes, len(blob)) <= EXPECTED_ERROR, (one.blob_bytes, len(blob))
+        assert error(one.whole.blob_bytes, len(blob)) <= EXPECTED_ERROR, (
+            one.whole.blob_bytes,
+            len(blob),
+        )
 
 
 class CountingDevice(LevelZeroDevice):
@@ -291,10 +294,10 @@ def test_weights_are_planned_once_with_any_blobs(demo: Path, tmp_path: Path, hea
     plan = plan_model(demo, parse_options(config), None)
     programs = {one.stage: len(one.program) for one in compiled._compiled.programs}
     for one in plan.stages:
-        assert error(one.blob_bytes, programs[one.stage]) <= EXPECTED_ERROR, one.stage
+        assert error(one.whole.blob_bytes, programs[one.stage]) <= EXPECTED_ERROR, one.stage
     stored = sum(item.nbytes for item in plan.weights)
     compiled.export_model(tmp_path / "demo.blob")
-    whole = stored + sum(one.blob_bytes for one in plan.stages)
+    whole = stored + sum(one.whole.blob_bytes for one in plan.stages)
     assert error(whole, (tmp_path / "demo.blob").stat().st_size) <= MEMORY_ERROR
 
 
@@ -316,7 +319,7 @@ def test_a_model_of_70_b_is_planned_without_its_weights(large: Prediction) -> No
     memory = {item.name: item.nbytes for item in large.memory}
     assert memory["K and V cache"] == 80 * 2 * 1152 * 8 * 128 * 2
     assert memory["constants in programs"] < 1e7, "zero points are weights, which programs share"
-    assert [one.capacity for one in large.generate] == [256, 512, 1024, 1152]
+    assert [one.stage.capacity for one in large.generate] == [256, 512, 1024, 1152]
 
 
 def test_decode_of_a_large_model_is_bound_by_memory_and_prefill_by_matmuls(

@@ -32,16 +32,6 @@ class StagePrediction:
         return self.whole.ns / 1e9
 
     @property
-    def blob_bytes(self) -> int:
-        """Size of the program, without weights."""
-        return self.whole.blob_bytes
-
-    @property
-    def capacity(self) -> int:
-        """Number of positions that attention spans."""
-        return self.stage.past + self.stage.tokens
-
-    @property
     def busy(self) -> dict[str, float]:
         """Shares of memory traffic, matmuls and SHAVE programs in the time."""
         price = self.whole.price
