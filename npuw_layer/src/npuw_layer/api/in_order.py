@@ -54,7 +54,7 @@ class InOrder:
         return _Placed(self)
 
     @contextmanager
-    def started(self, placed: _Placed) -> Generator[_Turn]:
+    def started(self, placed: _Placed) -> Generator[Take]:
         """Start an inference, as ``Turn.started``; the first start sets the request's number."""
         if self._process != os.getpid():
             self._begin(self._last[0])
@@ -70,7 +70,7 @@ class InOrder:
                     "start requests in the order of their first inferences"
                 )
             try:
-                yield turn
+                yield turn.take
                 turn.has_begun = True
             finally:  # an interrupted start may still have begun the inference
                 if turn.has_begun:
@@ -104,10 +104,8 @@ class _Placed(Turn):
     def check_at_once(self) -> None:
         raise NpuwUsageError(f"{NAME} = YES: infer is not supported; use start_async and wait")
 
-    @contextmanager
-    def started(self) -> Generator[Take]:
-        with self._order.started(self) as turn:
-            yield turn.take
+    def started(self) -> AbstractContextManager[Take]:
+        return self._order.started(self)
 
 
 class _Turn:
