@@ -19,13 +19,13 @@ FileName = Annotated[str, Field(pattern=r"^[^./\\\x00][^/\\\x00]*$", max_length=
 """Name of a file in the model's folder, without a path; not a hidden file."""
 
 
-class _Record(BaseModel):
-    """A record of the manifest; unknown fields are rejected."""
+class Record(BaseModel):
+    """A record of a file; unknown fields are rejected, and types are not converted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Constant(_Record):
+class Constant(Record):
     """Bytes of a program that are used in place."""
 
     offset: int = Field(ge=0)
@@ -33,7 +33,7 @@ class Constant(_Record):
     sha256: Digest
 
 
-class ProgramEntry(_Record):
+class ProgramEntry(Record):
     """One program."""
 
     name: str
@@ -55,7 +55,7 @@ class ProgramEntry(_Record):
         return self
 
 
-class Manifest(_Record):
+class Manifest(Record):
     """Base of all manifests."""
 
     parts: tuple[ProgramEntry, ...]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from driver_layer.support.files import content_digest, looking_at, open_regular
 from npuw_layer.backends.arena import ELEMENT_TYPES
@@ -30,6 +30,7 @@ from npuw_layer.llm.request.conversation import Conversation
 from npuw_layer.llm.request.history import SavedHistory
 from npuw_layer.storage.cache.known_files import KnownFiles
 from npuw_layer.storage.cache.replace import replacing
+from npuw_layer.storage.manifest import Record
 from npuw_layer.tensors.names import IDS
 from npuw_layer.tensors.token_inputs import check_ids
 
@@ -56,10 +57,8 @@ _MAX_COUNT = 1 << 31
 Count = Annotated[int, Field(ge=0, lt=_MAX_COUNT)]
 
 
-class _SavedConversation(BaseModel):
+class _SavedConversation(Record):
     """Metadata entry ``conversation``."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     first_position: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
     """Any i64: callers may begin at any position if no RoPE tables exist."""
@@ -72,10 +71,8 @@ class _SavedConversation(BaseModel):
     """Identity of the settings in force, hexadecimal; see ``Parts.digest``."""
 
 
-class _Metadata(BaseModel):
+class _Metadata(Record):
     """Header entry ``__metadata__``; safetensors allows only strings in it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     version: str
     model: str
@@ -84,10 +81,8 @@ class _Metadata(BaseModel):
     """SHA-256 of the header without this entry, and of all tensors; hexadecimal."""
 
 
-class _Tensor(BaseModel):
+class _Tensor(Record):
     """Header entry of a tensor."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     dtype: str
     shape: list[Count]
