@@ -35,23 +35,15 @@ class Rows:
         self._settings = [trait.settings() for trait in first.compiled.traits]
         first.parts.use(self._settings)
         self._first = first
-        self._active, self._pool = [first], [first]
-        """Conversations of rows; all conversations, of which those without a row are free."""
+        self.active = [first]
+        """Conversations of all rows, in the order of the last inference."""
+        self.pool = [first]
+        """All conversations that hold device memory; those without a row are free."""
 
     @property
     def first(self) -> Conversation:
         """Conversation of row 0."""
-        return self._active[0]
-
-    @property
-    def active(self) -> Sequence[Conversation]:
-        """Conversations of all rows, in the order of the last inference."""
-        return self._active
-
-    @property
-    def pool(self) -> Sequence[Conversation]:
-        """All conversations that hold device memory."""
-        return self._pool
+        return self.active[0]
 
     def check(self, sources: Sequence[int], tokens: Sequence[NewTokens]) -> int:
         """Check the rows of an inference; nothing changes.
@@ -97,7 +89,7 @@ class Rows:
         """
         self._follow(self._sources(sources))
         found: list[Array] = []
-        for row, new in zip(self._active, tokens, strict=True):
+        for row, new in zip(self.active, tokens, strict=True):
             logits = row.infer(new)
             assert logits is not None  # no target was passed
             found.append(logits)  # each conversation has its own memory
@@ -112,15 +104,15 @@ class Rows:
         Raises:
             StateError: there are several rows.
         """
-        if len(self._active) > 1:
+        if len(self.active) > 1:
             raise StateError(
-                f"{act}: the request has {len(self._active)} rows, but a file holds one; infer "
+                f"{act}: the request has {len(self.active)} rows, but a file holds one; infer "
                 "only the row to keep, by its beam_idx, or call reset_state()"
             )
 
     def outputs(self) -> dict[str, Array]:
         """Return the outputs that follow tokens, except logits, f32 [B, tokens, width]."""
-        first, *others = (row.reader.gathered.values() for row in self._active)
+        first, *others = (row.reader.gathered.values() for row in self.active)
         if not others:
             return first
         return {
@@ -132,7 +124,7 @@ class Rows:
     def reset(self) -> None:
         """Begin a new conversation of one row, and free the memory of all other rows."""
         self._first.reset()
-        self._active, self._pool = [self._first], [self._first]
+        self.active, self.pool = [self._first], [self._first]
 
     def _sources(self, sources: Sequence[int]) -> list[Conversation]:
         """Return the conversation that each row continues; empty ones are all alike.
@@ -140,7 +132,7 @@ class Rows:
         Raises:
             TensorError: a source does not exist.
         """
-        last = self._active
+        last = self.active
         if not any(row.history.caller_count for row in last):
             last = [self._first] * len(sources)
         if not all(0 <= source < len(last) for source in sources):
@@ -152,8 +144,8 @@ class Rows:
 
     def _follow(self, sources: Sequence[Conversation]) -> None:
         """Give each row its conversation; copy those that several rows continue."""
-        free = [one for one in self._pool if one not in sources]
-        self._active = rows = [sources[0]]  # extended row by row: a failed copy is no row
+        free = [one for one in self.pool if one not in sources]
+        self.active = rows = [sources[0]]  # extended row by row: a failed copy is no row
         for source in sources[1:]:
             row = source
             if source in rows:
@@ -164,5 +156,5 @@ class Rows:
     def _made(self) -> Conversation:
         made = Conversation(self._compiled, self._check_wanted)
         made.parts.use(self._settings)
-        self._pool.append(made)
+        self.pool.append(made)
         return made
