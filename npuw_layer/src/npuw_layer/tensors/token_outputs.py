@@ -59,7 +59,6 @@ class Gathered:
     """
 
     def __init__(self, outputs: Sequence[TokenOutput]) -> None:
-        self.outputs = outputs
         self._pieces: dict[str, list[Array]] = {one.name: [] for one in outputs}
 
     def begin(self) -> None:
@@ -71,14 +70,10 @@ class Gathered:
         """Copy an output's rows of the next tokens, f32 [n, width]."""
         self._pieces[name].append(rows.copy())
 
-    def value(self, name: str) -> Array | None:
-        """Return an output, f32 [1, tokens, width]; None before the first inference."""
-        pieces = self._pieces.get(name)
-        if not pieces:
-            return None
-        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[None]
-
     def values(self) -> dict[str, Array]:
-        """Return all outputs by name."""
-        found = {name: self.value(name) for name in self._pieces}
-        return {name: value for name, value in found.items() if value is not None}
+        """Return all outputs by name, f32 [1, tokens, width]; none before the first inference."""
+        return {
+            name: (pieces[0] if len(pieces) == 1 else np.concatenate(pieces))[None]
+            for name, pieces in self._pieces.items()
+            if pieces
+        }
