@@ -32,8 +32,7 @@ from npuw_layer.kinds.static.bound_tensor import BoundTensor
 from npuw_layer.kinds.static.variable_state import VariableState
 from npuw_layer.llm.kv import copies
 from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
-from npuw_layer.llm.kv.block_cache.layout import BlockLayout
-from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout, BlockPool
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.plan.stages import Stage, StageKind
 from npuw_layer.llm.request.history import History

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuw_layer.errors import PoolExhausted
-from npuw_layer.llm.kv.block_cache.layout import KVBlock
-from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.block_cache.layout import BlockPool, KVBlock
 
 CAPACITY = 6
 

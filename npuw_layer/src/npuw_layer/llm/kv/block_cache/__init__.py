@@ -4,8 +4,7 @@ A short conversation takes little memory. Static models have a separate input fo
 rows move when a cache grows or a larger model takes over: inputs are rebound, those of missing
 blocks to a dummy.
 
-layout      layout of variables in a block
-pool        blocks of a conversation
+layout      layout of variables in a block, and the blocks of a conversation
 attachment  bindings of a program to blocks
 cache       the cache that conversations use
 

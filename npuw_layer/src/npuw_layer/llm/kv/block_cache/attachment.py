@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from npuw_layer.backends.protocols import ASSIGN_PREFIX, READ_PREFIX, Memory, Program, TensorInfo
 from npuw_layer.errors import DeviceError
-from npuw_layer.llm.kv.block_cache.layout import BlockLayout, KVBlock
-from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout, BlockPool, KVBlock
 from npuw_layer.llm.kv.kv_layout import KVLayout
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.tensors.names import plain_variable

@@ -10,8 +10,7 @@ import numpy as np
 
 from npuw_layer.backends.protocols import Array, Device, Memory, Program, TensorInfo
 from npuw_layer.llm.kv.block_cache.attachment import BlockAttachment, Blocks
-from npuw_layer.llm.kv.block_cache.layout import BlockLayout
-from npuw_layer.llm.kv.block_cache.pool import BlockPool
+from npuw_layer.llm.kv.block_cache.layout import BlockLayout, BlockPool
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
@@ -100,7 +99,7 @@ class BlockKVCache(KVStrategy):
         place = self._layout.places[name]
         used = range(self._blocks.count(self.rows.reach))
         parts = [self._pool[number].stacks[place.stack][place.number] for number in used]
-        whole = np.concatenate([self._layout.empty(name), *parts])
+        whole = np.concatenate([self._layout.kinds[place.stack].empty(), *parts])
         return whole[self.rows.order()]
 
     def write(self, name: str, values: Array) -> None:
