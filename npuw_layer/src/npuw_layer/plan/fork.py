@@ -25,7 +25,9 @@ def map_forked(
         items: the items.
         cost: approximate relative cost of an item.
     """
-    if len(items) < 2 or not _may_fork():
+    # A fork needs a second processor, and would lose all other threads.
+    may_fork = hasattr(os, "fork") and threading.active_count() == 1 and (os.cpu_count() or 1) > 1
+    if len(items) < 2 or not may_fork:
         return [work(item) for item in items]
     own, others = _halves([cost(item) for item in items])
     reading, writing = os.pipe()
@@ -50,13 +52,6 @@ def _halves(costs: Sequence[float]) -> tuple[list[int], list[int]]:
     for number in sorted(range(len(costs)), key=lambda number: -costs[number]):
         min(halves, key=lambda half: sum(costs[one] for one in half)).append(number)
     return halves
-
-
-def _may_fork() -> bool:
-    """Return whether a second processor exists, and no other thread, which a fork would lose."""
-    if not hasattr(os, "fork") or threading.active_count() > 1:
-        return False
-    return (os.cpu_count() or 1) > 1
 
 
 def _work_as_child(work: Callable[[ItemT], ResultT], items: Sequence[ItemT], writing: int) -> None:

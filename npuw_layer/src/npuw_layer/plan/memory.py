@@ -103,10 +103,6 @@ def _use(names: ModuleNames, name: str) -> str:
         HEAD: (names.head,),
     }
     for use, modules in uses.items():
-        if kind == "weight" and any(_ends(module, each) for each in modules):
+        if kind == "weight" and any(each and f".{module}".endswith(f".{each}") for each in modules):
             return use
     return NORMS
-
-
-def _ends(module: str, wanted: str | None) -> bool:
-    return wanted is not None and (module == wanted or module.endswith(f".{wanted}"))

@@ -105,7 +105,10 @@ def _scale(fake: FakeConvert) -> Scale | None:
     shift = None if fake.shift is None else stored_constant(fake.shift)
     if fake.shift is not None and (shift is None or any(_values(shift))):
         return None
-    return Scale(scale.each(_number), scale.each(_reciprocal))
+    return Scale(
+        scale.each(lambda one: Constant.inline(_value(one)[0])),
+        scale.each(lambda one: Constant.inline(np.float32(1) / _value(one)[0])),
+    )
 
 
 def _values(constant: Constant) -> list[float]:
@@ -116,11 +119,3 @@ def _values(constant: Constant) -> list[float]:
 
 def _value(constant: Constant) -> np.ndarray:
     return convert_values(constant.load(), element_of(constant.output), "f32").reshape(-1)
-
-
-def _number(constant: Constant) -> Constant:
-    return Constant.inline(_value(constant)[0])
-
-
-def _reciprocal(constant: Constant) -> Constant:
-    return Constant.inline(np.float32(1) / _value(constant)[0])

@@ -97,7 +97,9 @@ class SymbolicLengths:
         if isinstance(op, elementwise.Add | elementwise.Subtract):
             a, b = self.of(op.a), self.of(op.b)
             sign = 1 if isinstance(op, elementwise.Add) else -1
-            return None if a is None or b is None else _sum(a, b, sign)
+            if a is None or b is None:
+                return None
+            return a[0] + sign * b[0], a[1] + sign * b[1], a[2] + sign * b[2]
         if isinstance(op, gather.Gather) and isinstance(op.data.owner, shape.ShapeOf):
             index = single(op.indices)
             return None if index is None else self._dimension(op.data.owner.x, index)
@@ -155,7 +157,3 @@ def single(value: SSAValue) -> int | None:
     """Return a known single integer; None for any other value."""
     known = ints_of(value) if element_of(value) in INTEGERS else None
     return known[0] if known is not None and len(known) == 1 else None
-
-
-def _sum(a: Length, b: Length, sign: int) -> Length:
-    return a[0] + sign * b[0], a[1] + sign * b[1], a[2] + sign * b[2]

@@ -17,7 +17,7 @@ from npuw_layer.backends.protocols import (
 from npuw_layer.llm.kv.copies import RowCopy, copy_kvcache
 from npuw_layer.llm.kv.kv_rows import KVRows
 from npuw_layer.llm.kv.kv_strategy import KVStrategy, Refresh
-from npuw_layer.llm.kv.row_layouts import RowLayout, by_layout, is_cache_input
+from npuw_layer.llm.kv.row_layouts import by_layout, is_cache_input
 from npuw_layer.tensors.names import plain_variable
 
 
@@ -52,7 +52,11 @@ class KVCache(KVStrategy):
     def __init__(self, device: Device, states: Sequence[TensorInfo], rows: KVRows) -> None:
         super().__init__(rows)
         kinds = by_layout((info.name.removeprefix(READ_PREFIX), info) for info in states)
-        self._stacks = [_allocate(device, names, kind, len(rows)) for kind, names in kinds.items()]
+        self._stacks: list[_Stack] = []
+        for kind, names in kinds.items():
+            memory = device.allocate(len(names) * kind.pitch(len(rows)))
+            view = kind.view(memory.data, 0, len(names), len(rows))
+            self._stacks.append(_Stack(tuple(names), memory, view))
         self._places = {
             plain_variable(name): (stack, number)
             for stack in self._stacks
@@ -130,8 +134,3 @@ class KVCache(KVStrategy):
         solid = last - first + 1 == len(rows)
         for stack in self._stacks:
             stack.rows[:, slice(first, last + 1) if solid else rows] = 0
-
-
-def _allocate(device: Device, names: Sequence[str], kind: RowLayout, rows: int) -> _Stack:
-    memory = device.allocate(len(names) * kind.pitch(rows))
-    return _Stack(tuple(names), memory, kind.view(memory.data, 0, len(names), rows))

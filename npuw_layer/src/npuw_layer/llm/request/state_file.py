@@ -162,7 +162,10 @@ def _restore(conversation: Conversation, content: Array) -> None:
     if content.size < _LENGTH_BYTES or length > content.size - _LENGTH_BYTES:
         raise ValueError("it is truncated")
     begin = _LENGTH_BYTES + length
-    header = _read_header(content[_LENGTH_BYTES:begin].tobytes())
+    parsed: object = json.loads(content[_LENGTH_BYTES:begin].tobytes())
+    if not isinstance(parsed, dict):
+        raise ValueError("its header is not a JSON object")
+    header = cast(dict[str, Any], parsed)
     metadata = _Metadata.model_validate(header["__metadata__"])
     if metadata.version != _VERSION:
         raise StateError(
@@ -200,13 +203,6 @@ def _restore(conversation: Conversation, content: Array) -> None:
 def _digest(header: Mapping[str, Any], contents: Iterable[memoryview]) -> str:
     """Return the hexadecimal digest of a header, without its digest, and of the tensors' bytes."""
     return content_digest([json.dumps(header).encode(), *contents]).hex()
-
-
-def _read_header(text: bytes) -> dict[str, Any]:
-    header: object = json.loads(text)
-    if not isinstance(header, dict):
-        raise ValueError("its header is not a JSON object")
-    return cast(dict[str, Any], header)
 
 
 def _check_saved(conversation: Conversation, saved: _SavedConversation) -> None:
