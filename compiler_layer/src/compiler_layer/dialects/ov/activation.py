@@ -6,32 +6,24 @@ Source: OpenVINO operation sets; opset of each op in ``frontends.openvino_ir.rul
 from __future__ import annotations
 
 from xdsl.dialects.builtin import Float64Type, FloatAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.elementwise import Unary
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
-@irdl_op_definition
 class Tanh(Unary):
     """Hyperbolic tangent."""
 
-    name = "ov.Tanh"
 
-
-@irdl_op_definition
 class Sigmoid(Unary):
     """1 / (1 + exp(-x))."""
 
-    name = "ov.Sigmoid"
 
-
-@irdl_op_definition
 class Swish(OvOp):
     """x * sigmoid(beta * x); beta is 1 by default (opset4)."""
 
-    name = "ov.Swish"
     x = operand_def(Tensor)
     beta = opt_operand_def(Tensor)
     output = result_def(Tensor)
@@ -46,14 +38,10 @@ class Swish(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class Relu(Unary):
     """max(x, 0)."""
 
-    name = "ov.Relu"
 
-
-@irdl_op_definition
 class PRelu(OvOp):
     """x where x is not negative, slope · x elsewhere (opset1).
 
@@ -61,7 +49,6 @@ class PRelu(OvOp):
     other slope broadcasts.
     """
 
-    name = "ov.PRelu"
     x = operand_def(Tensor)
     slope = operand_def(Tensor)
     output = result_def(Tensor)
@@ -83,46 +70,30 @@ class PRelu(OvOp):
         return len(slope) <= len(x) and all(b in (1, -1, a) or a == -1 for a, b in pairs)
 
 
-@irdl_op_definition
 class Erf(Unary):
     """Error function."""
 
-    name = "ov.Erf"
 
-
-@irdl_op_definition
 class ErfInv(Unary):
     """Inverse of Erf; Gemma 3n applies it to a constant, and the device does not support it."""
 
-    name = "ov.ErfInv"
 
-
-@irdl_op_definition
 class Softplus(Unary):
     """log(1 + exp(x))."""
 
-    name = "ov.Softplus"
 
-
-@irdl_op_definition
 class HSwish(Unary):
     """x · min(max(x + 3, 0), 6) / 6."""
 
-    name = "ov.HSwish"
 
-
-@irdl_op_definition
 class Gelu(Unary):
     """x · Φ(x), with the error function or the tanh approximation (opset7)."""
 
-    name = "ov.Gelu"
     approximation_mode = prop_def(StringAttr)
 
 
-@irdl_op_definition
 class Clamp(Unary):
     """min(max(x, min), max); bounds are rounded inwards for integers."""
 
-    name = "ov.Clamp"
     min = prop_def(FloatAttr[Float64Type])
     max = prop_def(FloatAttr[Float64Type])

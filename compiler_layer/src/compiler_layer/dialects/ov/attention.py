@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -17,7 +16,6 @@ from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_of, shape_of, tensor
 
 
-@irdl_op_definition
 class ScaledDotProductAttention(OvOp):
     """softmax(q kᵀ · scale + mask) v (opset13).
 
@@ -25,7 +23,6 @@ class ScaledDotProductAttention(OvOp):
     Hkv may be a divisor of H, and query head h attends to key head h // (H / Hkv).
     """
 
-    name = "ov.ScaledDotProductAttention"
     q = operand_def(Tensor)
     k = operand_def(Tensor)
     v = operand_def(Tensor)
@@ -71,11 +68,9 @@ def _agree(a: int, b: int) -> bool:
     return a == b or -1 in (a, b)
 
 
-@irdl_op_definition
 class RMS(OvOp):
     """x / sqrt(mean(x²) + epsilon) · gamma, over the last dimension."""
 
-    name = "ov.RMS"
     x = operand_def(Tensor)
     gamma = opt_operand_def(Tensor)
     epsilon = prop_def(FloatAttr[Float64Type])
@@ -86,14 +81,12 @@ class RMS(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class RoPE(OvOp):
     """x · cos + rotate_half(x) · sin, where rotate_half([a, b]) is [-b, a].
 
     x is [B, H, M, D]; cos and sin broadcast to x, and may have a wider type.
     """
 
-    name = "ov.RoPE"
     x = operand_def(Tensor)
     cos = operand_def(Tensor)
     sin = operand_def(Tensor)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import OpResult, SSAValue
-from xdsl.irdl import irdl_op_definition, prop_def, result_def
+from xdsl.irdl import prop_def, result_def
 
 from compiler_layer.dialects.ov.constant_value import (
     FileAttr,
@@ -39,11 +39,9 @@ _MAX_LISTED = 1 << 16
 """Maximum length of a list of axes, dimensions or lengths."""
 
 
-@irdl_op_definition
 class Constant(OvOp):
     """Constant tensor."""
 
-    name = "ov.Constant"
     value = prop_def(ValueAttr)
     output = result_def(Tensor)
     assembly_format = "$value attr-dict `:` type($output)"

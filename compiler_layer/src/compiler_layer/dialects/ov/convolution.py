@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 
-from xdsl.irdl import irdl_op_definition
-
 from compiler_layer.dialects.ov.filters import SPATIAL, FilterOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
@@ -56,22 +54,16 @@ class ConvolutionBase(FilterOp, ABC):
         return (less, more) if kind == "same_upper" else (more, less)
 
 
-@irdl_op_definition
 class Convolution(ConvolutionBase):
     """Convolution of [B, C, …] with filters [O, C, …] (opset1)."""
-
-    name = "ov.Convolution"
 
     def filter_shape(self) -> Shape:
         """Return the shape of the operand."""
         return shape_of(self.filters)
 
 
-@irdl_op_definition
 class GroupConvolution(ConvolutionBase):
     """Convolution within each group of channels, with filters [G, O / G, C / G, …] (opset1)."""
-
-    name = "ov.GroupConvolution"
 
     def filter_shape(self) -> Shape:
         """Return the shape of the groups' joined filters."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shape_of, tensor
@@ -39,116 +39,69 @@ class Binary(OvOp, ABC):
         return [tensor(element_of(self.a), broadcast(shape_of(self.a), shape_of(self.b)))]
 
 
-@irdl_op_definition
 class Sqrt(Unary):
     """Square root."""
 
-    name = "ov.Sqrt"
 
-
-@irdl_op_definition
 class Exp(Unary):
     """e to the power of x."""
 
-    name = "ov.Exp"
 
-
-@irdl_op_definition
 class Sin(Unary):
     """Sine."""
 
-    name = "ov.Sin"
 
-
-@irdl_op_definition
 class Cos(Unary):
     """Cosine."""
 
-    name = "ov.Cos"
 
-
-@irdl_op_definition
 class Atan(Unary):
     """Arctangent."""
 
-    name = "ov.Atan"
 
-
-@irdl_op_definition
 class Negative(Unary):
     """-x."""
 
-    name = "ov.Negative"
 
-
-@irdl_op_definition
 class Abs(Unary):
     """|x|."""
 
-    name = "ov.Abs"
 
-
-@irdl_op_definition
 class Floor(Unary):
     """Largest integer not above x."""
 
-    name = "ov.Floor"
 
-
-@irdl_op_definition
 class Add(Binary):
     """a + b."""
 
-    name = "ov.Add"
 
-
-@irdl_op_definition
 class Subtract(Binary):
     """a - b."""
 
-    name = "ov.Subtract"
 
-
-@irdl_op_definition
 class Multiply(Binary):
     """a * b."""
 
-    name = "ov.Multiply"
 
-
-@irdl_op_definition
 class Divide(Binary):
     """a / b; integer quotients are rounded down, as the exporter's ``m_pythondiv`` specifies."""
 
-    name = "ov.Divide"
 
-
-@irdl_op_definition
 class Power(Binary):
     """a to the power of b."""
 
-    name = "ov.Power"
 
-
-@irdl_op_definition
 class Minimum(Binary):
     """Smaller of a and b."""
 
-    name = "ov.Minimum"
 
-
-@irdl_op_definition
 class Maximum(Binary):
     """Larger of a and b."""
 
-    name = "ov.Maximum"
 
-
-@irdl_op_definition
 class Select(OvOp):
     """``then`` where ``condition`` is true, else ``otherwise``, with numpy broadcasting."""
 
-    name = "ov.Select"
     condition = operand_def(Tensor)
     then = operand_def(Tensor)
     otherwise = operand_def(Tensor)
@@ -166,11 +119,9 @@ class Select(OvOp):
         return [tensor(element_of(self.then), broadcast(*shapes))]
 
 
-@irdl_op_definition
 class Convert(OvOp):
     """Conversion to another element type; floats are truncated towards zero for integers."""
 
-    name = "ov.Convert"
     x = operand_def(Tensor)
     destination_type = prop_def(StringAttr)
     output = result_def(Tensor)
@@ -180,51 +131,31 @@ class Convert(OvOp):
         return [tensor(self.destination_type.data, shape_of(self.x))]
 
 
-@irdl_op_definition
 class Log(Unary):
     """Natural logarithm."""
 
-    name = "ov.Log"
 
-
-@irdl_op_definition
 class Ceiling(Unary):
     """Smallest integer not below x."""
 
-    name = "ov.Ceiling"
 
-
-@irdl_op_definition
 class Sign(Unary):
     """Sign of x: -1, 0 or 1."""
 
-    name = "ov.Sign"
 
-
-@irdl_op_definition
 class Round(Unary):
     """Nearest integer; a tie rounds to even, or away from zero (opset5)."""
 
-    name = "ov.Round"
     mode = prop_def(StringAttr)
 
 
-@irdl_op_definition
 class SquaredDifference(Binary):
     """(a - b)²."""
 
-    name = "ov.SquaredDifference"
 
-
-@irdl_op_definition
 class Mod(Binary):
     """a - b · trunc(a / b); the result has the sign of a."""
 
-    name = "ov.Mod"
 
-
-@irdl_op_definition
 class FloorMod(Binary):
     """a - b · floor(a / b); the result has the sign of b."""
-
-    name = "ov.FloorMod"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
@@ -17,11 +17,9 @@ from compiler_layer.dialects.ov.types import (
 )
 
 
-@irdl_op_definition
 class Gather(OvOp):
     """Slices of ``data`` along ``axis``; negative indices count from the end (opset8)."""
 
-    name = "ov.Gather"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     axis = operand_def(Tensor)
@@ -50,11 +48,9 @@ class Gather(OvOp):
         return [tensor(element_of(self.data), shape)]
 
 
-@irdl_op_definition
 class GatherElements(OvOp):
     """data[i][index[i][j][k]][k] for axis 1: one index for each element of the result (opset6)."""
 
-    name = "ov.GatherElements"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     axis = prop_def(IntegerAttr)
@@ -68,11 +64,9 @@ class GatherElements(OvOp):
         return [tensor(element_of(self.data), (*shape[:axis], indices[axis], *shape[axis + 1 :]))]
 
 
-@irdl_op_definition
 class GatherND(OvOp):
     """Slices of ``data`` at index tuples, the last dimension of ``indices`` (opset8)."""
 
-    name = "ov.GatherND"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     batch_dims = prop_def(IntegerAttr)

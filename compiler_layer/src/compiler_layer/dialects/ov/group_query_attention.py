@@ -6,7 +6,7 @@ import math
 
 from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor
@@ -19,7 +19,6 @@ _UNKNOWN = ("attention_bias", "k_scale", "v_scale")
 """Optional operands that are not supported."""
 
 
-@irdl_op_definition
 class GroupQueryAttention(OvOp):
     """Attention to a cache that the op extends by new rows (com.microsoft, in OpenVINO).
 
@@ -32,7 +31,6 @@ class GroupQueryAttention(OvOp):
     [H]. Results: y [B, T, H · D], and the caches with the new rows.
     """
 
-    name = "ov.GroupQueryAttention"
     q = operand_def(Tensor)
     k = operand_def(Tensor)
     v = operand_def(Tensor)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
-@irdl_op_definition
 class TopK(OvOp):
     """Largest or smallest k elements along an axis, and their indices (opset11).
 
     ``mode`` is "max" or "min"; ``sort`` orders by "value", by "index", or not at all ("none").
     """
 
-    name = "ov.TopK"
     x = operand_def(Tensor)
     k = operand_def(Tensor)
     axis = prop_def(IntegerAttr)
@@ -40,11 +38,9 @@ class TopK(OvOp):
         return [tensor(element_of(self.x), shape), tensor(self.index_element_type.data, shape)]
 
 
-@irdl_op_definition
 class NonZero(OvOp):
     """Indices of non-zero elements: [rank, count] (opset3)."""
 
-    name = "ov.NonZero"
     x = operand_def(Tensor)
     output_type = prop_def(StringAttr)
     output = result_def(Tensor)
@@ -54,14 +50,12 @@ class NonZero(OvOp):
         return [tensor(self.output_type.data, (len(shape_of(self.x)), -1))]
 
 
-@irdl_op_definition
 class OneHot(OvOp):
     """``on`` where the new dimension's index equals the operand, else ``off`` (opset1).
 
     An index beyond ``depth`` results in ``off`` only.
     """
 
-    name = "ov.OneHot"
     indices = operand_def(Tensor)
     depth = operand_def(Tensor)
     on = operand_def(Tensor)

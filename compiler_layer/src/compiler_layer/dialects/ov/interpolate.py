@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of, values_of
 from compiler_layer.dialects.ov.op import OvOp
@@ -14,7 +14,6 @@ _EPSILON = np.float32(1e-6)
 """Addend of scales before the multiplication, as in OpenVINO: 3 elements by 1/3 result in 1."""
 
 
-@irdl_op_definition
 class Interpolate(OvOp):
     """Resampling of some axes by ``scales`` (opset11).
 
@@ -22,7 +21,6 @@ class Interpolate(OvOp):
     result to a place in the operand, ``nearest_mode`` selects one of two neighbours.
     """
 
-    name = "ov.Interpolate"
     x = operand_def(Tensor)
     scales = operand_def(Tensor)
     axes = operand_def(Tensor)

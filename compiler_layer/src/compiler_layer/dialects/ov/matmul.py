@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, element_of, shape_of, tensor
 
 
-@irdl_op_definition
 class MatMul(OvOp):
     """Matmul over the last two dimensions; leading dimensions broadcast (opset1)."""
 
-    name = "ov.MatMul"
     a = operand_def(Tensor)
     b = operand_def(Tensor)
     transpose_a = prop_def(BoolAttr)

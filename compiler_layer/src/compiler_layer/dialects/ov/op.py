@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -30,16 +30,25 @@ _UNKNOWN = tensor("f32", ())
 NAME_ATTRIBUTE = "ov.name"
 """Discardable attribute that holds an op's friendly name in the model."""
 
+OPS: dict[str, type[OvOp]] = {}
+"""Op classes by OpenVINO's name."""
+
 
 class OvOp(IRDLOperation, ABC):
     """Operation with OpenVINO's name and semantics.
 
     Operands and results are ranked tensors. The result types follow from the operands' types and,
-    where OpenVINO defines so, from the values of constant operands.
+    where OpenVINO defines so, from the values of constant operands. A class without ABC among its
+    bases defines an op of the dialect, which has the class's name.
     """
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "`(` operands `)` attr-dict `:` functional-type(operands, results)"
+
+    def __init_subclass__(cls) -> None:
+        if ABC not in cls.__bases__:
+            cls.name = f"ov.{cls.__name__}"
+            OPS[cls.__name__] = irdl_op_definition(cls)
 
     @abstractmethod
     def infer(self) -> list[Tensor]:

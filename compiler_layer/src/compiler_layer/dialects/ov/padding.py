@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp
@@ -18,11 +18,9 @@ from compiler_layer.dialects.ov.types import (
 )
 
 
-@irdl_op_definition
 class Tile(OvOp):
     """Repetition of the tensor along each dimension (opset1)."""
 
-    name = "ov.Tile"
     x = operand_def(Tensor)
     repeats = operand_def(Tensor)
     output = result_def(Tensor)
@@ -43,14 +41,12 @@ class Tile(OvOp):
         return [tensor(element_of(self.x), tiled)]
 
 
-@irdl_op_definition
 class Pad(OvOp):
     """Padding of each dimension (opset12); negative numbers crop.
 
     ``pad_mode`` is "constant", "edge", "reflect" or "symmetric".
     """
 
-    name = "ov.Pad"
     x = operand_def(Tensor)
     pads_begin = operand_def(Tensor)
     pads_end = operand_def(Tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, same_dims, shape_of, tensor
@@ -41,7 +41,6 @@ _CACHE_ELEMENTS = ("f32", "f16")
 _CACHE_RANK = 4
 
 
-@irdl_op_definition
 class PagedAttentionExtension(OvOp):
     """Causal attention of several sequences, whose rows of K and V are in blocks of two caches.
 
@@ -63,7 +62,6 @@ class PagedAttentionExtension(OvOp):
     transformation creates.
     """
 
-    name = "ov.PagedAttentionExtension"
     q = operand_def(Tensor)
     k = operand_def(Tensor)
     v = operand_def(Tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.op import OvOp
@@ -63,11 +63,9 @@ class PoolOp(OvOp, ABC):
         return (*x[:SPATIAL], *places)
 
 
-@irdl_op_definition
 class MaxPool(PoolOp):
     """Largest element of each window, and its index in the operand from ``axis`` on (opset14)."""
 
-    name = "ov.MaxPool"
     dilations = prop_def(DenseArrayBase.constr(i64))
     index_element_type = prop_def(StringAttr)
     axis = prop_def(IntegerAttr)
@@ -84,11 +82,9 @@ class MaxPool(PoolOp):
         return [tensor(element_of(self.x), shape), tensor(self.index_element_type.data, shape)]
 
 
-@irdl_op_definition
 class AvgPool(PoolOp):
     """Mean of each window; ``exclude-pad``: of its elements that are no padding (opset14)."""
 
-    name = "ov.AvgPool"
     exclude_pad = prop_def(BoolAttr, prop_name="exclude-pad")
     output = result_def(Tensor)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -16,11 +15,9 @@ from compiler_layer.dialects.ov.types import Tensor, broadcast, element_of, shap
 from compiler_layer.elements import FLOAT8
 
 
-@irdl_op_definition
 class FakeQuantize(OvOp):
     """Rounding to one of ``levels`` steps, with bounds of the input and the output (opset1)."""
 
-    name = "ov.FakeQuantize"
     x = operand_def(Tensor)
     input_low = operand_def(Tensor)
     input_high = operand_def(Tensor)
@@ -37,7 +34,6 @@ class FakeQuantize(OvOp):
         return [tensor(element_of(self.x), shape)]
 
 
-@irdl_op_definition
 class FakeConvert(OvOp):
     """(f8(x · scale - shift) + shift) / scale, clamped to the range of f8 (opset13).
 
@@ -45,7 +41,6 @@ class FakeConvert(OvOp):
     on OpenVINO's CPU plugin.
     """
 
-    name = "ov.FakeConvert"
     x = operand_def(Tensor)
     scale = operand_def(Tensor)
     shift = opt_operand_def(Tensor)
@@ -63,7 +58,6 @@ class FakeConvert(OvOp):
         return [tensor(element_of(self.x), shape)]
 
 
-@irdl_op_definition
 class Dequantize(OvOp):
     """(stored - zero) · scale, computed in f32: the values of compressed weights.
 
@@ -71,7 +65,6 @@ class Dequantize(OvOp):
     points.
     """
 
-    name = "ov.Dequantize"
     stored = operand_def(Tensor)
     scale = operand_def(Tensor)
     zero = opt_operand_def(Tensor)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, length_of, shape_of, tensor, unknown_dims
 
 
-@irdl_op_definition
 class RandomUniform(OvOp):
     """Uniformly distributed numbers from ``low`` to below ``high`` (opset8).
 
     ``global_seed`` and ``op_seed`` determine them; if both are 0, each run draws others.
     """
 
-    name = "ov.RandomUniform"
     shape = operand_def(Tensor)
     low = operand_def(Tensor)
     high = operand_def(Tensor)

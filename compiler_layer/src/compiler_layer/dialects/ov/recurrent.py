@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
@@ -13,7 +13,6 @@ GATES = 4
 """Gates of an LSTM, in this order: forget, input, candidate, output."""
 
 
-@irdl_op_definition
 class LSTMSequence(OvOp):
     """Long short-term memory over [B, T, I], in one direction or both (opset5).
 
@@ -21,7 +20,6 @@ class LSTMSequence(OvOp):
     states are those of the last valid step. The direction "reverse" begins at that step.
     """
 
-    name = "ov.LSTMSequence"
     x = operand_def(Tensor)
     hidden = operand_def(Tensor)
     cell = operand_def(Tensor)

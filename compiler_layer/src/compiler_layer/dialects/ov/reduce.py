@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import BoolAttr, Float64Type, FloatAttr, IntegerAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of, ints_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
@@ -49,74 +49,45 @@ class Reduction(OvOp, ABC):
         return [tensor(element_of(self.x), kept)]
 
 
-@irdl_op_definition
 class ReduceMean(Reduction):
     """Mean."""
 
-    name = "ov.ReduceMean"
 
-
-@irdl_op_definition
 class ReduceSum(Reduction):
     """Sum."""
 
-    name = "ov.ReduceSum"
 
-
-@irdl_op_definition
 class ReduceMax(Reduction):
     """Maximum."""
 
-    name = "ov.ReduceMax"
 
-
-@irdl_op_definition
 class ReduceProd(Reduction):
     """Product."""
 
-    name = "ov.ReduceProd"
 
-
-@irdl_op_definition
 class ReduceMin(Reduction):
     """Minimum."""
 
-    name = "ov.ReduceMin"
 
-
-@irdl_op_definition
 class ReduceL1(Reduction):
     """Sum of absolute values."""
 
-    name = "ov.ReduceL1"
 
-
-@irdl_op_definition
 class ReduceL2(Reduction):
     """Square root of the sum of squares."""
 
-    name = "ov.ReduceL2"
 
-
-@irdl_op_definition
 class ReduceLogicalAnd(Reduction):
     """Logical and of the elements."""
 
-    name = "ov.ReduceLogicalAnd"
 
-
-@irdl_op_definition
 class ReduceLogicalOr(Reduction):
     """Logical or of the elements."""
 
-    name = "ov.ReduceLogicalOr"
 
-
-@irdl_op_definition
 class Softmax(OvOp):
     """exp(x) / sum(exp(x)) along an axis (opset8)."""
 
-    name = "ov.Softmax"
     x = operand_def(Tensor)
     axis = prop_def(IntegerAttr)
     output = result_def(Tensor)
@@ -127,11 +98,9 @@ class Softmax(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class LogSoftmax(OvOp):
     """Logarithm of the softmax along an axis (opset5)."""
 
-    name = "ov.LogSoftmax"
     x = operand_def(Tensor)
     axis = prop_def(IntegerAttr)
     output = result_def(Tensor)
@@ -142,14 +111,12 @@ class LogSoftmax(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class CumSum(OvOp):
     """Cumulative sum along an axis (opset3).
 
     ``exclusive`` leaves out the element itself, ``reverse`` begins at the end.
     """
 
-    name = "ov.CumSum"
     x = operand_def(Tensor)
     axis = operand_def(Tensor)
     exclusive = prop_def(BoolAttr)
@@ -164,7 +131,6 @@ class CumSum(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class MVN(OvOp):
     """(x - mean) / sqrt(variance + eps) over axes: layer normalization (opset6).
 
@@ -172,7 +138,6 @@ class MVN(OvOp):
     ``normalize_variance`` only the mean is subtracted.
     """
 
-    name = "ov.MVN"
     x = operand_def(Tensor)
     axes = operand_def(Tensor)
     normalize_variance = prop_def(BoolAttr)
@@ -186,7 +151,6 @@ class MVN(OvOp):
         return [tensor(element_of(self.x), shape_of(self.x))]
 
 
-@irdl_op_definition
 class GroupNormalization(OvOp):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias (opset12).
 
@@ -194,7 +158,6 @@ class GroupNormalization(OvOp):
     consecutive channels, and all dimensions after them; scale and bias are [C].
     """
 
-    name = "ov.GroupNormalization"
     x = operand_def(Tensor)
     scale = operand_def(Tensor)
     bias = operand_def(Tensor)

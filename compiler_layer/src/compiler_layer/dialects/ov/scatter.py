@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import int_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, element_of, known_axis, shape_of, tensor
 
 
-@irdl_op_definition
 class ScatterUpdate(OvOp):
     """``data`` with the slices at ``indices`` along ``axis`` replaced by ``updates`` (opset3)."""
 
-    name = "ov.ScatterUpdate"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     updates = operand_def(Tensor)
@@ -26,7 +24,6 @@ class ScatterUpdate(OvOp):
         return [tensor(element_of(self.data), shape_of(self.data))]
 
 
-@irdl_op_definition
 class ScatterElementsUpdate(OvOp):
     """``data`` with one element replaced for each element of ``indices`` (opset12).
 
@@ -34,7 +31,6 @@ class ScatterElementsUpdate(OvOp):
     whether the element's own value takes part.
     """
 
-    name = "ov.ScatterElementsUpdate"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     updates = operand_def(Tensor)
@@ -55,14 +51,12 @@ class ScatterElementsUpdate(OvOp):
         return [tensor(element_of(self.data), shape_of(self.data))]
 
 
-@irdl_op_definition
 class ScatterNDUpdate(OvOp):
     """``data`` with the slices at index tuples replaced by ``updates`` (opset15).
 
     ``reduction`` other than "none" combines the updates with the existing values.
     """
 
-    name = "ov.ScatterNDUpdate"
     data = operand_def(Tensor)
     indices = operand_def(Tensor)
     updates = operand_def(Tensor)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -32,11 +31,9 @@ from compiler_layer.dialects.ov.types import (
 from compiler_layer.elements import RAW_FLOATS, convert_values
 
 
-@irdl_op_definition
 class ShapeOf(OvOp):
     """Shape of the operand, a vector of i64 or i32 (opset3)."""
 
-    name = "ov.ShapeOf"
     x = operand_def(Tensor)
     output_type = prop_def(StringAttr)
     output = result_def(Tensor)
@@ -46,11 +43,9 @@ class ShapeOf(OvOp):
         return [tensor(self.output_type.data, (len(shape_of(self.x)),))]
 
 
-@irdl_op_definition
 class Reshape(OvOp):
     """Change of the shape; in the pattern -1 is inferred, and 0 may keep a dimension."""
 
-    name = "ov.Reshape"
     x = operand_def(Tensor)
     pattern = operand_def(Tensor)
     special_zero = prop_def(BoolAttr)
@@ -90,11 +85,9 @@ class Reshape(OvOp):
         return dims
 
 
-@irdl_op_definition
 class Transpose(OvOp):
     """Permutation of the dimensions."""
 
-    name = "ov.Transpose"
     x = operand_def(Tensor)
     order = operand_def(Tensor)
     output = result_def(Tensor)
@@ -120,11 +113,9 @@ class Transpose(OvOp):
         return [tensor(element_of(self.x), tuple(shape[i] for i in self.permutation()))]
 
 
-@irdl_op_definition
 class Unsqueeze(OvOp):
     """Insertion of dimensions of 1 at ``axes`` of the result."""
 
-    name = "ov.Unsqueeze"
     x = operand_def(Tensor)
     axes = operand_def(Tensor)
     output = result_def(Tensor)
@@ -141,11 +132,9 @@ class Unsqueeze(OvOp):
         return [tensor(element_of(self.x), shape)]
 
 
-@irdl_op_definition
 class Squeeze(OvOp):
     """Removal of dimensions of 1: at ``axes``, or all; a longer one at an axis stays."""
 
-    name = "ov.Squeeze"
     x = operand_def(Tensor)
     axes = opt_operand_def(Tensor)
     output = result_def(Tensor)
@@ -169,11 +158,9 @@ class Squeeze(OvOp):
         return known_axes(axes, len(shape))
 
 
-@irdl_op_definition
 class Broadcast(OvOp):
     """Repetition of elements to a target shape; in mode bidirectional either side may grow."""
 
-    name = "ov.Broadcast"
     x = operand_def(Tensor)
     target_shape = operand_def(Tensor)
     mode = prop_def(StringAttr)
@@ -195,11 +182,9 @@ class Broadcast(OvOp):
         return [tensor(element_of(self.x), tuple(target))]
 
 
-@irdl_op_definition
 class Range(OvOp):
     """Sequence start, start + step … below stop (opset4)."""
 
-    name = "ov.Range"
     start = operand_def(Tensor)
     stop = operand_def(Tensor)
     step = operand_def(Tensor)

@@ -9,7 +9,6 @@ from typing import Self
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -32,11 +31,9 @@ from compiler_layer.dialects.ov.types import (
 )
 
 
-@irdl_op_definition
 class Concat(OvOp):
     """Concatenation of the operands along an axis."""
 
-    name = "ov.Concat"
     parts = var_operand_def(Tensor)
     axis = prop_def(IntegerAttr)
     output = result_def(Tensor)
@@ -69,11 +66,9 @@ class Concat(OvOp):
         return known.pop() if len(known) == 1 else -1
 
 
-@irdl_op_definition
 class Slice(OvOp):
     """Elements from start to stop with a step along axes (opset8)."""
 
-    name = "ov.Slice"
     x = operand_def(Tensor)
     start = operand_def(Tensor)
     stop = operand_def(Tensor)
@@ -129,11 +124,9 @@ def _within(length: int, start: int, stop: int, step: int) -> slice | None:
     return slice(taken.start, None, step) if step < 0 and stop < -length else taken
 
 
-@irdl_op_definition
 class Roll(OvOp):
     """Rotation of elements along axes: those shifted out at one end enter at the other (opset7)."""
 
-    name = "ov.Roll"
     x = operand_def(Tensor)
     shift = operand_def(Tensor)
     axes = operand_def(Tensor)
@@ -203,11 +196,9 @@ class _Splitting(OvOp, ABC):
         """Return the number of parts."""
 
 
-@irdl_op_definition
 class Split(_Splitting):
     """Split into equal parts along ``axis``."""
 
-    name = "ov.Split"
     x = operand_def(Tensor)
     axis = operand_def(Tensor)
     num_splits = prop_def(IntegerAttr)
@@ -227,11 +218,9 @@ class Split(_Splitting):
         return [tensor(element_of(self.x), tuple(dims))] * count
 
 
-@irdl_op_definition
 class VariadicSplit(_Splitting):
     """Split into parts of given lengths along ``axis``; one length of -1 is inferred."""
 
-    name = "ov.VariadicSplit"
     x = operand_def(Tensor)
     axis = operand_def(Tensor)
     lengths = operand_def(Tensor)

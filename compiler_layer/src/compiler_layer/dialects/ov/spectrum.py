@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import BoolAttr, StringAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
@@ -14,7 +14,6 @@ PARTS = 2
 """Parts of a complex number: real and imaginary."""
 
 
-@irdl_op_definition
 class STFT(OvOp):
     """Spectra of the windowed frames of a signal [B, N] or [N] (opset15).
 
@@ -22,7 +21,6 @@ class STFT(OvOp):
     in the frame.
     """
 
-    name = "ov.STFT"
     signal = operand_def(Tensor)
     window = operand_def(Tensor)
     frame_size = operand_def(Tensor)
@@ -47,7 +45,6 @@ class STFT(OvOp):
         return [tensor(element_of(self.signal), (*batch, *outer, PARTS))]
 
 
-@irdl_op_definition
 class ISTFT(OvOp):
     """Signal [B, N] or [N] whose frames have the spectra [B, bins, frames, 2] (opset16).
 
@@ -55,7 +52,6 @@ class ISTFT(OvOp):
     half a frame at both ends.
     """
 
-    name = "ov.ISTFT"
     spectrum = operand_def(Tensor)
     window = operand_def(Tensor)
     frame_size = operand_def(Tensor)

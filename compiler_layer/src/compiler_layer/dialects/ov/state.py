@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Tensor, element_of, shape_of, tensor, tensor_type
@@ -12,7 +12,6 @@ KEPT = "npuc.keeps_type"
 """Attribute of a ReadValue or Assign whose variable keeps its element type."""
 
 
-@irdl_op_definition
 class ReadValue(OvOp):
     """Value of a variable from the previous inference; after a reset, ``init`` or zeros (opset6).
 
@@ -20,7 +19,6 @@ class ReadValue(OvOp):
     rows and grows.
     """
 
-    name = "ov.ReadValue"
     init = opt_operand_def(Tensor)
     variable_id = prop_def(StringAttr)
     output = result_def(Tensor)
@@ -30,11 +28,9 @@ class ReadValue(OvOp):
         return [tensor_type(self.output)]
 
 
-@irdl_op_definition
 class Assign(OvOp):
     """Assignment to a variable for the next inference (opset6); the result is the value itself."""
 
-    name = "ov.Assign"
     value = operand_def(Tensor)
     variable_id = prop_def(StringAttr)
     output = result_def(Tensor)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from types import EllipsisType
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 
 
-@irdl_op_definition
 class StridedSlice(OvOp):
     """Python slice ``x[a:b:c, None, ...]``, encoded by masks (opset1).
 
@@ -22,7 +21,6 @@ class StridedSlice(OvOp):
     ``ellipsis_mask``, all dimensions without an entry.
     """
 
-    name = "ov.StridedSlice"
     x = operand_def(Tensor)
     begin = operand_def(Tensor)
     end = operand_def(Tensor)

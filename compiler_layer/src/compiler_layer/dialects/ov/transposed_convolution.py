@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.irdl import irdl_op_definition, prop_def
+from xdsl.irdl import prop_def
 
 from compiler_layer.dialects.ov.filters import SPATIAL, FilterOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
@@ -52,22 +52,16 @@ class TransposedConvolutionBase(FilterOp, ABC):
         return found
 
 
-@irdl_op_definition
 class ConvolutionBackpropData(TransposedConvolutionBase):
     """Transposed convolution of [B, C, …] with filters [C, O, …] (opset1)."""
-
-    name = "ov.ConvolutionBackpropData"
 
     def filter_shape(self) -> Shape:
         """Return the shape of the operand."""
         return shape_of(self.filters)
 
 
-@irdl_op_definition
 class GroupConvolutionBackpropData(TransposedConvolutionBase):
     """Transposed convolution within each group, with filters [G, C / G, O / G, …] (opset1)."""
-
-    name = "ov.GroupConvolutionBackpropData"
 
     def filter_shape(self) -> Shape:
         """Return the shape of the groups' joined filters."""
