@@ -3,54 +3,8 @@
 Begin with ``elementwise``. Each module registers its functions in ``reference.meaning``.
 """
 
-from compiler_layer.reference.ov import (
-    activation,
-    attention,
-    convolution,
-    elementwise,
-    gather,
-    group_query_attention,
-    indexing,
-    interpolate,
-    logic,
-    matmul,
-    padding,
-    paged_attention,
-    pooling,
-    quantize,
-    random_uniform,
-    recurrent,
-    reduce,
-    scatter,
-    shape,
-    slicing,
-    spectrum,
-    strided_slice,
-    transposed_convolution,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = [
-    "activation",
-    "attention",
-    "convolution",
-    "elementwise",
-    "gather",
-    "group_query_attention",
-    "indexing",
-    "interpolate",
-    "logic",
-    "matmul",
-    "padding",
-    "paged_attention",
-    "pooling",
-    "quantize",
-    "random_uniform",
-    "recurrent",
-    "reduce",
-    "scatter",
-    "shape",
-    "slicing",
-    "spectrum",
-    "strided_slice",
-    "transposed_convolution",
-]
+for _module in iter_modules(__path__, f"{__name__}."):
+    import_module(_module.name)
