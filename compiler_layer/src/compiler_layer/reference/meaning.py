@@ -7,7 +7,7 @@ Values of 16-bit floats are computed in f32 and rounded once, as the device does
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,13 @@ Meaning = Callable[..., "Array | tuple[Array, ...]"]
 MEANINGS: dict[type[Operation], Meaning] = {}
 """Function of each op class; ``reference.ov``, ``reference.npu`` and ``interpreter`` add them."""
 
+AnyMeaning = TypeVar("AnyMeaning", bound=Meaning)
 
-def means(*ops: type[Operation]) -> Callable[[Meaning], Meaning]:
+
+def means(*ops: type[Operation]) -> Callable[[AnyMeaning], AnyMeaning]:
     """Register a function for op classes."""
 
-    def register(meaning: Meaning) -> Meaning:
+    def register(meaning: AnyMeaning) -> AnyMeaning:
         for op in ops:
             MEANINGS[op] = meaning
         return meaning

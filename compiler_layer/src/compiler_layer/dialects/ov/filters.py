@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, i64
 from xdsl.irdl import operand_def, prop_def, result_def
@@ -26,9 +26,9 @@ class FilterOp(OvOp, ABC):
     auto_pad = prop_def(StringAttr)
     output = result_def(Tensor)
 
-    @abstractmethod
     def filter_shape(self) -> Shape:
         """Return the shape of the filters of all groups together."""
+        return shape_of(self.filters)
 
     def checked_filters(self, taken: int) -> Shape:
         """Check the filters against the operand, and return their shape.

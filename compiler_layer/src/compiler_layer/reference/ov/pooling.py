@@ -10,6 +10,7 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means, wide
+from compiler_layer.reference.ov.convolution import met
 
 
 @means(ov.MaxPool)
@@ -37,18 +38,9 @@ def _windows(op: ov.PoolOp, x: Array, padding: float) -> Array:
     """Return the elements of all windows: [elements of a window, B, C, …]."""
     padded = np.pad(x, [(0, 0)] * SPATIAL + op.pads(), constant_values=padding)
     places = shape_of(op.results[0])[SPATIAL:]
+    strides = op.strides.get_values()
     parts = [
-        padded[
-            (
-                ...,
-                *(
-                    slice(i * step, i * step + (count - 1) * stride + 1, stride)
-                    for i, step, count, stride in zip(
-                        offset, op.steps(), places, op.strides.get_values(), strict=True
-                    )
-                ),
-            )
-        ]
+        padded[..., *met(offset, op.steps(), places, strides)]
         for offset in np.ndindex(*op.kernel.get_values())
     ]
     return np.stack(parts)
