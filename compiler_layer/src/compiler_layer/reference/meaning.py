@@ -6,12 +6,16 @@ Values of 16-bit floats are computed in f32 and rounded once, as the device does
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Operation
+
+from compiler_layer.dialects.ov.op import OvOp
+from compiler_layer.dialects.ov.types import element_of
+from compiler_layer.elements import NUMPY
 
 Array = npt.NDArray[Any]
 Meaning = Callable[..., "Array | tuple[Array, ...]"]
@@ -31,6 +35,16 @@ def means(*ops: type[Operation]) -> Callable[[AnyMeaning], AnyMeaning]:
         return meaning
 
     return register
+
+
+def means_each(functions: Mapping[type[OvOp], Callable[..., Array]]) -> None:
+    """Register functions of elements, applied in a wide type and rounded to the result's type."""
+
+    def rounded(op: OvOp, *operands: Array) -> Array:
+        result = functions[type(op)](*map(wide, operands))
+        return result.astype(NUMPY[element_of(op.results[0])], copy=False)
+
+    means(*functions)(rounded)
 
 
 def wide(x: Array) -> Array:

@@ -85,30 +85,25 @@ class ReduceLogicalOr(Reduction):
     """Logical or of the elements."""
 
 
-class Softmax(OvOp):
+class _OfAxis(OvOp, ABC):
+    """Function of all elements along an axis, for each of these elements."""
+
+    x = operand_def(Tensor)
+    axis = prop_def(IntegerAttr)
+    output = result_def(Tensor)
+
+    def infer(self) -> list[Tensor]:
+        """Infer the operand's type."""
+        known_axis(int_value(self.axis), len(shape_of(self.x)))
+        return [tensor(element_of(self.x), shape_of(self.x))]
+
+
+class Softmax(_OfAxis):
     """exp(x) / sum(exp(x)) along an axis (opset8)."""
 
-    x = operand_def(Tensor)
-    axis = prop_def(IntegerAttr)
-    output = result_def(Tensor)
 
-    def infer(self) -> list[Tensor]:
-        """Infer the operand's type."""
-        known_axis(int_value(self.axis), len(shape_of(self.x)))
-        return [tensor(element_of(self.x), shape_of(self.x))]
-
-
-class LogSoftmax(OvOp):
+class LogSoftmax(_OfAxis):
     """Logarithm of the softmax along an axis (opset5)."""
-
-    x = operand_def(Tensor)
-    axis = prop_def(IntegerAttr)
-    output = result_def(Tensor)
-
-    def infer(self) -> list[Tensor]:
-        """Infer the operand's type."""
-        known_axis(int_value(self.axis), len(shape_of(self.x)))
-        return [tensor(element_of(self.x), shape_of(self.x))]
 
 
 class CumSum(OvOp):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
 
 from compiler_layer.dialects.ov import activation as ov
-from compiler_layer.dialects.ov.op import OvOp
-from compiler_layer.dialects.ov.types import element_of
-from compiler_layer.elements import NUMPY
-from compiler_layer.reference.meaning import Array, means, wide
+from compiler_layer.reference.meaning import Array, means, means_each, wide
 from driver_layer.abi.special import erf
 
 
@@ -51,23 +47,18 @@ def _erf_inv_of(x: float) -> float:
 
 _NORMAL = NormalDist()
 
-_FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
-    ov.Tanh: np.tanh,
-    ov.Sigmoid: _sigmoid,
-    ov.Swish: _swish,
-    ov.Relu: _relu,
-    ov.Erf: erf,
-    ov.ErfInv: _erf_inv,
-    ov.Softplus: _softplus,
-    ov.HSwish: _hswish,
-}
-
-
-@means(*_FUNCTIONS)
-def activation(op: OvOp, *operands: Array) -> Array:
-    """Apply the op's function in a wide type and round to the result's type."""
-    result = _FUNCTIONS[type(op)](*map(wide, operands))
-    return result.astype(NUMPY[element_of(op.results[0])], copy=False)
+means_each(
+    {
+        ov.Tanh: np.tanh,
+        ov.Sigmoid: _sigmoid,
+        ov.Swish: _swish,
+        ov.Relu: _relu,
+        ov.Erf: erf,
+        ov.ErfInv: _erf_inv,
+        ov.Softplus: _softplus,
+        ov.HSwish: _hswish,
+    }
+)
 
 
 @means(ov.PRelu)

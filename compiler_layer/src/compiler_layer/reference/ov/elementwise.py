@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from compiler_layer.dialects.ov import elementwise as ov
-from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import element_of
-from compiler_layer.elements import NUMPY, convert_values
-from compiler_layer.reference.meaning import Array, means, wide
+from compiler_layer.elements import convert_values
+from compiler_layer.reference.meaning import Array, means, means_each, wide
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -22,36 +19,31 @@ def _squared_difference(a: Array, b: Array) -> Array:
     return difference * difference
 
 
-_FUNCTIONS: dict[type[OvOp], Callable[..., Array]] = {
-    ov.Sqrt: np.sqrt,
-    ov.Exp: np.exp,
-    ov.Log: np.log,
-    ov.Sin: np.sin,
-    ov.Cos: np.cos,
-    ov.Atan: np.arctan,
-    ov.Negative: np.negative,
-    ov.Abs: np.abs,
-    ov.Sign: np.sign,
-    ov.Floor: np.floor,
-    ov.Ceiling: np.ceil,
-    ov.Add: np.add,
-    ov.Subtract: np.subtract,
-    ov.Multiply: np.multiply,
-    ov.Divide: _divide,
-    ov.Mod: np.fmod,
-    ov.FloorMod: np.mod,
-    ov.Power: np.power,
-    ov.SquaredDifference: _squared_difference,
-    ov.Minimum: np.minimum,
-    ov.Maximum: np.maximum,
-}
-
-
-@means(*_FUNCTIONS)
-def elementwise(op: OvOp, *operands: Array) -> Array:
-    """Apply the op's function in a wide type and round to the result's type."""
-    result = _FUNCTIONS[type(op)](*map(wide, operands))
-    return result.astype(NUMPY[element_of(op.results[0])], copy=False)
+means_each(
+    {
+        ov.Sqrt: np.sqrt,
+        ov.Exp: np.exp,
+        ov.Log: np.log,
+        ov.Sin: np.sin,
+        ov.Cos: np.cos,
+        ov.Atan: np.arctan,
+        ov.Negative: np.negative,
+        ov.Abs: np.abs,
+        ov.Sign: np.sign,
+        ov.Floor: np.floor,
+        ov.Ceiling: np.ceil,
+        ov.Add: np.add,
+        ov.Subtract: np.subtract,
+        ov.Multiply: np.multiply,
+        ov.Divide: _divide,
+        ov.Mod: np.fmod,
+        ov.FloorMod: np.mod,
+        ov.Power: np.power,
+        ov.SquaredDifference: _squared_difference,
+        ov.Minimum: np.minimum,
+        ov.Maximum: np.maximum,
+    }
+)
 
 
 @means(ov.Round)
