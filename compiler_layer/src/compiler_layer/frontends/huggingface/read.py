@@ -10,13 +10,12 @@ from xdsl.ir import SSAValue
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import BadModel
-from compiler_layer.frontends.huggingface.blocks.attention import Context
-from compiler_layer.frontends.huggingface.blocks.cache import Cache, read_cache
+from compiler_layer.frontends.huggingface.blocks.attention import Cache, Context, read_cache
 from compiler_layer.frontends.huggingface.blocks.ends import embed, embedding_table, logits
 from compiler_layer.frontends.huggingface.blocks.layer import layer
 from compiler_layer.frontends.huggingface.blocks.mask import masks
+from compiler_layer.frontends.huggingface.blocks.modules import Scope
 from compiler_layer.frontends.huggingface.blocks.rotary import angles
-from compiler_layer.frontends.huggingface.blocks.scope import Scope
 from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families import read_decoder
 from compiler_layer.frontends.huggingface.safetensors import read_folder_tensors

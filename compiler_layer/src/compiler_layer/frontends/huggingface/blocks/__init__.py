@@ -1,6 +1,6 @@
 """Parts of a decoder as ``ov`` ops, in the exporter's patterns; begin with ``layer``.
 
-layer, attention, mlp, norm, linear  one layer, and its modules
-cache, mask, rotary, ends            state; tables of positions; embedding and head
-scope                                the shared graph, weights and names
+layer, attention    one layer, with its feed-forward block, its attention and its KV cache
+modules             the shared graph, weights and names; linear projections and norms
+mask, rotary, ends  tables of positions; embedding and head
 """

@@ -1,4 +1,4 @@
-"""Grouped-query attention with a cache."""
+"""Grouped-query attention with a KV cache."""
 
 from __future__ import annotations
 
@@ -9,15 +9,47 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
-from compiler_layer.dialects.ov import activation, elementwise, reduce, shape
+from compiler_layer.dialects.ov import activation, elementwise, reduce, shape, state
 from compiler_layer.dialects.ov import attention as ov
 from compiler_layer.dialects.ov.op import bool_attr, int_attr
-from compiler_layer.frontends.huggingface.blocks.cache import Cache, extend
-from compiler_layer.frontends.huggingface.blocks.linear import Linear, linear
-from compiler_layer.frontends.huggingface.blocks.norm import norm
+from compiler_layer.dialects.ov.types import tensor
+from compiler_layer.frontends.huggingface.blocks.modules import Scope, linear, norm
 from compiler_layer.frontends.huggingface.blocks.rotary import Angles, rotate
-from compiler_layer.frontends.huggingface.blocks.scope import Scope
 from compiler_layer.frontends.huggingface.decoder import Attention, Fusion
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Variable, and its rows for the beams of this inference, f32 [B, Hkv, past, D]."""
+
+    variable: str
+    rows: SSAValue
+
+
+def read_cache(
+    g: GraphBuilder, attention: Attention, ids: SSAValue, beam_idx: SSAValue, name: str
+) -> Cache:
+    """Read a cache, e.g. ``0.key``; the initial one has no rows."""
+    heads, width = attention.key_heads, attention.head_dim
+    dims = g.concat([g.dim(ids, 0), g.ints(heads), g.ints(0), g.ints(width)], 0)
+    zero = g.constant(np.array(0, np.float32))
+    empty = g.op(shape.Broadcast, zero, dims, mode=StringAttr("numpy"))
+    # The exporter's id: the names of the former input and output, joined.
+    variable = f"past_key_values.{name}present.{name}"
+    read = state.ReadValue(
+        operands=[[empty]],
+        properties={"variable_id": StringAttr(variable)},
+        result_types=[tensor("f32", (-1, heads, -1, width))],
+    )
+    g.add(read, f"past_key_values.{name}")
+    return Cache(variable, g.gather(read.output, beam_idx, 0))
+
+
+def extend(g: GraphBuilder, past: Cache, rows: SSAValue) -> SSAValue:
+    """Append new rows to a cache, assign the result, and return it."""
+    present = g.concat([past.rows, rows], -2)
+    g.add(state.Assign.make([present], variable_id=StringAttr(past.variable)))
+    return present
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +79,21 @@ def self_attention(s: Scope, x: SSAValue, context: Context) -> SSAValue:
     seen = attend(s, q, keys, values, context.mask)
     width = attention.heads * attention.head_dim
     flat = g.reshape(g.transpose(seen, 0, 2, 1, 3), 0, 0, width)
-    out = Linear(names.output, width, s.decoder.hidden_size, attention.output_bias)
-    return linear(s, flat, out)
+    return linear(s, flat, names.output, s.decoder.hidden_size, attention.output_bias)
 
 
 def _projections(s: Scope, x: SSAValue) -> list[SSAValue]:
     """Return queries, keys and values, each [B, M, heads, D]."""
     g, names, attention = s.g, s.decoder.names, s.decoder.attention
-    hidden, bias, width = s.decoder.hidden_size, attention.bias, attention.head_dim
+    bias, width = attention.bias, attention.head_dim
     counts = (attention.heads, attention.key_heads, attention.key_heads)
     sizes = [count * width for count in counts]
     if attention.fusion is Fusion.NONE:
         parts = [
-            linear(s, x, Linear(name, hidden, size, bias))
-            for name, size in zip(names.qkv, sizes, strict=True)
+            linear(s, x, name, size, bias) for name, size in zip(names.qkv, sizes, strict=True)
         ]
     else:
-        whole = linear(s, x, Linear(names.qkv[0], hidden, sum(sizes), bias))
+        whole = linear(s, x, names.qkv[0], sum(sizes), bias)
         if attention.fusion is Fusion.BY_HEAD:
             return g.split(g.reshape(whole, 0, 0, attention.heads, 3 * width), 3, [width] * 3)
         parts = g.split(whole, 2, sizes)

@@ -6,8 +6,7 @@ from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov import elementwise
 from compiler_layer.frontends.huggingface.blocks.attention import soft_cap
-from compiler_layer.frontends.huggingface.blocks.norm import norm
-from compiler_layer.frontends.huggingface.blocks.scope import Scope
+from compiler_layer.frontends.huggingface.blocks.modules import Scope, norm
 
 
 def embedding_table(s: Scope) -> SSAValue:

@@ -1,6 +1,8 @@
-"""Normalization of rows."""
+"""Modules of a decoder, and what they share: linear projections and norms of rows."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
@@ -10,8 +12,38 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov import elementwise, reduce
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.frontends.huggingface.blocks.scope import Scope
-from compiler_layer.frontends.huggingface.decoder import Norm, NormKind
+from compiler_layer.frontends.huggingface.decoder import Decoder, Norm, NormKind
+from compiler_layer.frontends.huggingface.weights import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Graph under construction, source of the weights, and description of the model."""
+
+    g: GraphBuilder
+    weights: Weights
+    decoder: Decoder
+    prefix: str = ""
+    """Prefix of module names: empty, or a layer's name and a point."""
+
+    def layer(self, number: int) -> Scope:
+        """Return the scope for the modules of a layer."""
+        prefix = self.decoder.names.layer.format(number) + "."
+        return Scope(self.g, self.weights, self.decoder, prefix)
+
+
+def linear(s: Scope, x: SSAValue, name: str, outputs: int, bias: bool) -> SSAValue:
+    """Project rows, f32 [..., inputs], to [..., outputs], with the weights of a module."""
+    name, inputs = s.prefix + name, shape_of(x)[-1]
+    shape = (inputs, outputs) if s.decoder.input_major else (outputs, inputs)
+    weight = s.weights.get(f"{name}.weight", shape)
+    product = s.g.matmul(x, weight, transpose_b=not s.decoder.input_major, name=name)
+    return _biased(s, product, name) if bias else product
+
+
+def _biased(s: Scope, x: SSAValue, name: str) -> SSAValue:
+    bias = s.weights.get(f"{name}.bias", shape_of(x)[-1:])
+    return s.g.op(elementwise.Add, x, bias, name=f"{name}.plus_bias")
 
 
 def norm(s: Scope, x: SSAValue, kind: Norm, name: str) -> SSAValue:
@@ -24,10 +56,7 @@ def norm(s: Scope, x: SSAValue, kind: Norm, name: str) -> SSAValue:
     else:
         gamma = s.weights.get(f"{name}.weight", width)
     scaled = s.g.op(elementwise.Multiply, normalise(s.g, x, kind.epsilon), gamma, name=name)
-    if not kind.bias:
-        return scaled
-    bias = s.weights.get(f"{name}.bias", width)
-    return s.g.op(elementwise.Add, scaled, bias, name=f"{name}.plus_bias")
+    return _biased(s, scaled, name) if kind.bias else scaled
 
 
 def rms_normal(g: GraphBuilder, x: SSAValue, epsilon: float) -> SSAValue:
