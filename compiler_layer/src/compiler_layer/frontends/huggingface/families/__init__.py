@@ -13,8 +13,7 @@ from compiler_layer.errors import UnsupportedModel
 from compiler_layer.frontends.huggingface.config import Config
 from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families.gemma import gemma2, gemma3
-from compiler_layer.frontends.huggingface.families.gpt2 import gpt2
-from compiler_layer.frontends.huggingface.families.gpt_neox import gpt_neox
+from compiler_layer.frontends.huggingface.families.gpt import gpt2, gpt_neox, starcoder2
 from compiler_layer.frontends.huggingface.families.llama import (
     granite,
     llama,
@@ -23,9 +22,8 @@ from compiler_layer.frontends.huggingface.families.llama import (
     phi3,
     qwen2,
     qwen3,
+    smollm3,
 )
-from compiler_layer.frontends.huggingface.families.smollm3 import smollm3
-from compiler_layer.frontends.huggingface.families.starcoder2 import starcoder2
 
 FAMILIES: dict[str, Callable[[Config], Decoder]] = {
     "gemma2": gemma2,

@@ -1,0 +1,132 @@
+"""GPT-2, and families with its structure: GPT-NeoX with Pythia, and StarCoder2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler_layer.errors import BadModel
+from compiler_layer.frontends.huggingface.config import Config
+from compiler_layer.frontends.huggingface.decoder import (
+    ACTIVATIONS,
+    Attention,
+    Decoder,
+    Fusion,
+    Layer,
+    Mlp,
+    ModuleNames,
+    Norm,
+    NormKind,
+)
+from compiler_layer.frontends.huggingface.families.attention import (
+    read_attention,
+    read_windows,
+    with_windows,
+)
+from compiler_layer.frontends.huggingface.families.llama import NAMES
+from compiler_layer.frontends.huggingface.rope import read_rotary
+
+_GPT2_NAMES = ModuleNames(
+    embedding="transformer.wte",
+    positions="transformer.wpe",
+    layer="transformer.h.{}",
+    attention_norm="ln_1",
+    qkv=("attn.c_attn",),
+    output="attn.c_proj",
+    mlp_norm="ln_2",
+    up=("mlp.c_fc",),
+    down="mlp.c_proj",
+    norm="transformer.ln_f",
+    head="lm_head",
+)
+
+_NEOX_NAMES = ModuleNames(
+    embedding="gpt_neox.embed_in",
+    layer="gpt_neox.layers.{}",
+    attention_norm="input_layernorm",
+    qkv=("attention.query_key_value",),
+    output="attention.dense",
+    mlp_norm="post_attention_layernorm",
+    up=("mlp.dense_h_to_4h",),
+    down="mlp.dense_4h_to_h",
+    norm="gpt_neox.final_layer_norm",
+    head="embed_out",
+)
+
+_STARCODER_NAMES = replace(NAMES, up=("mlp.c_fc",), down="mlp.c_proj")
+
+
+def gpt2(config: Config) -> Decoder:
+    """Describe GPT-2: LayerNorm, learned positions, biases everywhere, matrices as [in, out]."""
+    config.refuse_unless("scale_attn_weights", True)
+    for key in ("scale_attn_by_inverse_layer_idx", "add_cross_attention"):
+        config.refuse_unless(key, False)
+    activation = config.choice("activation_function", "gelu_new", "gelu_pytorch_tanh", "gelu")
+    hidden, heads = config.positive("n_embd", 768), config.positive("n_head", 12)
+    if hidden % heads:
+        raise BadModel(config.path, "n_head must divide n_embd")
+    width = hidden // heads
+    return Decoder(
+        vocab_size=config.positive("vocab_size", 50257),
+        hidden_size=hidden,
+        layers=(Layer(None, None),) * config.layers("n_layer", 12),
+        norm=Norm(NormKind.LAYER, config.number("layer_norm_epsilon", 1e-5), bias=True),
+        attention=Attention(
+            heads, heads, width, width**-0.5, Fusion.WHOLE, bias=True, output_bias=True
+        ),
+        mlp=Mlp(
+            config.positive("n_inner", 4 * hidden),
+            ACTIVATIONS[activation],
+            gated=False,
+            bias=True,
+        ),
+        names=_GPT2_NAMES,
+        positions=config.positive("n_positions", 1024),
+        input_major=True,
+        tied_head=config.flag("tie_word_embeddings", True),
+    )
+
+
+def gpt_neox(config: Config) -> Decoder:
+    """Describe GPT-NeoX: LayerNorm, a quarter of each head rotated, parallel blocks."""
+    config.refuse_unless("num_key_value_heads", None)
+    activation = config.choice("hidden_act", "gelu", "gelu_new", "gelu_pytorch_tanh")
+    bias = config.flag("attention_bias", True)
+    attention = read_attention(config)
+    theta, share = config.number("rotary_emb_base", 10000.0), config.number("rotary_pct", 0.25)
+    layer = Layer(None, read_rotary(config, attention.head_dim, theta, share))
+    return Decoder(
+        vocab_size=config.positive("vocab_size"),
+        hidden_size=config.positive("hidden_size"),
+        layers=(layer,) * config.layers("num_hidden_layers"),
+        norm=Norm(NormKind.LAYER, config.number("layer_norm_eps", 1e-5), bias=True),
+        attention=replace(attention, fusion=Fusion.BY_HEAD, bias=bias, output_bias=bias),
+        mlp=Mlp(
+            config.positive("intermediate_size"), ACTIVATIONS[activation], gated=False, bias=True
+        ),
+        names=_NEOX_NAMES,
+        parallel=config.flag("use_parallel_residual", True),
+        tied_head=config.flag("tie_word_embeddings", False),
+    )
+
+
+def starcoder2(config: Config) -> Decoder:
+    """Describe StarCoder2: LayerNorm, biases, an ungated feed-forward block, windows."""
+    activation = config.choice("hidden_act", "gelu_pytorch_tanh", "gelu", "gelu_new")
+    bias = config.flag("use_bias", True)
+    attention = read_attention(config)
+    theta = config.number("rope_theta", 10000.0)
+    layer = Layer(None, read_rotary(config, attention.head_dim, theta))
+    inner = config.positive("intermediate_size")
+    decoder = Decoder(
+        vocab_size=config.positive("vocab_size"),
+        hidden_size=config.positive("hidden_size"),
+        layers=(layer,) * config.layers("num_hidden_layers"),
+        norm=Norm(NormKind.LAYER, config.number("norm_epsilon", 1e-5), bias=True),
+        attention=replace(attention, bias=bias, output_bias=bias),
+        mlp=Mlp(inner, ACTIVATIONS[activation], gated=False, bias=bias),
+        names=_STARCODER_NAMES,
+        tied_head=config.flag("tie_word_embeddings", True),
+    )
+    config.refuse_unless("layer_types", None)
+    window = config.optional_positive("sliding_window")
+    return with_windows(decoder, read_windows(config, window, lambda _: True))
