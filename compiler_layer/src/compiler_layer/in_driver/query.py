@@ -46,12 +46,11 @@ def _rejected(network: Network) -> set[str]:
     rejected layer which cannot be an input.
     """
     rejected = {layer.id for layer, _ in unsupported_layers(network)}
-    ports = {(layer.id, port.id): port for layer in network.layers for port in layer.outputs}
     variables: set[str | None] = set()
     for layer in network.layers:  # each after the layers that feed it
         of_data = layer.type != "Parameter" and not all(is_static(p.dims) for p in layer.outputs)
         sources = [network.sources[layer.id, port] for port in layer.inputs]
-        cut = [ports[source] for source in sources if source[0] in rejected]
+        cut = [network.outputs[source][1] for source in sources if source[0] in rejected]
         variable = layer.data.get("variable_id")
         if of_data or not all(map(_can_be_input, cut)) or (variable and variable in variables):
             rejected.add(layer.id)

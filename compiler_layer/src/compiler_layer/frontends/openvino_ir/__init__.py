@@ -3,7 +3,6 @@
 xml, supported           the parsed file, and a check of all its layers
 ops, rules, layer_rule   the table of layers, and the conversion between layers and ops
 weights, ports           its weights; the names of its inputs and outputs
-squeezed                 axes of Squeeze layers, derived from declared shapes
 """
 
 from compiler_layer.frontends.openvino_ir.read import read_ir

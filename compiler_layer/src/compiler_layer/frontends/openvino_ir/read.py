@@ -29,8 +29,6 @@ from compiler_layer.dialects.ov.types import (
 from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.frontends.openvino_ir.ops import build
-from compiler_layer.frontends.openvino_ir.squeezed import NAME as SQUEEZE
-from compiler_layer.frontends.openvino_ir.squeezed import declared_axes
 from compiler_layer.frontends.openvino_ir.supported import (
     CACHE_ELEMENT,
     DYNAMIC,
@@ -167,20 +165,15 @@ class _Reader:
 
     def _set_outputs(self, model: Model, results: Sequence[IrLayer]) -> None:
         """Name results by their tensor; a second result of a tensor is named by its layer."""
-        tensors = {
-            (layer.id, port.id): port.names
-            for layer in self._network.layers
-            for port in layer.outputs
-        }
         outputs: dict[str, SSAValue] = {}
         for layer in results:
             if len(layer.inputs) != 1:
                 raise self._bad(layer, "a result needs one input")
-            source = self._network.feeder(layer, 0)
-            free = [name for name in (*tensors[source][:1], layer.name) if name not in outputs]
+            _, port = self._network.feeder(layer, 0)
+            free = [name for name in (*port.names[:1], layer.name) if name not in outputs]
             if not free:
                 raise self._bad(layer, "another result has the same name")
-            outputs[free[0]] = self._values[source]
+            (outputs[free[0]],) = self._operands(layer)
         model.set_outputs(list(outputs.items()))
 
     def _set_values(self, layer: IrLayer, values: Sequence[SSAValue]) -> None:
@@ -215,15 +208,24 @@ class _Reader:
         operands = self._operands(layer)
         if layer.type in ("ReadValue", "Assign"):
             return self._variable(layer, operands)
-        if layer.type == SQUEEZE and not is_static(shape_of(operands[0])):
+        if layer.type == "Squeeze" and not is_static(shape_of(operands[0])):
             operands += self._declared_axes(model, layer)
         op = build(layer.type, operands, layer.data)
         return _counted(op) if isinstance(op, Range) else op
 
     def _declared_axes(self, model: Model, layer: IrLayer) -> list[SSAValue]:
-        """Return the axes of a Squeeze without an axes input, if the file determines them."""
-        axes = declared_axes(self._network, layer) if len(layer.inputs) == 1 else None
-        if axes is None:
+        """Return the axes of a Squeeze without an axes input, if the file determines them.
+
+        The operand's shape may depend on arithmetic that is evaluated later; OpenVINO has evaluated
+        it already, and declares the result in the file. The axes are the dimensions declared as 1,
+        if their number equals that of the removed ones.
+        """
+        _, source = self._network.feeder(layer, 0)
+        declared = layer.outputs and layer.outputs[0].precision and source.precision
+        if len(layer.inputs) > 1 or not declared:
+            return []
+        axes = [axis for axis, dim in enumerate(source.dims) if dim == 1]
+        if len(axes) != len(source.dims) - len(layer.outputs[0].dims):
             return []
         constant = Constant.inline(np.array(axes, np.int64))
         model.body.insert_op_before(constant, model.terminator)

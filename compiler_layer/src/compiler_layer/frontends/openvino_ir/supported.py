@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from compiler_layer.dialects.ov.paged_attention import CACHES
@@ -62,7 +61,6 @@ def check_supported(path: Path | str, network: Network) -> None:
 def unsupported_layers(network: Network) -> list[tuple[IrLayer, str]]:
     """Return the layers that are not supported, each with its type and unsupported feature."""
     unsupported: list[tuple[IrLayer, str]] = []
-    layers = {layer.id: layer for layer in network.layers}
     caches = open_caches(network)
     for layer in network.layers:
         if layer.id in caches:
@@ -73,15 +71,13 @@ def unsupported_layers(network: Network) -> list[tuple[IrLayer, str]]:
         if layer.version not in opsets:
             unsupported.append((layer, layer.kind))
             continue
-        detail = _unsupported_detail(network, layers, layer)
+        detail = _unsupported_detail(network, layer)
         if detail is not None:
             unsupported.append((layer, f"{layer.kind} {detail}"))
     return unsupported
 
 
-def _unsupported_detail(
-    network: Network, layers: Mapping[str, IrLayer], layer: IrLayer
-) -> str | None:
+def _unsupported_detail(network: Network, layer: IrLayer) -> str | None:
     """Return the unsupported feature of a layer of a supported type, or None."""
     for key in ("element_type", "variable_type"):
         open_type = layer.data.get(key) == DYNAMIC and (key == "variable_type" or is_absent(layer))
@@ -95,7 +91,7 @@ def _unsupported_detail(
     if layer.type == "ScaledDotProductAttention" and len(layer.inputs) == _ATTENTION_INPUTS:
         return _SINKS
     for index in RULES[layer.type].constants:
-        if index < len(layer.inputs) and not _is_known(network, layers, layer, index):
+        if index < len(layer.inputs) and not _is_known(network, layer, index):
             return f"whose input {index} is not a constant"
     floats = all(PRECISIONS.get(port.precision) in FLOATS for port in layer.outputs)
     if layer.data.get("m_pythondiv", "true") not in ("true", "1") and not floats:
@@ -103,13 +99,13 @@ def _unsupported_detail(
     return unsupported_value(layer.type, layer.data)
 
 
-def _is_known(network: Network, layers: Mapping[str, IrLayer], layer: IrLayer, index: int) -> bool:
+def _is_known(network: Network, layer: IrLayer, index: int) -> bool:
     """Return whether an input is a constant, or a Range of constants (axes from an exporter)."""
-    feeder = layers[network.feeder(layer, index)[0]]
+    feeder, _ = network.feeder(layer, index)
     if feeder.type != "Range":
         return feeder.type == "Const"
     bounds = (network.feeder(feeder, number)[0] for number in range(len(feeder.inputs)))
-    return all(layers[each].type == "Const" for each in bounds)
+    return all(each.type == "Const" for each in bounds)
 
 
 def open_caches(network: Network) -> frozenset[str]:

@@ -10,6 +10,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,7 +54,7 @@ class IrLayer:
         return f"{self.type}-{self.version.removeprefix('opset')}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Network:
     """Layers of an IR in an executable order, and the source of each input port."""
 
@@ -67,9 +68,14 @@ class Network:
         found = [layer for layer in self.layers if layer.type == kind]
         return sorted(found, key=lambda layer: layer.position)
 
-    def feeder(self, layer: IrLayer, port: int) -> PortKey:
-        """Return the output port that feeds a layer's input, by the input's index."""
-        return self.sources[layer.id, layer.inputs[port]]
+    @cached_property
+    def outputs(self) -> Mapping[PortKey, tuple[IrLayer, OutputPort]]:
+        """All output ports, each with its layer."""
+        return {(layer.id, port.id): (layer, port) for layer in self.layers for port in layer.outputs}
+
+    def feeder(self, layer: IrLayer, index: int) -> tuple[IrLayer, OutputPort]:
+        """Return the layer and its output port that feed a layer's input."""
+        return self.outputs[self.sources[layer.id, layer.inputs[index]]]
 
 
 class _Target:
