@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from compiler_layer.dialects.ov.types import (
 )
 from compiler_layer.elements import NUMPY, from_bytes, stored_bytes
 from compiler_layer.errors import BadModel
+from compiler_layer.files import FileView, MemoryView
 from compiler_layer.frontends.openvino_ir.ops import build
 from compiler_layer.frontends.openvino_ir.supported import (
     CACHE_ELEMENT,
@@ -37,7 +39,6 @@ from compiler_layer.frontends.openvino_ir.supported import (
     is_absent,
     open_caches,
 )
-from compiler_layer.frontends.openvino_ir.weights import FileWeights, MemoryWeights, Weights
 from compiler_layer.frontends.openvino_ir.xml import (
     IrLayer,
     Network,
@@ -67,7 +68,9 @@ def read_ir(path: str | Path) -> Model:
         UnsupportedOps: layers or element types are not supported; the error lists all.
     """
     xml = Path(path)
-    return _read(xml, parse_xml(xml), FileWeights(xml.with_suffix(".bin")))
+    network, weights = parse_xml(xml), xml.with_suffix(".bin")
+    size = weights.stat().st_size if weights.is_file() else 0  # a missing file counts as empty
+    return _Reader(xml, network, FileView(str(weights), 0, size, "u8")).read()
 
 
 def read_network(network: Network, weights: memoryview, name: str) -> Model:
@@ -78,16 +81,11 @@ def read_network(network: Network, weights: memoryview, name: str) -> Model:
         weights: the weights; the model's constants are views of them.
         name: the model's name in errors, which are as in ``read_ir``.
     """
-    return _read(name, network, MemoryWeights(name, weights))
-
-
-def _read(path: Path | str, network: Network, weights: Weights) -> Model:
-    check_supported(path, network)
-    return _Reader(path, network, weights).read()
+    return _Reader(name, network, MemoryView(name, 0, len(weights), "u8", weights)).read()
 
 
 class _Reader:
-    def __init__(self, path: Path | str, network: Network, weights: Weights) -> None:
+    def __init__(self, path: Path | str, network: Network, weights: FileView) -> None:
         self._path = path
         self._network = network
         self._weights = weights
@@ -96,6 +94,7 @@ class _Reader:
         self._open_caches = open_caches(network)
 
     def read(self) -> Model:
+        check_supported(self._path, self._network)
         self._variables = self._read_variables()
         parameters = self._network.ports("Parameter")
         types = [self._parameter_type(layer) for layer in parameters]
@@ -265,11 +264,11 @@ class _Reader:
             )
         if offset < 0 or offset + size > self._weights.size:
             raise BadModel(
-                self._weights.name,
+                self._weights.path,
                 f"has {self._weights.size} bytes; the constant is at {offset} to {offset + size}",
                 f"layer {layer.name!r}",
             )
-        view = self._weights.view(offset, size, element)
+        view = replace(self._weights, offset=offset, size=size, element=element)
         if size > _INLINE_BYTES:
             return Constant.of_file(view, element, shape)
         data = bytes(view.raw) if size else b""

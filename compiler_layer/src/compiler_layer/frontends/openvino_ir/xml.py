@@ -71,7 +71,9 @@ class Network:
     @cached_property
     def outputs(self) -> Mapping[PortKey, tuple[IrLayer, OutputPort]]:
         """All output ports, each with its layer."""
-        return {(layer.id, port.id): (layer, port) for layer in self.layers for port in layer.outputs}
+        return {
+            (layer.id, port.id): (layer, port) for layer in self.layers for port in layer.outputs
+        }
 
     def feeder(self, layer: IrLayer, index: int) -> tuple[IrLayer, OutputPort]:
         """Return the layer and its output port that feed a layer's input."""
