@@ -35,6 +35,15 @@ class FileView:
     element: str
 
     @property
+    def whole(self) -> memoryview:
+        """All bytes of the file, mapped.
+
+        Raises:
+            BadModel: the file cannot be read.
+        """
+        return mapped_file(self.path)
+
+    @property
     def raw(self) -> memoryview:
         """Bytes of the view, in the mapped file.
 
@@ -42,7 +51,7 @@ class FileView:
             BadModel: as ``check``.
         """
         self.check()
-        return mapped_file(self.path)[self.offset : self.offset + self.size]
+        return self.whole[self.offset : self.offset + self.size]
 
     def check(self) -> None:
         """Check that the file contains the bytes.
@@ -50,7 +59,7 @@ class FileView:
         Raises:
             BadModel: the file cannot be read, or is too short.
         """
-        length, end = len(mapped_file(self.path)), self.offset + self.size
+        length, end = len(self.whole), self.offset + self.size
         if not 0 <= self.offset <= end <= length:
             raise BadModel(self.path, f"a weight ends at byte {end}, but the file has {length}")
 
@@ -76,20 +85,9 @@ class MemoryView(FileView):
     buffer: memoryview = field(compare=False, repr=False)
 
     @property
-    def raw(self) -> memoryview:
-        """Bytes of the view; raises as ``check``."""
-        self.check()
-        return self.buffer[self.offset : self.offset + self.size]
-
-    def check(self) -> None:
-        """Check that the buffer contains the bytes.
-
-        Raises:
-            BadModel: the buffer is too short.
-        """
-        length, end = len(self.buffer), self.offset + self.size
-        if not 0 <= self.offset <= end <= length:
-            raise BadModel(self.path, f"a weight ends at byte {end}, but there are {length}")
+    def whole(self) -> memoryview:
+        """The buffer."""
+        return self.buffer
 
 
 def mapped_file(path: str) -> memoryview:
