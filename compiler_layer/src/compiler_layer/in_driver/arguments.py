@@ -1,6 +1,6 @@
 """Arguments of a blob: names, element types and layouts that the caller allocates buffers by.
 
-Source: docs/reference/driver_compiler.md#requests-for-ports.
+Source: docs/reference/driver_compiler.md#requests-for-ports; docs/reference/elf.md#metadata.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape
 from compiler_layer.elements import NUMPY
 from compiler_layer.emit.metadata import MADE_PREFIX
 from compiler_layer.errors import CompilerUsageError, UnsupportedModel
-from compiler_layer.frontends.openvino_ir.ports import argument_names
 from compiler_layer.frontends.openvino_ir.xml import Network
 from compiler_layer.in_driver.build_flags import BuildFlags
 from compiler_layer.model import Model, ModelNames, Port, PortNames, PortSelection
@@ -108,18 +107,48 @@ def keep_variables(model: Model) -> None:
             )
 
 
+def model_names(network: Network) -> ModelNames:
+    """Return the names of parameters and results."""
+    return ModelNames(
+        tuple(
+            PortNames(layer.name, layer.outputs[0].names if layer.outputs else ())
+            for layer in network.ports("Parameter")
+        ),
+        tuple(
+            PortNames(layer.name, layer.result_names or network.feeder(layer, 0)[1].names)
+            for layer in network.ports("Result")
+        ),
+    )
+
+
 def set_names(model: Model, network: Network) -> None:
     """Give inputs and outputs their argument names.
 
     Raises:
         UnsupportedModel: two arguments have one name, or a name has a reserved prefix.
     """
-    inputs, outputs = argument_names(network)
+    inputs, outputs = _argument_names(network)
     for side, names in (("inputs", inputs), ("outputs", outputs)):
         _check_names(side, names)
     model.set_inputs(inputs)
     values = [port.value for port in model.outputs]
     model.set_outputs(list(zip(outputs, values, strict=True)))
+
+
+def _argument_names(network: Network) -> tuple[list[str], list[str]]:
+    """Return the argument names of inputs and outputs, as the public compiler makes them.
+
+    An input has its parameter's friendly name. An output has that of the layer that produces it,
+    with the port's number if the layer has several outputs; a second result of one tensor has its
+    own friendly name.
+    """
+    outputs: list[str] = []
+    for result in network.ports("Result"):
+        producer, port = network.feeder(result, 0)
+        several = len(producer.outputs) > 1
+        name = f"{producer.name}.{producer.outputs.index(port)}" if several else producer.name
+        outputs.append(result.name if name in outputs else name)
+    return [layer.name for layer in network.ports("Parameter")], outputs
 
 
 def select_ports(model: Model, names: ModelNames, friendly: Collection[str]) -> PortSelection:

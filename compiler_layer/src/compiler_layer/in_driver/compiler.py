@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from compiler_layer.compile import compile_model
 from compiler_layer.errors import CompilerError
-from compiler_layer.frontends.openvino_ir.ports import model_names
 from compiler_layer.frontends.openvino_ir.read import read_network
 from compiler_layer.frontends.openvino_ir.xml import Network, parse_text
 from compiler_layer.in_driver.arguments import (
     check_shapes,
     keep_variables,
+    model_names,
     select_ports,
     set_elements,
     set_names,

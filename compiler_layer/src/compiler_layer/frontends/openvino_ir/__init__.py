@@ -2,7 +2,6 @@
 
 xml, supported           the parsed file, and a check of all its layers
 ops, rules, layer_rule   the table of layers, and the conversion between layers and ops
-ports                    the names of its inputs and outputs
 """
 
 from compiler_layer.frontends.openvino_ir.read import read_ir
