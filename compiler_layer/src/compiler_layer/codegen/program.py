@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.errors import UnsupportedModel
-from driver_layer.abi.shave import (
-    FORMS,
-    REGISTERS,
-    WRITES_REGISTER,
-    Instruction,
-    Op,
-    float_bits,
-)
+from driver_layer.abi.shave import REGISTERS, Instruction, Op, float_bits
 
 Register = int
 """A virtual register."""
@@ -41,7 +34,7 @@ class ProgramBuilder:
 
     def load(self, window: int) -> Register:
         """Read a row of a window."""
-        return self._emit(Op.LD, window=window)
+        return self.compute(Op.LD, window=window)
 
     def store(self, window: int, value: Register) -> None:
         """Write a row of a window."""
@@ -51,20 +44,15 @@ class ProgramBuilder:
         """Return the register of a number; equal numbers share one."""
         bits = float_bits(value)
         if bits not in self._immediates:
-            self._immediates[bits] = self._emit(Op.IMM, imm=bits)
+            self._immediates[bits] = self.compute(Op.IMM, imm=bits)
         return self._immediates[bits]
 
-    def iota(self) -> Register:
-        """Return a register with 0, 1, 2 … over the columns."""
-        return self._emit(Op.IOTA)
-
-    def compute(self, op: Op, *sources: Register) -> Register:
-        """Apply an opcode to registers."""
-        return self._emit(op, *sources)
-
-    def rotate(self, value: Register, columns: int) -> Register:
-        """Rotate columns to the left."""
-        return self._emit(Op.ROT, value, imm=columns)
+    def compute(self, op: Op, *sources: Register, window: int = 0, imm: int = 0) -> Register:
+        """Apply an opcode to registers; return the register of the result."""
+        register = self._registers
+        self._registers += 1
+        self._code.append(_Virtual(op, register, sources, window, imm))
+        return register
 
     def finish(self) -> tuple[Instruction, ...]:
         """Return the program without dead instructions.
@@ -72,15 +60,7 @@ class ProgramBuilder:
         Raises:
             UnsupportedModel: more values are live together than registers exist.
         """
-        live_code = _without_dead(self._code)
-        program = [*_allocated(live_code), Instruction(Op.END)]
-        return tuple(program)
-
-    def _emit(self, op: Op, *sources: Register, window: int = 0, imm: int = 0) -> Register:
-        register = self._registers
-        self._registers += 1
-        self._code.append(_Virtual(op, register, sources, window, imm))
-        return register
+        return (*_allocated(_without_dead(self._code)), Instruction(Op.END))
 
 
 def _without_dead(code: list[_Virtual]) -> list[_Virtual]:
@@ -100,22 +80,15 @@ def _allocated(code: list[_Virtual]) -> list[Instruction]:
     real: dict[Register, int] = {}
     program: list[Instruction] = []
     for at, one in enumerate(code):
-        sources = [real[source] for source in one.sources]
+        a, b, c = (*(real[source] for source in one.sources), 0, 0, 0)[:3]
         free += [real[s] for s in dict.fromkeys(one.sources) if last_use[s] == at]
+        dst = 0
         if one.dst is not None:
             if not free:
                 raise UnsupportedModel(f"a kernel needs more than {REGISTERS} registers")
-            real[one.dst] = free.pop()
-        program.append(
-            _instruction(one, real.get(one.dst, 0) if one.dst is not None else 0, sources)
-        )
+            dst = real[one.dst] = free.pop()
+        program.append(Instruction(one.op, dst, a, b, c, one.window, one.imm))
     return program
-
-
-def _instruction(one: _Virtual, dst: int, sources: list[int]) -> Instruction:
-    a, b, c = (*sources, 0, 0, 0)[:3]
-    written = dst if FORMS[one.op] in WRITES_REGISTER else 0
-    return Instruction(one.op, written, a, b, c, one.window, one.imm)
 
 
 Emit = Callable[[ProgramBuilder, OvOp, Sequence[Register]], Register]

@@ -14,12 +14,9 @@ from driver_layer.abi.shave import Op
 _TINY = 1e-30
 
 
-def _mean_of(p: ProgramBuilder, x: Register, width: int) -> Register:
-    return p.compute(Op.MUL, p.compute(Op.RSUM, x), p.immediate(1 / width))
-
-
 def _mean(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    return _mean_of(p, x[0], shape_of(op.operands[0])[-1])
+    width = shape_of(op.operands[0])[-1]
+    return p.compute(Op.MUL, p.compute(Op.RSUM, x[0]), p.immediate(1 / width))
 
 
 def _l1(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -76,12 +73,12 @@ def _log_softmax(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register
 
 def _shifted(p: ProgramBuilder, x: Register, columns: int, width: int) -> Register:
     """Shift columns to the right (to the left if negative), and fill with zeros."""
-    column = p.iota()
+    column = p.compute(Op.IOTA)
     if columns > 0:
         inside = p.compute(Op.CMPLE, p.immediate(columns), column)
     else:
         inside = p.compute(Op.CMPLT, column, p.immediate(width + columns))
-    return p.compute(Op.SEL, inside, p.rotate(x, -columns % width), p.immediate(0))
+    return p.compute(Op.SEL, inside, p.compute(Op.ROT, x, imm=-columns % width), p.immediate(0))
 
 
 def _cum_sum(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
@@ -99,8 +96,8 @@ def _cum_sum(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
 def _rope(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     """Rotary embedding: x · cos + rotate_half(x) · sin."""
     half = shape_of(op.operands[0])[-1] // 2
-    turned = p.rotate(x[0], half)
-    in_first = p.compute(Op.CMPLT, p.iota(), p.immediate(half))
+    turned = p.compute(Op.ROT, x[0], imm=half)
+    in_first = p.compute(Op.CMPLT, p.compute(Op.IOTA), p.immediate(half))
     signed = p.compute(Op.SEL, in_first, p.compute(Op.NEG, turned), turned)
     return p.compute(Op.FMA, signed, x[2], p.compute(Op.MUL, x[0], x[1]))
 
