@@ -76,15 +76,15 @@ def explain(
     except DriverError as error:
         raise BadModel(name, str(error)) from None
     names = _layer_map(blob, name)
-    costs = [_Sum() for _ in names.layers]
+    tasks: list[list[TaskTime]] = [[] for _ in names.layers]
     keys = {queue_name(kind, number): (kind, number) for kind, number in names.tasks}
     for task in times:
         numbers = names.tasks.get(keys.get(task.queue, ("", -1)))
         if numbers is None or task.index >= len(numbers):
             raise BadModel(name, f"task {task.index} of {task.queue} belongs to no operation")
-        costs[int(numbers[task.index])].add(task)
-    pairs = zip(costs, names.layers, strict=True)
-    layers = [one.cost(layer.name, layer.cmx_bytes) for one, layer in pairs]
+        tasks[int(numbers[task.index])].append(task)
+    pairs = zip(names.layers, tasks, strict=True)
+    layers = [_cost(layer.name, layer.cmx_bytes, own) for layer, own in pairs]
     total = max((task.end_ns for task in times), default=0.0)
     return Explanation(tuple(layers), total, _busy(times, total))
 
@@ -131,26 +131,18 @@ def _busy(times: Sequence[TaskTime], total: float) -> dict[str, float]:
     return {queue: ns / total for queue, ns in work.items()} if total else {}
 
 
-class _Sum:
-    def __init__(self) -> None:
-        self._tasks: list[TaskTime] = []
-
-    def add(self, task: TaskTime) -> None:
-        self._tasks.append(task)
-
-    def cost(self, name: str, cmx_bytes: int) -> LayerCost:
-        tasks = self._tasks
-        engines = [task.engine for task in tasks]
-        span = max(t.end_ns for t in tasks) - min(t.begin_ns for t in tasks) if tasks else 0.0
-        return LayerCost(
-            name=name,
-            count=1,
-            transfers=engines.count(Engine.DMA),
-            products=engines.count(Engine.DPU),
-            invocations=engines.count(Engine.SHAVE),
-            cmx_bytes=cmx_bytes,
-            ddr_bytes=sum(task.ddr_bytes for task in tasks),
-            macs=sum(task.macs for task in tasks),
-            busy_ns=sum(task.alone_ns for task in tasks),
-            span_ns=span,
-        )
+def _cost(name: str, cmx_bytes: int, tasks: Sequence[TaskTime]) -> LayerCost:
+    engines = [task.engine for task in tasks]
+    span = max(t.end_ns for t in tasks) - min(t.begin_ns for t in tasks) if tasks else 0.0
+    return LayerCost(
+        name=name,
+        count=1,
+        transfers=engines.count(Engine.DMA),
+        products=engines.count(Engine.DPU),
+        invocations=engines.count(Engine.SHAVE),
+        cmx_bytes=cmx_bytes,
+        ddr_bytes=sum(task.ddr_bytes for task in tasks),
+        macs=sum(task.macs for task in tasks),
+        busy_ns=sum(task.alone_ns for task in tasks),
+        span_ns=span,
+    )
