@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compiler_layer.nf4 import f32_to_nf4, nf4_to_f32
 from driver_layer.abi.dtypes import bf16_to_f32, f32_to_bf16, pack_4bit, unpack_4bit
 from driver_layer.abi.float8 import FORMATS, f8_to_f32, f32_to_f8
 
@@ -53,6 +52,22 @@ FLOATS = frozenset({"f64", "f32", "f16", *RAW_FLOATS})
 
 INTEGERS = frozenset(NUMPY) - FLOATS - {"boolean", "nf4"}
 
+NF4 = np.array(
+    [
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ],
+    np.float32,
+)
+"""Values of the codes of NF4, a 4-bit float: quantiles of a normal distribution, from -1 to 1.
+
+Source: docs/reference/elf.md#nf4.
+"""
+
+_NF4_BOUNDS = (NF4[1:] + NF4[:-1]) / 2
+
 
 def stored_bytes(element: str, count: int) -> int:
     """Return the number of bytes that ``count`` elements occupy in memory or a file."""
@@ -76,9 +91,9 @@ def _converted(x: Array, source: str, target: str) -> Array:
     if source == "bf16":
         x = bf16_to_f32(x)
     if source == "nf4":
-        x = nf4_to_f32(x)
+        x = NF4[x]
     if target == "nf4":
-        return f32_to_nf4(x.astype(np.float32))
+        return np.searchsorted(_NF4_BOUNDS, x.astype(np.float32)).astype(np.uint8)
     if source in FORMATS:
         x = f8_to_f32(x, FORMATS[source])
     if target == "bf16":

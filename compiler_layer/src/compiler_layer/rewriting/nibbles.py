@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from compiler_layer import nf4
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.elementwise import Convert, Floor, Multiply, Select, Subtract
@@ -19,7 +18,7 @@ from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import convert_values
+from compiler_layer.elements import NF4, convert_values
 from compiler_layer.files import FileView
 from compiler_layer.rewriting.match import is_stored, owner_of
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
@@ -114,8 +113,8 @@ def _converted(place: Operation, value: SSAValue, element: str) -> SSAValue:
 
 def _looked_up(place: Operation, code: SSAValue) -> SSAValue:
     """Return the values of NF4 codes: SHAVE has no tables, but compares and selects."""
-    value = _number(place, nf4.VALUES[0])
-    for number, greater in enumerate(nf4.VALUES[1:], 1):
+    value = _number(place, NF4[0])
+    for number, greater in enumerate(NF4[1:], 1):
         reached = GreaterEqual.make([code, _number(place, np.float16(number))])
         chosen = Select.make([insert_before(place, reached), _number(place, greater), value])
         value = insert_before(place, chosen)
