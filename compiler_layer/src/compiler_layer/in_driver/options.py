@@ -35,19 +35,6 @@ class Config:
     """Friendly names of parameters and results whose strides the caller chooses."""
 
 
-_UNDERSTOOD = (
-    "NPU_PLATFORM",
-    "NPU_TILES",
-    "NPU_MAX_TILES",
-    "INFERENCE_PRECISION_HINT",
-    "EXECUTION_MODE_HINT",
-    "PERF_COUNT",
-    "ENABLE_WEIGHTLESS",
-    "NPU_SEPARATE_WEIGHTS_VERSION",
-    "WS_COMPILE_CALL_NUMBER",
-    "NPU_ENABLE_STRIDES_FOR",
-)
-
 _WITHOUT_EFFECT = (
     "NPU_STEPPING",  # the generations here have one
     "NPU_DMA_ENGINES",  # all are used
@@ -65,7 +52,50 @@ _WITHOUT_EFFECT = (
 )
 """Options that change no result here; their values are not read."""
 
-SUPPORTED = (*_UNDERSTOOD, *_WITHOUT_EFFECT)
+
+def _flag(name: str, value: str) -> bool:
+    found = _FLAGS.get(value.upper())
+    if found is None:
+        raise CompilerUsageError(f"{name}={value[:40]}: neither YES nor NO; choose one")
+    return found
+
+
+def _one_of(*words: str) -> Callable[[str, str], None]:
+    def check(name: str, value: str) -> None:
+        if value not in words:
+            choices = ", ".join(words)
+            raise CompilerUsageError(f"{name}={value[:40]}: unknown value; choose one of {choices}")
+
+    return check
+
+
+def _number(least: int, most: int) -> Callable[[str, str], None]:
+    allowed = {str(number) for number in range(least, most + 1)}
+
+    def check(name: str, value: str) -> None:
+        if value not in allowed:
+            raise CompilerUsageError(
+                f"{name}={value[:40]}: not a number from {least} to {most}; choose one"
+            )
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[str, str], object]] = {
+    "NPU_PLATFORM": _one_of(*PLATFORMS, "AUTO_DETECT"),
+    "NPU_TILES": _number(-1, _MOST_TILES),
+    "NPU_MAX_TILES": _number(-1, _MOST_TILES),
+    "INFERENCE_PRECISION_HINT": _one_of(*_PRECISIONS),
+    "EXECUTION_MODE_HINT": _one_of("PERFORMANCE", "ACCURACY"),
+    "PERF_COUNT": _flag,
+    "ENABLE_WEIGHTLESS": _flag,
+    "NPU_SEPARATE_WEIGHTS_VERSION": _one_of("ITERATIVE"),
+    "WS_COMPILE_CALL_NUMBER": _number(0, 1 << 10),
+    "NPU_ENABLE_STRIDES_FOR": lambda name, value: None,
+}
+"""Options that are read, and the checks of their values."""
+
+SUPPORTED = (*_CHECKS, *_WITHOUT_EFFECT)
 """All options that the plugin may set."""
 
 
@@ -88,7 +118,7 @@ def read_config(config: Mapping[str, str], platform: Platform) -> Config:
     Raises:
         CompilerUsageError: a value is not possible, or not on this platform.
     """
-    unread = [f'{name}="{value}"' for name, value in config.items() if name not in _UNDERSTOOD]
+    unread = [f'{name}="{value}"' for name, value in config.items() if name not in _CHECKS]
     if unread:
         _log.info("options without effect in this compiler: %s", " ".join(unread))
     for name, value in config.items():
@@ -141,45 +171,3 @@ def _tiles(config: Mapping[str, str], platform: Platform) -> int:
     if tiles > most:
         raise CompilerUsageError(f"NPU_TILES={tiles}: there are {most} tiles; lower NPU_TILES")
     return max(tiles, 0)
-
-
-def _flag(name: str, value: str) -> bool:
-    found = _FLAGS.get(value.upper())
-    if found is None:
-        raise CompilerUsageError(f"{name}={value[:40]}: neither YES nor NO; choose one")
-    return found
-
-
-def _one_of(*words: str) -> Callable[[str, str], None]:
-    def check(name: str, value: str) -> None:
-        if value not in words:
-            choices = ", ".join(words)
-            raise CompilerUsageError(f"{name}={value[:40]}: unknown value; choose one of {choices}")
-
-    return check
-
-
-def _number(least: int, most: int) -> Callable[[str, str], None]:
-    allowed = {str(number) for number in range(least, most + 1)}
-
-    def check(name: str, value: str) -> None:
-        if value not in allowed:
-            raise CompilerUsageError(
-                f"{name}={value[:40]}: not a number from {least} to {most}; choose one"
-            )
-
-    return check
-
-
-_CHECKS: dict[str, Callable[[str, str], object]] = {
-    "NPU_PLATFORM": _one_of(*PLATFORMS, "AUTO_DETECT"),
-    "NPU_TILES": _number(-1, _MOST_TILES),
-    "NPU_MAX_TILES": _number(-1, _MOST_TILES),
-    "INFERENCE_PRECISION_HINT": _one_of(*_PRECISIONS),
-    "EXECUTION_MODE_HINT": _one_of("PERFORMANCE", "ACCURACY"),
-    "PERF_COUNT": _flag,
-    "ENABLE_WEIGHTLESS": _flag,
-    "NPU_SEPARATE_WEIGHTS_VERSION": _one_of("ITERATIVE"),
-    "WS_COMPILE_CALL_NUMBER": _number(0, 1 << 10),
-}
-"""Checks of values; an option without a check takes any value."""
