@@ -28,6 +28,10 @@ from compiler_layer.writers.openvino_ir.weights import WeightsWriter
 _STATE_OPSET = "opset6"
 
 
+Place = tuple[int, int]
+"""Port of a layer: both numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenPort:
     """Port as described in the XML."""
@@ -51,14 +55,6 @@ class WrittenLayer:
     """All tensor names of a result; OpenVINO drops the names that are missing here."""
     decompresses: bool = False
     """True to exempt the layer from constant folding, so that weights stay small in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenEdge:
-    """Edge from an output port to an input port, each as layer and port number."""
-
-    source: tuple[int, int]
-    target: tuple[int, int]
 
 
 def check_layers(model: Model, path: object) -> None:
@@ -95,9 +91,9 @@ class LayerList:
 
     def __init__(self, model: Model, weights: WeightsWriter) -> None:
         self.layers: list[WrittenLayer] = []
-        self.edges: list[WrittenEdge] = []
+        self.edges: list[tuple[Place, Place]] = []
         self._weights = weights
-        self._sources: dict[SSAValue, tuple[int, int]] = {}
+        self._sources: dict[SSAValue, Place] = {}
         self._names: set[str] = set()
         self._tensor_names: dict[SSAValue, list[str]] = {}
         for port in (*model.inputs, *model.outputs):
@@ -121,15 +117,14 @@ class LayerList:
     ) -> None:
         number = len(self.layers)
         layer.inputs = [WrittenPort(element_of(v), shape_of(v)) for v in operands]
-        layer.outputs = [self._output(value) for value in results]
+        layer.outputs = [
+            WrittenPort(element_of(v), shape_of(v), self._names_of(v)) for v in results
+        ]
         for port, operand in enumerate(operands):
-            self.edges.append(WrittenEdge(self._sources[operand], (number, port)))
+            self.edges.append((self._sources[operand], (number, port)))
         for port, result in enumerate(results):
             self._sources[result] = (number, len(operands) + port)
         self.layers.append(layer)
-
-    def _output(self, value: SSAValue) -> WrittenPort:
-        return WrittenPort(element_of(value), shape_of(value), self._names_of(value))
 
     def _names_of(self, value: SSAValue) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._tensor_names.get(value, ())))

@@ -50,16 +50,13 @@ class WeightsWriter:
         if key in self._places:
             self._advance(size)
         else:
-            self._align()
+            self._pad(-self._end % _ALIGNMENT)
             self._places[key] = self._end
             self._append(constant)
             if size == 0:
                 self._pad(1)
         # OpenVINO expects one byte for a constant without elements.
         return self._places[key], max(size, 1)
-
-    def _align(self) -> None:
-        self._pad(-self._end % _ALIGNMENT)
 
     def _pad(self, count: int) -> None:
         self._file.write(bytes(count))

@@ -15,6 +15,8 @@ from compiler_layer.writers.openvino_ir.layers import LayerList, WrittenLayer, W
 _PRECISIONS = {"f64": "FP64", "f32": "FP32", "f16": "FP16", "bf16": "BF16", "boolean": "BOOL"}
 """Names of element types in ports; integers are in capitals."""
 
+_ENDS = ("from-layer", "from-port", "to-layer", "to-port")
+
 _DECOMPRESSION = (
     "\t\t\t<rt_info>",
     '\t\t\t\t<attribute name="decompression" version="0" />',
@@ -40,14 +42,9 @@ def _document(graph: LayerList, runtime_options: Mapping[str, str]) -> Iterator[
         yield from _layer(number, layer)
     yield "\t</layers>"
     yield "\t<edges>"
-    for edge in graph.edges:
-        ends = {
-            "from-layer": edge.source[0],
-            "from-port": edge.source[1],
-            "to-layer": edge.target[0],
-            "to-port": edge.target[1],
-        }
-        yield f"\t\t<edge{_attributes(ends)} />"
+    for source, target in graph.edges:
+        ends = zip(_ENDS, (*source, *target), strict=True)
+        yield f"\t\t<edge{_attributes(dict(ends))} />"
     yield "\t</edges>"
     yield "\t<rt_info>"
     yield "\t\t<runtime_options>"
