@@ -12,15 +12,13 @@ Source: docs/reference/driver_compiler.md#separated-weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.compile import compile_model
-from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import CompilerUsageError
@@ -78,19 +76,22 @@ def compile_separated(
     if call > _MAIN:
         raise CompilerUsageError(f"WS_COMPILE_CALL_NUMBER={call}: call {_MAIN} was the last")
     originals = _originals(network)
+    prepared: dict[str, _Original] = {}
 
     def name_weight(view: FileView, element: str) -> str | None:
         original = originals.get((view.offset, view.size))
-        return None if original is None else original.prepared(element)
+        name = None if original is None else original.prepared(element)
+        if original is not None and name is not None:
+            prepared[name] = original
+        return name
 
     separated = replace(options, weightless=True, name_weight=name_weight)
     if call == _INIT:
         lowered = model.clone()
         lower(lowered, replace(separated, fold=False))
-        weights = [port for port in lowered.inputs if port.name.startswith(_PREPARED)]
+        weights = [(prepared[p.name], p) for p in lowered.inputs if p.name in prepared]
         if weights:
-            by_offset = {original.offset: original for original in originals.values()}
-            return compile_model(_init_model(weights, by_offset), options)
+            return compile_model(_init_model(weights), options)
     return compile_model(model, separated, names=names)
 
 
@@ -110,26 +111,20 @@ def _originals(network: Network) -> dict[tuple[int, int], _Original]:
     return found
 
 
-def _init_model(weights: list[Port], originals: Mapping[int, _Original]) -> Model:
+def _init_model(weights: Sequence[tuple[_Original, Port]]) -> Model:
     """Build the model that converts constants to the inputs of a main blob."""
-    of_weights = [originals[_offset(port.name)] for port in weights]
     stored = {
-        original: tensor(original.element, shape_of(port.value))
-        for original, port in zip(of_weights, weights, strict=True)
+        original: tensor(original.element, shape_of(port.value)) for original, port in weights
     }
     ports = [(f"{_ORIGINAL}{original.offset}", kind) for original, kind in stored.items()]
     model, arguments = Model.build(ports)
     values = dict(zip(stored, arguments, strict=True))
     g = GraphBuilder(model)
     outputs: list[tuple[str, SSAValue]] = []
-    for original, port in zip(of_weights, weights, strict=True):
+    for original, port in weights:
         value, element = values[original], element_of(port.value)
         if element != original.element:
-            value = g.op(Convert, value, destination_type=StringAttr(element))
+            value = g.convert(value, element)
         outputs.append((port.name, value))
     model.set_outputs(outputs)
     return model
-
-
-def _offset(name: str) -> int:
-    return int(name.removeprefix(_PREPARED).partition("_")[0])
