@@ -16,8 +16,8 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Add, Maximum, Multiply
 from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.op import int_value
-from compiler_layer.dialects.ov.padding import Pad
 from compiler_layer.dialects.ov.pooling import AvgPool, MaxPool, PoolOp
+from compiler_layer.dialects.ov.shape import Pad
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values
 from compiler_layer.model import Model

@@ -22,9 +22,9 @@ from compiler_layer.dialects.ov.elementwise import (
     Subtract,
 )
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_attr
-from compiler_layer.dialects.ov.padding import Tile
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.reduce import ReduceMean
+from compiler_layer.dialects.ov.shape import Tile
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS

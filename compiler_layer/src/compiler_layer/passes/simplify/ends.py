@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov import padding, slicing
+from compiler_layer.dialects.ov import shape, slicing
 from compiler_layer.dialects.ov.constant import Constant, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_attr
 from compiler_layer.dialects.ov.types import element_of, shape_of
@@ -34,13 +34,13 @@ def roll(op: slicing.Roll) -> SSAValue | None:
     return value
 
 
-def pad_of_nothing(op: padding.Pad) -> SSAValue | None:
+def pad_of_nothing(op: shape.Pad) -> SSAValue | None:
     """Remove padding that neither adds nor removes elements."""
     ends = _ends(op)
     return op.x if ends is not None and not any(map(any, ends)) else None
 
 
-def pad_of_constants(op: padding.Pad) -> SSAValue | None:
+def pad_of_constants(op: shape.Pad) -> SSAValue | None:
     """Replace padding with a constant number: concatenate constants and the operand."""
     ends = _ends(op)
     number = np.zeros(()) if op.value is None else values_of(op.value)
@@ -61,7 +61,7 @@ def pad_of_constants(op: padding.Pad) -> SSAValue | None:
     return value
 
 
-def _ends(op: padding.Pad) -> list[tuple[int, int]] | None:
+def _ends(op: shape.Pad) -> list[tuple[int, int]] | None:
     """Return the elements added before and behind each axis; None if they are not constant."""
     begin, end = (values_of(each) for each in (op.pads_begin, op.pads_end))
     if begin is None or end is None:

@@ -21,7 +21,6 @@ from compiler_layer.dialects.ov import (
     interpolate,
     logic,
     matmul,
-    padding,
     scatter,
     shape,
     slicing,
@@ -139,7 +138,7 @@ def outer_product(op: matmul.MatMul) -> SSAValue | None:
     return insert_before(op, elementwise.Multiply.make([left, right]))
 
 
-def tile(op: padding.Tile) -> SSAValue | None:
+def tile(op: shape.Tile) -> SSAValue | None:
     """Replace a tile by a broadcast along new dimensions before the repeated ones."""
     wanted = shape_of(op.output)
     dims = (1,) * (len(wanted) - len(shape_of(op.x))) + shape_of(op.x)
@@ -174,8 +173,8 @@ def double_reshape(op: shape.Reshape) -> SSAValue | None:
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
     elementwise.Convert: (same_type,),
     shape.Broadcast: (same_type, broadcast_of_one),
-    padding.Pad: (pad_of_nothing, pad_of_constants),
-    padding.Tile: (tile,),
+    shape.Pad: (pad_of_nothing, pad_of_constants),
+    shape.Tile: (tile,),
     shape.Reshape: (same_type, double_reshape),
     shape.Squeeze: (same_type,),
     shape.Unsqueeze: (same_type,),
