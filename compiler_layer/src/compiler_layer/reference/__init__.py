@@ -1,7 +1,7 @@
 """Reference semantics of each op in numpy; begin with ``interpreter``, which runs complete models.
 
 meaning    table of op functions, which ``ov`` and ``npu`` fill when this package is imported
-ov/, npu   functions for the two dialects; modules of ``ov`` are named like the dialect's
+ov/, npu   functions for the two dialects, in modules of op families
 raw_floats bf16 and f8, computed in f32
 """
 

@@ -1,4 +1,4 @@
-"""The ``ov`` ops in numpy, in modules named like the dialect's.
+"""The ``ov`` ops in numpy, in modules of op families that are named like the dialect's.
 
 Begin with ``elementwise``. Each module registers its functions in ``reference.meaning``.
 """

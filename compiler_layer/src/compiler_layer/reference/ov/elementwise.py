@@ -1,10 +1,11 @@
-"""Element-wise arithmetic in numpy."""
+"""Element-wise arithmetic, comparisons, and Boolean and bitwise ops in numpy."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from compiler_layer.dialects.ov import elementwise as ov
+from compiler_layer.dialects.ov import logic
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values
 from compiler_layer.reference.meaning import Array, means, means_each, wide
@@ -42,6 +43,22 @@ means_each(
         ov.SquaredDifference: _squared_difference,
         ov.Minimum: np.minimum,
         ov.Maximum: np.maximum,
+        logic.Equal: np.equal,
+        logic.NotEqual: np.not_equal,
+        logic.Less: np.less,
+        logic.LessEqual: np.less_equal,
+        logic.Greater: np.greater,
+        logic.GreaterEqual: np.greater_equal,
+        logic.LogicalAnd: np.logical_and,
+        logic.LogicalOr: np.logical_or,
+        logic.LogicalXor: np.logical_xor,
+        logic.LogicalNot: np.logical_not,
+        logic.BitwiseAnd: np.bitwise_and,
+        logic.BitwiseOr: np.bitwise_or,
+        logic.BitwiseXor: np.bitwise_xor,
+        logic.BitwiseNot: np.bitwise_not,
+        logic.BitwiseLeftShift: np.left_shift,
+        logic.BitwiseRightShift: np.right_shift,
     }
 )
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from compiler_layer.dialects.ov import slicing as ov
 from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.reference.meaning import Array, means
 
 
@@ -55,3 +56,11 @@ def roll(op: ov.Roll, x: Array, shift: Array, axes: Array) -> Array:
     for count, axis in zip(moved, axes.reshape(-1), strict=True):
         x = np.roll(x, int(count), int(axis))
     return x
+
+
+@means(StridedSlice)
+def strided_slice(op: StridedSlice, x: Array, begin: Array, end: Array, *strides: Array) -> Array:
+    """Index as Python does."""
+    bounds = [[int(v) for v in bound.reshape(-1)] for bound in (begin, end, *strides)]
+    index = op.index(bounds[0], bounds[1], bounds[2] if strides else None)
+    return np.asarray(x[tuple(index)])
