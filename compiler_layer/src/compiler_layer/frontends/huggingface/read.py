@@ -8,13 +8,18 @@ from pathlib import Path
 from xdsl.ir import SSAValue
 
 from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov import elementwise
 from compiler_layer.dialects.ov.types import tensor
 from compiler_layer.errors import BadModel
-from compiler_layer.frontends.huggingface.blocks.attention import Cache, Context, read_cache
-from compiler_layer.frontends.huggingface.blocks.ends import embed, embedding_table, logits
+from compiler_layer.frontends.huggingface.blocks.attention import (
+    Cache,
+    Context,
+    read_cache,
+    soft_cap,
+)
 from compiler_layer.frontends.huggingface.blocks.layer import layer
 from compiler_layer.frontends.huggingface.blocks.mask import masks
-from compiler_layer.frontends.huggingface.blocks.modules import Scope
+from compiler_layer.frontends.huggingface.blocks.modules import Scope, norm
 from compiler_layer.frontends.huggingface.blocks.rotary import angles
 from compiler_layer.frontends.huggingface.decoder import Decoder
 from compiler_layer.frontends.huggingface.families import read_decoder
@@ -74,8 +79,8 @@ def _write(
 ) -> SSAValue:
     """Write the complete decoder; return its logits."""
     g, layers = s.g, s.decoder.layers
-    table = embedding_table(s)
-    x = embed(s, table, ids, position_ids)
+    table = _embedding_table(s)
+    x = _embed(s, table, ids, position_ids)
     kinds = dict.fromkeys(each.rotary for each in layers if each.rotary is not None)
     turns = {kind: angles(g, kind, position_ids) for kind in kinds}
 
@@ -88,4 +93,35 @@ def _write(
     for number, (each, (keys, values)) in enumerate(zip(layers, caches, strict=True)):
         turn = None if each.rotary is None else turns[each.rotary]
         x = layer(s.layer(number), x, Context(turn, additive[each.window], keys, values))
-    return logits(s, table, x)
+    return _logits(s, table, x)
+
+
+def _embedding_table(s: Scope) -> SSAValue:
+    """Return the embeddings of all tokens, f32 [vocab_size, hidden_size]."""
+    shape = (s.decoder.vocab_size, s.decoder.hidden_size)
+    return s.weights.get(f"{s.decoder.names.embedding}.weight", shape)
+
+
+def _embed(s: Scope, table: SSAValue, ids: SSAValue, position_ids: SSAValue) -> SSAValue:
+    """Return the initial hidden states of tokens and positions, [B, M, hidden_size]."""
+    g, names = s.g, s.decoder.names
+    x = g.gather(table, g.convert(ids, "i32"), 0, name=names.embedding)
+    x = g.times(x, s.decoder.embedding_scale)
+    if names.positions is None:
+        return x
+    shape = (s.decoder.positions, s.decoder.hidden_size)
+    places = s.weights.get(f"{names.positions}.weight", shape)
+    place = g.gather(places, g.convert(position_ids, "i32"), 0, name=names.positions)
+    return g.op(elementwise.Add, x, place)
+
+
+def _logits(s: Scope, table: SSAValue, x: SSAValue) -> SSAValue:
+    """Return the logits of each token, [B, M, vocab_size]."""
+    g, decoder, name = s.g, s.decoder, s.decoder.names.head
+    x = norm(s, x, decoder.norm, decoder.names.norm)
+    if decoder.tied_head:
+        head = table
+    else:
+        head = s.weights.get(f"{name}.weight", (decoder.vocab_size, decoder.hidden_size))
+    product = g.times(g.matmul(x, head, transpose_b=True, name=name), decoder.logit_scale)
+    return soft_cap(g, product, decoder.logit_softcap)
