@@ -2,18 +2,16 @@
 
 dpu    matmuls and attention
 shave  kernels, with the ``ov`` ops that they compute
-dma    gathers and concatenations
-views  the bytes of 4-bit inputs
+dma    gathers, concatenations, and the bytes of 4-bit inputs
 """
 
 from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from compiler_layer.dialects.npu.dma import Concat, Gather
+from compiler_layer.dialects.npu.dma import Bytes, Concat, Gather
 from compiler_layer.dialects.npu.dpu import Attention, MatMul
 from compiler_layer.dialects.npu.shave import Kernel, Yield
-from compiler_layer.dialects.npu.views import Bytes
 
 __all__ = ["NPU", "Attention", "Bytes", "Concat", "Gather", "Kernel", "MatMul", "Yield"]
 

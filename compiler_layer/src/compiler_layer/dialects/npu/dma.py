@@ -1,4 +1,4 @@
-"""Ops that DMA executes alone: gathering rows, and concatenation."""
+"""Ops without arithmetic: rows that DMA gathers, tensors that it concatenates, a view of bytes."""
 
 from __future__ import annotations
 
@@ -38,4 +38,14 @@ class Concat(IRDLOperation):
     axis = prop_def(IntegerAttr)
     output = result_def(Tensor)
     irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = _FORMAT
+
+
+@irdl_op_definition
+class Bytes(IRDLOperation):
+    """The bytes u8 [...] of an input of 4-bit elements, which are two elements each."""
+
+    name = "npu.bytes"
+    x = operand_def(Tensor)
+    output = result_def(Tensor)
     assembly_format = _FORMAT

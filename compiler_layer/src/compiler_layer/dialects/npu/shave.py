@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -18,9 +18,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsTerminator, SingleBlockImplicitTerminator
 
+from compiler_layer.dialects.npu.dpu import TileAttr
 from compiler_layer.dialects.ov.types import Shape, Tensor, broadcast, shape_of
-
-TileAttr = DenseArrayBase[IntegerType]
 
 
 @irdl_op_definition
