@@ -51,17 +51,17 @@ class Constant(OvOp):
         return [tensor_type(self.output)]
 
     @staticmethod
-    def inline(array: Array, element: str | None = None, name: str = "") -> Constant:
+    def inline(array: Array, element: str | None = None) -> Constant:
         """Make a constant of a numpy array; raw bits (bf16, f8, 4-bit) need ``element``."""
         array = np.asarray(array)
         kind = element or numpy_element(array.dtype)
         value = InlineAttr(Inline(kind, np.ascontiguousarray(array, NUMPY[kind]).tobytes()))
-        return Constant._with(value, tensor(kind, array.shape), name)
+        return Constant._with(value, tensor(kind, array.shape))
 
     @staticmethod
-    def of_file(view: FileView, element: str, shape: Shape, name: str = "") -> Constant:
+    def of_file(view: FileView, element: str, shape: Shape) -> Constant:
         """Make a constant whose values stay in their file."""
-        return Constant._with(FileAttr(view), tensor(element, shape), name)
+        return Constant._with(FileAttr(view), tensor(element, shape))
 
     @staticmethod
     def repeated(own: int, values: Sequence[Constant], name: str = "") -> Constant:
@@ -78,7 +78,7 @@ class Constant(OvOp):
         )
 
     @staticmethod
-    def _with(value: ValueAttr, kind: Tensor, name: str) -> Constant:
+    def _with(value: ValueAttr, kind: Tensor, name: str = "") -> Constant:
         op = Constant(properties={"value": value}, result_types=[kind])
         if name:
             op.attributes[NAME_ATTRIBUTE] = StringAttr(name)

@@ -30,16 +30,13 @@ _SPELLED_OTHERWISE = {
 }
 """Layers whose type in files differs from the op's documented name."""
 
-
-_ANYWHERE = {"auto_broadcast": OneOf("numpy")}
-"""Required values of attributes of layers of any type."""
+_ANYWHERE = {"auto_broadcast": (OneOf("numpy"), None)}
+"""Parsers of attributes that layers of any type may have."""
 
 
 def unsupported_value(kind: str, data: Mapping[str, str]) -> str | None:
     """Return the attribute of a layer whose value is not supported, or None."""
-    read = {name: (reader, default) for name, (reader, default) in RULES[kind].properties.items()}
-    read |= {name: (words, None) for name, words in _ANYWHERE.items()}
-    for name, (reader, default) in read.items():
+    for name, (reader, default) in {**RULES[kind].properties, **_ANYWHERE}.items():
         text = data.get(name, default)
         if isinstance(reader, OneOf) and text is not None and text not in reader:
             return f"of {text}" if reader is ELEMENT else f"with {name} {text!r}"
