@@ -34,6 +34,15 @@ class _Request:
         exponents = np.arange(0, self.width, 2, dtype=np.float32) / np.float32(self.width)
         return (np.float32(self.theta) ** exponents).astype(np.float32)
 
+    def plain(self) -> Array:
+        """Return the frequencies without scaling."""
+        return np.float32(1) / self.powers()
+
+    def by_channel(self, key: str) -> tuple[float, ...]:
+        """Return the frequencies scaled by a list of factors, one for each channel."""
+        factors = np.array(self.scaling.numbers(key, self.width // 2), np.float32)
+        return _floats(np.float32(1) / (factors * self.powers()))
+
     def factor(self) -> float:
         """Return the factor by which the context is extended."""
         if not self.scaling.has("factor"):
@@ -78,11 +87,7 @@ def scaled_rotary(
     compute = _KINDS.get(kind) if isinstance(kind, str) else None
     if compute is None:
         raise UnsupportedModel(f"{config.path}: rope_type {kind!r} is not supported")
-    request = _Request(config, scaling, theta, width)
-    frequencies, factor = compute(request)
-    if compute is not _longrope:
-        return Rotary(_floats(frequencies), factor)
-    return Rotary(_floats(frequencies), factor, _floats(_of_long_texts(request)), _context(config))
+    return compute(_Request(config, scaling, theta, width))
 
 
 def _floats(values: Array) -> tuple[float, ...]:
@@ -93,33 +98,33 @@ def _rope_type(scaling: Config) -> Any:
     return scaling.values.get("rope_type", scaling.values.get("type", "default"))
 
 
-def _default(request: _Request) -> tuple[Array, float]:
-    return np.float32(1) / request.powers(), 1.0
+def _default(request: _Request) -> Rotary:
+    return Rotary(_floats(request.plain()))
 
 
-def _linear(request: _Request) -> tuple[Array, float]:
+def _linear(request: _Request) -> Rotary:
     """Divide all frequencies by the factor."""
-    return _default(request)[0] / np.float32(request.factor()), 1.0
+    return Rotary(_floats(request.plain() / np.float32(request.factor())))
 
 
-def _llama3(request: _Request) -> tuple[Array, float]:
+def _llama3(request: _Request) -> Rotary:
     """Divide the frequencies of waves longer than the original context; keep the others."""
     factor, scaling = request.factor(), request.scaling
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
     context = scaling.positive("original_max_position_embeddings")
     if low >= high:
         raise scaling.bad("high_freq_factor", "above low_freq_factor")
-    plain = _default(request)[0]
+    plain = request.plain()
     waves = np.float32(2 * math.pi) / plain
     stretched = plain / np.float32(factor)
     smooth = (np.float32(context) / waves - np.float32(low)) / np.float32(high - low)
     between = (1 - smooth) * stretched + smooth * plain
     result = np.where(waves > context / low, stretched, plain)
     medium = (waves >= context / high) & (waves <= context / low)
-    return np.where(medium, between, result), 1.0
+    return Rotary(_floats(np.where(medium, between, result)))
 
 
-def _yarn(request: _Request) -> tuple[Array, float]:
+def _yarn(request: _Request) -> Rotary:
     """Keep the frequencies of channels that rotate often, and divide the others."""
     factor, scaling, width = request.factor(), request.scaling, request.width
     context = scaling.optional_positive("original_max_position_embeddings")
@@ -142,7 +147,8 @@ def _yarn(request: _Request) -> tuple[Array, float]:
     keep = 1 - np.clip(ramp, 0, 1)
     powers = request.powers()
     stretched = np.float32(1) / (np.float32(factor) * powers)
-    return stretched * (1 - keep) + np.float32(1) / powers * keep, _yarn_factor(scaling, factor)
+    frequencies = stretched * (1 - keep) + np.float32(1) / powers * keep
+    return Rotary(_floats(frequencies), _yarn_factor(scaling, factor))
 
 
 def _yarn_factor(scaling: Config, factor: float) -> float:
@@ -158,33 +164,21 @@ def _yarn_factor(scaling: Config, factor: float) -> float:
     return mscale(1)
 
 
-def _longrope(request: _Request) -> tuple[Array, float]:
-    """Scale each channel by its own factor; the result applies to short texts."""
-    config, scaling = request.config, request.scaling
-    short = np.array(scaling.numbers("short_factor", request.width // 2), np.float32)
+def _longrope(request: _Request) -> Rotary:
+    """Scale each channel by its own factor, and by another one in texts longer than the context."""
+    config = request.config
+    short = request.by_channel("short_factor")
     longest = config.positive("max_position_embeddings")
     original = config.optional_positive("original_max_position_embeddings")
     factor = longest / original if original is not None else request.factor()
-    given = scaling.optional_number("attention_factor")
+    context = longest if original is None else original
+    given = request.scaling.optional_number("attention_factor")
     if given is None:
-        base = original or longest
-        given = math.sqrt(1 + math.log(factor) / math.log(base)) if factor > 1 < base else 1.0
-    return np.float32(1) / (short * request.powers()), given
+        given = math.sqrt(1 + math.log(factor) / math.log(context)) if factor > 1 < context else 1.0
+    return Rotary(short, given, request.by_channel("long_factor"), context)
 
 
-def _of_long_texts(request: _Request) -> Array:
-    """Return the frequencies for all tokens of texts longer than ``_context``."""
-    factors = request.scaling.numbers("long_factor", request.width // 2)
-    return np.float32(1) / (np.array(factors, np.float32) * request.powers())
-
-
-def _context(config: Config) -> int:
-    """Return the maximum number of tokens of short texts."""
-    original = config.optional_positive("original_max_position_embeddings")
-    return config.positive("max_position_embeddings") if original is None else original
-
-
-_KINDS: dict[str, Callable[[_Request], tuple[Array, float]]] = {
+_KINDS: dict[str, Callable[[_Request], Rotary]] = {
     "default": _default,
     "linear": _linear,
     "llama3": _llama3,
