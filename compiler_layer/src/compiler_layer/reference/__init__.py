@@ -2,7 +2,6 @@
 
 meaning    table of op functions, which ``ov`` and ``npu`` fill when this package is imported
 ov/, npu   functions for the two dialects, in modules of op families
-raw_floats bf16 and f8, computed in f32
 """
 
 from compiler_layer.reference import npu, ov
