@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant
+from compiler_layer.dialects.ov.convolution import SPATIAL
 from compiler_layer.dialects.ov.elementwise import Add, Maximum, Multiply
-from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.pooling import AvgPool, MaxPool, PoolOp
 from compiler_layer.dialects.ov.shape import Pad

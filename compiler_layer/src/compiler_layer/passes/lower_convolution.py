@@ -13,9 +13,8 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.convolution import Convolution
+from compiler_layer.dialects.ov.convolution import SPATIAL, Convolution
 from compiler_layer.dialects.ov.elementwise import Convert
-from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.shape import Transpose

@@ -11,9 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from compiler_layer.dialects.ov.convolution import GroupConvolution
+from compiler_layer.dialects.ov.convolution import SPATIAL, GroupConvolution
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
-from compiler_layer.dialects.ov.filters import SPATIAL
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before, take_over

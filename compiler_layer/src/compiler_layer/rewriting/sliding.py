@@ -6,8 +6,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.convolution import ConvolutionBase
-from compiler_layer.dialects.ov.filters import SPATIAL
+from compiler_layer.dialects.ov.convolution import SPATIAL, ConvolutionBase
 from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of

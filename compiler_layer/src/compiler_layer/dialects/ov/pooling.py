@@ -7,7 +7,7 @@ from abc import ABC
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.irdl import operand_def, prop_def, result_def
 
-from compiler_layer.dialects.ov.filters import SPATIAL
+from compiler_layer.dialects.ov.convolution import SPATIAL
 from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.types import Shape, Tensor, element_of, shape_of, tensor
 

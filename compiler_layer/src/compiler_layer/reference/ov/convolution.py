@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from compiler_layer.dialects.ov import convolution as ov
-from compiler_layer.dialects.ov.filters import SPATIAL, FilterOp
+from compiler_layer.dialects.ov.convolution import SPATIAL, FilterOp
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.reference.meaning import Array, means, wide

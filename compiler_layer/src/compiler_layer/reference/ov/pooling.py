@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from compiler_layer.dialects.ov import pooling as ov
-from compiler_layer.dialects.ov.filters import SPATIAL
+from compiler_layer.dialects.ov.convolution import SPATIAL
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.elements import NUMPY
