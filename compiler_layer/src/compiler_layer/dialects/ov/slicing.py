@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import ABC
+from collections.abc import Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -181,19 +181,16 @@ class _Splitting(OvOp, ABC):
         cls, operands: Sequence[SSAValue | Sequence[SSAValue]], **properties: Attribute
     ) -> Self:
         """Build an op with inferred result types; see ``OvOp.make``."""
-        flat = [operand for operand in operands if isinstance(operand, SSAValue)]
-        count = cls._count(flat, properties)
+        draft = cls(operands=operands, properties=properties, result_types=[[]])
+        kinds = draft.infer()
+        draft.erase()
+        return cls(operands=operands, properties=properties, result_types=[kinds])
+
+    @staticmethod
+    def _checked(count: int) -> int:
         if not 1 <= count <= _MAX_PARTS:
             raise ValueError(f"a split into {count} parts is not supported")
-        unknown = [tensor("f32", ())] * count
-        op = cls(operands=flat, properties=properties, result_types=[unknown])
-        op.refresh_types()
-        return op
-
-    @classmethod
-    @abstractmethod
-    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        """Return the number of parts."""
+        return count
 
 
 class Split(_Splitting):
@@ -203,14 +200,9 @@ class Split(_Splitting):
     axis = operand_def(Tensor)
     num_splits = prop_def(IntegerAttr)
 
-    @classmethod
-    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        del operands
-        return int_value(properties["num_splits"])
-
     def infer(self) -> list[Tensor]:
         """Infer the axis divided by the number of parts."""
-        axis, count = self.known_axis(), int_value(self.num_splits)
+        count, axis = self._checked(int_value(self.num_splits)), self.known_axis()
         dims = list(shape_of(self.x))
         if dims[axis] % count and dims[axis] >= 0:
             raise ValueError(f"{dims[axis]} elements do not split into {count} equal parts")
@@ -225,20 +217,16 @@ class VariadicSplit(_Splitting):
     axis = operand_def(Tensor)
     lengths = operand_def(Tensor)
 
-    @classmethod
-    def _count(cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute]) -> int:
-        del properties
-        return length_of(operands[2])
-
     def part_lengths(self) -> list[int]:
         """Return the lengths, -1 for unknown ones; the inferred one needs the operand's length.
 
         Raises:
             ValueError: the axis is not known, or the lengths do not fit the operand.
         """
+        count = self._checked(length_of(self.lengths))
         whole, lengths = shape_of(self.x)[self.known_axis()], ints_of(self.lengths)
         if lengths is None:
-            return [-1] * length_of(self.lengths)
+            return [-1] * count
         rest = whole - sum(n for n in lengths if n >= 0)
         if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
             raise ValueError(f"{lengths} are not lengths of parts")
