@@ -25,8 +25,8 @@ def _greater(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     return p.compute(Op.CMPLT if strict else Op.CMPLE, x[1], x[0])
 
 
-def _not(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    _check_truth(op)
+def _inverted(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
+    del op
     return p.compute(Op.SUB, p.immediate(1), x[0])
 
 
@@ -35,25 +35,20 @@ def _not_equal(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
     return p.compute(Op.SUB, p.immediate(1), p.compute(Op.CMPEQ, *x))
 
 
-def _and(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    _check_truth(op)
-    return p.compute(Op.MUL, *x)
+def _of_truths(emit: Emit) -> Emit:
+    """Return an emitter that rejects integers: SHAVE has no bitwise ops."""
 
-
-def _or(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    _check_truth(op)
-    return p.compute(Op.MAX, *x)
-
-
-def _xor(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
-    _check_truth(op)
-    return _not_equal(p, op, x)
-
-
-def _check_truth(op: OvOp) -> None:
-    if element_of(op.results[0]) != "boolean":
+    def checked(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
         element = element_of(op.results[0])
-        raise UnsupportedModel(f"{op.described} of {element}: SHAVE has no bitwise integer ops")
+        if element != "boolean":
+            raise UnsupportedModel(f"{op.described} of {element}: SHAVE has no bitwise integer ops")
+        return emit(p, op, x)
+
+    return checked
+
+
+_and, _or = _of_truths(direct(Op.MUL)), _of_truths(direct(Op.MAX))
+_xor, _not = _of_truths(_not_equal), _of_truths(_inverted)
 
 
 def _divide(p: ProgramBuilder, op: OvOp, x: Sequence[Register]) -> Register:
