@@ -24,7 +24,7 @@ _OTHERS = (
 )
 """Optional operands, after the required ones; an absent one has no elements."""
 
-MOST_OPERANDS = 13 + len(_OTHERS)
+MOST_OTHERS = len(_OTHERS)
 
 _UNKNOWN = {
     "score_aggregation_window": "score outputs",

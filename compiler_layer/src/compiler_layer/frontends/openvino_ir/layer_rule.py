@@ -77,36 +77,25 @@ class LayerRule:
     """Rule for the conversion of a layer to an op."""
 
     opsets: frozenset[str]
-    inputs: tuple[int, int]
-    """Minimum and maximum number of inputs."""
-    fixed: int | None = None
-    """Number of inputs that are single operands; None if all are."""
     properties: Mapping[str, tuple[Property, str | None]] = field(
         default_factory=dict[str, tuple[Property, str | None]]
     )
     """Parser and default of each attribute; None if the attribute is required."""
     constants: tuple[int, ...] = ()
     """Inputs whose values determine the rank of the result."""
+    variadic: tuple[int, int] = (0, 1)
+    """Minimum and maximum number of the op's last operand, if that is optional or variadic."""
 
 
 def rule(
-    opsets: str,
-    least: int,
-    most: int | None = None,
-    fixed: int | None = None,
-    constants: tuple[int, ...] = (),
-    **properties: tuple[Property, str | None],
+    opsets: str, constants: tuple[int, ...] = (), **properties: tuple[Property, str | None]
 ) -> LayerRule:
     """Create the rule of a layer; parameters as in ``LayerRule``.
 
     Args:
         opsets: the numbers of the opsets.
-        least: the minimum number of inputs.
-        most: the maximum number of inputs; ``least`` by default.
-        fixed: the number of inputs that are single operands.
         constants: the inputs that must be constants.
         properties: parsers and defaults by attribute.
     """
     numbered = frozenset(f"opset{number}" for number in opsets.split())
-    inputs = (least, least if most is None else most)
-    return LayerRule(numbered, inputs, fixed, properties, constants)
+    return LayerRule(numbered, properties, constants)

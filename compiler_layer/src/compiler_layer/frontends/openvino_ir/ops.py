@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import VariadicDef
 
 from compiler_layer.dialects.ov import OPS
 from compiler_layer.dialects.ov.elementwise import Convert
@@ -29,6 +30,9 @@ _SPELLED_OTHERWISE = {
     "PReLU": "PRelu",
 }
 """Layers whose type in files differs from the op's documented name."""
+
+_CONVERT_LIKE = "ConvertLike"
+"""Layer that is read as a Convert to the type of its second input."""
 
 _ANYWHERE = {"auto_broadcast": (OneOf("numpy"), None)}
 """Parsers of attributes that layers of any type may have."""
@@ -50,23 +54,38 @@ def build(kind: str, operands: Sequence[SSAValue], data: Mapping[str, str]) -> O
         ValueError: the number of inputs is wrong, an attribute is missing or malformed, or the
             operands do not fit together.
     """
-    rule = RULES[kind]
-    least, most = rule.inputs
+    least, most = input_counts(kind)
     if not least <= len(operands) <= most:
         raise ValueError(f"{kind} cannot have {len(operands)} inputs")
     properties: dict[str, Attribute] = {}
-    for name, (read, default) in rule.properties.items():
+    for name, (read, default) in RULES[kind].properties.items():
         text = data.get(name, default)
         if text is None:
             raise ValueError(f"attribute {name} is missing")
         properties[name] = read(text)
-    if kind == "ConvertLike":
+    if kind == _CONVERT_LIKE:
         return Convert.make([operands[0]], destination_type=StringAttr(element_of(operands[1])))
-    made = OPS[_SPELLED_OTHERWISE.get(kind, kind)]
-    if rule.fixed is None:
-        return made.make(list(operands), **properties)
-    grouped = [*operands[: rule.fixed], list(operands[rule.fixed :])]
-    return made.make(grouped, **properties)
+    single, others = _operands(kind)
+    grouped = [*operands[:single], list(operands[single:])] if others else operands
+    return _op_of(kind).make(grouped, **properties)
+
+
+def input_counts(kind: str) -> tuple[int, int]:
+    """Return the minimum and the maximum number of a layer's inputs."""
+    single, others = (2, False) if kind == _CONVERT_LIKE else _operands(kind)
+    least, most = RULES[kind].variadic if others else (0, 0)
+    return single + least, single + most
+
+
+def _operands(kind: str) -> tuple[int, bool]:
+    """Return the number of single operands of a layer's op, and whether others may follow."""
+    kinds = [each for _, each in _op_of(kind).get_irdl_definition().operands]
+    single = sum(not isinstance(each, VariadicDef) for each in kinds)
+    return single, single < len(kinds)
+
+
+def _op_of(kind: str) -> type[OvOp]:
+    return OPS[_SPELLED_OTHERWISE.get(kind, kind)]
 
 
 _SPELLED_IN_FILES = {name: kind for kind, name in _SPELLED_OTHERWISE.items()}

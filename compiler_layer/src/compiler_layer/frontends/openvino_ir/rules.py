@@ -1,12 +1,14 @@
 """Table of the supported layers of an IR.
 
-A row lists the opsets with the same meaning, the number of fixed inputs (the others form one
-variadic or optional operand), and the attributes that become properties.
+A row lists the opsets with the same meaning, and the attributes that become properties; the op's
+definition has the inputs.
 """
 
 from __future__ import annotations
 
-from compiler_layer.dialects.ov.paged_attention import MOST_OPERANDS
+from dataclasses import replace
+
+from compiler_layer.dialects.ov.paged_attention import MOST_OTHERS
 from compiler_layer.elements import FLOAT8, NUMPY
 from compiler_layer.frontends.openvino_ir.layer_rule import (
     LayerRule,
@@ -23,7 +25,6 @@ EXTENSION = "extension"
 
 ELEMENT = OneOf(*NUMPY)
 _KEEP = (flag, "false")
-_MANY = 1 << 16
 
 _INTEGER_0 = (integer, "0")
 _NUMBER = (integer, None)
@@ -34,7 +35,7 @@ _OF_FILTERS = dict.fromkeys(("strides", "pads_begin", "pads_end", "dilations"), 
 """Attributes of convolutions and transposed convolutions."""
 
 _PADS = OneOf("explicit", "same_upper", "same_lower", "valid")
-_SLIDING = rule("1", 2, 2, None, (), **_OF_FILTERS, auto_pad=(_PADS, "explicit"))
+_SLIDING = rule("1", (), **_OF_FILTERS, auto_pad=(_PADS, "explicit"))
 
 _POOLED = {
     **dict.fromkeys(("kernel", "strides", "pads_begin", "pads_end"), _NUMBERS),
@@ -45,24 +46,21 @@ _POOLED = {
 
 _SCATTERED = rule(
     "1",
-    2,
-    2,
-    None,
     (),
     **_OF_FILTERS,
     auto_pad=(OneOf("explicit"), "explicit"),
     output_padding=(integers, ""),
 )
 
-_UNARY = (
+_PLAIN = (
     *("Sqrt", "Exp", "Log", "Sin", "Cos", "Atan", "Tanh", "Sigmoid", "Negative", "Abs", "Sign"),
     *("Floor", "Ceiling", "ReLU", "Erf", "LogicalNot"),
-)
-_BINARY = (
     *("Add", "Subtract", "Multiply", "Divide", "Power", "Minimum", "Maximum", "Mod", "FloorMod"),
     *("LogicalAnd", "LogicalOr", "Equal", "NotEqual", "Less", "LessEqual"),
-    *("Greater", "GreaterEqual"),
+    *("Greater", "GreaterEqual", "SquaredDifference", "PReLU", "Select", "ConvertLike", "Tile"),
 )
+"""Layers without attributes, of the first opset."""
+
 _REDUCTIONS = (
     *("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
     *("ReduceLogicalAnd", "ReduceLogicalOr"),
@@ -73,38 +71,28 @@ _STRIDED_MASKS = {
 }
 
 RULES: dict[str, LayerRule] = {
-    **{name: rule("1", 1) for name in _UNARY},
-    **{name: rule("1", 2) for name in (*_BINARY, "SquaredDifference")},
-    "LogicalXor": rule("1 2", 2),
-    **{name: rule("1", 2, constants=(1,), keep_dims=_KEEP) for name in _REDUCTIONS},
-    **{name: rule("4", 2, constants=(1,), keep_dims=_KEEP) for name in ("ReduceL1", "ReduceL2")},
-    **{name: rule("13", 2) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
-    **{name: rule("15", 2) for name in ("BitwiseLeftShift", "BitwiseRightShift")},
-    "BitwiseNot": rule("13", 1),
-    "Round": rule("5", 1, mode=(OneOf("half_to_even", "half_away_from_zero"), "half_to_even")),
-    "PReLU": rule("1", 2),
-    "Swish": rule("4", 1, 2, fixed=1),
-    "Gelu": rule("2 7", 1, approximation_mode=(OneOf("ERF", "TANH"), "ERF")),
-    "ErfInv": rule("17", 1),
-    "SoftPlus": rule("4", 1),
-    "HSwish": rule("4", 1),
-    "Clamp": rule("1", 1, min=(number, None), max=(number, None)),
-    "FakeQuantize": rule("1", 5, levels=(integer, None)),
-    "FakeConvert": rule("13", 2, 3, fixed=2, destination_type=(OneOf(*sorted(FLOAT8)), "f8e4m3")),
-    "Select": rule("1", 3),
-    "Convert": rule("1", 1, destination_type=(ELEMENT, None)),
-    "ConvertLike": rule("1", 2),
-    "MatMul": rule("1", 2, transpose_a=(flag, "false"), transpose_b=(flag, "false")),
+    **dict.fromkeys(_PLAIN, rule("1")),
+    "LogicalXor": rule("1 2"),
+    **dict.fromkeys(_REDUCTIONS, rule("1", constants=(1,), keep_dims=_KEEP)),
+    **dict.fromkeys(("ReduceL1", "ReduceL2"), rule("4", constants=(1,), keep_dims=_KEEP)),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"), rule("13")),
+    **dict.fromkeys(("BitwiseLeftShift", "BitwiseRightShift"), rule("15")),
+    "Round": rule("5", mode=(OneOf("half_to_even", "half_away_from_zero"), "half_to_even")),
+    "Gelu": rule("2 7", approximation_mode=(OneOf("ERF", "TANH"), "ERF")),
+    "ErfInv": rule("17"),
+    **dict.fromkeys(("Swish", "SoftPlus", "HSwish"), rule("4")),
+    "Clamp": rule("1", min=(number, None), max=(number, None)),
+    "FakeQuantize": rule("1", levels=(integer, None)),
+    "FakeConvert": rule("13", destination_type=(OneOf(*sorted(FLOAT8)), "f8e4m3")),
+    "Convert": rule("1", destination_type=(ELEMENT, None)),
+    "MatMul": rule("1", transpose_a=(flag, "false"), transpose_b=(flag, "false")),
     "Convolution": _SLIDING,
     "GroupConvolution": _SLIDING,
     "ConvolutionBackpropData": _SCATTERED,
     "GroupConvolutionBackpropData": _SCATTERED,
-    "AvgPool": rule("1 14", 1, 1, None, (), **_POOLED, **{"exclude-pad": (flag, None)}),
+    "AvgPool": rule("1 14", (), **_POOLED, **{"exclude-pad": (flag, None)}),
     "MaxPool": rule(
         "8 14",
-        1,
-        1,
-        None,
         (),
         **_POOLED,
         dilations=_NUMBERS,
@@ -113,7 +101,6 @@ RULES: dict[str, LayerRule] = {
     ),
     "LSTMSequence": rule(
         "5",
-        7,
         hidden_size=_NUMBER,
         direction=(OneOf("forward", "reverse", "bidirectional"), None),
         activations=(OneOf("sigmoid,tanh,tanh"), "sigmoid,tanh,tanh"),
@@ -123,7 +110,6 @@ RULES: dict[str, LayerRule] = {
     ),
     "Interpolate": rule(
         "11",
-        3,
         constants=(2,),
         mode=(OneOf("nearest", "linear"), None),
         shape_calculation_mode=(OneOf("scales"), None),
@@ -139,73 +125,64 @@ RULES: dict[str, LayerRule] = {
         pads_begin=(integers, ""),
         pads_end=(integers, ""),
     ),
-    "STFT": rule("15", 4, transpose_frames=_KEEP),
-    "ISTFT": rule("16", 4, center=_KEEP, normalized=(OneOf("false"), "false")),
+    "STFT": rule("15", transpose_frames=_KEEP),
+    "ISTFT": rule("16", center=_KEEP, normalized=(OneOf("false"), "false")),
     "RandomUniform": rule(
         "8",
-        3,
         output_type=(OneOf("f32"), None),
         global_seed=_INTEGER_0,
         op_seed=_INTEGER_0,
         alignment=(OneOf("tensorflow"), "tensorflow"),
     ),
-    "Roll": rule("7", 3),
-    "SoftMax": rule("1 8", 1, axis=(integer, "1")),
-    "LogSoftmax": rule("5", 1, axis=(integer, "1")),
-    "CumSum": rule("3", 2, exclusive=_KEEP, reverse=_KEEP),
+    "Roll": rule("7"),
+    "SoftMax": rule("1 8", axis=(integer, "1")),
+    "LogSoftmax": rule("5", axis=(integer, "1")),
+    "CumSum": rule("3", exclusive=_KEEP, reverse=_KEEP),
     "MVN": rule(
         "6",
-        2,
         normalize_variance=(flag, "true"),
         eps=(number, None),
         eps_mode=(OneOf("inside_sqrt", "outside_sqrt"), "inside_sqrt"),
     ),
-    "GroupNormalization": rule("12", 3, num_groups=(integer, None), epsilon=(number, None)),
-    "ShapeOf": rule("1 3", 1, output_type=(ELEMENT, "i64")),
-    "Reshape": rule("1", 2, special_zero=(flag, None)),
-    "Transpose": rule("1", 2, constants=(1,)),
-    "Unsqueeze": rule("1", 2, constants=(1,)),
-    "Squeeze": rule("1 15", 1, 2, fixed=1, constants=(1,)),
-    "Broadcast": rule("1 3", 2, mode=(OneOf("numpy", "bidirectional"), "numpy")),
-    "Tile": rule("1", 2),
-    "Pad": rule(
-        "1 12", 3, 4, fixed=3, pad_mode=(OneOf("constant", "edge", "reflect", "symmetric"), None)
-    ),
-    "Concat": rule("1", 1, _MANY, fixed=0, axis=(integer, None)),
-    "Slice": rule("8", 4, 5, fixed=4),
-    "StridedSlice": rule("1", 3, 4, fixed=3, constants=(1, 2, 3), **_STRIDED_MASKS),
-    "Split": rule("1", 2, constants=(1,), num_splits=(integer, None)),
-    "VariadicSplit": rule("1", 3, constants=(1,)),
-    "Gather": rule("1 7 8", 3, constants=(2,), batch_dims=_INTEGER_0),
-    "GatherElements": rule("6", 2, axis=(integer, None)),
-    "GatherND": rule("8", 2, batch_dims=_INTEGER_0),
-    "ScatterUpdate": rule("3", 4),
+    "GroupNormalization": rule("12", num_groups=(integer, None), epsilon=(number, None)),
+    "ShapeOf": rule("1 3", output_type=(ELEMENT, "i64")),
+    "Reshape": rule("1", special_zero=(flag, None)),
+    "Transpose": rule("1", constants=(1,)),
+    "Unsqueeze": rule("1", constants=(1,)),
+    "Squeeze": rule("1 15", constants=(1,)),
+    "Broadcast": rule("1 3", mode=(OneOf("numpy", "bidirectional"), "numpy")),
+    "Pad": rule("1 12", pad_mode=(OneOf("constant", "edge", "reflect", "symmetric"), None)),
+    "Concat": replace(rule("1", axis=(integer, None)), variadic=(1, 1 << 16)),
+    "Slice": rule("8"),
+    "StridedSlice": rule("1", (1, 2, 3), **_STRIDED_MASKS),
+    "Split": rule("1", constants=(1,), num_splits=(integer, None)),
+    "VariadicSplit": rule("1", constants=(1,)),
+    "Gather": rule("1 7 8", constants=(2,), batch_dims=_INTEGER_0),
+    "GatherElements": rule("6", axis=(integer, None)),
+    "GatherND": rule("8", batch_dims=_INTEGER_0),
+    "ScatterUpdate": rule("3"),
     "ScatterElementsUpdate": rule(
         "3 12",
-        4,
         reduction=(OneOf("none", "sum", "prod", "min", "max", "mean"), "none"),
         use_init_val=(flag, "true"),
     ),
     "ScatterNDUpdate": rule(
-        "3 4 15", 3, reduction=(OneOf("none", "sum", "sub", "prod", "min", "max"), "none")
+        "3 4 15", reduction=(OneOf("none", "sum", "sub", "prod", "min", "max"), "none")
     ),
     "TopK": rule(
         "1 3 11",
-        2,
         axis=(integer, None),
         mode=(OneOf("max", "min"), None),
         sort=(OneOf("value", "index", "none"), None),
         stable=_KEEP,
         index_element_type=(ELEMENT, "i32"),
     ),
-    "NonZero": rule("3", 1, output_type=(ELEMENT, "i64")),
-    "OneHot": rule("1", 4, axis=(integer, None)),
-    "Range": rule("4", 3, output_type=(ELEMENT, None)),
-    "ScaledDotProductAttention": rule("13", 3, 5, fixed=3, causal=(flag, "false")),
+    "NonZero": rule("3", output_type=(ELEMENT, "i64")),
+    "OneHot": rule("1", axis=(integer, None)),
+    "Range": rule("4", output_type=(ELEMENT, None)),
+    "ScaledDotProductAttention": replace(rule("13", causal=_KEEP), variadic=(0, 2)),
     "GroupQueryAttention": LayerRule(
         frozenset({EXTENSION}),
-        (7, 16),
-        7,
         {
             "num_heads": _NUMBER,
             "kv_num_heads": _NUMBER,
@@ -220,9 +197,10 @@ RULES: dict[str, LayerRule] = {
             "k_quant_type": (OneOf("NONE"), "NONE"),
             "v_quant_type": (OneOf("NONE"), "NONE"),
         },
+        variadic=(0, 9),
     ),
     "PagedAttentionExtension": LayerRule(
-        frozenset({EXTENSION}), (13, MOST_OPERANDS), 13, {"write_kv_cache": (flag, "true")}
+        frozenset({EXTENSION}), {"write_kv_cache": (flag, "true")}, variadic=(0, MOST_OTHERS)
     ),
 }
 """Supported layers besides Parameter, Const, Result, ReadValue and Assign."""
