@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
@@ -28,6 +26,7 @@ from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.simplify.rules import simplify_op
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 PRECISIONS = ("f32", "f16", "bf16")
 """Values of INFERENCE_PRECISION_HINT."""
@@ -177,7 +176,7 @@ class _Adjuster:
 
 
 @dataclass(frozen=True)
-class AdjustPrecision(ModulePass):
+class AdjustPrecision(GraphPass):
     """Choose the element type of every tensor.
 
     Before:  %w = ov.Convert(%stored : tensor<256x256xf16>) : …xf32 ; %y = ov.MatMul(%x, %w) : …xf32
@@ -195,11 +194,9 @@ class AdjustPrecision(ModulePass):
     name = "adjust-precision"
     precision: str = "f16"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
+    def _rewrite(self, model: Model) -> None:
         if self.precision not in PRECISIONS:
             known = ", ".join(PRECISIONS)
             raise CompilerUsageError(f"precision {self.precision!r}: expected one of {known}")
         if self.precision != "f32":
-            _Adjuster(Model(op), self.precision).run()
+            _Adjuster(model, self.precision).run()

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_refusal
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
@@ -37,6 +33,7 @@ from compiler_layer.passes.lower_matmul import matmul_refusal
 from compiler_layer.passes.lower_reduction import reduction_refusal
 from compiler_layer.passes.lower_scatter import scatter_refusal
 from compiler_layer.passes.lower_topk import topk_refusal
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer, unconverted
 from compiler_layer.schedule.layout import VIEWS, view_refusal
 from driver_layer.abi.metadata import ORDER_BY_RANK
@@ -130,8 +127,7 @@ def _beside_codebooks(model: Model) -> set[Operation]:
     return found
 
 
-@dataclass(frozen=True)
-class CheckSupported(ModulePass):
+class CheckSupported(GraphPass):
     """Reject models with ops that the device cannot run; the error reports all of them.
 
     Each lowering checks its own ops; the model is not changed.
@@ -144,10 +140,7 @@ class CheckSupported(ModulePass):
 
     name = "check-supported"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Check the module."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         found = [
             (f"{kind} of {len(shape_of(port.value))} dimensions", port.name)
             for kind, ports in (("Parameter-1", model.inputs), ("Result-1", model.outputs))

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
@@ -18,6 +13,7 @@ from compiler_layer.dialects.ov.logic import Equal, Greater, LessEqual, LogicalA
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.grouped_attention import GroupedAttention
 
 
@@ -103,8 +99,7 @@ def gqa_refusal(op: GroupQueryAttention) -> str:
     )
 
 
-@dataclass(frozen=True)
-class DecomposeGQA(ModulePass):
+class DecomposeGQA(GraphPass):
     """Decompose ONNX Runtime's GroupQueryAttention into ops that all passes support.
 
     Before:  %y, %K, %V = ov.GroupQueryAttention(%q, %k, %v, %past_key, %past_value, %seqlens_k, …)
@@ -122,10 +117,7 @@ class DecomposeGQA(ModulePass):
 
     name = "decompose-gqa"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         for each in model.ops:
             if isinstance(each, GroupQueryAttention) and shape_of(each.q)[0] == 1:
                 Rewriter.replace_op(each, [], _Decomposition(model, each).results())

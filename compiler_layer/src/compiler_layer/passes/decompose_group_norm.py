@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import StringAttr
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
 from compiler_layer.dialects.ov.op import bool_attr, int_value
 from compiler_layer.dialects.ov.reduce import MVN, GroupNormalization
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
 
 
@@ -39,8 +36,7 @@ def _decompose(op: GroupNormalization) -> None:
     take_over(op, insert_before(op, Add.make([scaled, bias])))
 
 
-@dataclass(frozen=True)
-class DecomposeGroupNorm(ModulePass):
+class DecomposeGroupNorm(OpPass):
     """Decompose GroupNormalization into MVN, a scale and a bias.
 
     Before:  %y = ov.GroupNormalization(%x : [B, C, …], %scale, %bias) {num_groups = G}
@@ -51,10 +47,4 @@ class DecomposeGroupNorm(ModulePass):
     """
 
     name = "decompose-group-norm"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        for each in Model(op).ops:
-            if isinstance(each, GroupNormalization):
-                _decompose(each)
+    rewrites = ((GroupNormalization, _decompose),)

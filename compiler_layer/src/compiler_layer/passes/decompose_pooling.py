@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.convolution import SPATIAL
@@ -20,8 +17,7 @@ from compiler_layer.dialects.ov.pooling import AvgPool, MaxPool, PoolOp
 from compiler_layer.dialects.ov.shape import Pad
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import convert_values
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before, slice_before, take_over
 
 _FLOATS = ("f32", "f16", "bf16")
@@ -55,19 +51,25 @@ def _at(op: PoolOp, value: SSAValue, offset: tuple[int, ...]) -> SSAValue:
     return value
 
 
-def _largest(op: MaxPool) -> SSAValue:
+def _take_largest(op: MaxPool) -> None:
+    if element_of(op.x) not in _FLOATS or op.indices.uses:
+        return
+
     def larger(a: SSAValue, b: SSAValue) -> SSAValue:
         return insert_before(op, Maximum.make([a, b]))
 
-    return reduce(larger, _elements(op, -math.inf))
+    op.values.replace_all_uses_with(reduce(larger, _elements(op, -math.inf)))
 
 
-def _mean(op: AvgPool) -> SSAValue:
+def _take_mean(op: AvgPool) -> None:
+    if element_of(op.x) not in _FLOATS:
+        return
+
     def plus(a: SSAValue, b: SSAValue) -> SSAValue:
         return insert_before(op, Add.make([a, b]))
 
     total = reduce(plus, _elements(op, 0))
-    return insert_before(op, Multiply.make([total, _number(op, 1 / _counts(op))]))
+    take_over(op, insert_before(op, Multiply.make([total, _number(op, 1 / _counts(op))])))
 
 
 def _counts(op: AvgPool) -> np.ndarray:
@@ -82,8 +84,7 @@ def _counts(op: AvgPool) -> np.ndarray:
     return counts
 
 
-@dataclass(frozen=True)
-class DecomposePooling(ModulePass):
+class DecomposePooling(OpPass):
     """Decompose pooling into the maximum, or the mean, of slices.
 
     Before:  %y = ov.MaxPool(%x : [B, C, 4, 4]) {kernel = [2, 2], strides = [2, 2]}
@@ -96,17 +97,4 @@ class DecomposePooling(ModulePass):
     """
 
     name = "decompose-pooling"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if not isinstance(each, PoolOp) or element_of(each.x) not in _FLOATS:
-                continue
-            if isinstance(each, AvgPool):
-                take_over(each, _mean(each))
-            elif isinstance(each, MaxPool) and not each.indices.uses:
-                value = _largest(each)
-                each.values.replace_all_uses_with(value)
-        remove_dead_code(model)
+    rewrites = ((MaxPool, _take_largest), (AvgPool, _take_mean))

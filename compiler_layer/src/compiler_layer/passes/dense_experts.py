@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.activation import Swish
@@ -40,6 +36,7 @@ from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.refusal import mixture_refusal
 from compiler_layer.partition.mixtures.routing import Router, Routing, computed
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 from compiler_layer.rewriting.shapes import first_open
 
@@ -218,8 +215,7 @@ def _multiplies_rows(op: MatMul, axis: int) -> bool:
     return one_matrix and not int_value(op.transpose_a) and axis < len(a) - 1
 
 
-@dataclass(frozen=True)
-class DenseExperts(ModulePass):
+class DenseExperts(GraphPass):
     """Run every token through every expert of a mixture, so that all shapes are static.
 
     Before:  %pairs = ov.NonZero(%one_hot[e])                      [2, N]: N depends on the data
@@ -244,10 +240,7 @@ class DenseExperts(ModulePass):
 
     name = "dense-experts"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         _Densifier(model).run()
         left = first_open(model)
         if left is None:

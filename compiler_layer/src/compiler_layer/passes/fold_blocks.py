@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.partition.repeated.fold import folded
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 
-@dataclass(frozen=True)
-class FoldBlocks(ModulePass):
+class FoldBlocks(GraphPass):
     """Fold a repeated block: keep its first and last repetition, and record the others.
 
     Before:  %1 = block(%0, w0); %2 = block(%1, w1); %3 = block(%2, w2); %4 = block(%3, w3)
@@ -29,10 +23,7 @@ class FoldBlocks(ModulePass):
 
     name = "fold-blocks"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         smaller = folded(model)
         if smaller is not None:
             model.main.body.erase_block(model.body)

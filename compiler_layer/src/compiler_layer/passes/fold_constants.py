@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.rewriting.constants import fold
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 _MAX_ALL_ELEMENTS = 1 << 25
 """Maximum number of elements that are folded in one model; the hardware computes the rest."""
 
 
-@dataclass(frozen=True)
-class FoldConstants(ModulePass):
+class FoldConstants(GraphPass):
     """Compute at compile time the ops that depend on constants alone.
 
     Before:  %a = ov.Constant [1, 2]; %b = ov.Add(%a, %a)
@@ -32,10 +26,7 @@ class FoldConstants(ModulePass):
 
     name = "fold-constants"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         left = _MAX_ALL_ELEMENTS
         for each in model.ops:
             left -= fold(each, left)

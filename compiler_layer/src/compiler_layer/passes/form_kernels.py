@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.activation import Swish
@@ -28,6 +23,7 @@ from compiler_layer.dialects.ov.reduce import (
 )
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import scalar_of
 from compiler_layer.rewriting.replace import replace
 
@@ -74,8 +70,7 @@ def _form(op: OvOp) -> None:
     replace(op, npu.Kernel(inputs, op.result_types, body))
 
 
-@dataclass(frozen=True)
-class FormKernels(ModulePass):
+class FormKernels(GraphPass):
     """Wrap each row-wise op in a SHAVE kernel.
 
     Before:  %y = ov.Add(%x, %two)
@@ -87,9 +82,7 @@ class FormKernels(ModulePass):
 
     name = "form-kernels"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        for each in Model(op).ops:
+    def _rewrite(self, model: Model) -> None:
+        for each in model.ops:
             if isinstance(each, OvOp) and is_row_wise(each):
                 _form(each)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.dequantize import fuse_dequantize
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 
-@dataclass(frozen=True)
-class FuseDequantize(ModulePass):
+class FuseDequantize(GraphPass):
     """Fuse compressed weights into Dequantize.
 
     Before:  %w = ov.Convert(%stored : …xu4) : …xf16 ; %z = ov.Convert(%zero : …xu4) : …xf16
@@ -27,9 +21,6 @@ class FuseDequantize(ModulePass):
 
     name = "fuse-dequantize"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         fuse_dequantize(model.ops)
         remove_dead_code(model)

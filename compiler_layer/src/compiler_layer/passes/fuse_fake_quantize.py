@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects import npu
@@ -20,6 +18,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.model import Model
 from compiler_layer.passes.quantize_activations import can_be_integer
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer, scalar_of
 from compiler_layer.rewriting.replace import replace
 
@@ -75,8 +74,7 @@ def _steps(model: Model, before: npu.MatMul, x: SSAValue, grid: Grid) -> SSAValu
     return g.convert(inside, "u8")
 
 
-@dataclass(frozen=True)
-class FuseFakeQuantize(ModulePass):
+class FuseFakeQuantize(GraphPass):
     """Compute matmuls in integers where the model quantises activations statically.
 
     Before:  %r = ov.FakeQuantize(%x, -1.28, 1.27, -1.28, 1.27) {levels = 256}
@@ -94,10 +92,7 @@ class FuseFakeQuantize(ModulePass):
 
     name = "fuse-fake-quantize"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         known: dict[FakeQuantize, SSAValue] = {}
         for each in model.ops:
             if not isinstance(each, npu.MatMul) or not can_be_integer(each):

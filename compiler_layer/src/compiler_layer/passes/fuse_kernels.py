@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE
 from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 MAX_OPERANDS = 12
 """Maximum number of inputs and outputs of a fused kernel; the instruction set has 16 windows."""
@@ -92,8 +88,7 @@ def _grow(kernel: npu.Kernel) -> None:
         kernel = _join(fitting[-1], kernel)
 
 
-@dataclass(frozen=True)
-class FuseKernels(ModulePass):
+class FuseKernels(GraphPass):
     """Fuse consecutive kernels, so that values between them stay in registers.
 
     Before:  %h = npu.kernel(%x, %y) { add } ; %n = npu.kernel(%h) { rms }
@@ -106,9 +101,7 @@ class FuseKernels(ModulePass):
 
     name = "fuse-kernels"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        for each in Model(op).ops:
+    def _rewrite(self, model: Model) -> None:
+        for each in model.ops:
             if isinstance(each, npu.Kernel) and each.parent is not None and min(each.domain) > 0:
                 _grow(each)

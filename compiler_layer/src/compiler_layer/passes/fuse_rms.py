@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
+from xdsl.dialects.builtin import FloatAttr, f64
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.attention import RMS
 from compiler_layer.dialects.ov.elementwise import Add, Divide, Multiply, Power, Sqrt
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.reduce import ReduceMean
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import either, producer, scalar_of, stored_constant
 from compiler_layer.rewriting.replace import replace
 
@@ -83,8 +78,7 @@ def _fuse(op: Multiply) -> None:
     replace(op, RMS.make([x, []], epsilon=epsilon))
 
 
-@dataclass(frozen=True)
-class FuseRMS(ModulePass):
+class FuseRMS(OpPass):
     """Fuse RMSNorm.
 
     Before:  %s = ov.Power(%x, 2); %m = ov.ReduceMean(%s, -1); %r = ov.Sqrt(ov.Add(%m, ε));
@@ -95,12 +89,4 @@ class FuseRMS(ModulePass):
     """
 
     name = "fuse-rms"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Multiply):
-                _fuse(each)
-        remove_dead_code(model)
+    rewrites = ((Multiply, _fuse),)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.attention import RoPE
 from compiler_layer.dialects.ov.elementwise import Add, Multiply, Negative
 from compiler_layer.dialects.ov.slicing import Concat, Slice
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import either, producer, scalar_of
 from compiler_layer.rewriting.replace import replace
 
@@ -70,8 +64,7 @@ def _fuse(op: Add) -> None:
             return
 
 
-@dataclass(frozen=True)
-class FuseRoPE(ModulePass):
+class FuseRoPE(OpPass):
     """Fuse rotary position embedding.
 
     Before:  %r = ov.Concat(ov.Multiply(%x[half:], -1), %x[:half]);
@@ -80,12 +73,4 @@ class FuseRoPE(ModulePass):
     """
 
     name = "fuse-rope"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Add):
-                _fuse(each)
-        remove_dead_code(model)
+    rewrites = ((Add, _fuse),)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
@@ -20,6 +15,7 @@ from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Transpose, Unsq
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer, scalar_of
 from compiler_layer.rewriting.replace import insert_before, replace
 
@@ -105,8 +101,7 @@ def _replace(op: MatMul, q: SSAValue, k: SSAValue, mask: SSAValue | None, factor
     replace(op, ScaledDotProductAttention.make(operands, causal=bool_attr(False)))
 
 
-@dataclass(frozen=True)
-class FuseSDPA(ModulePass):
+class FuseSDPA(GraphPass):
     """Fuse attention, and let query heads share key heads without copies.
 
     Before:  %k2 = ov.Reshape(ov.Broadcast(ov.Unsqueeze(%k)))          [1,4,S,D] -> [1,8,S,D]
@@ -117,10 +112,7 @@ class FuseSDPA(ModulePass):
 
     name = "fuse-sdpa"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         for each in model.ops:
             if isinstance(each, MatMul):
                 _recognise(each)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.state import lift_state
 
 
-@dataclass(frozen=True)
-class LiftState(ModulePass):
+class LiftState(GraphPass):
     """Turn variables into arguments and results, so that the program is a pure function.
 
     Before:  %p = ov.ReadValue "past.0.key"; ov.Assign "past.0.key"(%c); return %y
@@ -34,7 +28,5 @@ class LiftState(ModulePass):
 
     name = "lift-state"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        lift_state(Model(op))
+    def _rewrite(self, model: Model) -> None:
+        lift_state(model)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.convolution import SPATIAL, Convolution
@@ -19,8 +15,8 @@ from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.shape import Transpose
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
-from compiler_layer.model import Model
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
 from compiler_layer.rewriting.sliding import join, padded, seen
@@ -74,8 +70,7 @@ def _matrix(op: Convolution, shape: Shape) -> SSAValue:
     return insert_before(op, Convert.make([value], destination_type=convert.destination_type))
 
 
-@dataclass(frozen=True)
-class LowerConvolution(ModulePass):
+class LowerConvolution(OpPass):
     """Lower convolutions to matmuls.
 
     Before:  %y = ov.Convolution(%x : 1x2x6, %w : 4x2x3) {strides = [2], pads = 1, 1}
@@ -88,10 +83,4 @@ class LowerConvolution(ModulePass):
     """
 
     name = "lower-convolution"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        for each in Model(op).ops:
-            if isinstance(each, Convolution):
-                _lower(each)
+    rewrites = ((Convolution, _lower),)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
@@ -22,9 +19,8 @@ from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.elements import FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
 from compiler_layer.passes.route_experts import is_of_choices
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer, stored_value
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before, take_over
 
@@ -121,8 +117,7 @@ def _lower_compressed(op: Gather, weights: Dequantize, indices: SSAValue) -> Non
     take_over(op, reshape_before(op, wide.output, shape_of(op.output)))
 
 
-@dataclass(frozen=True)
-class LowerGather(ModulePass):
+class LowerGather(OpPass):
     """Lower embedding lookups to DMA.
 
     Before:  %t = ov.Convert(%table : tensor<8192x256xf16>) : …xf32 ; %y = ov.Gather(%t, %ids, 0)
@@ -136,12 +131,4 @@ class LowerGather(ModulePass):
     """
 
     name = "lower-gather"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Gather):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((Gather, _lower),)

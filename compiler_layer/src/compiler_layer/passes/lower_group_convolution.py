@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.convolution import SPATIAL, GroupConvolution
 from compiler_layer.dialects.ov.elementwise import Add, Multiply
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before, take_over
 from compiler_layer.rewriting.sliding import padded, seen
 
@@ -45,8 +41,7 @@ def _lower(op: GroupConvolution) -> None:
     take_over(op, total)
 
 
-@dataclass(frozen=True)
-class LowerGroupConvolution(ModulePass):
+class LowerGroupConvolution(OpPass):
     """Lower depthwise convolutions to sums of element-wise multiplications.
 
     Before:  %y = ov.GroupConvolution(%x : 1x2x6, %w : 2x1x1x3) {pads = 0, 0}
@@ -57,10 +52,4 @@ class LowerGroupConvolution(ModulePass):
     """
 
     name = "lower-group-convolution"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        for each in Model(op).ops:
-            if isinstance(each, GroupConvolution):
-                _lower(each)
+    rewrites = ((GroupConvolution, _lower),)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.elementwise import Convert
@@ -20,9 +17,8 @@ from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
 from compiler_layer.elements import FLOAT8, FOUR_BIT
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
 from compiler_layer.passes.route_experts import is_choice
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer, stored_constant
 from compiler_layer.rewriting.nibbles import widened
 from compiler_layer.rewriting.replace import replace, reshape_before
@@ -207,8 +203,7 @@ def _lower(op: MatMul) -> None:
     replace(last, lowered)
 
 
-@dataclass(frozen=True)
-class LowerMatMul(ModulePass):
+class LowerMatMul(OpPass):
     """Lower matmuls to the DPU.
 
     Before:  %w = ov.Convert(%stored : …xbf16) : …xf16 ; %y = ov.MatMul(%x, %w)
@@ -230,12 +225,4 @@ class LowerMatMul(ModulePass):
     """
 
     name = "lower-matmul"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, MatMul):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((MatMul, _lower),)

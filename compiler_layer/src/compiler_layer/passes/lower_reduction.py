@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import (
@@ -32,9 +27,8 @@ from compiler_layer.dialects.ov.slicing import Split
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
 from compiler_layer.passes.form_kernels import is_row_wise
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
 
 _COMBINE: dict[type[Reduction], type[Binary]] = {
@@ -62,6 +56,8 @@ def reduction_refusal(op: Reduction) -> str | None:
 
 
 def _lower(op: Reduction) -> None:
+    if is_row_wise(op):
+        return
     refusal = reduction_refusal(op)
     if refusal is not None:
         raise UnsupportedModel(f"reduction {op.friendly_name!r} {refusal}".strip())
@@ -94,8 +90,7 @@ def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
     return joined
 
 
-@dataclass(frozen=True)
-class LowerReduction(ModulePass):
+class LowerReduction(OpPass):
     """Lower reductions over dimensions other than the last to SHAVE.
 
     Before:  %y = ov.ReduceSum(%x, [0]) : (tensor<3x4xf32>) -> tensor<4xf32>
@@ -109,12 +104,4 @@ class LowerReduction(ModulePass):
     """
 
     name = "lower-reduction"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Reduction) and not is_row_wise(each):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((Reduction, _lower),)

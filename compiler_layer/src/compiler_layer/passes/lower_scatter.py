@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, int_of
 from compiler_layer.dialects.ov.elementwise import Add, Convert, Select
@@ -20,8 +15,7 @@ from compiler_layer.dialects.ov.slicing import Split
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, take_over
 
@@ -85,8 +79,7 @@ def _columns(place: OvOp, value: SSAValue) -> list[SSAValue]:
     return list(split.results)
 
 
-@dataclass(frozen=True)
-class LowerScatter(ModulePass):
+class LowerScatter(OpPass):
     """Lower updates of single elements of rows to SHAVE.
 
     Before:  %y = ov.ScatterElementsUpdate(%x, %ids, %w, -1)                %ids of ov.TopK, [T, 2]
@@ -103,12 +96,4 @@ class LowerScatter(ModulePass):
     """
 
     name = "lower-scatter"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, ScatterElementsUpdate):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((ScatterElementsUpdate, _lower),)

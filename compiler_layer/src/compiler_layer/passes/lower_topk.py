@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant, int_of
@@ -21,8 +16,7 @@ from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before
 
 _MOST = 32
@@ -78,8 +72,7 @@ def _joined(place: TopK, parts: list[SSAValue]) -> SSAValue:
     return insert_before(place, Concat.make([parts], axis=int_attr(-1))) if parts[1:] else parts[0]
 
 
-@dataclass(frozen=True)
-class LowerTopK(ModulePass):
+class LowerTopK(OpPass):
     """Lower TopK to SHAVE.
 
     Before:  %values, %indices = ov.TopK(%x, 2)
@@ -96,12 +89,4 @@ class LowerTopK(ModulePass):
     """
 
     name = "lower-topk"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, TopK):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((TopK, _lower),)

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
@@ -20,8 +16,7 @@ from compiler_layer.dialects.ov.shape import Reshape, Transpose
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOAT8, convert_values
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before
 
 
@@ -91,8 +86,7 @@ def _insert_number(product: Multiply, place: InsertPoint) -> None:
     Rewriter.insert_op(number, place)
 
 
-@dataclass(frozen=True)
-class MoveRowScales(ModulePass):
+class MoveRowScales(OpPass):
     """Move the scales of keys and values out of attention.
 
     Before:  %k = ov.Concat(ov.Dequantize(%past : …xf8E4M3FN, 0.1), ov.Dequantize(%new, 0.1)) ; %v …
@@ -107,12 +101,4 @@ class MoveRowScales(ModulePass):
     """
 
     name = "move-row-scales"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, ScaledDotProductAttention):
-                _move(each)
-        remove_dead_code(model)
+    rewrites = ((ScaledDotProductAttention, _move),)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue, Use
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
@@ -17,6 +14,7 @@ from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import convert_values
 from compiler_layer.model import Model, Port
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.replace import replace
 
 _WIDE, _NARROW = "f64", "f32"
@@ -69,8 +67,7 @@ def _ports_stay(model: Model) -> None:
     model.set_outputs(outputs)
 
 
-@dataclass(frozen=True)
-class NarrowDoubles(ModulePass):
+class NarrowDoubles(GraphPass):
     """Compute f64 ops in f32, as OpenVINO's plugins do: no hardware has f64.
 
     Before:  %a = ov.Convert(%x : …xi64) {destination_type = "f64"} ; %y = ov.Sin(%a) : …xf64
@@ -81,10 +78,7 @@ class NarrowDoubles(ModulePass):
 
     name = "narrow-doubles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         ops = [each for each in model.body.ops if isinstance(each, OvOp)]
         if not any(element_of(x) == _WIDE for each in ops for x in each.results):
             return

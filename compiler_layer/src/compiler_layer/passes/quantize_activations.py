@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects import npu
@@ -17,6 +13,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
 from compiler_layer.model import Model
 from compiler_layer.quantize.rows import QuantizedRows, quantize_rows
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.replace import replace
 
 _EIGHT_BITS = ("i8", "u8")
@@ -42,8 +39,7 @@ def _quantized(model: Model, before: npu.MatMul) -> QuantizedRows:
     return QuantizedRows(rows.values, g.reshape(rows.scales, count, 1))
 
 
-@dataclass(frozen=True)
-class QuantizeActivations(ModulePass):
+class QuantizeActivations(GraphPass):
     """Compute matmuls with 8-bit weights in integers, with dynamically quantised activations.
 
     Before:  %y = npu.matmul(%x : f16, %w : i8) scales %s
@@ -60,10 +56,7 @@ class QuantizeActivations(ModulePass):
 
     name = "quantize-activations"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         known: dict[SSAValue, QuantizedRows] = {}
         for each in model.ops:
             if not isinstance(each, npu.MatMul) or not can_be_integer(each):

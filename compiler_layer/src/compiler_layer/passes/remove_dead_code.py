@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 
-@dataclass(frozen=True)
-class RemoveDeadCode(ModulePass):
+class RemoveDeadCode(GraphPass):
     """Remove ops whose results are unused.
 
     Before:  %a = ov.Exp(%x); %b = ov.Sqrt(%x); return %b
@@ -24,7 +18,5 @@ class RemoveDeadCode(ModulePass):
 
     name = "remove-dead-code"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        remove_dead_code(Model(op))
+    def _rewrite(self, model: Model) -> None:
+        remove_dead_code(model)

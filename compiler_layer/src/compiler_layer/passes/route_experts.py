@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
@@ -26,6 +22,7 @@ from compiler_layer.partition.mixtures.find import find_mixtures
 from compiler_layer.partition.mixtures.mixture import Mixture
 from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import owner_of
 
 
@@ -131,8 +128,7 @@ def is_choice(value: SSAValue) -> bool:
     return isinstance(owner_of(op.data), Constant) and len(shape_of(op.indices)) == 1
 
 
-@dataclass(frozen=True)
-class RouteExperts(ModulePass):
+class RouteExperts(GraphPass):
     """Gather the chosen experts' weights on the device, by the router's ids.
 
     Before:  %y = experts(ov.Broadcast(%x)) * scores ; %sum = ov.ReduceSum(%y, 0)      [E, T, H]
@@ -153,10 +149,7 @@ class RouteExperts(ModulePass):
 
     name = "route-experts"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         for mixture in find_mixtures(model):
             if mixture.tokens * mixture.slots >= len(mixture.terms):
                 continue

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
@@ -17,6 +14,7 @@ from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.partition.repeated.attributes import add_repeated_ids
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.weights import WeightRef
 
 WeightName = Callable[[FileView, str], str | None]
@@ -30,7 +28,7 @@ def place_in_file(view: FileView, element: str) -> str:
 
 
 @dataclass(frozen=True)
-class SeparateWeights(ModulePass):
+class SeparateWeights(GraphPass):
     """Move the weights out of the program: they become inputs.
 
     Before:  %w = ov.Constant #ov.file<"model.bin", 64, 2048, f16> ; %y = npu.matmul(%x, %w)
@@ -46,10 +44,7 @@ class SeparateWeights(ModulePass):
     name = "separate-weights"
     name_of: WeightName = place_in_file
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         names = [port.name for port in model.inputs]
         known: dict[str, SSAValue] = {}
         repeated: dict[str, list[str]] = {}

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.model import Model
 from compiler_layer.rewriting.dataflow import visiting_order
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 
 
-@dataclass(frozen=True)
-class SortOps(ModulePass):
+class SortOps(GraphPass):
     """Sort ops in data-flow order.
 
     Before:  %k = ov.MatMul(%x, %wk); %m = ov.Select(%mask, …); %q = ov.MatMul(%x, %wq)
@@ -29,10 +23,7 @@ class SortOps(ModulePass):
 
     name = "sort-ops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         remove_dead_code(model)
         end = model.terminator
         for each in visiting_order(model):

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.model import Model
 from compiler_layer.partition.repeated.attributes import repeated_ids
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.shapes import parse_shapes, specialize_shapes
 
 
@@ -26,7 +23,7 @@ def _of_what_is_there(model: Model, shapes: dict[str, Shape]) -> dict[str, Shape
 
 
 @dataclass(frozen=True)
-class SpecializeShapes(ModulePass):
+class SpecializeShapes(GraphPass):
     """Make every shape static.
 
     Before:  %n = ov.ShapeOf(%x : tensor<?x?xi64>) ; %z = ov.Broadcast(%0, %n)
@@ -46,9 +43,6 @@ class SpecializeShapes(ModulePass):
     name = "specialize-shapes"
     shapes: str = ""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         model.set_input_shapes(_of_what_is_there(model, parse_shapes(self.shapes)))
         specialize_shapes(model)

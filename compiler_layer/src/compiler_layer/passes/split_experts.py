@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
 from compiler_layer.dialects.ov.matmul import MatMul
@@ -20,9 +16,8 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.slicing import Concat, Split
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.stack import expert_part, is_cut
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 
@@ -49,7 +44,10 @@ def _parts(constant: Constant, count: int, rank: int) -> Iterator[Constant]:
         yield part
 
 
-def _split(op: MatMul, weights: Dequantize) -> None:
+def _split(op: MatMul) -> None:
+    weights = _weights(op)
+    if weights is None:
+        return
     (experts, *matrix), rank = shape_of(op.b), len(shape_of(weights.stored))
     first = insert_before(op, Constant.inline(np.array(0, np.int64)))
     rows = Split.make([op.a, first], num_splits=int_attr(experts))
@@ -70,8 +68,7 @@ def _split(op: MatMul, weights: Dequantize) -> None:
     replace(op, Concat.make([products], axis=int_attr(0)))
 
 
-@dataclass(frozen=True)
-class SplitExperts(ModulePass):
+class SplitExperts(OpPass):
     """Split matmuls with compressed weights of many experts into one matmul per expert.
 
     Before:  %w = ov.Dequantize(%stored : 8x64x96xi4, %scale) ; %y = ov.MatMul(%x, %w)
@@ -83,13 +80,4 @@ class SplitExperts(ModulePass):
     """
 
     name = "split-experts"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            weights = _weights(each) if isinstance(each, MatMul) else None
-            if isinstance(each, MatMul) and weights is not None:
-                _split(each, weights)
-        remove_dead_code(model)
+    rewrites = ((MatMul, _split),)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects.ov.attention import RMS, RoPE, ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
@@ -28,7 +24,7 @@ from compiler_layer.dialects.ov.shape import Tile
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS
-from compiler_layer.model import Model
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before, take_over
 
 
@@ -71,8 +67,14 @@ def _expand_rope(op: RoPE) -> None:
     take_over(op, _converted(op, value, element_of(op.output)))
 
 
+def _expand_attention(op: ScaledDotProductAttention) -> None:
+    """Give each query head its own key and value head, and all operands one type."""
+    if len(shape_of(op.q)) > 2:
+        _repeat_heads(op)
+    _agree(op)
+
+
 def _repeat_heads(op: ScaledDotProductAttention) -> None:
-    """Give each query head its own key and value head."""
     heads = shape_of(op.q)[-3]
     for index in (1, 2):
         value = op.operands[index]
@@ -94,8 +96,7 @@ def _agree(op: ScaledDotProductAttention | FakeConvert | FakeQuantize) -> None:
             op.operands[index] = _converted(op, operand, element)
 
 
-@dataclass(frozen=True)
-class ToOpset(ModulePass):
+class ToOpset(OpPass):
     """Rewrite this compiler's own ops with ops of OpenVINO's opsets.
 
     Before:  %w = ov.Dequantize(%stored : …xu8, %scale : …xf16) : …xf32
@@ -112,19 +113,11 @@ class ToOpset(ModulePass):
     """
 
     name = "to-opset"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Dequantize):
-                _expand(each)
-            elif isinstance(each, RMS):
-                _expand_rms(each)
-            elif isinstance(each, RoPE):
-                _expand_rope(each)
-            elif isinstance(each, ScaledDotProductAttention | FakeConvert | FakeQuantize):
-                if isinstance(each, ScaledDotProductAttention) and len(shape_of(each.q)) > 2:
-                    _repeat_heads(each)
-                _agree(each)
+    rewrites = (
+        (Dequantize, _expand),
+        (RMS, _expand_rms),
+        (RoPE, _expand_rope),
+        (ScaledDotProductAttention, _expand_attention),
+        (FakeConvert, _agree),
+        (FakeQuantize, _agree),
+    )

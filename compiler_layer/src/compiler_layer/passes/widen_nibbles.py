@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.elements import FOUR_BIT
-from compiler_layer.model import Model
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.nibbles import widened
 
 
-@dataclass(frozen=True)
-class WidenNibbles(ModulePass):
+def _widen(op: Dequantize | Convert) -> None:
+    for index, operand in enumerate(op.operands):
+        if element_of(operand) in FOUR_BIT:
+            op.operands[index] = widened(op, operand)
+
+
+class WidenNibbles(OpPass):
     """Store 4-bit weights in bytes where the DPU does not read them.
 
     Before:  %w = ov.Dequantize(%stored : …xi4, %scale)
@@ -31,14 +29,4 @@ class WidenNibbles(ModulePass):
     """
 
     name = "widen-nibbles"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, Dequantize | Convert):
-                for index, operand in enumerate(each.operands):
-                    if element_of(operand) in FOUR_BIT:
-                        each.operands[index] = widened(each, operand)
-        remove_dead_code(model)
+    rewrites = ((Dequantize, _widen), (Convert, _widen))

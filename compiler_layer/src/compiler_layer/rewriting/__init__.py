@@ -4,5 +4,6 @@ match, replace, dataflow           queries about values; small edits; ops in dat
 dead_code, constants, shapes       remove unused ops; fold constants; propagate shapes
 state, dequantize                  variables as inputs and outputs; compressed weights
 grouped_attention, sliding         decompositions of GroupQueryAttention and of convolutions
+graph_pass                         base classes of passes
 garbage                            Python's cycle collector, paused during a compilation
 """

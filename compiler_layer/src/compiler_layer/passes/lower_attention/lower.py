@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, ModuleOp, f64, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, f64, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.npu.dpu import LOWEST
@@ -20,12 +17,11 @@ from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
-from compiler_layer.model import Model
 from compiler_layer.passes.lower_attention.mask_reach import reach_of
 from compiler_layer.passes.lower_attention.narrow_rows import narrow_rows
 from compiler_layer.passes.lower_attention.of_sequence import SequenceOf
 from compiler_layer.passes.lower_matmul import DPU_FLOATS
-from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer, scalar_of
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 
@@ -119,8 +115,7 @@ def _of_all_sequences(op: ScaledDotProductAttention) -> tuple[list[SSAValue], li
     return found[0], found[1]
 
 
-@dataclass(frozen=True)
-class LowerAttention(ModulePass):
+class LowerAttention(OpPass):
     """Lower attention to DPU and SHAVE.
 
     Before:  %k = ov.Concat(%past, %new)
@@ -139,12 +134,4 @@ class LowerAttention(ModulePass):
     """
 
     name = "lower-attention"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
-        for each in model.ops:
-            if isinstance(each, ScaledDotProductAttention):
-                _lower(each)
-        remove_dead_code(model)
+    rewrites = ((ScaledDotProductAttention, _lower),)

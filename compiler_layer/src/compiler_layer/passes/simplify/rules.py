@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from compiler_layer.dialects.ov import (
@@ -45,6 +42,7 @@ from compiler_layer.passes.simplify.scatter import (
     scatter_of_runs,
 )
 from compiler_layer.rewriting.dead_code import remove_dead_code
+from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, reshape_before
 
@@ -206,8 +204,7 @@ def simplify_op(op: OvOp) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class Simplify(ModulePass):
+class Simplify(GraphPass):
     """Remove ops that change nothing, and replace others by simpler ones.
 
     Before:  %a = ov.Concat(%empty : tensor<1x4x0x32xf32>, %new) ; %b = ov.Broadcast(%a, [1,4,7,32])
@@ -218,10 +215,7 @@ class Simplify(ModulePass):
 
     name = "simplify"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite the module in place."""
-        del ctx
-        model = Model(op)
+    def _rewrite(self, model: Model) -> None:
         changed = True
         while changed:
             ops = [each for each in model.body.ops if isinstance(each, OvOp)]

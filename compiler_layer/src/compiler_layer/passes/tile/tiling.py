@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from compiler_layer.codegen import kernel_program
 from compiler_layer.codegen.rows import ROWS
@@ -34,12 +32,13 @@ from compiler_layer.passes.tile.kernel import (
 )
 from compiler_layer.passes.tile.machine import Machine, Price
 from compiler_layer.passes.tile.matmul import MatMulProblem, choose_matmul, price_matmul
+from compiler_layer.rewriting.graph_pass import GraphPass
 from driver_layer.abi.platforms import DEFAULT_PLATFORM, Platform, platform_of
 from driver_layer.errors import PlatformError
 
 
 @dataclass(frozen=True)
-class Tile(ModulePass):
+class Tile(GraphPass):
     """Cut the work of every hardware op into blocks that fit CMX, and distribute them among tiles.
 
     Before:  %y = npu.matmul(%x, %w)                              [1, 1024, 256] x [704, 256]
@@ -65,12 +64,10 @@ class Tile(ModulePass):
     platform: str | Platform = DEFAULT_PLATFORM
     tiles: int = 0
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Annotate the module in place."""
-        del ctx
+    def _rewrite(self, model: Model) -> None:
         tiles = self.used_tiles()
         machine = Machine(self.device(), tiles)
-        for each in Model(op).body.ops:
+        for each in model.body.ops:
             match each:
                 case npu.MatMul():
                     _tile_matmul(each, machine)
