@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.elements import NUMPY
-from compiler_layer.schedule.views import View
+from compiler_layer.schedule.views import Strided, View, dense_strides
 from driver_layer.abi.shave import Access, Instruction
 
 
@@ -23,55 +23,24 @@ class CmxBuffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
-    """A tensor in a CMX buffer; offset and strides in bytes."""
-
-    buffer: CmxBuffer
-    element: str
-    offset: int
-    shape: Shape
-    strides: Shape
+class Region(Strided[CmxBuffer]):
+    """A tensor in CMX."""
 
     @staticmethod
     def dense(name: str, element: str, shape: Shape, tiles: tuple[int, ...]) -> Region:
         """Return a new buffer filled by one row-major tensor."""
-        step = NUMPY[element].itemsize
-        strides: list[int] = []
-        for d in reversed(shape):
-            strides.insert(0, step)
-            step *= d
-        return Region(CmxBuffer(name, step, tiles), element, 0, shape, tuple(strides))
+        itemsize = NUMPY[element].itemsize
+        buffer = CmxBuffer(name, math.prod(shape) * itemsize, tiles)
+        return Region(buffer, element, 0, shape, dense_strides(shape, itemsize))
 
     def reshaped(self, shape: Shape) -> Region:
         """Return the elements of a dense tensor in another shape."""
-        step = NUMPY[self.element].itemsize
-        strides: list[int] = []
-        for d in reversed(shape):
-            strides.insert(0, step)
-            step *= d
-        return replace(self, shape=shape, strides=tuple(strides))
+        return replace(self, shape=shape, strides=dense_strides(shape, self.itemsize))
 
     def rows(self, axis: int, begin: int, end: int) -> Region:
         """Return the range between two indices of one dimension."""
         shape = (*self.shape[:axis], end - begin, *self.shape[axis + 1 :])
         return replace(self, offset=self.offset + begin * self.strides[axis], shape=shape)
-
-    def swapped(self) -> Region:
-        """Return the tensor with its last two dimensions exchanged."""
-        *outer, a, b = self.shape
-        *steps, s, t = self.strides
-        return replace(self, shape=(*outer, b, a), strides=(*steps, t, s))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return math.prod(self.shape) * NUMPY[self.element].itemsize
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The first byte and the one after the last, in the buffer."""
-        reach = sum((d - 1) * s for d, s in zip(self.shape, self.strides, strict=True))
-        return self.offset, self.offset + reach + NUMPY[self.element].itemsize
 
 
 Place = View | Region

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -40,26 +40,18 @@ class Buffer:
     """True for a port whose strides the caller chooses: only copies of its tensor access it."""
 
 
+BufferT = TypeVar("BufferT")
+
+
 @dataclass(frozen=True, slots=True)
-class View:
+class Strided(Generic[BufferT]):
     """A tensor in a buffer; offset and strides in bytes."""
 
-    buffer: Buffer
+    buffer: BufferT
     element: str
     offset: int
     shape: Shape
     strides: Shape
-
-    @staticmethod
-    def dense(buffer: Buffer, element: str, shape: Shape, order: Sequence[int] = ()) -> View:
-        """Return a tensor that fills a buffer; ``order`` lists dimensions, outermost first."""
-        order = order or range(len(shape))
-        strides = [0] * len(shape)
-        step = NUMPY[element].itemsize
-        for axis in reversed(order):
-            strides[axis] = step
-            step *= shape[axis]
-        return View(buffer, element, 0, shape, tuple(strides))
 
     @property
     def itemsize(self) -> int:
@@ -77,6 +69,45 @@ class View:
         reach = sum((d - 1) * s for d, s in zip(self.shape, self.strides, strict=True))
         return self.offset, self.offset + reach + self.itemsize
 
+    def transposed(self, order: Sequence[int]) -> Self:
+        """Return the same elements with dimensions in another order."""
+        return replace(
+            self,
+            shape=tuple(self.shape[i] for i in order),
+            strides=tuple(self.strides[i] for i in order),
+        )
+
+    def swapped(self) -> Self:
+        """Return the same elements with the last two dimensions exchanged."""
+        rank = len(self.shape)
+        return self.transposed([*range(rank - 2), rank - 1, rank - 2])
+
+
+def dense_strides(shape: Shape, step: int, order: Sequence[int] = ()) -> Shape:
+    """Return the strides of a tensor without gaps.
+
+    Args:
+        shape: the tensor's shape.
+        step: stride of the innermost dimension.
+        order: the dimensions, outermost first; by default row-major.
+    """
+    strides = [0] * len(shape)
+    for axis in reversed(order or range(len(shape))):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+@dataclass(frozen=True, slots=True)
+class View(Strided[Buffer]):
+    """A tensor in DDR."""
+
+    @staticmethod
+    def dense(buffer: Buffer, element: str, shape: Shape, order: Sequence[int] = ()) -> View:
+        """Return a tensor that fills a buffer; ``order`` lists dimensions, outermost first."""
+        strides = dense_strides(shape, NUMPY[element].itemsize, order)
+        return View(buffer, element, 0, shape, strides)
+
     def block(self, begins: Sequence[int], shape: Shape) -> View:
         """Return the part with a begin and a shape; a dimension of 1 stays unchanged."""
         offset = self.offset
@@ -86,14 +117,6 @@ class View:
                 offset += begin * stride
             dims.append(1 if d == 1 else size)
         return replace(self, offset=offset, shape=tuple(dims))
-
-    def transposed(self, order: Sequence[int]) -> View:
-        """Return the same elements with dimensions in another order."""
-        return replace(
-            self,
-            shape=tuple(self.shape[i] for i in order),
-            strides=tuple(self.strides[i] for i in order),
-        )
 
     def reshaped(self, shape: Shape) -> View | None:
         """Return the same elements in another shape, or None if they would have to move."""

@@ -65,10 +65,7 @@ def unroll_matmul(index: int, op: HardwareOp, matmul: npu.MatMul) -> Iterator[St
         yield Step(index, loads=[load])
         planes = _chosen(op, matmul, numbers)
     for matrices in planes:
-        if by_rows:
-            yield from _by_rows(index, matrices, (m, n, k), tiles)
-        else:
-            yield from _by_columns(index, matrices, (m, n, k), tiles)
+        yield from _steps(index, matrices, (m, n, k), tiles, by_rows)
 
 
 def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
@@ -84,9 +81,9 @@ def _planes(op: HardwareOp, matmul: npu.MatMul) -> Iterator[_Matrices]:
     quantised = (scales, zeros, row_scales, matmul.group, packed, *whole)
     (out,) = op.results
     if int_value(matmul.transpose_a):
-        a = _swapped(a)
+        a = a.swapped()
     if not int_value(matmul.transpose_b):
-        b = _swapped(b)
+        b = b.swapped()
     if len(b.shape) == 2:
         rows = math.prod(a.shape[:-1])
         flat_a, flat_out = a.reshaped((rows, a.shape[-1])), out.reshaped((rows, out.shape[-1]))
@@ -112,11 +109,6 @@ def _chosen(op: HardwareOp, matmul: npu.MatMul, numbers: Region) -> Iterator[_Ma
         yield _Matrices(mine, b, its, *quantised, 1.0, 0, numbers.rows(0, plane, plane + 1))
 
 
-def _swapped(view: View) -> View:
-    rank = len(view.shape)
-    return view.transposed([*range(rank - 2), rank - 1, rank - 2])
-
-
 def _plane(view: View, at: Sequence[int]) -> View:
     slices = [*(slice(i, i + 1) for i in at), slice(None), slice(None)]
     plane = view.sliced(slices).reshaped(view.shape[-2:])
@@ -138,7 +130,7 @@ def _load_dense(
     by_columns = view.strides[0] == view.itemsize < view.strides[1]
     if not by_columns:
         return _load(view, rows, cols, tiles)
-    load, region = _load(view.transposed((1, 0)), cols, rows, tiles)
+    load, region = _load(view.swapped(), cols, rows, tiles)
     return load, region.swapped()
 
 
@@ -174,56 +166,39 @@ def _load_weight(
     return loads, WeightTile(region, found if tables else NO_TABLES)
 
 
-def _by_columns(
-    index: int, x: _Matrices, block: tuple[int, int, int], tiles: int
+def _steps(
+    index: int, x: _Matrices, block: tuple[int, int, int], tiles: int, by_rows: bool
 ) -> Iterator[Step]:
-    """Compute different columns on each tile; rows are broadcast to all tiles."""
+    """Compute different rows, or columns, on each tile; the other operand is broadcast to all."""
     m, n, k = block
-    channels = ranges(x.a.shape[1], k)
-    for rows in ranges(x.a.shape[0], m):
-        acts: dict[Range, _Act] = {}
-        columns = ranges(x.b.shape[-2], n)
-        for first in range(0, len(columns), tiles):
-            group = list(enumerate(columns[first : first + tiles]))
-            outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, cols in group]
+    channels, all_tiles = ranges(x.a.shape[1], k), tuple(range(tiles))
+    for rows in _groups(ranges(x.a.shape[0], m), tiles if by_rows else 1):
+        acts: _Acts = {}
+        for columns in _groups(ranges(x.b.shape[-2], n), 1 if by_rows else tiles):
+            pairs = list(itertools.product(rows, columns))  # one for each tile
+            used = tuple(range(len(pairs)))
+            outs = [_Out(x, *pair, tile, len(channels) > 1) for tile, pair in enumerate(pairs)]
             for number, part in enumerate(channels):
                 step = Step(index)
-                if part not in acts:
-                    acts[part] = _load_act(step, x, rows, part, tuple(range(tiles)))
-                for (tile, cols), out in zip(group, outs, strict=True):
-                    loads, weight = _load_weight(x, cols, part, (tile,))
+                for tile, mine in enumerate(rows):
+                    _load_act(step, x, mine, part, (tile,) if by_rows else all_tiles, acts)
+                weights: dict[Range, WeightTile] = {}
+                for tile, mine in enumerate(columns):
+                    loads, weights[mine] = _load_weight(x, mine, part, used if by_rows else (tile,))
                     step.loads += loads
-                    step.work.append(out.product(acts[part], weight, number))
-                _finish(step, outs, last=part == channels[-1])
+                for (its_rows, its_columns), out in zip(pairs, outs, strict=True):
+                    act, weight = acts[its_rows, part], weights[its_columns]
+                    step.work.append(out.product(act, weight, number))
+                if part == channels[-1]:
+                    for out in outs:
+                        out.finish(step)
                 yield step
             if len(channels) > 1:
                 acts.clear()  # no tile's CMX holds all channels at once
 
 
-def _by_rows(index: int, x: _Matrices, block: tuple[int, int, int], tiles: int) -> Iterator[Step]:
-    """Compute different rows on each tile; weights are broadcast to all tiles."""
-    m, n, k = block
-    channels = ranges(x.a.shape[1], k)
-    blocks = ranges(x.a.shape[0], m)
-    for first in range(0, len(blocks), tiles):
-        group = list(enumerate(blocks[first : first + tiles]))
-        used = tuple(tile for tile, _ in group)
-        acts: dict[tuple[int, Range], _Act] = {}
-        for cols in ranges(x.b.shape[-2], n):
-            outs = [_Out(x, rows, cols, tile, len(channels) > 1) for tile, rows in group]
-            for number, part in enumerate(channels):
-                step = Step(index)
-                for tile, rows in group:
-                    if (tile, part) not in acts:
-                        acts[tile, part] = _load_act(step, x, rows, part, (tile,))
-                loads, weight = _load_weight(x, cols, part, used)
-                step.loads += loads
-                for (tile, _), out in zip(group, outs, strict=True):
-                    step.work.append(out.product(acts[tile, part], weight, number))
-                _finish(step, outs, last=part == channels[-1])
-                yield step
-            if len(channels) > 1:
-                acts.clear()
+def _groups(blocks: Sequence[Range], size: int) -> Iterator[Sequence[Range]]:
+    return (blocks[first : first + size] for first in range(0, len(blocks), size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +209,23 @@ class _Act:
     row_scales: Region | None
 
 
-def _load_act(step: Step, x: _Matrices, rows: Range, part: Range, tiles: tuple[int, ...]) -> _Act:
+_Acts = dict[tuple[Range, Range], _Act]
+"""Blocks of a in CMX, by rows and channels."""
+
+
+def _load_act(
+    step: Step, x: _Matrices, rows: Range, part: Range, tiles: tuple[int, ...], acts: _Acts
+) -> None:
+    """Load a block of a, unless CMX has it."""
+    if (rows, part) in acts:
+        return
     load, region = _load(x.a, rows, part, tiles)
     step.loads.append(load)
-    if x.row_scales is None:
-        return _Act(region, None)
-    load, row_scales = _load(x.row_scales, rows, (0, 1), tiles)
-    step.loads.append(load)
-    return _Act(region, row_scales)
-
-
-def _finish(step: Step, outs: Sequence[_Out], last: bool) -> None:
-    if last:
-        for out in outs:
-            step.work += out.conversion()
-            step.stores.append(out.store())
+    row_scales = None
+    if x.row_scales is not None:
+        load, row_scales = _load(x.row_scales, rows, (0, 1), tiles)
+        step.loads.append(load)
+    acts[rows, part] = _Act(region, row_scales)
 
 
 class _Out:
@@ -276,15 +253,11 @@ class _Out:
             accumulate=number > 0,
         )
 
-    def conversion(self) -> list[Work]:
-        """Round the sum to the result's type."""
-        if self._sum is self._final:
-            return []
-        return [convert(self._tile, self._sum, self._final)]
-
-    def store(self) -> Transfer:
-        """Store the block to DDR."""
-        return Transfer(self._final, self._view, (self._tile,))
+    def finish(self, step: Step) -> None:
+        """Round the sum to the result's type, and store the block to DDR."""
+        if self._sum is not self._final:
+            step.work.append(convert(self._tile, self._sum, self._final))
+        step.stores.append(Transfer(self._final, self._view, (self._tile,)))
 
 
 def matrix_product(
