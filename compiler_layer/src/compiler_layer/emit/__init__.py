@@ -1,11 +1,10 @@
 """Emission of a blob's bytes from a scheduled program.
 
-records      sections of records, as rows of fields
+records      sections of records, as rows of fields; their relocations, as arrays
 dma, dpu     descriptor fields of a transfer; registers of a matmul
 programs     SHAVE code, and the programs that each tile runs
 lists        task lists of one phase, for one run of it
 stamp        barriers in records, for all runs together
-relocations  relocations of a section, as arrays
 merge        task lists of a complete program; records of repeated phases are copied as arrays
 metadata     names and shapes of inputs and outputs
 layer_map    the layer that each task belongs to

@@ -21,12 +21,11 @@ from compiler_layer.emit.elf import (
     relocation_table,
 )
 from compiler_layer.emit.layer_map import layer_map
-from compiler_layer.emit.lists import CMX, PARAMS, Key
-from compiler_layer.emit.merge import MergedList, MergedLists, merge
+from compiler_layer.emit.lists import CMX, PARAMS
+from compiler_layer.emit.merge import MergedLists
 from compiler_layer.emit.metadata import network_metadata, platform_info
 from compiler_layer.emit.programs import TEXT
-from compiler_layer.emit.records import Fixup
-from compiler_layer.emit.relocations import Columns, Relocations
+from compiler_layer.emit.records import Columns, Fixup, Relocations
 from compiler_layer.emit.stamp import barrier_configs
 from compiler_layer.emit.tiles import TileTable
 from compiler_layer.model import ModelNames
@@ -95,14 +94,6 @@ def emit_blob(program: Program) -> bytes:
     return _Emitter(program).emit()
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """Relocations of one section that wait for symbols."""
-
-    target: Section
-    relocations: Relocations
-
-
 class _Emitter:
     """Writer of one blob."""
 
@@ -111,7 +102,8 @@ class _Emitter:
         self._elf = ElfWriter()
         self._symbols: list[Symbol] = []
         self._symbol_of: dict[Hashable, int] = {}
-        self._pending: list[_Pending] = []
+        self._pending: list[tuple[Section, Relocations]] = []
+        """Relocations of sections that wait for symbols."""
         self._tiles = {
             Space.INPUT: TileTable("symtab.io.NetworkInput.tiles", _IN | _JIT),
             Space.OUTPUT: TileTable("symtab.io.NetworkOutput.tiles", _OUT | _JIT),
@@ -119,7 +111,7 @@ class _Emitter:
 
     def emit(self) -> bytes:
         scheduled = self._p.scheduled
-        lists = merge(scheduled)
+        lists = MergedLists(scheduled)
         digest = self._add_notes_and_metadata()
         entry = self._add_program(lists)
         self._add_shave(lists)
@@ -145,17 +137,12 @@ class _Emitter:
     def _add_notes_and_metadata(self) -> Section:
         """Add notes and metadata; return the section of the content digest."""
         p = self._p
-        for name, kind, version in (
-            ("note.LoaderABIVersion", notes.NT_LOADER_ABI_VERSION, p.platform.loader_abi),
-            (
-                "note.MappedInferenceVersion",
-                notes.NT_MAPPED_INFERENCE_VERSION,
-                p.platform.mapped_inference,
-            ),
-        ):
-            content = notes.encode_note(kind, version)
-            self._elf.add(Section(name, SectionType.SHT_NOTE, content=content, align=4))
-        digest = self._elf.add(Section(notes.CONTENT_DIGEST, SectionType.SHT_NOTE, align=4))
+        loader = notes.encode_note(notes.NT_LOADER_ABI_VERSION, p.platform.loader_abi)
+        mapped = notes.encode_note(notes.NT_MAPPED_INFERENCE_VERSION, p.platform.mapped_inference)
+        kind = SectionType.SHT_NOTE
+        self._elf.add(Section("note.LoaderABIVersion", kind, content=loader, align=4))
+        self._elf.add(Section("note.MappedInferenceVersion", kind, content=mapped, align=4))
+        digest = self._elf.add(Section(notes.CONTENT_DIGEST, kind, align=4))
         info = platform_info(p.platform)
         kind = SectionType.VPU_SHT_PLATFORM_INFO
         self._elf.add(Section("meta.PlatformInfo", kind, content=info))
@@ -177,16 +164,19 @@ class _Emitter:
         barriers = barrier_configs(self._p.scheduled)
         root["barriers"]["count"] = len(barriers)
         fixups.append(self._reference("barriers", 0, "barriers"))
-        for key in sorted(lists.lists):
-            what, where = key
-            root[_LIST_SECTIONS[what][3]]["count"][0, where] = lists.lists[key].count
-            fixups.append(self._reference(_LIST_SECTIONS[what][3], where, key))
+        for (what, where), content in sorted(lists.lists.items()):
+            root[_LIST_SECTIONS[what][3]]["count"][0, where] = content.count
+            fixups.append(self._reference(_LIST_SECTIONS[what][3], where, (what, where)))
         entry = self._section("program.mapped_inference", _FW, root.tobytes(), 32)
-        self._pending.append(_Pending(entry, Relocations.of(fixups)))
+        self._pending.append((entry, Relocations.of(fixups)))
         section = self._section("program.barrier", _FW, barriers.tobytes(), 4, 12)
         self._symbol("barriers", section)
-        for key in sorted(lists.lists):
-            self._add_list(key, lists.lists[key])
+        for key, content in sorted(lists.lists.items()):
+            name, flags, align, _ = _LIST_SECTIONS[key[0]]
+            size = content.kind.itemsize
+            section = self._section(name.format(key[1]), flags, content.content(), align, size)
+            self._symbol(key, section)
+            self._pending.append((section, content.relocations))
         return entry
 
     def _reference(self, name: str, where: int, key: Hashable) -> Fixup:
@@ -195,21 +185,14 @@ class _Emitter:
         offset += field_offset(tasks.TASK_REFERENCE, "address")
         return Fixup(offset, Relocation.R_VPU_64, key, 0)
 
-    def _add_list(self, key: Key, content: MergedList) -> None:
-        name, flags, align, _ = _LIST_SECTIONS[key[0]]
-        size = content.kind.itemsize
-        section = self._section(name.format(key[1]), flags, content.content(), align, size)
-        self._symbol(key, section)
-        self._pending.append(_Pending(section, content.relocations))
-
     def _add_shave(self, lists: MergedLists) -> None:
         text = bytes(lists.programs.text)
         if not text:
             return
         self._symbol(TEXT, self._section("shave.text", _FW, text, SHAVE_ALIGN))
-        params = self._section("shave.params", _SHAVE, lists.params, SHAVE_ALIGN)
+        params = self._section("shave.params", _SHAVE, bytes(lists.params), SHAVE_ALIGN)
         self._symbol(PARAMS, params)
-        self._pending.append(_Pending(params, lists.params_relocations))
+        self._pending.append((params, lists.params_relocations))
 
     def _add_buffers(self) -> None:
         p = self._p
@@ -247,7 +230,7 @@ class _Emitter:
         return self._elf.add(Section(name, SectionType.SHT_SYMTAB, flags, align=8, entsize=24))
 
     def _add_relocations(self, symtab: Section, inputs: Section, outputs: Section) -> None:
-        resolved = [(each.target, *self._resolved(each.relocations)) for each in self._pending]
+        resolved = [(target, *self._resolved(waiting)) for target, waiting in self._pending]
         tables = [
             ("", NO_FLAGS, symtab),
             (".input", _JIT | _IN, inputs),
@@ -258,7 +241,19 @@ class _Emitter:
         ]
         for target, numbers, columns in resolved:
             for number, (suffix, flags, table) in enumerate(tables):
-                self._add_rela(target, suffix, flags, table, columns[numbers == number])
+                entries = columns[numbers == number]
+                if len(entries):
+                    rela = Section(
+                        f"rela.{target.name}{suffix}",
+                        SectionType.SHT_RELA,
+                        flags | SectionFlag.SHF_INFO_LINK,
+                        relocation_table(entries).tobytes(),
+                        align=8,
+                        entsize=24,
+                        link=table,
+                        info=target,
+                    )
+                    self._elf.add(rela)
 
     def _resolved(self, relocations: Relocations) -> tuple[Columns, Columns]:
         """Return each relocation's symbol table, and the relocations with symbols and addends."""
@@ -285,25 +280,3 @@ class _Emitter:
                 return 0, self._symbol_of[target], 0
             case _:
                 return _SPACES.index(target.space), target.index + 1, 0
-
-    def _add_rela(
-        self,
-        target: Section,
-        suffix: str,
-        flags: SectionFlag,
-        symtab: Section | int,
-        entries: Columns,
-    ) -> None:
-        if len(entries):
-            self._elf.add(
-                Section(
-                    f"rela.{target.name}{suffix}",
-                    SectionType.SHT_RELA,
-                    flags | SectionFlag.SHF_INFO_LINK,
-                    relocation_table(entries).tobytes(),
-                    align=8,
-                    entsize=24,
-                    link=symtab,
-                    info=target,
-                )
-            )

@@ -27,13 +27,13 @@ def _table_registers(tables: Tables) -> dict[str, Any]:
     for name, region in (("scale", tables.scales), ("zero", tables.zeros)):
         if region is not None:
             fields[f"{name}_type"] = ELEMENT_TYPES[region.element].code
-            fields[f"{name}_strides"] = _repeating(region)
+            fields[f"{name}_strides"] = repeating(region)
     if tables.row_scales is not None:
         fields["act_scale_stride"] = tables.row_scales.strides[0]
     return fields
 
 
-def _repeating(region: Region) -> list[int]:
+def repeating(region: Region) -> list[int]:
     """Return strides; 0 for dimensions of 1, whose entry is shared."""
     return [s if d > 1 else 0 for d, s in zip(region.shape, region.strides, strict=True)]
 

@@ -175,10 +175,7 @@ class ListBuilder:
             "address": tile_base(tile),
             "cols": region.shape[-1],
             "col_stride": region.strides[-1],
-            "strides": [
-                stride if d > 1 else 0
-                for d, stride in zip(region.shape[:-1], region.strides[:-1], strict=True)
-            ],
+            "strides": dpu.repeating(region)[:-1],
             "type": ELEMENT_TYPES[region.element].code,
             "access": window.access,
         }

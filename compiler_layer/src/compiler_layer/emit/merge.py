@@ -13,8 +13,7 @@ import numpy as np
 
 from compiler_layer.emit.lists import PARAMS, Key, ListBuilder
 from compiler_layer.emit.programs import Programs
-from compiler_layer.emit.records import TaskList
-from compiler_layer.emit.relocations import Columns, Relocations
+from compiler_layer.emit.records import Columns, Relocations, TaskList
 from compiler_layer.emit.stamp import Stamps
 from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from compiler_layer.schedule.views import Buffer
@@ -41,53 +40,33 @@ class MergedList:
         return b"".join(part.tobytes() for part in self.parts)
 
 
-@dataclass(slots=True)
 class MergedLists:
-    """All sections of records, and the arguments and code of SHAVE programs."""
+    """All sections of records of a program, and the arguments and code of SHAVE programs."""
 
-    lists: dict[Key, MergedList]
-    params: bytes
-    params_relocations: Relocations
-    programs: Programs
-
-
-def merge(program: ScheduledProgram) -> MergedLists:
-    """Build the task lists of a program."""
-    return _Merger().merge(program)
-
-
-class _Merger:
-    """Merger that appends phase after phase."""
-
-    def __init__(self) -> None:
-        self._programs = Programs()
-        self._lists: dict[Key, MergedList] = {}
-        self._params: list[bytes] = []
-        self._params_bytes = 0
-        self._params_relocations = Relocations()
+    def __init__(self, program: ScheduledProgram) -> None:
+        self.programs = Programs()
+        self.lists: dict[Key, MergedList] = {}
+        self.params = bytearray()
+        self.params_relocations = Relocations()
         self._barriers = 0
-
-    def merge(self, program: ScheduledProgram) -> MergedLists:
         for stretch in program.stretches:
             self._append(stretch)
-        for tile, ranges in self._programs.ranges.items():
+        for tile, ranges in self.programs.ranges.items():
             merged = MergedList(ranges.kind, [ranges.records()], count=len(ranges.rows))
             merged.relocations = Relocations.of(ranges.fixups)
-            self._lists["range", tile] = merged
-        params = b"".join(self._params)
-        return MergedLists(self._lists, params, self._params_relocations, self._programs)
+            self.lists["range", tile] = merged
 
     def _append(self, stretch: Phase) -> None:
         runs = len(stretch.runs)
-        built = ListBuilder(stretch.schedule, self._programs, runs)
+        built = ListBuilder(stretch.schedule, self.programs, runs)
         stamps = Stamps.of(stretch.schedule, self._barriers)
-        begins = {key: merged.count for key, merged in self._lists.items()}
+        begins = {key: merged.count for key, merged in self.lists.items()}
         for key, listed in built.lists.items():
             records = _copied(listed.records(), runs)
             if key[0] != "variant":
                 stamps.stamp(records, listed, runs)
             self._renumber(records, key, built.lists, begins)
-            merged = self._lists.setdefault(key, MergedList(listed.kind))
+            merged = self.lists.setdefault(key, MergedList(listed.kind))
             self._relocate(merged, listed, built, stretch.runs)
             merged.parts.append(records.reshape(-1))
             merged.count += records.size
@@ -117,7 +96,7 @@ class _Merger:
         size = listed.kind.itemsize
         columns[..., 0] += (merged.count + len(listed.rows) * numbers) * size
         if PARAMS in own.targets:
-            begins = self._params_bytes + built.params_bytes * numbers
+            begins = len(self.params) + built.params_bytes * numbers
             columns[..., 3] += np.where(columns[..., 2] == own.targets[PARAMS], begins, 0)
         columns[..., 2] = _targets(merged.relocations, own.targets, runs, columns[..., 2])
         merged.relocations.parts.append(columns.reshape(-1, 4))
@@ -125,15 +104,14 @@ class _Merger:
     def _append_params(self, built: ListBuilder, runs: int) -> None:
         own = Relocations.of(built.param_fixups)
         columns = _repeated(own.columns(), runs)
-        begins = self._params_bytes + built.params_bytes * np.arange(runs)[:, None]
+        begins = len(self.params) + built.params_bytes * np.arange(runs)[:, None]
         columns[..., 0] += begins
         everywhere = [Run({}, 0)] * runs
         columns[..., 2] = _targets(
-            self._params_relocations, own.targets, everywhere, columns[..., 2]
+            self.params_relocations, own.targets, everywhere, columns[..., 2]
         )
-        self._params_relocations.parts.append(columns.reshape(-1, 4))
-        self._params.append(built.params * runs)
-        self._params_bytes += built.params_bytes * runs
+        self.params_relocations.parts.append(columns.reshape(-1, 4))
+        self.params += built.params * runs
 
 
 def _copied(records: RecordArray, runs: int) -> RecordArray:

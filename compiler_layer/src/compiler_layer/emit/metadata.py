@@ -13,7 +13,7 @@ from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import ModelNames, Port, PortNames
 from compiler_layer.schedule.program import ScheduledProgram
-from compiler_layer.schedule.views import Buffer
+from compiler_layer.schedule.views import Buffer, dense_strides
 from driver_layer.abi import metadata as abi
 from driver_layer.abi.dtypes import ELEMENT_TYPES
 from driver_layer.abi.layout import RecordArray, text_field
@@ -38,27 +38,13 @@ def network_metadata(
     resources["slice_length"] = platform.workspace_bytes
     resources["tile_count"] = tiles
     resources["barriers"] = min(255, platform.barriers_per_tile * tiles)
-    inputs, outputs = program.inputs, program.outputs
-    refs = {
-        "in": _tensor_refs(inputs, program.layout.inputs),
-        "out": _tensor_refs(outputs, program.layout.outputs),
-    }
-    nodes = {"in": _nodes(inputs, names.inputs), "out": _nodes(outputs, names.outputs)}
-    none = np.zeros(0, abi.TENSOR_REF)
-    return abi.encode_container(
-        [
-            identification,
-            resources,
-            refs["in"],
-            refs["out"],
-            refs["in"],
-            refs["out"],
-            none,
-            np.zeros(0, abi.PREPROCESSING_INFO),
-            nodes["in"],
-            nodes["out"],
-        ]
-    )
+    refs = [
+        _tensor_refs(program.inputs, program.layout.inputs),
+        _tensor_refs(program.outputs, program.layout.outputs),
+    ]
+    nodes = [_nodes(program.inputs, names.inputs), _nodes(program.outputs, names.outputs)]
+    none = [np.zeros(0, kind) for kind in (abi.TENSOR_REF, abi.PREPROCESSING_INFO)]
+    return abi.encode_container([identification, resources, *refs, *refs, *none, *nodes])
 
 
 def platform_info(platform: Platform) -> bytes:
@@ -73,7 +59,7 @@ def _tensor_refs(ports: Sequence[Port], buffers: Sequence[Buffer]) -> RecordArra
     for ref, port, buffer in zip(refs, ports, buffers, strict=True):
         shape = _checked_shape(port)
         element = ELEMENT_TYPES[element_of(port.value)]
-        ref["strides"][: len(shape) + 1] = _strides(shape, element.bits)
+        ref["strides"][: len(shape) + 1] = [element.bits, *dense_strides(shape, element.bits)]
         ref["dims"][: len(shape)] = shape
         ref["name"] = _text(port.name)
         ref["order"] = abi.ORDER_BY_RANK[len(shape)] if shape else 0
@@ -82,16 +68,6 @@ def _tensor_refs(ports: Sequence[Port], buffers: Sequence[Buffer]) -> RecordArra
         ref["strides_size"] = len(shape)
         ref["flags"] = abi.DYNAMIC_STRIDES if buffer.strided else 0
     return refs
-
-
-def _strides(shape: Sequence[int], bits: int) -> list[int]:
-    """Return the element's bits, then each dimension's stride in bits, row-major."""
-    strides: list[int] = []
-    step = bits
-    for d in reversed(shape):
-        strides.insert(0, step)
-        step *= d
-    return [bits, *strides]
 
 
 def _nodes(ports: Sequence[Port], names: Sequence[PortNames]) -> RecordArray:

@@ -1,4 +1,4 @@
-"""Sections of records, and the fields to be relocated in them."""
+"""Sections of records, and the relocations of their fields."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from driver_layer.abi.elf import Relocation
 from driver_layer.abi.layout import Record, RecordArray
@@ -60,3 +61,31 @@ def _fill(made: RecordArray, rows: Sequence[dict[str, Any]]) -> None:
             made[name][present] = [values[index] for index in present]
         else:
             made[name] = values
+
+
+Columns = npt.NDArray[np.int64]
+"""Rows of offset, type, number of the target, addend."""
+
+
+@dataclass(slots=True)
+class Relocations:
+    """Relocations of one section; targets are numbered in the order of their appearance."""
+
+    targets: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    parts: list[Columns] = field(default_factory=list[Columns])
+
+    @staticmethod
+    def of(fixups: Sequence[Fixup]) -> Relocations:
+        """Return the relocations of single fixups."""
+        made = Relocations()
+        rows = [(f.offset, f.type, made.number(f.target), f.addend) for f in fixups]
+        made.parts.append(np.array(rows, np.int64).reshape(-1, 4))
+        return made
+
+    def number(self, target: Hashable) -> int:
+        """Return the number of a target."""
+        return self.targets.setdefault(target, len(self.targets))
+
+    def columns(self) -> Columns:
+        """Return all relocations."""
+        return np.concatenate(self.parts) if self.parts else np.zeros((0, 4), np.int64)
