@@ -86,16 +86,13 @@ def choose_attention(x: AttentionProblem, machine: Machine) -> AttentionChoice:
     Raises:
         DoesNotFit: one row with the smallest block of keys does not fit CMX.
     """
-    best: tuple[float, AttentionChoice] | None = None
-    for choice in _candidates(x, machine):
-        ns = price_attention(x, choice, machine).ns
-        if best is None or ns < best[0]:
-            best = (ns, choice)
+    candidates = _candidates(x, machine)
+    best = min(candidates, key=lambda each: price_attention(x, each, machine).ns, default=None)
     if best is None:
         smallest = AttentionChoice(1, min(_GRAIN, x.length), min(_GRAIN, x.length), 1)
         need = _sizes(x, smallest).least
         raise DoesNotFit(f"attention over {x.length} positions", need, machine.cmx_bytes)
-    return best[1]
+    return best
 
 
 def _candidates(x: AttentionProblem, machine: Machine) -> Iterator[AttentionChoice]:

@@ -80,14 +80,10 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
 def _widths(x: KernelProblem, machine: Machine) -> list[int]:
     """Return the candidate numbers of columns: all, or fewer if no complete row fits."""
     row = x.domain[-1]
-    if _need(x, _one_row(x)) <= machine.cmx_bytes or not _may_cut_rows(x.program):
+    across_columns = any(instruction.op in ACROSS_COLUMNS for instruction in x.program)
+    if across_columns or _need(x, _one_row(x)) <= machine.cmx_bytes:
         return [row]
     return list(cuts(row, _GRAIN))
-
-
-def _may_cut_rows(program: tuple[Instruction, ...]) -> bool:
-    """Return whether columns are independent."""
-    return not any(instruction.op in ACROSS_COLUMNS for instruction in program)
 
 
 def _one_row(x: KernelProblem) -> Shape:
@@ -117,13 +113,10 @@ def _part(operand: Operand, block: Shape) -> Shape:
     return tuple(1 if d == 1 else size for d, size in zip(operand.shape, block, strict=True))
 
 
-def _bytes(operands: tuple[Operand, ...], block: Shape) -> int:
-    return sum(int(math.prod(_part(one, block)) * width(one.element)) for one in operands)
-
-
 def _need(x: KernelProblem, block: Shape) -> int:
     """Return the bytes of CMX that a block needs."""
-    return _bytes((*x.inputs, *x.outputs), block)
+    operands = (*x.inputs, *x.outputs)
+    return sum(int(math.prod(_part(one, block)) * width(one.element)) for one in operands)
 
 
 def price_kernel(x: KernelProblem, choice: KernelChoice, machine: Machine) -> Price:
