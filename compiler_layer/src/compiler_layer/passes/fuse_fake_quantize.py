@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
@@ -14,13 +13,12 @@ from compiler_layer.dialects.ov.activation import Clamp
 from compiler_layer.dialects.ov.elementwise import Add, Multiply, Round
 from compiler_layer.dialects.ov.op import float_attr, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import FakeQuantize
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of
 from compiler_layer.model import Model
-from compiler_layer.passes.quantize_activations import can_be_integer
+from compiler_layer.passes.quantize_activations import as_integers, can_be_integer
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer, scalar_of
-from compiler_layer.rewriting.replace import replace
 
 _MOST_LEVELS = 256
 
@@ -62,13 +60,9 @@ class Grid:
 def _steps(model: Model, before: npu.MatMul, x: SSAValue, grid: Grid) -> SSAValue:
     """Quantise a tensor to u8 in f32 arithmetic, as SHAVE does."""
     g = GraphBuilder(model, before)
-    rank = len(shape_of(x))
-
-    def number(value: float) -> SSAValue:
-        return g.constant(np.full((1,) * rank, value, np.float32))
-
     wide = x if element_of(x) == "f32" else g.convert(x, "f32")
-    scaled = g.op(Add, g.op(Multiply, wide, number(grid.factor)), number(grid.shift))
+    product = g.op(Multiply, wide, g.number(grid.factor, x))
+    scaled = g.op(Add, product, g.number(grid.shift, x))
     whole = g.op(Round, scaled, mode=StringAttr("half_to_even"))
     inside = g.op(Clamp, whole, min=float_attr(0.0), max=float_attr(float(grid.last)))
     return g.convert(inside, "u8")
@@ -103,16 +97,6 @@ class FuseFakeQuantize(GraphPass):
                 continue
             if fake not in known:
                 known[fake] = _steps(model, each, fake.x, grid)
-            tables = [[one] if one is not None else [] for one in (each.scales, each.zeros)]
-            integer = npu.MatMul(
-                operands=[known[fake], each.b, *tables, [], []],
-                properties={
-                    "transpose_a": each.transpose_a,
-                    "transpose_b": each.transpose_b,
-                    "a_scale": float_attr(grid.scale),
-                    "a_zero": int_attr(grid.zero),
-                },
-                result_types=[each.output.type],
-            )
-            replace(each, integer)
+            scale, zero = float_attr(grid.scale), int_attr(grid.zero)
+            as_integers(each, known[fake], a_scale=scale, a_zero=zero)
         remove_dead_code(model)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects import npu
@@ -29,6 +30,27 @@ def can_be_integer(op: npu.MatMul) -> bool:
         and element_of(op.a) in FLOATS
         and not int_value(op.transpose_a)
     )
+
+
+def as_integers(
+    op: npu.MatMul, a: SSAValue, row_scales: Sequence[SSAValue] = (), **properties: Attribute
+) -> None:
+    """Replace a matmul by one of integers.
+
+    Args:
+        op: the matmul (``can_be_integer``).
+        a: its quantised left operand.
+        row_scales: the scales of the operand's rows, if they differ.
+        properties: further properties.
+    """
+    tables = [[one] if one is not None else [] for one in (op.scales, op.zeros)]
+    flags = {"transpose_a": op.transpose_a, "transpose_b": op.transpose_b}
+    integer = npu.MatMul(
+        operands=[a, op.b, *tables, row_scales, []],
+        properties={**flags, **properties},
+        result_types=[op.output.type],
+    )
+    replace(op, integer)
 
 
 def _quantized(model: Model, before: npu.MatMul) -> QuantizedRows:
@@ -63,12 +85,4 @@ class QuantizeActivations(GraphPass):
                 continue
             if each.a not in known:
                 known[each.a] = _quantized(model, each)
-            rows = known[each.a]
-            zeros = [] if each.zeros is None else [each.zeros]
-            tables = ([each.scales] if each.scales is not None else [], zeros, [rows.scales])
-            integer = npu.MatMul(
-                operands=[rows.values, each.b, *tables, []],
-                properties={"transpose_a": each.transpose_a, "transpose_b": each.transpose_b},
-                result_types=[each.output.type],
-            )
-            replace(each, integer)
+            as_integers(each, known[each.a].values, [known[each.a].scales])

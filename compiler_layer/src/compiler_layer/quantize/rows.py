@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
@@ -12,7 +11,7 @@ from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.elementwise import Abs, Divide, Maximum, Multiply, Round
 from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.reduce import ReduceMax
-from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.dialects.ov.types import element_of
 
 LEVELS = 127
 """Largest magnitude of a symmetric 8-bit number."""
@@ -40,13 +39,9 @@ def quantize_rows(g: GraphBuilder, x: SSAValue, stored: str = "f32") -> Quantize
         stored: the element type of the scales. Rows are divided by the scales before these are
             rounded to the type: f16 causes an error of at most 0.03 steps.
     """
-    rank = len(shape_of(x))
-
-    def number(value: float) -> SSAValue:
-        return g.constant(np.full((1,) * rank, value, np.float32))
-
     wide = x if element_of(x) == "f32" else g.convert(x, "f32")
-    steps = g.op(Maximum, g.op(Multiply, g.op(Abs, wide), number(1 / LEVELS)), number(_SMALLEST))
+    sizes = g.op(Multiply, g.op(Abs, wide), g.number(1 / LEVELS, x))
+    steps = g.op(Maximum, sizes, g.number(_SMALLEST, x))
 
     def largest(each: SSAValue) -> SSAValue:
         return g.op(ReduceMax, each, g.ints(-1), keep_dims=bool_attr(True))
