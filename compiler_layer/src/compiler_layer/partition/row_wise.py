@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.attention import RMS
 from compiler_layer.dialects.ov.constant import ints_of
-from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
-from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import FakeConvert, FakeQuantize
@@ -30,11 +28,10 @@ from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSpl
 from compiler_layer.dialects.ov.types import known_axes, known_axis, shape_of
 from compiler_layer.model import Model
 from compiler_layer.partition.parts import fixed_ops
+from compiler_layer.rewriting.match import ELEMENTWISE
 
 Fixed = Collection[Operation]
 """Ops whose value depends on constants alone (``fixed_ops``)."""
-
-OpT = TypeVar("OpT", bound=Operation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +166,15 @@ def _joined(op: Concat, fixed: Fixed) -> Sequence[SSAValue] | None:
 
 _Rule = Callable[[Any, Fixed], "Sequence[SSAValue] | None"]
 
-_RULES: Sequence[tuple[type[Operation] | tuple[type[Operation], ...], _Rule]] = (
-    (
-        (Unary, Binary, Comparison, Select, Convert, Swish, FakeQuantize, FakeConvert),
-        _each,
-    ),
+_RULES: Sequence[tuple[type[Operation] | UnionType, _Rule]] = (
+    (ELEMENTWISE | FakeQuantize | FakeConvert, _each),
     (MatMul, _product),
     (RMS, _normalised),
     (MVN, partial(_along, _of_constant)),
-    ((Softmax, LogSoftmax), partial(_along, _of_property)),
+    (Softmax | LogSoftmax, partial(_along, _of_property)),
     (Reduction, partial(_along, _of_reduction)),
     (Slice, partial(_along, _of_cut)),
-    ((Split, VariadicSplit), partial(_along, lambda op: [op.known_axis()])),
+    (Split | VariadicSplit, partial(_along, lambda op: [op.known_axis()])),
     (Concat, _joined),
 )
 """Rule for each kind of op, which returns the operands that are rows."""

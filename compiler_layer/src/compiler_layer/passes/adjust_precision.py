@@ -11,7 +11,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.attention import RoPE, ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.interpolate import Interpolate
@@ -21,10 +20,11 @@ from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQua
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.state import KEPT, Assign, ReadValue
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import RAW_FLOATS, convert_values
+from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.passes.simplify.rules import simplify_op
+from compiler_layer.rewriting.constants import retyped
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
 
@@ -60,7 +60,9 @@ class _Adjuster:
         for op in ops:
             self._adjust(op)
         self._keep_outputs(declared)
-        self._drop_identities()
+        for op in self._model.ops:
+            if isinstance(op, Convert):
+                simplify_op(op)
         remove_dead_code(self._model)
         self._model.refresh_signature()
 
@@ -102,7 +104,9 @@ class _Adjuster:
         if isinstance(op, Convert | Dequantize) and op.destination_type.data == "f32":
             op.properties["destination_type"] = StringAttr(self._precision)
         if isinstance(op, ReadValue):
-            kind = tensor(self._narrow_type(op.output), shape_of(op.output))
+            element = element_of(op.output)
+            narrow = self._precision if element == "f32" else element
+            kind = tensor(narrow, shape_of(op.output))
             Rewriter.replace_value_with_new_type(op.output, kind)
         for index, operand in enumerate(op.operands):
             op.operands[index] = self._operand(op, operand)
@@ -110,14 +114,8 @@ class _Adjuster:
 
     def _widen_assigned(self, op: ReadValue | Assign) -> None:
         if isinstance(op, Assign) and element_of(op.value) == self._precision:
-            op.operands[0] = self._place(
-                op.value, Convert.make([op.value], destination_type=StringAttr("f32"))
-            )
+            op.operands[0] = self._converted(op.value, "f32")
             op.refresh_types()
-
-    def _narrow_type(self, value: SSAValue) -> str:
-        element = element_of(value)
-        return self._precision if element == "f32" else element
 
     def _operand(self, op: OvOp, operand: SSAValue) -> SSAValue:
         if element_of(operand) != "f32" or isinstance(op, _TAKES_MIXED):
@@ -128,24 +126,11 @@ class _Adjuster:
 
     def _narrow(self, value: SSAValue) -> SSAValue:
         if isinstance(value.owner, Constant):
-            return self._place(value, self._narrow_constant(value.owner))
-        return self._place(value, Convert.make([value], destination_type=self._hint()))
+            return self._place(value, retyped(value.owner, self._precision))
+        return self._converted(value, self._precision)
 
-    def _narrow_constant(self, constant: Constant) -> Constant:
-        narrow = constant.each(self._narrow_one)
-        narrow.attributes.update(constant.attributes)
-        return narrow
-
-    def _narrow_one(self, constant: Constant) -> Constant:
-        if isinstance(constant.value, FileAttr):
-            # The view stays; its values are rounded when they are read.
-            view = constant.value.data
-            return Constant.of_file(view, self._precision, shape_of(constant.output))
-        values = convert_values(constant.load(), "f32", self._precision)
-        return Constant.inline(values, self._precision)
-
-    def _hint(self) -> StringAttr:
-        return StringAttr(self._precision)
+    def _converted(self, value: SSAValue, element: str) -> SSAValue:
+        return self._place(value, Convert.make([value], destination_type=StringAttr(element)))
 
     def _place(self, value: SSAValue, op: OvOp) -> SSAValue:
         owner = value.owner
@@ -168,11 +153,6 @@ class _Adjuster:
                 value = kept.output
             outputs.append((port.name, value))
         self._model.set_outputs(outputs)
-
-    def _drop_identities(self) -> None:
-        for op in self._model.ops:
-            if isinstance(op, Convert):
-                simplify_op(op)
 
 
 @dataclass(frozen=True)

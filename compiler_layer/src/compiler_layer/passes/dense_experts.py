@@ -7,22 +7,11 @@ from collections.abc import Container
 
 import numpy as np
 from xdsl.ir import SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
-from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.constant import Constant, constant_of, int_of
-from compiler_layer.dialects.ov.elementwise import (
-    Add,
-    Binary,
-    Convert,
-    Multiply,
-    Select,
-    Subtract,
-    Unary,
-)
+from compiler_layer.dialects.ov.elementwise import Add, Convert, Multiply, Select, Subtract
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.indexing import NonZero
-from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceSum
@@ -37,6 +26,7 @@ from compiler_layer.partition.mixtures.refusal import mixture_refusal
 from compiler_layer.partition.mixtures.routing import Router, Routing, computed
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
+from compiler_layer.rewriting.match import ELEMENTWISE, RESHAPES
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 from compiler_layer.rewriting.shapes import first_open
 
@@ -45,9 +35,6 @@ _NUMBERS = (
     *(Reshape, Squeeze, Unsqueeze, Transpose, Split, VariadicSplit),
 )
 """Ops that graphs apply to the token and slot indices of pairs."""
-
-_ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
-_RESHAPES = Reshape | Squeeze | Unsqueeze
 
 
 class _Densifier:
@@ -143,7 +130,7 @@ class _Densifier:
             self._dense[op.output] = self._dense[op.x]
             return
         copy = op.clone(rows)
-        Rewriter.insert_op(copy, InsertPoint.before(op))
+        insert_before(op, copy)
         copy.refresh_types()
         if shape_of(copy.results[0]) == _with_tokens(op.results[0], routing):
             self._dense[op.results[0]] = routing, copy.results[0]
@@ -186,13 +173,13 @@ def _is_by_row(op: OvOp, rows: Container[SSAValue]) -> bool:
     axis = _row_axis(op.results[0])
     if axis is None:
         return False
-    if isinstance(op, _RESHAPES):
+    if isinstance(op, RESHAPES):
         return _surroundings(op.operands[0]) == _surroundings(op.results[0])
     if isinstance(op, Broadcast):
         return op.x.type == op.output.type
     if isinstance(op, MatMul):
         return _multiplies_rows(op, axis) and op.b not in rows
-    if not isinstance(op, _ELEMENTWISE):
+    if not isinstance(op, ELEMENTWISE):
         return False
     rank = len(shape_of(op.results[0]))
     for operand in op.operands:

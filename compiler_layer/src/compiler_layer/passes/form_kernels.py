@@ -5,11 +5,8 @@ from __future__ import annotations
 from xdsl.ir import Block, SSAValue
 
 from compiler_layer.dialects import npu
-from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.attention import RMS, RoPE
 from compiler_layer.dialects.ov.constant import Constant, int_of, ints_of
-from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
-from compiler_layer.dialects.ov.logic import Comparison
 from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.reduce import (
@@ -24,11 +21,10 @@ from compiler_layer.dialects.ov.reduce import (
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
 from compiler_layer.rewriting.graph_pass import GraphPass
-from compiler_layer.rewriting.match import scalar_of
+from compiler_layer.rewriting.match import ELEMENTWISE, scalar_of
 from compiler_layer.rewriting.replace import replace
 
-_QUANTISING = Dequantize | FakeConvert | FakeQuantize
-_ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish | _QUANTISING
+_BY_ROW = ELEMENTWISE | Dequantize | FakeConvert | FakeQuantize | RMS | RoPE
 
 
 def is_row_wise(op: OvOp) -> bool:
@@ -45,7 +41,7 @@ def is_row_wise(op: OvOp) -> bool:
     if isinstance(op, MVN):
         rank = len(shape_of(op.x))
         return [axis % rank for axis in ints_of(op.axes) or ()] == [rank - 1]
-    return isinstance(op, _ELEMENTWISE | RMS | RoPE)
+    return isinstance(op, _BY_ROW)
 
 
 def _form(op: OvOp) -> None:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant, constant_of
@@ -48,9 +47,7 @@ def _rows(op: Gather, table: SSAValue, indices: SSAValue) -> SSAValue:
         table = reshape_before(op, table, (shape[0], math.prod(shape[1:])))
     width = shape_of(table)[1]
     kind = tensor(element_of(table), (*shape_of(op.indices), width))
-    rows = npu.Gather(operands=[table, indices], result_types=[kind])
-    Rewriter.insert_op(rows, InsertPoint.before(op))
-    return rows.output
+    return insert_before(op, npu.Gather(operands=[table, indices], result_types=[kind]))
 
 
 def _table(value: SSAValue) -> SSAValue:
@@ -113,8 +110,7 @@ def _lower_compressed(op: Gather, weights: Dequantize, indices: SSAValue) -> Non
     if wide.output.type == op.output.type:
         replace(op, wide)
         return
-    Rewriter.insert_op(wide, InsertPoint.before(op))
-    take_over(op, reshape_before(op, wide.output, shape_of(op.output)))
+    take_over(op, reshape_before(op, insert_before(op, wide), shape_of(op.output)))
 
 
 class LowerGather(OpPass):

@@ -14,7 +14,7 @@ from compiler_layer.dialects.ov.elementwise import (
     Minimum,
     Multiply,
 )
-from compiler_layer.dialects.ov.op import bool_attr, int_attr
+from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.reduce import (
     ReduceMax,
     ReduceMean,
@@ -23,13 +23,12 @@ from compiler_layer.dialects.ov.reduce import (
     ReduceSum,
     Reduction,
 )
-from compiler_layer.dialects.ov.slicing import Split
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOATS, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.passes.form_kernels import is_row_wise
 from compiler_layer.rewriting.graph_pass import OpPass
-from compiler_layer.rewriting.replace import insert_before, reshape_before, take_over
+from compiler_layer.rewriting.replace import insert_before, reshape_before, split_before, take_over
 
 _COMBINE: dict[type[Reduction], type[Binary]] = {
     ReduceSum: Add,
@@ -74,16 +73,10 @@ def _lower(op: Reduction) -> None:
 def _joined(op: Reduction, value: SSAValue, axis: int) -> SSAValue:
     """Combine the slices along an axis; a dimension of 1 is left."""
     count = shape_of(value)[axis]
-    if count == 1:
-        return value
-    along = insert_before(op, Constant.inline(np.array(axis, np.int64)))
-    split = Split.make([value, along], num_splits=int_attr(count))
-    insert_before(op, split)
-    first, *others = split.results
-    joined: SSAValue = first
+    joined, *others = split_before(op, value, axis)
     for other in others:
         joined = insert_before(op, _COMBINE[type(op)].make([joined, other]))
-    if isinstance(op, ReduceMean):
+    if others and isinstance(op, ReduceMean):
         many = convert_values(np.full((1,) * len(shape_of(value)), count), "i64", element_of(op.x))
         divisor = insert_before(op, Constant.inline(many, element_of(op.x)))
         joined = insert_before(op, Divide.make([joined, divisor]))

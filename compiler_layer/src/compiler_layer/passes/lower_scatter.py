@@ -6,18 +6,17 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, int_of
-from compiler_layer.dialects.ov.elementwise import Add, Convert, Select
+from compiler_layer.dialects.ov.elementwise import Add, Select
 from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.dialects.ov.logic import Equal, LogicalOr
-from compiler_layer.dialects.ov.op import OvOp, int_attr, int_value
+from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
-from compiler_layer.dialects.ov.slicing import Split
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import NUMPY
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.rewriting.graph_pass import OpPass
-from compiler_layer.rewriting.match import producer
-from compiler_layer.rewriting.replace import insert_before, take_over
+from compiler_layer.rewriting.match import producer, unconverted
+from compiler_layer.rewriting.replace import insert_before, split_before, take_over
 
 _MOST = 32
 """Maximum number of updates of a row."""
@@ -40,10 +39,7 @@ def scatter_refusal(op: ScatterElementsUpdate) -> str | None:
 
 def _counts_from_start(indices: SSAValue) -> bool:
     """Return whether indices are provably not negative; a part of a model may lack the proof."""
-    convert = producer(indices, Convert)
-    while convert is not None:
-        indices = convert.x
-        convert = producer(indices, Convert)
+    indices = unconverted(indices)
     return producer(indices, TopK) is not None or element_of(indices).startswith("u")
 
 
@@ -57,26 +53,16 @@ def _lower(op: ScatterElementsUpdate) -> None:
     kind = NUMPY[element_of(op.indices)]
     first, *rest = (insert_before(op, Constant.inline(count.astype(kind))) for count in counts)
     value = op.data
-    for index, update in zip(_columns(op, op.indices), _columns(op, op.updates), strict=True):
+    columns = [split_before(op, value, -1) for value in (op.indices, op.updates)]
+    for index, update in zip(*columns, strict=True):
         here = insert_before(op, Equal.make([first, index]))
-        for columns in rest:
-            there = insert_before(op, Equal.make([columns, index]))
+        for counted in rest:
+            there = insert_before(op, Equal.make([counted, index]))
             here = insert_before(op, LogicalOr.make([here, there]))
         if op.reduction.data == "sum":
             update = insert_before(op, Add.make([value, update]))
         value = insert_before(op, Select.make([here, update, value]))
     take_over(op, value)
-
-
-def _columns(place: OvOp, value: SSAValue) -> list[SSAValue]:
-    """Return the columns of a tensor, each with a last dimension of 1."""
-    count = shape_of(value)[-1]
-    if count == 1:
-        return [value]
-    last = insert_before(place, Constant.inline(np.array(-1, np.int64)))
-    split = Split.make([value, last], num_splits=int_attr(count))
-    insert_before(place, split)
-    return list(split.results)
 
 
 class LowerScatter(OpPass):

@@ -20,10 +20,10 @@ from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.find import find_mixtures
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import RESHAPES, is_weight, of_experts
+from compiler_layer.partition.mixtures.rows import is_weight, of_experts
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
-from compiler_layer.rewriting.match import owner_of
+from compiler_layer.rewriting.match import RESHAPES, owner_of
 
 
 class _Router:

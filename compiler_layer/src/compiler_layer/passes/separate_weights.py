@@ -49,14 +49,14 @@ class SeparateWeights(GraphPass):
         known: dict[str, SSAValue] = {}
         repeated: dict[str, list[str]] = {}
         for each in model.ops:
-            views = _views(each)
+            views, own = _views(each)
             if not isinstance(each, Constant) or not views:
                 continue
             named = [self.name_of(view, element_of(each.output)) for view in views]
             every = [one for one in named if one is not None]
             if len(every) < len(named):
                 continue
-            name = every[_own(each)]
+            name = every[own]
             if name not in known:
                 known[name] = model.body.insert_arg(each.output.type, len(model.body.args))
                 names.append(name)
@@ -68,14 +68,9 @@ class SeparateWeights(GraphPass):
         add_repeated_ids(model, list(repeated.values()))
 
 
-def _views(op: Operation) -> list[FileView]:
-    """Return the file views of a weight: one per layer if it is repeated, else one."""
+def _views(op: Operation) -> tuple[list[FileView], int]:
+    """Return the file views of a weight: one per layer if it is repeated; and its own one."""
     value = op.value.data if isinstance(op, Constant) else None
-    held = value.values if isinstance(value, Repeated) else (value,)
+    held, own = (value.values, value.own) if isinstance(value, Repeated) else ((value,), 0)
     views = [each for each in held if isinstance(each, FileView)]
-    return views if len(views) == len(held) else []
-
-
-def _own(op: Constant) -> int:
-    value = op.value.data
-    return value.own if isinstance(value, Repeated) else 0
+    return (views if len(views) == len(held) else []), own

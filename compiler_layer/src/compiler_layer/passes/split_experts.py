@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of
@@ -14,12 +13,12 @@ from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, int_attr, int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.slicing import Concat, Split
+from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.partition.mixtures.stack import expert_part, is_cut
 from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer
-from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
+from compiler_layer.rewriting.replace import insert_before, replace, reshape_before, split_before
 
 
 def _weights(op: MatMul) -> Dequantize | None:
@@ -49,13 +48,10 @@ def _split(op: MatMul) -> None:
     if weights is None:
         return
     (experts, *matrix), rank = shape_of(op.b), len(shape_of(weights.stored))
-    first = insert_before(op, Constant.inline(np.array(0, np.int64)))
-    rows = Split.make([op.a, first], num_splits=int_attr(experts))
-    insert_before(op, rows)
     tables = [constant_of(x) for x in weights.operands]
     cut = zip(*(_parts(x, experts, rank) for x in tables if x is not None), strict=True)
     products: list[SSAValue] = []
-    for mine, parts in zip(rows.results, cut, strict=True):
+    for mine, parts in zip(split_before(op, op.a, 0), cut, strict=True):
         stored, scale, *zero = (insert_before(op, part) for part in parts)
         kind = weights.destination_type
         one = insert_before(op, Dequantize.make([stored, scale, zero], destination_type=kind))

@@ -29,7 +29,7 @@ from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSpl
 from compiler_layer.dialects.ov.state import Assign, ReadValue
 from compiler_layer.dialects.ov.strided_slice import StridedSlice
 from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
-from compiler_layer.elements import FOUR_BIT, NUMPY, RAW_FLOATS, Array
+from compiler_layer.elements import FOUR_BIT, NUMPY, RAW_FLOATS, Array, convert_values
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.files import FileView
 from compiler_layer.reference.interpreter import evaluate
@@ -70,6 +70,20 @@ def fold(op: Operation, most: int = MAX_FOLDED_ELEMENTS) -> int:
     constants = _folded(op, known)
     Rewriter.replace_op(op, constants, [constant.output for constant in constants])
     return sum(math.prod(shape_of(constant.output)) for constant in constants)
+
+
+def retyped(constant: Constant, element: str) -> Constant:
+    """Return a constant of another element type; values in a file are converted when read."""
+
+    def one(each: Constant) -> Constant:
+        held, own = each.held, element_of(each.output)
+        if isinstance(held, FileView):
+            return Constant.of_file(held, element, shape_of(each.output))
+        return Constant.inline(convert_values(each.load(), own, element), element)
+
+    made = constant.each(one)
+    made.attributes.update(constant.attributes)
+    return made
 
 
 def _known_operands(op: Operation, most: int) -> list[Constant] | None:

@@ -6,13 +6,18 @@ from typing import TypeVar
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.elementwise import Convert
+from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
+from compiler_layer.dialects.ov.logic import Comparison
+from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.elements import FLOAT8, FLOATS, convert_values
 
 OpT = TypeVar("OpT", bound=Operation)
-OtherT = TypeVar("OtherT", bound=Operation)
+
+ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
+RESHAPES = Reshape | Squeeze | Unsqueeze
 
 
 def owner_of(value: SSAValue) -> Operation | None:

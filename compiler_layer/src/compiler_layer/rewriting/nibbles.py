@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant import Constant, constant_of
@@ -18,8 +17,8 @@ from compiler_layer.dialects.ov.op import int_attr
 from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
-from compiler_layer.elements import NF4, convert_values
-from compiler_layer.files import FileView
+from compiler_layer.elements import NF4
+from compiler_layer.rewriting.constants import retyped
 from compiler_layer.rewriting.match import is_stored, owner_of
 from compiler_layer.rewriting.replace import insert_before, reshape_before, slice_before
 
@@ -36,7 +35,8 @@ def can_widen(value: SSAValue) -> bool:
 def widened(place: Operation, value: SSAValue) -> SSAValue:
     """Return a 4-bit value with one byte per element; new ops precede ``place``.
 
-    A constant is widened by the compiler, an input by the device whenever the model runs.
+    A constant is widened by the compiler (if it is in a file, once for all programs of a model), an
+    input by the device whenever the model runs.
     """
     owner = owner_of(value)
     if isinstance(owner, _MOVES):
@@ -46,31 +46,13 @@ def widened(place: Operation, value: SSAValue) -> SSAValue:
         return insert_before(place, moved)
     constant = constant_of(value)
     if constant is not None:
-        return insert_before(place, _constant(constant))
+        return insert_before(place, retyped(constant, _WIDE[element_of(value)]))
     assert isinstance(value, BlockArgument)  # the caller asked ``can_widen``
     return _input(place, value)
 
 
 _WIDE = {"i4": "i8", "u4": "u8", "nf4": "f32"}
 """The element type that holds each 4-bit type."""
-
-
-def _constant(constant: Constant) -> Constant:
-    """Return a constant as bytes.
-
-    A constant in a file is widened when it is read, once for all programs of a model.
-    """
-    kind = _WIDE[element_of(constant.output)]
-
-    def wide(one: Constant) -> Constant:
-        held = one.held
-        if isinstance(held, FileView):
-            return Constant.of_file(held, kind, shape_of(one.output))
-        return Constant.inline(convert_values(one.load(), element_of(one.output), kind), kind)
-
-    found = constant.each(wide)
-    found.attributes.update(constant.attributes)
-    return found
 
 
 def _input(place: Operation, value: SSAValue) -> SSAValue:
@@ -93,8 +75,7 @@ def _codes(place: Operation, value: SSAValue) -> SSAValue:
     count = math.prod(dims)
     pairs = (*dims[:-1], dims[-1] // 2) if dims[-1] % 2 == 0 else ((count + 1) // 2,)
     read = npu.Bytes(operands=[value], result_types=[tensor("u8", pairs)])
-    Rewriter.insert_op(read, InsertPoint.before(place))
-    both = _converted(place, read.output, "f16")
+    both = _converted(place, insert_before(place, read), "f16")
     upper = _floor_of(place, both, 1 / 16)
     lower = insert_before(place, Subtract.make([both, _times(place, upper, 16)]))
     halves = [

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from compiler_layer.dialects.ov.constant import Constant
-from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
-from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.slicing import Slice
-from compiler_layer.dialects.ov.types import Shape
+from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, bool_attr, int_attr
+from compiler_layer.dialects.ov.shape import Broadcast, Reshape
+from compiler_layer.dialects.ov.slicing import Slice, Split
+from compiler_layer.dialects.ov.types import Shape, shape_of
 
 
-def insert_before(place: Operation, op: OvOp) -> SSAValue:
+def insert_before(place: Operation, op: Operation) -> SSAValue:
     """Insert an op with one result before another one; return the result."""
     Rewriter.insert_op(op, InsertPoint.before(place))
     return op.results[0]
@@ -23,6 +26,12 @@ def reshape_before(place: Operation, value: SSAValue, shape: Shape) -> SSAValue:
     """Insert a reshape to a static shape."""
     pattern = insert_before(place, Constant.inline(np.array(shape, np.int64)))
     return insert_before(place, Reshape.make([value, pattern], special_zero=bool_attr(False)))
+
+
+def broadcast_before(place: Operation, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    """Insert a broadcast to a static shape."""
+    target = insert_before(place, Constant.inline(np.array(shape, np.int64)))
+    return insert_before(place, Broadcast.make([value, target], mode=StringAttr("numpy")))
 
 
 def slice_before(
@@ -35,6 +44,17 @@ def slice_before(
     )
     first, end, stride, axes = bounds
     return insert_before(place, Slice.make([value, first, end, stride, [axes]]))
+
+
+def split_before(place: Operation, value: SSAValue, axis: int) -> Sequence[SSAValue]:
+    """Insert a split of one dimension into slices of 1; return the value if it is one slice."""
+    count = shape_of(value)[axis]
+    if count == 1:
+        return [value]
+    along = insert_before(place, Constant.inline(np.array(axis, np.int64)))
+    split = Split.make([value, along], num_splits=int_attr(count))
+    insert_before(place, split)
+    return split.results
 
 
 def replace(op: Operation, *new: Operation) -> None:

@@ -25,8 +25,8 @@ from compiler_layer.dialects.ov.types import element_of, is_static, shape_of
 from compiler_layer.elements import INTEGERS
 from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import RESHAPES, RowWalk
-from compiler_layer.rewriting.match import owner_of
+from compiler_layer.partition.mixtures.rows import RowWalk
+from compiler_layer.rewriting.match import RESHAPES, owner_of
 
 OpT = TypeVar("OpT", bound=Operation)
 

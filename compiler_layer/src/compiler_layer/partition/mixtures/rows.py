@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from compiler_layer.dialects.ov.activation import Swish
 from compiler_layer.dialects.ov.constant import Constant, constant_of
-from compiler_layer.dialects.ov.elementwise import Binary, Convert, Select, Unary
-from compiler_layer.dialects.ov.logic import Comparison
+from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
-from compiler_layer.dialects.ov.shape import Reshape, Squeeze, Unsqueeze
+from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.partition.mixtures.stack import is_cut
-from compiler_layer.rewriting.match import owner_of
+from compiler_layer.rewriting.match import ELEMENTWISE, RESHAPES, owner_of
 
-ELEMENTWISE = Unary | Binary | Comparison | Select | Convert | Swish
-RESHAPES = Reshape | Squeeze | Unsqueeze
 OF_WEIGHTS = Convert | Dequantize | Reshape
 """Ops that prepare weights before their use."""
 

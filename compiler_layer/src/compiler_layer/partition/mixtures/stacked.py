@@ -25,8 +25,8 @@ from compiler_layer.elements import Array
 from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.mixture import Mixture
 from compiler_layer.partition.mixtures.routing import computed
-from compiler_layer.partition.mixtures.rows import RESHAPES, RowWalk
-from compiler_layer.rewriting.match import producer
+from compiler_layer.partition.mixtures.rows import RowWalk
+from compiler_layer.rewriting.match import RESHAPES, producer
 
 _MOVING = RESHAPES | Transpose
 

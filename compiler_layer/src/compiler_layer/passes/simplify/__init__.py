@@ -2,7 +2,6 @@
 
 ends             padding and rolling
 gather, scatter  reads and writes of elements at constant indices
-rises            leaky rectifiers and repeated elements
 """
 
 from compiler_layer.passes.simplify.rules import Simplify, simplify_op

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -22,9 +21,15 @@ from compiler_layer.dialects.ov import (
     shape,
     slicing,
 )
-from compiler_layer.dialects.ov.constant import Constant, values_of
+from compiler_layer.dialects.ov.constant import Constant, ints_of, values_of
 from compiler_layer.dialects.ov.op import OvOp, int_value
-from compiler_layer.dialects.ov.types import element_of, shape_of, tensor_type
+from compiler_layer.dialects.ov.types import (
+    element_of,
+    is_static,
+    known_axes,
+    shape_of,
+    tensor_type,
+)
 from compiler_layer.elements import RAW_FLOATS
 from compiler_layer.model import Model
 from compiler_layer.passes.simplify.ends import pad_of_constants, pad_of_nothing, roll
@@ -35,7 +40,6 @@ from compiler_layer.passes.simplify.gather import (
     gather_of_repetitions,
     tuples_as_numbers,
 )
-from compiler_layer.passes.simplify.rises import leaky, repeated_elements
 from compiler_layer.passes.simplify.scatter import (
     scatter_of_everything,
     scatter_of_places,
@@ -44,7 +48,10 @@ from compiler_layer.passes.simplify.scatter import (
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import producer
-from compiler_layer.rewriting.replace import insert_before, reshape_before
+from compiler_layer.rewriting.replace import broadcast_before, insert_before, reshape_before
+
+_EXACT = 1 << 24
+"""Limit up to which f32 counts elements exactly."""
 
 Rule = Callable[[Any], SSAValue | None]
 
@@ -147,9 +154,7 @@ def tile(op: shape.Tile) -> SSAValue | None:
     for d, n in zip(dims, wanted, strict=True):
         apart += [d] if d in (1, n) else [1, d]
         repeated += [n] if d in (1, n) else [n // d, d]
-    target = insert_before(op, Constant.inline(np.array(repeated, np.int64)))
-    source = reshape_before(op, op.x, tuple(apart))
-    many = insert_before(op, shape.Broadcast.make([source, target], mode=StringAttr("numpy")))
+    many = broadcast_before(op, reshape_before(op, op.x, tuple(apart)), repeated)
     return reshape_before(op, many, wanted)
 
 
@@ -166,6 +171,38 @@ def double_reshape(op: shape.Reshape) -> SSAValue | None:
     if inner is None or 0 in shape_of(op.output):
         return None
     return reshape_before(op, inner.x, shape_of(op.output))
+
+
+def leaky(op: activation.PRelu) -> SSAValue | None:
+    """Replace PRelu with one slope from 0 to 1: max(x, slope · x)."""
+    slope = None if element_of(op.slope) in RAW_FLOATS else values_of(op.slope)
+    if slope is None or slope.size != 1 or not 0 <= slope.item() <= 1:
+        return None
+    one = op.slope if not shape_of(op.slope) else reshape_before(op, op.slope, ())
+    product = insert_before(op, elementwise.Multiply.make([op.x, one]))
+    return insert_before(op, elementwise.Maximum.make([op.x, product]))
+
+
+def repeated_elements(op: interpolate.Interpolate) -> SSAValue | None:
+    """Replace nearest-below upsampling by an integer factor: repeat each element."""
+    modes = (op.mode.data, op.coordinate_transformation_mode.data, op.nearest_mode.data)
+    axes, scales = ints_of(op.axes), values_of(op.scales)
+    wanted, own = shape_of(op.output), shape_of(op.x)
+    if modes != ("nearest", "asymmetric", "floor") or axes is None or scales is None:
+        return None
+    if not is_static(own) or not 0 < max(wanted) < _EXACT:
+        return None
+    times = [1] * len(own)
+    for axis, scale in zip(known_axes(axes, len(own)), scales.reshape(-1).tolist(), strict=True):
+        if not float(scale).is_integer() or wanted[axis] != own[axis] * scale:
+            return None
+        times[axis] = int(scale)
+    apart, target = list[int](), list[int]()
+    for size, each in zip(own, times, strict=True):
+        apart += [size] if each == 1 else [size, 1]
+        target += [size] if each == 1 else [size, each]
+    many = broadcast_before(op, reshape_before(op, op.x, tuple(apart)), target)
+    return reshape_before(op, many, wanted)
 
 
 RULES: dict[type[OvOp], tuple[Rule, ...]] = {
