@@ -19,10 +19,9 @@ from compiler_layer.errors import CompilerUsageError
 from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import LINK_PREFIX
-from compiler_layer.partition.enclosed import add_enclosed
 from compiler_layer.partition.even import even_parts
 from compiler_layer.partition.functions import find_functions
-from compiler_layer.partition.parts import Part, PartOps, cut_parts
+from compiler_layer.partition.parts import Part, PartOps, add_enclosed, cut_parts
 from compiler_layer.pipeline import Options
 from compiler_layer.reference.interpreter import Interpreter
 

@@ -19,8 +19,7 @@ from compiler_layer.model import Model
 from compiler_layer.partition.compiled import LINK_PREFIX
 from compiler_layer.partition.parts import cut_parts
 from compiler_layer.partition.row_parts import row_parts
-from compiler_layer.partition.row_tiles import tile_model
-from compiler_layer.partition.row_wise import Rows, find_rows, row_count
+from compiler_layer.partition.row_wise import Rows, find_rows, row_count, tile_model
 from compiler_layer.reference.interpreter import Interpreter
 
 YES, NO = bool_attr(True), bool_attr(False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.model import Model
@@ -77,11 +77,14 @@ def _shape(model: Model) -> object:
 
 def _same(one: Model, other: Model) -> bool:
     """Return whether two models compute the same function with different weights."""
-    places = _Places(one), _Places(other)
+    at, at_other = _places(one), _places(other)
     held: dict[object, object] = {}
     # Both uses of a weight become one input, so the same weight must replace it in both.
     for a, b in zip(one.body.ops, other.body.ops, strict=True):
-        if signature(a) != signature(b) or places[0].of(a) != places[1].of(b):
+        same = signature(a) == signature(b) and all(
+            at[x] == at_other[y] for x, y in zip(a.operands, b.operands, strict=True)
+        )
+        if not same:
             return False
         if not isinstance(a, Constant) or not isinstance(b, Constant):
             continue
@@ -90,14 +93,7 @@ def _same(one: Model, other: Model) -> bool:
     return True
 
 
-class _Places:
-    """Numbering of a model's values, independent of names."""
-
-    def __init__(self, model: Model) -> None:
-        self._at: dict[SSAValue, int] = {}
-        for value in (*model.body.args, *(x for op in model.body.ops for x in op.results)):
-            self._at[value] = len(self._at)
-
-    def of(self, op: Operation) -> tuple[int, ...]:
-        """Return the numbers of an op's operands."""
-        return tuple(self._at[operand] for operand in op.operands)
+def _places(model: Model) -> dict[SSAValue, int]:
+    """Number a model's values, independent of names."""
+    values = (*model.body.args, *(x for op in model.body.ops for x in op.results))
+    return {value: number for number, value in enumerate(values)}

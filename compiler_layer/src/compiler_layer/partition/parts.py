@@ -3,11 +3,12 @@
 The chosen ops of a part are cut out together. All other ops run as early as possible: right after
 the chosen parts that they depend on. Chosen parts therefore alternate with parts of other ops. Ops
 that depend on constants alone, weights among them, are copied into each part that uses them.
+``add_enclosed`` completes chosen parts by the ops between their ops, so that each can run as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeGuard
@@ -19,6 +20,7 @@ from compiler_layer.dialects.ov.types import tensor_type
 from compiler_layer.errors import CompilerUsageError
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import LINK_PREFIX
+from compiler_layer.rewriting.dataflow import makers, users
 
 _Key = tuple[int, int]
 """Step of a part, and its number among the chosen ones, or -1."""
@@ -206,3 +208,43 @@ def fixed_ops(model: Model) -> frozenset[Operation]:
         if not drawn and all(isinstance(x, OpResult) and x.op in fixed for x in op.operands):
             fixed.add(op)
     return frozenset(fixed)
+
+
+def add_enclosed(model: Model, chosen: Sequence[PartOps]) -> list[PartOps]:
+    """Add to each part the unchosen ops on a path between two of its ops.
+
+    Args:
+        model: static and pure; not changed.
+        chosen: disjoint parts.
+
+    Returns:
+        The parts in their order. ``cut_parts`` rejects two parts that enclose each other.
+    """
+    number_of = {op: number for number, part in enumerate(chosen) for op in part.ops}
+    ops = model.ops
+    before = _reached(ops, number_of, makers)
+    after = _reached(reversed(ops), number_of, users)
+    members = [set(part.ops) for part in chosen]
+    for op in ops:
+        around = before[op] & after[op]
+        if around and op not in number_of:
+            members[around.bit_length() - 1].add(op)
+    pairs = zip(chosen, members, strict=True)
+    return [PartOps(part.tag, frozenset(ops)) for part, ops in pairs]
+
+
+def _reached(
+    ops: Iterable[Operation],
+    number_of: dict[Operation, int],
+    neighbours: Callable[[Operation], Iterator[Operation]],
+) -> dict[Operation, int]:
+    """Return, for each op, a bit mask of the parts reachable in one direction."""
+    reached: dict[Operation, int] = {}
+    for op in ops:
+        found = 0
+        for each in neighbours(op):
+            found |= reached.get(each, 0)
+            if each in number_of:
+                found |= 1 << number_of[each]
+        reached[op] = found
+    return reached

@@ -21,11 +21,19 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from compiler_layer.dialects.ov.attention import RMS
 from compiler_layer.dialects.ov.constant import ints_of
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.op import OvOp, int_value
 from compiler_layer.dialects.ov.quantize import FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, Reduction, Softmax
 from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSplit
-from compiler_layer.dialects.ov.types import known_axes, known_axis, shape_of
+from compiler_layer.dialects.ov.types import (
+    Tensor,
+    element_of,
+    known_axes,
+    known_axis,
+    shape_of,
+    tensor,
+    tensor_type,
+)
 from compiler_layer.model import Model
 from compiler_layer.partition.parts import fixed_ops
 from compiler_layer.rewriting.match import ELEMENTWISE
@@ -188,3 +196,32 @@ def row_wise_ops(model: Model) -> Iterator[tuple[Operation, int]]:
             count = row_count(op.results[0])
             assert count is not None  # row_operands() ensures it
             yield op, count
+
+
+def tile_model(model: Model, rows: Rows, count: int) -> Model:
+    """Copy a row-wise model for any ``count`` of its rows.
+
+    Args:
+        model: not changed.
+        rows: the model's rows (``find_rows``).
+        count: the number of rows of a tile.
+    """
+
+    def kind(value: SSAValue) -> Tensor:
+        if value not in rows.values:
+            return tensor_type(value)
+        *before, _, width = shape_of(value)
+        return tensor(element_of(value), (*before, count, width))
+
+    made, arguments = Model.build([(port.name, kind(port.value)) for port in model.inputs])
+    copies: dict[SSAValue, SSAValue] = dict(zip(model.body.args, arguments, strict=True))
+    for op in model.body.ops:
+        if op is model.terminator:
+            continue
+        copy = op.clone(copies)
+        made.body.insert_op_before(copy, made.terminator)
+        if isinstance(copy, OvOp):
+            copy.refresh_types()
+        copies.update(zip(op.results, copy.results, strict=True))
+    made.set_outputs([(port.name, copies[port.value]) for port in model.outputs])
+    return made

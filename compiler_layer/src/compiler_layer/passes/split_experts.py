@@ -15,7 +15,7 @@ from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.partition.mixtures.stack import expert_part, is_cut
+from compiler_layer.partition.mixtures.rows import expert_part, is_cut
 from compiler_layer.rewriting.graph_pass import OpPass
 from compiler_layer.rewriting.match import producer
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before, split_before

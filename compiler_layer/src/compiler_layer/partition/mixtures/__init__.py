@@ -1,7 +1,7 @@
 """Mixtures of experts in static graphs; begin with ``find``.
 
 mixture, chained, stacked  the sum over experts, and its two forms in graphs
-routing, rows, stack       tokens of each expert; rows and weights of one expert
+routing, rows              tokens of each expert; rows and weights of one expert
 expert, refusal            the graph of one expert; the reason why a mixture is not supported
 
 In a static graph every expert computes every token (``passes.dense_experts``). A recognised

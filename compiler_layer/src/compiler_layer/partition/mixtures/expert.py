@@ -17,8 +17,7 @@ from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import is_weight, of_experts
-from compiler_layer.partition.mixtures.stack import expert_part
+from compiler_layer.partition.mixtures.rows import expert_part, is_weight, of_experts
 from compiler_layer.rewriting.match import RESHAPES, owner_of
 
 

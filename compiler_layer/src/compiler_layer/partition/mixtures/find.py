@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from compiler_layer.dialects.ov.indexing import TopK
 from compiler_layer.model import Model
 from compiler_layer.partition.mixtures.chained import chained_mixtures
 from compiler_layer.partition.mixtures.mixture import Mixture
+from compiler_layer.partition.mixtures.routing import topk_of
 from compiler_layer.partition.mixtures.stacked import stacked_mixtures
-from compiler_layer.rewriting.match import owner_of, producer, unconverted
+from compiler_layer.rewriting.match import owner_of, unconverted
 
 
 def find_mixtures(model: Model) -> list[Mixture]:
@@ -27,6 +27,4 @@ def find_mixtures(model: Model) -> list[Mixture]:
 
 def _are_distinct(ids: SSAValue) -> bool:
     """Return whether no token has an expert twice; the ids of a TopK are distinct."""
-    ids = unconverted(ids)
-    largest = producer(ids, TopK)
-    return owner_of(ids) is None or (largest is not None and ids is largest.indices)
+    return owner_of(unconverted(ids)) is None or topk_of(ids) is not None

@@ -132,11 +132,15 @@ def _distinct_ids(op: OneHot) -> SSAValue | None:
         return None
     if on is None or off is None or not on.all() or off.any():
         return None
-    chosen = unconverted(op.indices)
+    largest = topk_of(op.indices)
+    return op.indices if largest is not None and int_value(largest.axis) in (1, -1) else None
+
+
+def topk_of(ids: SSAValue) -> TopK | None:
+    """Return the TopK that chose some ids, so that they are distinct, or None."""
+    chosen = unconverted(ids)
     largest = producer(chosen, TopK)
-    if largest is None or chosen is not largest.indices or int_value(largest.axis) not in (1, -1):
-        return None
-    return op.indices
+    return largest if largest is not None and chosen is largest.indices else None
 
 
 def _equal(place: OvOp, ids: SSAValue, expert: int) -> SSAValue:

@@ -1,10 +1,13 @@
-"""Trace of rows through row-wise ops: each result row depends on one operand row."""
+"""Trace of rows through row-wise ops, and parts of weights that are stacked over experts.
+
+Each row of a result depends on one row of the operands.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -14,8 +17,9 @@ from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import int_value
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Reshape
-from compiler_layer.dialects.ov.types import shape_of
-from compiler_layer.partition.mixtures.stack import is_cut
+from compiler_layer.dialects.ov.types import element_of, shape_of
+from compiler_layer.elements import FOUR_BIT, stored_bytes
+from compiler_layer.files import FileView
 from compiler_layer.rewriting.match import ELEMENTWISE, RESHAPES, owner_of
 
 OF_WEIGHTS = Convert | Dequantize | Reshape
@@ -125,3 +129,33 @@ def _is_stack(value: SSAValue, experts: int) -> bool:
     if isinstance(op, Convert | Reshape):
         return _is_stack(op.x, experts)
     return is_cut(constant_of(value), len(shape_of(value)))
+
+
+def is_cut(constant: Constant | None, rank: int) -> bool:
+    """Return whether each expert's part of a constant begins at a byte boundary."""
+    if constant is None:
+        return False
+    shape, element = shape_of(constant.output), element_of(constant.output)
+    if isinstance(constant.held, FileView):
+        element = constant.held.element
+    in_half = element in FOUR_BIT and math.prod(shape[1:]) % 2
+    return len(shape) < rank or shape[0] == 1 or not in_half
+
+
+def expert_part(constant: Constant, index: int, rank: int) -> Constant:
+    """Return one expert's part of a constant, without the first dimension; a view stays a view.
+
+    Args:
+        constant: with a first dimension of experts or of 1, or of a rank less than ``rank``.
+        index: the expert.
+        rank: the rank of the weights that the constant belongs to.
+    """
+    shape, element = shape_of(constant.output), element_of(constant.output)
+    if len(shape) < rank or shape[0] == 1:
+        return Constant.inline(constant.load().reshape(shape[len(shape) == rank :]), element)
+    view = constant.held
+    if not isinstance(view, FileView):
+        return Constant.inline(constant.load()[index], element)
+    size = stored_bytes(view.element, math.prod(shape[1:]))
+    cut = replace(view, offset=view.offset + index * size, size=size)
+    return Constant.of_file(cut, element, shape[1:])

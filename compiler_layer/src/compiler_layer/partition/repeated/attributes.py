@@ -12,7 +12,7 @@ passes and text preserve them:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -134,8 +134,8 @@ def forget_repetitions(model: Model) -> None:
 
 def repeated_ids(model: Model) -> list[tuple[str, ...]]:
     """Return the ids in all repetitions, for each repeated variable or input."""
-    attribute = model.main.attributes.get(_IDS)
-    return [tuple(_texts(ids)) for ids in _members(attribute)]
+    found = _members(model.main.attributes.get(_IDS))
+    return [tuple(x.data for x in _members(ids) if isinstance(x, StringAttr)) for ids in found]
 
 
 def add_repeated_ids(model: Model, new: Sequence[Sequence[str]]) -> None:
@@ -149,7 +149,3 @@ def add_repeated_ids(model: Model, new: Sequence[Sequence[str]]) -> None:
 
 def _members(attribute: Attribute | None) -> Sequence[Attribute]:
     return cast(ArrayAttr[Attribute], attribute).data if isinstance(attribute, ArrayAttr) else ()
-
-
-def _texts(ids: Attribute) -> Iterator[str]:
-    return (each.data for each in _members(ids) if isinstance(each, StringAttr))

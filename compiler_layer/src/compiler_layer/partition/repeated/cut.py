@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from compiler_layer.errors import NotPeriodic
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import HIDDEN_IN, HIDDEN_OUT, SHARED
-from compiler_layer.partition.parts import copy_ops
+from compiler_layer.partition.parts import copy_ops, fixed_ops
 from compiler_layer.partition.repeated.attributes import (
     add_repeated_ids,
     kept_repetitions,
@@ -64,7 +64,7 @@ class _Cutter:
         self._at = {op: number for number, op in enumerate(order)}
         self._found = found
         self._own = found.pairings[0].values
-        self._dynamic = _dynamic_ops(model)
+        self._fixed = fixed_ops(model)
         self._shared: dict[SSAValue, str] = {}
         self._hidden = list(self._handed_on(order))
         """Input and output of the first repetition, for each hidden value."""
@@ -138,7 +138,7 @@ class _Cutter:
                 continue
             place = self._place(value)
             mine = place is not None and place in own
-            if mine or value in self._own or value.op not in self._dynamic:
+            if mine or value in self._own or value.op in self._fixed:
                 new = [operand for operand in value.op.operands if operand not in seen]
                 pending += new
                 seen.update(new)
@@ -153,15 +153,6 @@ class _Cutter:
 
     def _place(self, value: SSAValue) -> int | None:
         return self._at.get(value.op) if isinstance(value, OpResult) else None
-
-
-def _dynamic_ops(model: Model) -> set[Operation]:
-    """Return the ops whose value depends on inputs."""
-    dynamic: set[Operation] = set()
-    for op in model.body.ops:
-        if any(isinstance(x, BlockArgument) or x.owner in dynamic for x in op.operands):
-            dynamic.add(op)
-    return dynamic
 
 
 def _add_unread(part: Model, model: Model) -> None:

@@ -63,8 +63,7 @@ def _groups(model: Model, plan: Sequence[PlannedGroup], tag: str) -> Sequence[Pa
         tag: tag of the groups to return.
     """
     from compiler_layer.dialects.ov.op import OvOp
-    from compiler_layer.partition.enclosed import add_enclosed
-    from compiler_layer.partition.parts import PartOps, fixed_ops
+    from compiler_layer.partition.parts import PartOps, add_enclosed, fixed_ops
 
     fixed = fixed_ops(model)
     moving = [op for op in model.body.ops if isinstance(op, OvOp) and op not in fixed]

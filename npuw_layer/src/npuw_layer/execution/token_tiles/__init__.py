@@ -11,7 +11,7 @@ costs one tile of a model for 1,024 tokens.
     program    a tiled block with the ports of the complete block
 
 ``execution.partition.rules`` isolates the blocks. ``compiler_layer.partition`` defines a
-block's ops and its tiles (``row_wise``, ``row_parts``, ``row_tiles``).
+block's ops and its tiles (``row_wise``, ``row_parts``).
 
 Source: NPUW's spatial execution; docs/reference/npuw.md#further-options.
 """

@@ -108,8 +108,7 @@ class RowTilesDevice(DeviceDecorator):
     def _tile(self, model: Model, config: Mapping[str, str]) -> tuple[Tiling, Model] | None:
         """Cut a block; None if cutting is impossible or unnecessary."""
         # Imported here: a warm start compiles nothing, and loads no graphs.
-        from compiler_layer.partition.row_tiles import tile_model
-        from compiler_layer.partition.row_wise import find_rows
+        from compiler_layer.partition.row_wise import find_rows, tile_model
 
         rows = find_rows(model)
         if rows is None:
