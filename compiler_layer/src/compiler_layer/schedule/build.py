@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -21,7 +22,7 @@ from compiler_layer.schedule.in_place import order_in_place
 from compiler_layer.schedule.layout import BufferLayout, layout
 from compiler_layer.schedule.order import Fences, Ordered, order_steps
 from compiler_layer.schedule.place_ddr import lifetimes, place_ddr
-from compiler_layer.schedule.program import Phase, Run, ScheduledProgram, unrepeated
+from compiler_layer.schedule.program import Phase, Run, ScheduledProgram
 from compiler_layer.schedule.repeat import find_body
 from compiler_layer.schedule.tasks import Step, Task
 from compiler_layer.schedule.unfold import Unfolding
@@ -62,8 +63,8 @@ def schedule(
         ordered = order_steps(steps, platform.workspace_bytes)
     scratch_bytes = place_ddr(lifetimes(ordered.tasks))
     queues = queues_of(ordered.tasks, platform.dma_ports)
-    made = _with_barriers(ordered.tasks, queues, barriers, ALONE)
-    return unrepeated(model, laid_out, made, scratch_bytes)
+    whole = Phase(_with_barriers(ordered.tasks, queues, barriers, ALONE), [Run({}, 0)])
+    return ScheduledProgram(laid_out, model.inputs, model.outputs, [whole], scratch_bytes)
 
 
 def _with_barriers(
@@ -107,11 +108,9 @@ class _Folded:
 
     def _fences(self) -> Fences:
         """Return the first steps of the body, and of the ops after the body."""
-        first = next(at for at, step in enumerate(self._steps) if step.op >= self._body.begin)
-        second = next(
-            (at for at, step in enumerate(self._steps) if step.op >= self._body.end), None
-        )
-        if first == 0 or second is None:
+        ops = [step.op for step in self._steps]
+        first, second = (bisect_left(ops, op) for op in (self._body.begin, self._body.end))
+        if first == 0 or second == len(ops):
             raise NotPeriodic("no ops before, or none after, the repeated layers")
         return Fences(first, second)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from compiler_layer.model import Model, Port
+from compiler_layer.model import Port
 from compiler_layer.schedule.barriers import Schedule
 from compiler_layer.schedule.layout import BufferLayout
 from compiler_layer.schedule.views import Buffer
@@ -51,11 +51,3 @@ class ScheduledProgram:
     def physical(self) -> int:
         """Number of physical barriers that the program uses."""
         return self.stretches[0].schedule.physical
-
-
-def unrepeated(
-    model: Model, layout: BufferLayout, schedule: Schedule, scratch_bytes: int
-) -> ScheduledProgram:
-    """Return a program with one phase that runs once."""
-    stretch = Phase(schedule, [Run({}, 0)])
-    return ScheduledProgram(layout, model.inputs, model.outputs, [stretch], scratch_bytes)

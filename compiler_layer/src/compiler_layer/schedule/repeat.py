@@ -16,7 +16,7 @@ inside   written and read in one repetition
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler_layer.codegen import kernel_program
 from compiler_layer.dialects import npu
@@ -26,7 +26,7 @@ from compiler_layer.errors import CompilerUsageError, NotPeriodic
 from compiler_layer.files import FileView
 from compiler_layer.partition.repeated.attributes import Kept
 from compiler_layer.schedule.layout import BufferLayout, HardwareOp
-from compiler_layer.schedule.views import Buffer, Space, View
+from compiler_layer.schedule.views import Buffer, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,14 @@ class RepeatedWeights:
     kind: Tensor
 
 
+Family = PortNames | RepeatedWeights
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
     """The family of buffers that a buffer belongs to, and its repetition."""
 
-    family: PortNames | RepeatedWeights
+    family: Family
     number: int
 
 
@@ -108,7 +111,7 @@ def find_body(layout: BufferLayout, kept: Kept, families: Sequence[tuple[str, ..
     raise NotPeriodic("no range of ops is the same in two layers; compile without fold-blocks")
 
 
-def _count(family: PortNames | RepeatedWeights) -> int:
+def _count(family: Family) -> int:
     return len(family.names if isinstance(family, PortNames) else family.values)
 
 
@@ -121,31 +124,17 @@ def _own_buffers(layout: BufferLayout, families: Sequence[tuple[str, ...]]) -> d
             own[buffer] = Own(
                 RepeatedWeights(value.values, tensor_type(constant.output)), value.own
             )
-    endings = {
-        name: _Ending(family, number) for family in families for number, name in enumerate(family)
-    }
+    endings = {name: (family, number) for family in families for number, name in enumerate(family)}
     for buffer in (*layout.inputs, *layout.outputs):
-        found = _ending(buffer.name, endings)
-        if found is not None:
-            ending, which = found
-            begin = buffer.name.removesuffix(ending)
-            names = PortNames(buffer.space, tuple(begin + name for name in which.family))
-            own[buffer] = Own(names, which.number)
+        # Passes add prefixes: the longest ending of a port's name decides.
+        name = buffer.name
+        ending = next((name[at:] for at in range(len(name)) if name[at:] in endings), None)
+        if ending is not None:
+            family, number = endings[ending]
+            begin = name.removesuffix(ending)
+            names = PortNames(buffer.space, tuple(begin + each for each in family))
+            own[buffer] = Own(names, number)
     return own
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    family: tuple[str, ...]
-    number: int
-
-
-def _ending(name: str, endings: Mapping[str, _Ending]) -> tuple[str, _Ending] | None:
-    """Return the longest ending of a port's name that has a repetition; passes add prefixes."""
-    for begin in range(len(name)):
-        if name[begin:] in endings:
-            return name[begin:], endings[name[begin:]]
-    return None
 
 
 def _distance(layout: BufferLayout, own: Mapping[Buffer, Own], second: int) -> tuple[int, int]:
@@ -168,18 +157,14 @@ def _same_op(one: HardwareOp, other: HardwareOp) -> bool:
         return False
     if a is not None and b is not None and a.properties != b.properties:
         return False
-    if isinstance(a, npu.Kernel) and isinstance(b, npu.Kernel) and not _same_kernel(a, b):
+    if (
+        isinstance(a, npu.Kernel)
+        and isinstance(b, npu.Kernel)
+        and (a.domain != b.domain or kernel_program(a) != kernel_program(b))
+    ):
         return False
     views = zip((*one.operands, *one.results), (*other.operands, *other.results), strict=True)
-    return all(_same_view(x, y) for x, y in views)
-
-
-def _same_kernel(a: npu.Kernel, b: npu.Kernel) -> bool:
-    return a.domain == b.domain and kernel_program(a) == kernel_program(b)
-
-
-def _same_view(x: View, y: View) -> bool:
-    return (x.element, x.offset, x.shape, x.strides) == (y.element, y.offset, y.shape, y.strides)
+    return all(replace(x, buffer=y.buffer) == y for x, y in views)
 
 
 @dataclass(slots=True)

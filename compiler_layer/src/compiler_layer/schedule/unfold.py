@@ -9,10 +9,8 @@ from compiler_layer.model import Model, Port
 from compiler_layer.partition.repeated.attributes import layer_names_of
 from compiler_layer.schedule.layout import BufferLayout, HardwareOp
 from compiler_layer.schedule.program import Run, Substitution
-from compiler_layer.schedule.repeat import Body, PortNames, RepeatedWeights
+from compiler_layer.schedule.repeat import Body, Family, PortNames
 from compiler_layer.schedule.views import Buffer, View
-
-Family = PortNames | RepeatedWeights
 
 
 class Unfolding:
@@ -43,7 +41,8 @@ class Unfolding:
         self.body_runs = [
             Run(self._body_buffers(time), time * body.length) for time in range(body.times)
         ]
-        self.rest_run = Run(self._rest_buffers(), (body.times - 1) * body.length)
+        rest = self._own_buffers({body.second: body.times})
+        self.rest_run = Run(rest, (body.times - 1) * body.length)
         self.layout = BufferLayout(
             self._all_ops(),
             [buffer for _, buffer in inputs],
@@ -102,9 +101,6 @@ class Unfolding:
                 found[read] = self._handed_on(written, time - 1)
             found[written] = self._handed_on(written, time)
         return found
-
-    def _rest_buffers(self) -> Substitution:
-        return self._own_buffers({self._body.second: self._body.times})
 
     def _own_buffers(self, numbers: Mapping[int, int]) -> dict[Buffer, Buffer]:
         return {

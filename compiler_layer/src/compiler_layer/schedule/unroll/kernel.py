@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from compiler_layer.codegen import kernel_program
@@ -32,7 +33,8 @@ def unroll_kernel(index: int, op: HardwareOp, kernel: npu.Kernel) -> Iterator[St
         kept = _load(step, operands, taken, kept)
         for tile, (begin, shape) in enumerate(taken):
             windows = [
-                Window(kept[number, _offset(view, begin), tile], Access.READ)
+                # Blocks in which an operand repeats have the same offset.
+                Window(kept[number, view.block(begin, shape).offset, tile], Access.READ)
                 for number, view in enumerate(operands)
             ]
             for view in results:
@@ -46,11 +48,6 @@ def unroll_kernel(index: int, op: HardwareOp, kernel: npu.Kernel) -> Iterator[St
 
 _Loaded = dict[tuple[int, int, int], Region]
 """Parts of operands in CMX, by operand, offset in memory, and tile."""
-
-
-def _offset(view: View, begin: Shape) -> int:
-    """Return the offset of the part that a block reads; equal for blocks in which it repeats."""
-    return view.block(begin, view.shape).offset
 
 
 def _load(
@@ -98,16 +95,10 @@ def invocation(
         UnsupportedModel: the windows' dimensions cannot be joined to three.
     """
     groups = _joined(domain, [window.region.shape for window in windows])
-    grid = [1] * (GRID_DIMS - len(groups)) + [_product(domain, group) for group in groups]
+    sizes = [math.prod(domain[axis] for axis in group) for group in groups]
+    grid = [1] * (GRID_DIMS - len(groups)) + sizes
     fitted = [Window(_grouped(window.region, groups), window.access) for window in windows]
     return Invocation(tile, program, tuple(grid), tuple(fitted))
-
-
-def _product(shape: Shape, axes: Sequence[int]) -> int:
-    count = 1
-    for axis in axes:
-        count *= shape[axis]
-    return count
 
 
 def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
@@ -133,7 +124,7 @@ def _grouped(region: Region, groups: Sequence[Sequence[int]]) -> Region:
     shape = [1] * (GRID_DIMS - len(groups))
     strides = [0] * (GRID_DIMS - len(groups))
     for group in groups:
-        size = _product(region.shape, group)
+        size = math.prod(region.shape[axis] for axis in group)
         shape.append(size)
         strides.append(region.strides[group[-1]] if size > 1 else 0)
     shape.append(region.shape[-1])

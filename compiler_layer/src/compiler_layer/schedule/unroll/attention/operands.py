@@ -157,13 +157,13 @@ class Group:
 
     def load_queries(self, step: Step) -> list[Region]:
         """Load q [group, rows, D] of each unit."""
-        return [self._load(step, "q", self.operands.q, unit) for unit in self.units]
-
-    def _load(self, step: Step, name: str, view: View, unit: Unit) -> Region:
-        source = self.operands.heads(view, unit)
-        region = unit.region(name, view.element, source.shape)
-        step.loads.append(Transfer(source, region, (unit.tile,)))
-        return region.reshaped(source.shape[1:])
+        queries: list[Region] = []
+        for unit in self.units:
+            source = self.operands.heads(self.operands.q, unit)
+            region = unit.region("q", source.element, source.shape)
+            step.loads.append(Transfer(source, region, (unit.tile,)))
+            queries.append(region.reshaped(source.shape[1:]))
+        return queries
 
     @property
     def positions(self) -> int:
