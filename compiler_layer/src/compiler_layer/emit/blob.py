@@ -13,7 +13,6 @@ import numpy as np
 
 from compiler_layer.emit.elf import (
     NO_FLAGS,
-    STB_GLOBAL,
     Content,
     ElfWriter,
     Section,
@@ -33,6 +32,7 @@ from compiler_layer.schedule.program import ScheduledProgram
 from compiler_layer.schedule.views import Buffer, Space, View
 from driver_layer.abi import notes, tasks
 from driver_layer.abi.elf import (
+    STB_GLOBAL,
     VPU_NNRD_SYM_NNCMX_SLICE_BASE_ADDR,
     VPU_RT_SYMTAB,
     Relocation,

@@ -21,7 +21,6 @@ from driver_layer.abi.elf import (
     RELA,
     SHDR,
     SHN_UNDEF,
-    STB_GLOBAL,
     STB_LOCAL,
     SYM,
     SectionFlag,
@@ -202,6 +201,3 @@ def relocation_table(columns: npt.NDArray[np.int64]) -> RecordArray:
     table["r_info"] = columns[:, 2] << 32 | columns[:, 1]
     table["r_addend"] = columns[:, 3]
     return table
-
-
-__all__ = ["STB_GLOBAL", "Content", "ElfWriter", "Section", "Symbol", "relocation_table"]

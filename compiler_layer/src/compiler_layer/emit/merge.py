@@ -59,7 +59,7 @@ class MergedLists:
     def _append(self, stretch: Phase) -> None:
         runs = len(stretch.runs)
         built = ListBuilder(stretch.schedule, self.programs, runs)
-        stamps = Stamps.of(stretch.schedule, self._barriers)
+        stamps = Stamps(stretch.schedule, self._barriers)
         begins = {key: merged.count for key, merged in self.lists.items()}
         for key, listed in built.lists.items():
             records = _copied(listed.records(), runs)

@@ -6,8 +6,6 @@ grow by its number of barriers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -20,33 +18,21 @@ from driver_layer.abi.layout import RecordArray
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
 class Stamps:
-    """Barriers that the tasks of a phase wait for and post to, numbered as in its first run.
+    """Barriers that the tasks of a phase wait for and post to.
 
-    ``waits`` and ``posts`` are pairs of task and barrier. ``after`` is the number of barriers that
-    must be programmed before each task is issued; 0 for tasks without barriers.
+    Args:
+        schedule: the phase's schedule.
+        base: number of the first barrier in the phase's first run.
     """
 
-    waits: Ints
-    posts: Ints
-    after: Ints
-    base: int
-    count: int
-    physical: int
-
-    @staticmethod
-    def of(schedule: Schedule, base: int) -> Stamps:
-        """Collect the barriers of a phase whose first barrier has the number ``base``."""
+    def __init__(self, schedule: Schedule, base: int) -> None:
+        self._waits, self._posts = _pairs(schedule.waits), _pairs(schedule.posts)
         after = [schedule.start_after(task) for task in range(len(schedule.tasks))]
-        return Stamps(
-            _pairs(schedule.waits),
-            _pairs(schedule.posts),
-            np.array(after, np.int64),
-            base,
-            len(schedule.barriers),
-            schedule.physical,
-        )
+        self._after = np.array(after, np.int64)
+        """Number of barriers to program before each task is issued; 0 for one without barriers."""
+        self._base, self._count = base, len(schedule.barriers)
+        self._physical = schedule.physical
 
     def stamp(self, records: RecordArray, listed: TaskList, runs: int) -> None:
         """Write barriers into records [runs, rows].
@@ -56,13 +42,14 @@ class Stamps:
             listed: the list, with the task of each row.
             runs: number of runs of the phase.
         """
-        bases = self.base + self.count * np.arange(runs)[:, None]
-        rows = np.full(len(self.after), -1)
+        bases = self._base + self._count * np.arange(runs)[:, None]
+        rows = np.full(len(self._after), -1)
         rows[listed.tasks] = np.arange(len(listed.tasks))
         waits, posts = (
-            self._masks(pairs, rows, len(listed.tasks), bases) for pairs in (self.waits, self.posts)
+            self._masks(pairs, rows, len(listed.tasks), bases)
+            for pairs in (self._waits, self._posts)
         )
-        after = self.after[listed.tasks]
+        after = self._after[listed.tasks]
         after = np.where(after > 0, after + bases, 0)
         if listed.kind == tasks.DMA_TASK:
             fields = records["descriptor"]
@@ -78,7 +65,7 @@ class Stamps:
         """Return masks [runs, rows, 2] of physical barriers, 64 per word."""
         masks = np.zeros((len(bases), count, 2), np.uint64)
         pairs = pairs[rows[pairs[:, 0]] >= 0]
-        real = (pairs[:, 1] + bases) % self.physical
+        real = (pairs[:, 1] + bases) % self._physical
         places = (np.arange(len(bases))[:, None], rows[pairs[:, 0]][None], real // 64)
         np.bitwise_or.at(masks, places, np.uint64(1) << (real % 64).astype(np.uint64))
         return masks

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from compiler_layer.dialects import npu
 from compiler_layer.passes.tile.machine import Price
 from compiler_layer.schedule.layout import HardwareOp
@@ -15,23 +13,12 @@ from driver_layer.abi.platforms import Platform
 
 def price_copies(op: HardwareOp, platform: Platform) -> Price:
     """Price copies within DDR; a gather passes through CMX."""
-    if isinstance(op.op, npu.Gather):
-        (result,) = op.results
-        size = math.prod(result.shape) * result.itemsize
-        ns = 2 * dma_ns(platform, size, Memory.DDR, Memory.CMX)
-        return Price(ns, ns, 0.0, 0.0, 3.0, 0.0, 0.0)
     (target,) = op.results
-    ns = sum(
-        dma_ns(
-            platform,
-            math.prod(view.shape) * view.itemsize,
-            Memory.DDR,
-            Memory.DDR,
-            _run(view),
-            _run(target) if op.op is None else None,
-        )
-        for view in op.operands
-    )
+    if isinstance(op.op, npu.Gather):
+        ns = 2 * dma_ns(platform, target.nbytes, Memory.DDR, Memory.CMX)
+        return Price(ns, ns, 0.0, 0.0, 3.0, 0.0, 0.0)
+    run, ddr = _run(target) if op.op is None else None, Memory.DDR
+    ns = sum(dma_ns(platform, each.nbytes, ddr, ddr, _run(each), run) for each in op.operands)
     return Price(ns, ns, 0.0, 0.0, float(len(op.operands)), 0.0, 0.0)
 
 
