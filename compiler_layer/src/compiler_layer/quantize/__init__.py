@@ -19,7 +19,7 @@ from compiler_layer.quantize.report import LayerReport, format_activations, form
 from compiler_layer.quantize.rewrite import measure_weights, parameters, quantize_weights
 from compiler_layer.quantize.schemes import Format
 from compiler_layer.quantize.sequences import built_in_sequences, read_sequences
-from compiler_layer.quantize.tensor_file import TensorFile
+from compiler_layer.quantize.tensors import TensorFile
 from compiler_layer.quantize.weights import Weight, find_weights
 
 __all__ = [

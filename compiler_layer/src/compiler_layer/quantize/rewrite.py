@@ -21,8 +21,7 @@ from compiler_layer.files import FileView
 from compiler_layer.model import Model
 from compiler_layer.quantize.report import Errors, LayerReport
 from compiler_layer.quantize.schemes import Format, Scheme, scheme_of
-from compiler_layer.quantize.tensor_file import TensorFile
-from compiler_layer.quantize.tensors import Blocking, StoredWeight, measure, store
+from compiler_layer.quantize.tensors import Blocking, StoredWeight, TensorFile, measure, store
 from compiler_layer.quantize.weights import Weight, find_weights
 from compiler_layer.rewriting.match import stored_constant
 

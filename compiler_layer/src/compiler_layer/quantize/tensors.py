@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.types import Shape, shape_of
-from compiler_layer.elements import Array
+from compiler_layer.elements import Array, to_bytes
 from compiler_layer.errors import BadModel
 from compiler_layer.files import FileView
 from compiler_layer.quantize.linear import Quantized, dequantize, quantize
 from compiler_layer.quantize.report import Errors
 from compiler_layer.quantize.schemes import Scheme
-from compiler_layer.quantize.tensor_file import TensorFile
 from compiler_layer.quantize.weights import Weight
+from compiler_layer.writers.files import writing
 from compiler_layer.writers.stored_values import read_blocks
 
 _BLOCK_ELEMENTS = 1 << 16
@@ -53,6 +53,34 @@ class Blocking:
         """Elements of a block: an even number of complete groups."""
         group = self.size * self.inner
         return 2 * group * max(1, _BLOCK_ELEMENTS // (2 * group))
+
+
+class TensorFile:
+    """Appender of tensors to a file; the caller removes the file when it is no longer needed.
+
+    Args:
+        path: a file that does not exist yet.
+
+    Raises:
+        CompilerUsageError: the file cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with writing(path):
+            self._path.touch(exist_ok=False)
+
+    def append(self, element: str, blocks: Iterable[Array]) -> FileView:
+        """Write a tensor, given in blocks; all but the last have an even number of elements.
+
+        Raises:
+            CompilerUsageError: the file cannot be written.
+        """
+        with writing(self._path), self._path.open("ab") as file:
+            begin = file.tell()
+            for block in blocks:
+                file.write(to_bytes(block, element))
+            return FileView(str(self._path), begin, file.tell() - begin, element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +151,6 @@ def _blocks(
 
 
 def _bad(weight: Weight, message: str) -> BadModel:
-    return BadModel(source_of(weight.constant), message, weight.name or None)
-
-
-def source_of(constant: Constant) -> str:
-    """Return the location of a constant's values, for a message."""
-    held = constant.held
-    return held.path if isinstance(held, FileView) else "the model"
+    held = weight.constant.held
+    source = held.path if isinstance(held, FileView) else "the model"
+    return BadModel(source, message, weight.name or None)

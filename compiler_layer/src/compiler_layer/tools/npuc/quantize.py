@@ -61,16 +61,15 @@ def quantize_command(model: Path, report: bool, output: Path | None, **quantisat
     activations: list[LayerReport] = []
     if wanted.quant_mode is not None:
         activations = quantize_statically(read, wanted.dataset, report)
-    reports = _measure(read, form) if output is None else _write(read, form, output)
+    if output is None:
+        with counted("quantising", parameters(read), "weights") as advance:
+            reports = measure_weights(read, form, advance)
+    else:
+        reports = _write(read, form, output)
     if report:
         print(format_table(reports))
     if activations:
         print(format_activations(activations))
-
-
-def _measure(model: Model, wanted: Format) -> list[LayerReport]:
-    with counted("quantising", parameters(model), "weights") as advance:
-        return measure_weights(model, wanted, advance)
 
 
 def _write(model: Model, wanted: Format, output: Path) -> list[LayerReport]:
