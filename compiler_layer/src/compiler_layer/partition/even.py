@@ -8,7 +8,7 @@ stays with the op that uses its result, as in NPUW.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from xdsl.ir import Operation
 
@@ -49,11 +49,7 @@ def _living(order: Sequence[Operation]) -> list[int]:
         if last > number:
             changes[number + 1] += 1
             changes[last + 1] -= 1
-    living, total = list[int](), 0
-    for change in changes:
-        total += change
-        living.append(total)
-    return living
+    return list(accumulate(changes))
 
 
 def _cuts(places: Sequence[int], living: Sequence[int], most: int) -> list[int]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import UnionType
 from typing import Any
 
@@ -26,13 +25,7 @@ from compiler_layer.dialects.ov.quantize import FakeConvert, FakeQuantize
 from compiler_layer.dialects.ov.reduce import MVN, LogSoftmax, Reduction, Softmax
 from compiler_layer.dialects.ov.slicing import Concat, Slice, Split, VariadicSplit
 from compiler_layer.dialects.ov.types import (
-    Tensor,
-    element_of,
-    known_axes,
-    known_axis,
     shape_of,
-    tensor,
-    tensor_type,
 )
 from compiler_layer.model import Model
 from compiler_layer.partition.parts import fixed_ops
@@ -136,40 +129,38 @@ def _normalised(op: RMS, fixed: Fixed) -> Sequence[SSAValue] | None:
     return [op.x] if op.gamma is None or _is_common(op.gamma) else None
 
 
-def _along(axes: Callable[[Any], Sequence[int] | None], op: Operation, fixed: Fixed) -> Any:
-    """Return the operand of an op that computes along the last dimension only."""
+def _along_last(op: AlongAxes | Slice | Split | VariadicSplit, fixed: Fixed) -> list[SSAValue]:
+    """Return the operand of an op that computes, or cuts, along the last dimension only."""
     del fixed
-    last = len(shape_of(op.operands[0])) - 1
-    return [op.operands[0]] if list(axes(op) or ()) == [last] else None
+    last = len(shape_of(op.x)) - 1
+    if isinstance(op, Slice):
+        every = [range(size) for size in shape_of(op.x)]
+        cut = [
+            axis for axis, one in enumerate(op.slices() or ()) if every[axis][one] != every[axis]
+        ]
+        alone = cut == [last]
+    elif isinstance(op, Split | VariadicSplit):
+        alone = op.known_axis() == last
+    else:
+        alone = is_along_last(op)
+    return [op.x] if alone else []
 
 
-def _of_constant(op: MVN) -> Sequence[int] | None:
-    axes = ints_of(op.axes)
-    return None if axes is None else known_axes(axes, len(shape_of(op.x)))
+AlongAxes = Reduction | Softmax | LogSoftmax | MVN
 
 
-def _of_property(op: Softmax | LogSoftmax) -> Sequence[int]:
-    return [known_axis(int_value(op.axis), len(shape_of(op.x)))]
-
-
-def _of_reduction(op: Reduction) -> Sequence[int] | None:
-    return op.reduced_axes() if int_value(op.keep_dims) else None
-
-
-def _of_cut(op: Slice) -> Sequence[int] | None:
-    """Return the dimensions that are cut."""
-    cuts = op.slices()
-    sizes = shape_of(op.x)
-    if cuts is None:
-        return None
-    whole = (range(size)[cut] == range(size) for size, cut in zip(sizes, cuts, strict=True))
-    return [axis for axis, all_of_it in enumerate(whole) if not all_of_it]
+def is_along_last(op: AlongAxes) -> bool:
+    """Return whether an op computes along the last dimension only, and keeps it."""
+    rank = len(shape_of(op.x))
+    if isinstance(op, Reduction):
+        return bool(int_value(op.keep_dims)) and op.reduced_axes() == [rank - 1]
+    axes = ints_of(op.axes) if isinstance(op, MVN) else [int_value(op.axis)]
+    return [axis % rank for axis in axes or ()] == [rank - 1]
 
 
 def _joined(op: Concat, fixed: Fixed) -> Sequence[SSAValue] | None:
     del fixed
-    rank = len(shape_of(op.output))
-    return list(op.parts) if known_axis(int_value(op.axis), rank) == rank - 1 else None
+    return list(op.parts) if op.known_axis() == len(shape_of(op.output)) - 1 else None
 
 
 _Rule = Callable[[Any, Fixed], "Sequence[SSAValue] | None"]
@@ -178,11 +169,7 @@ _RULES: Sequence[tuple[type[Operation] | UnionType, _Rule]] = (
     (ELEMENTWISE | FakeQuantize | FakeConvert, _each),
     (MatMul, _product),
     (RMS, _normalised),
-    (MVN, partial(_along, _of_constant)),
-    (Softmax | LogSoftmax, partial(_along, _of_property)),
-    (Reduction, partial(_along, _of_reduction)),
-    (Slice, partial(_along, _of_cut)),
-    (Split | VariadicSplit, partial(_along, lambda op: [op.known_axis()])),
+    (AlongAxes | Slice | Split | VariadicSplit, _along_last),
     (Concat, _joined),
 )
 """Rule for each kind of op, which returns the operands that are rows."""
@@ -206,22 +193,13 @@ def tile_model(model: Model, rows: Rows, count: int) -> Model:
         rows: the model's rows (``find_rows``).
         count: the number of rows of a tile.
     """
-
-    def kind(value: SSAValue) -> Tensor:
-        if value not in rows.values:
-            return tensor_type(value)
-        *before, _, width = shape_of(value)
-        return tensor(element_of(value), (*before, count, width))
-
-    made, arguments = Model.build([(port.name, kind(port.value)) for port in model.inputs])
-    copies: dict[SSAValue, SSAValue] = dict(zip(model.body.args, arguments, strict=True))
-    for op in model.body.ops:
-        if op is model.terminator:
-            continue
-        copy = op.clone(copies)
-        made.body.insert_op_before(copy, made.terminator)
-        if isinstance(copy, OvOp):
-            copy.refresh_types()
-        copies.update(zip(op.results, copy.results, strict=True))
-    made.set_outputs([(port.name, copies[port.value]) for port in model.outputs])
+    made = model.clone()
+    for port in model.inputs:
+        if port.value in rows.values:
+            *before, _, width = shape_of(port.value)
+            made.set_input_shapes({port.name: (*before, count, width)})
+    for op in made.body.ops:
+        if isinstance(op, OvOp):
+            op.refresh_types()
+    made.refresh_signature()
     return made

@@ -6,20 +6,13 @@ from xdsl.ir import Block, SSAValue
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.attention import RMS, RoPE
-from compiler_layer.dialects.ov.constant import Constant, int_of, ints_of
-from compiler_layer.dialects.ov.op import OvOp, int_value
+from compiler_layer.dialects.ov.constant import Constant, int_of
+from compiler_layer.dialects.ov.op import OvOp
 from compiler_layer.dialects.ov.quantize import Dequantize, FakeConvert, FakeQuantize
-from compiler_layer.dialects.ov.reduce import (
-    ALONG_AXES,
-    MVN,
-    CumSum,
-    LogSoftmax,
-    ReduceProd,
-    Reduction,
-    Softmax,
-)
+from compiler_layer.dialects.ov.reduce import ALONG_AXES, CumSum, ReduceProd
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.model import Model
+from compiler_layer.partition.row_wise import AlongAxes, is_along_last
 from compiler_layer.rewriting.graph_pass import GraphPass
 from compiler_layer.rewriting.match import ELEMENTWISE, scalar_of
 from compiler_layer.rewriting.replace import replace
@@ -29,18 +22,10 @@ _BY_ROW = ELEMENTWISE | Dequantize | FakeConvert | FakeQuantize | RMS | RoPE
 
 def is_row_wise(op: OvOp) -> bool:
     """Return whether each row of the result depends on a single row of each operand."""
-    if isinstance(op, Reduction):
-        last = len(shape_of(op.x)) - 1
-        known = not isinstance(op, ReduceProd)
-        return known and bool(int_value(op.keep_dims)) and op.reduced_axes() == [last]
-    if isinstance(op, Softmax | LogSoftmax):
-        rank = len(shape_of(op.x))
-        return int_value(op.axis) % rank == rank - 1
+    if isinstance(op, AlongAxes):
+        return is_along_last(op) and not isinstance(op, ReduceProd)
     if isinstance(op, CumSum):
         return int_of(op.axis) in (-1, len(shape_of(op.x)) - 1)
-    if isinstance(op, MVN):
-        rank = len(shape_of(op.x))
-        return [axis % rank for axis in ints_of(op.axes) or ()] == [rank - 1]
     return isinstance(op, _BY_ROW)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.constant import int_of, ints_of, values_of
 from compiler_layer.dialects.ov.elementwise import Multiply
@@ -44,7 +44,7 @@ def _mixture(scores: ScatterElementsUpdate) -> Mixture | None:
         return None
     tokens, experts = shape_of(scores.output)
     column, moving = _column(scores)
-    product = _only_user(column) if column is not None else None
+    product = column.get_user_of_unique_use() if column is not None else None
     if column is None or not isinstance(product, Multiply):
         return None
     last, summing = _sum(product, (experts, tokens))
@@ -92,7 +92,7 @@ def _column(scores: ScatterElementsUpdate) -> tuple[SSAValue | None, list[OvOp]]
     order: Array = np.arange(tokens * experts).reshape(tokens, experts)
     turned = order.T
     moving: list[OvOp] = []
-    while isinstance(op := _only_user(value), _MOVING):
+    while isinstance(op := value.get_user_of_unique_use(), _MOVING):
         others = [values_of(x) for x in op.operands[1:]]
         moved = computed(op, [order, *(x for x in others if x is not None)])
         if moved is None or any(x is None for x in others):
@@ -107,10 +107,10 @@ def _column(scores: ScatterElementsUpdate) -> tuple[SSAValue | None, list[OvOp]]
 def _sum(product: Multiply, leading: Shape) -> tuple[ReduceSum | None, list[OvOp]]:
     """Return the sum over experts of the weighted rows, and the reshapes before the sum."""
     between: list[OvOp] = []
-    last = _only_user(product.output)
+    last = product.output.get_user_of_unique_use()
     while isinstance(last, RESHAPES) and shape_of(last.output)[:2] == leading:
         between.append(last)
-        last = _only_user(last.output)
+        last = last.output.get_user_of_unique_use()
     if not isinstance(last, ReduceSum) or shape_of(last.x)[:2] != leading:
         return None, between
     known = values_of(last.axes) is not None
@@ -124,8 +124,3 @@ def _copies_rows(op: Broadcast, tokens: int) -> bool:
         rows = rows[1:]
     count = math.prod(shape_of(op.x)) // copies[-1]
     return count == tokens and copies[len(copies) - len(rows) :] == rows
-
-
-def _only_user(value: SSAValue) -> Operation | None:
-    users = [use.operation for use in value.uses]
-    return users[0] if len(users) == 1 else None
