@@ -20,10 +20,9 @@ from compiler_layer.emit.elf import (
     relocation_table,
 )
 from compiler_layer.emit.layer_map import layer_map
-from compiler_layer.emit.lists import CMX, PARAMS
+from compiler_layer.emit.lists import CMX, PARAMS, TEXT
 from compiler_layer.emit.merge import MergedLists
 from compiler_layer.emit.metadata import network_metadata, platform_info
-from compiler_layer.emit.programs import TEXT
 from compiler_layer.emit.records import Columns, Fixup, Relocations
 from compiler_layer.emit.stamp import barrier_configs
 from compiler_layer.emit.tiles import TileTable

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compiler_layer.emit.lists import PARAMS, Key, ListBuilder
-from compiler_layer.emit.programs import Programs
+from compiler_layer.emit.lists import PARAMS, Key, ListBuilder, Programs
 from compiler_layer.emit.records import Columns, Relocations, TaskList
 from compiler_layer.emit.stamp import Stamps
 from compiler_layer.schedule.program import Phase, Run, ScheduledProgram

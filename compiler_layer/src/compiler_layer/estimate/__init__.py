@@ -10,7 +10,6 @@ Accuracy: ``tests/npuw/test_plan.py`` compares estimates with compiled blobs.
 
     owners   the layer that an op belongs to, or the ops before or behind the layers
     clock    begin and end times of ops
-    copies   prices of ops that are not tiled
     scratch  lifetimes of intermediate tensors
     part     sums over the ops of a layer
 """
@@ -20,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant_value import FileAttr
+from compiler_layer.emit.dma import runs
 from compiler_layer.estimate.clock import Clock
-from compiler_layer.estimate.copies import price_copies
 from compiler_layer.estimate.owners import LayerOf, Owners
 from compiler_layer.estimate.part import LayerSum
 from compiler_layer.estimate.scratch import spans_of
@@ -34,6 +34,9 @@ from compiler_layer.pipeline import Options, passes, run_passes
 from compiler_layer.rewriting.state import ASSIGN_PREFIX, READ_PREFIX
 from compiler_layer.schedule.layout import HardwareOp, layout
 from compiler_layer.schedule.place_ddr import place_ddr
+from driver_layer.abi.cost import Space as Memory
+from driver_layer.abi.cost import dma_ns
+from driver_layer.abi.platforms import Platform
 
 __all__ = ["Estimate", "LayerSum", "estimate"]
 
@@ -96,4 +99,15 @@ def estimate(model: Model, options: Options, layers: int, layer_of: LayerOf) -> 
 
 def _price(op: HardwareOp, machine: Machine) -> Price:
     priced = None if op.op is None else price_of(op.op, machine)
-    return priced or price_copies(op, machine.platform)
+    return priced or _price_copies(op, machine.platform)
+
+
+def _price_copies(op: HardwareOp, platform: Platform) -> Price:
+    """Price an op that is not tiled: copies within DDR, or a gather, which passes through CMX."""
+    (target,) = op.results
+    if isinstance(op.op, npu.Gather):
+        ns = 2 * dma_ns(platform, target.nbytes, Memory.DDR, Memory.CMX)
+        return Price(ns, ns, 0.0, 0.0, 3.0, 0.0, 0.0)
+    run, ddr = runs(target)[0] if op.op is None else None, Memory.DDR
+    ns = sum(dma_ns(platform, one.nbytes, ddr, ddr, runs(one)[0], run) for one in op.operands)
+    return Price(ns, ns, 0.0, 0.0, float(len(op.operands)), 0.0, 0.0)
