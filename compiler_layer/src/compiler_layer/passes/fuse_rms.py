@@ -67,8 +67,7 @@ def _fuse(op: Multiply) -> None:
         return
     x, number = found
     epsilon = FloatAttr(number, f64)
-    uses = list(op.output.uses)
-    scaled = uses[0].operation if len(uses) == 1 else None
+    scaled = op.output.get_user_of_unique_use()
     if isinstance(scaled, Multiply) and x.type == scaled.output.type:
         gamma = scaled.b if scaled.a is op.output else scaled.a
         if _is_gamma(gamma, shape_of(x)[-1]):

@@ -54,8 +54,7 @@ def _weight(value: SSAValue) -> SSAValue:
 
 def _widened(op: MatMul) -> Convert | None:
     """Return the conversion to f32 that is the only user; the DPU converts while storing."""
-    uses = list(op.output.uses)
-    user = uses[0].operation if len(uses) == 1 else None
+    user = op.output.get_user_of_unique_use()
     if isinstance(user, Convert) and user.destination_type.data == "f32":
         return user
     return None

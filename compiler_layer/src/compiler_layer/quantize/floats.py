@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from compiler_layer.builder import GraphBuilder
 from compiler_layer.dialects.ov.constant import Constant
@@ -85,12 +86,10 @@ def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
             converted[element] = g.convert(stored, element, name)
         if isinstance(user, Convert):
             user.output.replace_all_uses_with(converted[element])
-            user.detach()
-            user.erase()
+            Rewriter.erase_op(user)
     if element_of(op.output) in converted:
         op.output.replace_all_uses_with(converted[element_of(op.output)])
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 def _wanted(user: Operation, own: str) -> str:

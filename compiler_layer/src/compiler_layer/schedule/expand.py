@@ -6,7 +6,7 @@ arrays must agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler_layer.schedule.barriers import Barrier, Schedule
@@ -30,8 +30,8 @@ def expanded(program: ScheduledProgram) -> Schedule:
     tasks: list[Task] = []
     whole = Schedule(tasks, [], program.physical)
     for number, stretch in enumerate(program.stretches):
-        earlier = _all_touched(program.stretches[:number])
-        later = _all_touched(program.stretches[number + 1 :])
+        earlier = _touched(program.stretches[:number])
+        later = _touched(program.stretches[number + 1 :])
         before: dict[_Bytes, CmxBuffer] = {}
         for time, run in enumerate(stretch.runs):
             _add_barriers(whole, stretch.schedule, len(tasks))
@@ -60,17 +60,11 @@ def _add_barriers(whole: Schedule, part: Schedule, before: int) -> None:
         whole.barriers.append(Barrier(producers, [before + task for task in barrier.consumers]))
 
 
-def _all_touched(stretches: Sequence[Phase]) -> set[CmxBuffer | Buffer]:
-    return {buffer for one in stretches for buffer in _touched(one.schedule.tasks)}
-
-
-def _touched(tasks: Sequence[Task]) -> Iterator[CmxBuffer | Buffer]:
-    yield from cmx_buffers([task.work for task in tasks])
-    for task in tasks:
-        if isinstance(task.work, Transfer):
-            for place in (task.work.source, task.work.target):
-                if isinstance(place, View):
-                    yield place.buffer
+def _touched(stretches: Sequence[Phase]) -> set[CmxBuffer | Buffer]:
+    works = [task.work for one in stretches for task in one.schedule.tasks]
+    moved = [work for work in works if isinstance(work, Transfer)]
+    places = [place for work in moved for place in (work.source, work.target)]
+    return {*cmx_buffers(works), *(place.buffer for place in places if isinstance(place, View))}
 
 
 _Bytes = tuple[int | None, tuple[int, ...]]

@@ -264,8 +264,7 @@ def _port_buffer(port: Port, space: Space, index: int, strided: bool) -> Buffer:
 
 def _order(value: SSAValue) -> list[int]:
     """Return the order in which a result's only view, if it is a transpose, is dense."""
-    users = [use.operation for use in value.uses]
-    only = users[0] if len(users) == 1 else None
+    only = value.get_user_of_unique_use()
     return only.permutation() if isinstance(only, shape.Transpose) else []
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from compiler_layer.dialects.ov.types import Shape
 from compiler_layer.errors import DoesNotFit
 from compiler_layer.passes.tile.machine import Machine, Moved, Pipeline, Price, cuts, width
+from compiler_layer.schedule.unroll.kernel import joined_axes
 from driver_layer.abi.cost import KernelCounts, kernel_work, shave_ns
 from driver_layer.abi.shave import ACROSS_COLUMNS, GRID_DIMS, MAX_ELEMENTS, Instruction
 
@@ -63,8 +64,10 @@ def choose_kernel(x: KernelProblem, machine: Machine) -> KernelChoice:
     """
     best: tuple[float, KernelChoice] | None = None
     for block in _blocks(x, _widths(x, machine)):
-        need, elements = _need(x, block), math.prod(block)
-        if need > machine.cmx_bytes or elements > MAX_ELEMENTS or _grid_dims(x, block) > GRID_DIMS:
+        grid = joined_axes(block, [one.shape for one in (*x.inputs, *x.outputs)])
+        if _need(x, block) > machine.cmx_bytes or math.prod(block) > MAX_ELEMENTS:
+            continue
+        if len(grid) > GRID_DIMS:
             continue
         for tiles in machine.tile_counts():
             choice = KernelChoice(block, tiles)
@@ -97,16 +100,6 @@ def _blocks(x: KernelProblem, widths: list[int]) -> Iterator[Shape]:
         longest = max(range(len(sizes)), key=lambda axis: len(sizes[axis]))
         sizes[longest] = [*sizes[longest][:-1:2], sizes[longest][-1]]
     yield from itertools.product(*sizes)
-
-
-def _grid_dims(x: KernelProblem, block: Shape) -> int:
-    """Return a block's grid dimensions; neighbours that repeat for the same operands are joined."""
-    kinds: list[tuple[bool, ...]] = []
-    for axis, size in enumerate(block[:-1]):
-        kind = tuple(one.shape[axis] == 1 for one in (*x.inputs, *x.outputs))
-        if size > 1 and kinds[-1:] != [kind]:
-            kinds.append(kind)
-    return len(kinds)
 
 
 def _part(operand: Operand, block: Shape) -> Shape:

@@ -94,14 +94,16 @@ def invocation(
     Raises:
         UnsupportedModel: the windows' dimensions cannot be joined to three.
     """
-    groups = _joined(domain, [window.region.shape for window in windows])
+    groups = joined_axes(domain, [window.region.shape for window in windows])
+    if len(groups) > GRID_DIMS:
+        raise UnsupportedModel(f"a kernel over {list(domain)} needs a grid of {len(groups)} axes")
     sizes = [math.prod(domain[axis] for axis in group) for group in groups]
     grid = [1] * (GRID_DIMS - len(groups)) + sizes
     fitted = [Window(_grouped(window.region, groups), window.access) for window in windows]
     return Invocation(tile, program, tuple(grid), tuple(fitted))
 
 
-def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
+def joined_axes(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
     """Group the outer dimensions: neighbours that each window covers, or repeats, are joined."""
     groups: list[list[int]] = []
     kinds: list[tuple[bool, ...]] = []
@@ -114,8 +116,6 @@ def _joined(domain: Shape, shapes: Sequence[Shape]) -> list[list[int]]:
         else:
             groups.append([axis])
             kinds.append(kind)
-    if len(groups) > GRID_DIMS:
-        raise UnsupportedModel(f"a kernel over {list(domain)} needs a grid of {len(groups)} axes")
     return groups
 
 
