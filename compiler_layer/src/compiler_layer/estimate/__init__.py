@@ -6,11 +6,11 @@ loads and work within an op, but not the overlap of an op's first load with the 
 counts add up the same way, and the size of their records is the blob's size. Intermediate tensors
 are placed in DDR as the scheduler places them.
 
-Accuracy: ``tests/npuw/test_plan.py`` compares estimates with compiled blobs.
+Accuracy: ``tests/npuw/plan/test_plan.py`` compares estimates with compiled blobs.
 
-    owners   the layer that an op belongs to, or the ops before or behind the layers
+    owners   the layer that an op belongs to, or the ops before or behind the layers; lifetimes of
+             intermediate tensors
     clock    begin and end times of ops
-    scratch  lifetimes of intermediate tensors
     part     sums over the ops of a layer
 """
 
@@ -23,9 +23,8 @@ from compiler_layer.dialects import npu
 from compiler_layer.dialects.ov.constant_value import FileAttr
 from compiler_layer.emit.dma import runs
 from compiler_layer.estimate.clock import Clock
-from compiler_layer.estimate.owners import LayerOf, Owners
+from compiler_layer.estimate.owners import LayerOf, Owners, spans_of
 from compiler_layer.estimate.part import LayerSum
-from compiler_layer.estimate.scratch import spans_of
 from compiler_layer.model import Model
 from compiler_layer.passes.tile import Tile
 from compiler_layer.passes.tile.machine import Machine, Price

@@ -6,27 +6,26 @@ import math
 from collections.abc import Container
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from compiler_layer.dialects.ov.constant import Constant, constant_of, int_of
 from compiler_layer.dialects.ov.elementwise import Add, Convert, Multiply, Select, Subtract
 from compiler_layer.dialects.ov.gather import Gather
-from compiler_layer.dialects.ov.indexing import NonZero
+from compiler_layer.dialects.ov.indexing import NonZero, TopK
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import OvOp, bool_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceSum
 from compiler_layer.dialects.ov.scatter import ScatterElementsUpdate
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape, Squeeze, Transpose, Unsqueeze
 from compiler_layer.dialects.ov.slicing import Split, VariadicSplit
-from compiler_layer.dialects.ov.types import Shape, element_of, shape_of
+from compiler_layer.dialects.ov.types import Shape, element_of, is_static, shape_of
 from compiler_layer.elements import NUMPY, Array
-from compiler_layer.errors import CompilerUsageError, UnsupportedModel
+from compiler_layer.errors import RUN_ON_CPU, CompilerUsageError, UnsupportedModel
 from compiler_layer.model import Model
-from compiler_layer.partition.mixtures.refusal import mixture_refusal
 from compiler_layer.partition.mixtures.routing import Router, Routing, computed
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
-from compiler_layer.rewriting.match import ELEMENTWISE, RESHAPES
+from compiler_layer.rewriting.match import ELEMENTWISE, RESHAPES, owner_of
 from compiler_layer.rewriting.replace import insert_before, replace, reshape_before
 from compiler_layer.rewriting.shapes import first_open
 
@@ -202,6 +201,56 @@ def _multiplies_rows(op: MatMul, axis: int) -> bool:
     return one_matrix and not int_value(op.transpose_a) and axis < len(a) - 1
 
 
+_REMEDY = (
+    f"mixtures such as those of Mixtral, Qwen2-MoE, Qwen3-MoE and DBRX are supported; {RUN_ON_CPU}"
+)
+
+
+def _mixture_refusal(op: OvOp) -> str | None:
+    """Return why a mixture of experts is not supported; None if an op belongs to no mixture.
+
+    Args:
+        op: the first op of a graph whose shape depends on the data.
+    """
+    if not _follows_choice(op) or not _reaches_experts(op):
+        return None
+    problem = (
+        "its experts' tokens do not follow from one TopK, or are not computed one by one and added"
+        if isinstance(op, NonZero)
+        else "its tokens are sorted by expert, and cut at data-dependent places"
+    )
+    return f"mixture of experts at {op.described}: {problem}; {_REMEDY}"
+
+
+def _follows_choice(op: Operation) -> bool:
+    """Return whether an op depends on a TopK without a matmul in between, as a router's choice."""
+    waiting, seen = [op], {op}
+    while waiting:
+        for value in waiting.pop().operands:
+            maker = owner_of(value)
+            if isinstance(maker, TopK):
+                return True
+            if maker is not None and maker not in seen and not isinstance(maker, MatMul):
+                seen.add(maker)
+                waiting.append(maker)
+    return False
+
+
+def _reaches_experts(op: Operation) -> bool:
+    """Return whether data-dependent rows reach a matmul, or are scattered back among the tokens."""
+    waiting: list[SSAValue] = [*op.results]
+    seen: set[Operation] = set()
+    while waiting:
+        for use in waiting.pop().uses:
+            user = use.operation
+            if isinstance(user, MatMul | ScatterElementsUpdate):
+                return True
+            if user not in seen:
+                seen.add(user)
+                waiting += [x for x in user.results if not is_static(shape_of(x))]
+    return False
+
+
 class DenseExperts(GraphPass):
     """Run every token through every expert of a mixture, so that all shapes are static.
 
@@ -232,7 +281,7 @@ class DenseExperts(GraphPass):
         left = first_open(model)
         if left is None:
             return
-        why = mixture_refusal(left)
+        why = _mixture_refusal(left)
         if why is not None:
             raise UnsupportedModel(why)
         raise CompilerUsageError(f"{left.described}: its shape depends on the data")

@@ -2,7 +2,7 @@
 
 mixture, chained, stacked  the sum over experts, and its two forms in graphs
 routing, rows              tokens of each expert; rows and weights of one expert
-expert, refusal            the graph of one expert; the reason why a mixture is not supported
+expert                     the graph of one expert
 
 In a static graph every expert computes every token (``passes.dense_experts``). A recognised
 mixture can run the chosen experts only.

@@ -1,7 +1,7 @@
 """Unrolling of each hardware op to steps of tasks, block by block; begin with ``unroll_all``.
 
 matmul, attention, kernel, dma  one kind of op each
-blocks, choices                 ranges of dimensions; gathered matrices
+blocks                          ranges of dimensions
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from compiler_layer.schedule.tasks import (
     Work,
 )
 from compiler_layer.schedule.unroll.blocks import ranges
-from compiler_layer.schedule.unroll.choices import gather_rows, load_numbers
+from compiler_layer.schedule.unroll.dma import gather_rows, load_numbers
 from compiler_layer.schedule.unroll.kernel import invocation
 from compiler_layer.schedule.views import View
 from driver_layer.abi.shave import Access
