@@ -26,8 +26,10 @@ class Owners:
     def of(self, op: HardwareOp) -> int:
         """Return 0 for an op before the layers, 1 for the first layer, and so on."""
         read = [view.buffer for view in op.operands]
-        owner = max((self._known(buffer) for buffer in read), default=0)
-        owner = max(owner, self._named(f"{op.name}."))
+        known = (
+            self._named(x.name) if x.space is Space.CONSTANT else self._made.get(x, 0) for x in read
+        )
+        owner = max([self._named(f"{op.name}."), *known])
         written = [view.buffer for view in op.results]
         self._made.update(dict.fromkeys(written, owner))
         for buffer in (*read, *written):
@@ -36,10 +38,6 @@ class Owners:
             elif buffer.space is not Space.SCRATCH:
                 self.ports.setdefault(buffer, owner)
         return owner
-
-    def _known(self, buffer: Buffer) -> int:
-        constant = buffer.space is Space.CONSTANT
-        return self._named(buffer.name) if constant else self._made.get(buffer, 0)
 
     def _named(self, name: str) -> int:
         layer = self._layer_of(name)

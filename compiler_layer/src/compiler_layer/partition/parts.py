@@ -8,7 +8,7 @@ that depend on constants alone, weights among them, are copied into each part th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeGuard
@@ -121,11 +121,8 @@ class _Cutter:
             ) from None
         # The order is the model's, so that outputs keep the order of their ops.
         moving = (op for op in self._model.body.ops if self._node(op) in steps)
-        return {op: self._key(self._node(op), steps) for op in moving if op not in self._fixed}
-
-    @staticmethod
-    def _key(node: _Node, steps: Mapping[_Node, int]) -> _Key:
-        return steps[node], node if isinstance(node, int) else -1
+        nodes = {op: self._node(op) for op in moving if op not in self._fixed}
+        return {op: (steps[x], x if isinstance(x, int) else -1) for op, x in nodes.items()}
 
     def _node(self, op: Operation) -> _Node:
         return self._chosen_of.get(op, op)

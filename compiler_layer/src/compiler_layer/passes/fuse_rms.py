@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, f64
 from xdsl.ir import SSAValue
 
 from compiler_layer.dialects.ov.attention import RMS
 from compiler_layer.dialects.ov.elementwise import Add, Divide, Multiply, Power, Sqrt
-from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.op import float_attr, int_value
 from compiler_layer.dialects.ov.reduce import ReduceMean
 from compiler_layer.dialects.ov.types import shape_of
 from compiler_layer.rewriting.graph_pass import OpPass
@@ -66,7 +65,7 @@ def _fuse(op: Multiply) -> None:
     if found is None:
         return
     x, number = found
-    epsilon = FloatAttr(number, f64)
+    epsilon = float_attr(number)
     scaled = op.output.get_user_of_unique_use()
     if isinstance(scaled, Multiply) and x.type == scaled.output.type:
         gamma = scaled.b if scaled.a is op.output else scaled.a

@@ -74,8 +74,11 @@ def _largest(op: Constant) -> float:
 
 def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
     """Replace a constant by one of another type, and its conversions by new ones."""
+    own = element_of(op.output)
     users: list[Operation] = [use.operation for use in op.output.uses]
-    wanted = {user: _wanted(user, element_of(op.output)) for user in users}
+    wanted = {
+        user: user.destination_type.data if isinstance(user, Convert) else own for user in users
+    }
     name = _name(op)
     label = name if set(wanted.values()) == {target} or not name else f"{name}_compressed"
     g = GraphBuilder(model, before=op)
@@ -87,11 +90,6 @@ def _store_as(model: Model, op: Constant, view: FileView, target: str) -> None:
         if isinstance(user, Convert):
             user.output.replace_all_uses_with(converted[element])
             Rewriter.erase_op(user)
-    if element_of(op.output) in converted:
-        op.output.replace_all_uses_with(converted[element_of(op.output)])
+    if own in converted:
+        op.output.replace_all_uses_with(converted[own])
     Rewriter.erase_op(op)
-
-
-def _wanted(user: Operation, own: str) -> str:
-    """Return the type that a user of a constant converts it to, or the constant's own."""
-    return user.destination_type.data if isinstance(user, Convert) else own

@@ -80,13 +80,9 @@ def _head_products(model: Model) -> set[Operation]:
         if op is None or op in seen:
             continue
         seen.add(op)
-        if isinstance(op, MatMul) and _has_weight(op):
+        matrices = map(stored_constant, op.operands) if isinstance(op, MatMul) else ()
+        if any(constant is not None and _is_matrix_of_floats(constant) for constant in matrices):
             heads.add(op)
         else:
             pending.extend(op.operands)
     return heads
-
-
-def _has_weight(op: MatMul) -> bool:
-    constants = (stored_constant(value) for value in (op.a, op.b))
-    return any(constant is not None and _is_matrix_of_floats(constant) for constant in constants)

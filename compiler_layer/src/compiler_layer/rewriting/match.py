@@ -67,16 +67,12 @@ def stored_value(value: SSAValue) -> SSAValue | None:
 
 
 def _before_widening(value: SSAValue) -> SSAValue:
-    convert = producer(value, Convert)
-    while convert is not None and _only_widens(convert):
+    """Return the value before conversions between floats, none to an 8-bit float."""
+    while (convert := producer(value, Convert)) is not None:
+        if element_of(convert.x) not in FLOATS or element_of(value) in FLOAT8:
+            break
         value = convert.x
-        convert = producer(value, Convert)
     return value
-
-
-def _only_widens(convert: Convert) -> bool:
-    """Return whether a conversion is between floats, and not to an 8-bit float."""
-    return element_of(convert.x) in FLOATS and element_of(convert.output) not in FLOAT8
 
 
 def scalar_of(value: SSAValue) -> float | None:

@@ -173,7 +173,10 @@ class _Assigner:
         self._shared.clear()
 
     def _add(self, task: int, needed: Iterable[int]) -> None:
-        known = self._known_at_start(task)
+        known: dict[QueueKey, int] = {}
+        previous = self._last.get(self._s.queues[task])
+        if previous is not None:
+            self._learn(known, previous)
         # Before the first task, all earlier phases are done.
         wanted = {self._recent(task, other) for other in needed if task or other >= 0}
         producers = self._needed(known, wanted)
@@ -189,13 +192,6 @@ class _Assigner:
                 producers.append(other)
                 self._learn(known, other)
         return sorted(producers)
-
-    def _known_at_start(self, task: int) -> dict[QueueKey, int]:
-        previous = self._last.get(self._s.queues[task])
-        known: dict[QueueKey, int] = {}
-        if previous is not None:
-            self._learn(known, previous)
-        return known
 
     def _learn(self, known: dict[QueueKey, int], done: int) -> None:
         """Add to ``known`` a finished task, and the tasks known to be done when it started."""

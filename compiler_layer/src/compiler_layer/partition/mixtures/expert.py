@@ -102,13 +102,11 @@ class _Writer:
         if isinstance(op, Convert):
             return self._add(op.clone({op.x: self._part(op.x)}))
         tables = [constant_of(x) for x in (op.operands if isinstance(op, Dequantize) else [value])]
-        parts = [self._add(self._cut(x, rank)) for x in tables if x is not None]
+        part = partial(expert_part, index=self._expert, rank=rank)
+        parts = [self._add(table.each(part)) for table in tables if table is not None]
         if not isinstance(op, Dequantize):
             return parts[0]
         return self._add(op.clone(dict(zip(op.operands, parts, strict=True))))
-
-    def _cut(self, stack: Constant, rank: int) -> Constant:
-        return stack.each(partial(expert_part, index=self._expert, rank=rank))
 
     def _reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
         pattern = self._add(Constant.inline(np.array(shape, np.int64)))

@@ -74,7 +74,8 @@ class _Cutter:
         handed = [
             (f"{HIDDEN_OUT}{number}", given) for number, (_, given) in enumerate(self._hidden)
         ]
-        blocks = [*handed, *self._assigned(first)]
+        assigned = [port for port in self._outputs() if self._in(port[1], first)]
+        blocks = [*handed, *assigned]
         block_inputs = {taken: f"{HIDDEN_IN}{n}" for n, (taken, _) in enumerate(self._hidden)}
         self._find_shared(blocks, block_inputs, first)
         ends = [port for port in self._outputs() if self._part(port[1]) == "epilogue"]
@@ -113,10 +114,6 @@ class _Cutter:
 
     def _outputs(self) -> list[tuple[str, SSAValue]]:
         return [(port.name, port.value) for port in self._model.outputs]
-
-    def _assigned(self, span: Span) -> list[tuple[str, SSAValue]]:
-        """Return the variables that a repetition assigns."""
-        return [port for port in self._outputs() if self._in(port[1], span)]
 
     def _part(self, value: SSAValue) -> str:
         """Return the part that computes one of the model's outputs."""

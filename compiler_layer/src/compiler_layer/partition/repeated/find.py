@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,7 +115,8 @@ def _longest(
     begin = cut % block.length
     runs: list[Repetitions] = []
     current: list[Pairing] = []
-    for first in _spans(begin, block.length, end):
+    for at in range(begin, end - 2 * block.length + 1, block.length):
+        first = Span(at, block.length)
         pairing = comparison.pair(first)
         if pairing is None or not (current and pairing.goes_on(current[-1])):
             current = []
@@ -125,9 +126,3 @@ def _longest(
             runs.append(Repetitions(Span(start, block.length), tuple(current)))
     best = max(runs, key=lambda run: run.count, default=None)
     return best if best is not None and best.count >= MIN_REPETITIONS else None
-
-
-def _spans(begin: int, length: int, end: int) -> Iterator[Span]:
-    """Yield adjacent spans that are followed by another one."""
-    for at in range(begin, end - 2 * length + 1, length):
-        yield Span(at, length)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, f64, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from compiler_layer.dialects import npu
 from compiler_layer.dialects.npu.dpu import LOWEST
 from compiler_layer.dialects.ov.attention import ScaledDotProductAttention
 from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Select
-from compiler_layer.dialects.ov.op import int_value
+from compiler_layer.dialects.ov.op import float_attr, int_value, ints_attr
 from compiler_layer.dialects.ov.slicing import Concat
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
@@ -81,14 +80,6 @@ def _scale(op: ScaledDotProductAttention) -> float | None:
     return 1 / math.sqrt(shape_of(op.q)[-1]) if op.scale is None else scalar_of(op.scale)
 
 
-def _reach(op: ScaledDotProductAttention, mask: SSAValue | None) -> Attribute | None:
-    """Return the number of positions that each query row may attend to, or None for all."""
-    if mask is None:
-        return None
-    found = reach_of(mask, shape_of(op.q)[2], shape_of(op.k)[2])
-    return None if found is None else DenseArrayBase.from_list(i64, found)
-
-
 def _lower(op: ScaledDotProductAttention) -> None:
     refusal, scale = attention_refusal(op), _scale(op)
     if refusal is not None or scale is None:
@@ -96,12 +87,16 @@ def _lower(op: ScaledDotProductAttention) -> None:
     keys, values = _of_all_sequences(op)
     mask = _additive_mask(op)
     stored, masks = narrow_rows(op, keys, values), [] if mask is None else [mask]
+    reach = None if mask is None else reach_of(mask, shape_of(op.q)[2], shape_of(op.k)[2])
     lowered = npu.Attention(
         operands=[
             *(op.q, stored.keys, stored.values, masks),
             *(stored.key_scales, stored.value_scales),
         ],
-        properties={"scale": FloatAttr(scale, f64), "reach": _reach(op, mask)},
+        properties={
+            "scale": float_attr(scale),
+            "reach": None if reach is None else ints_attr(reach),
+        },
         result_types=[op.output.type],
     )
     replace(op, lowered)
