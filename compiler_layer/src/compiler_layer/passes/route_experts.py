@@ -11,33 +11,31 @@ from compiler_layer.dialects.ov.constant import Constant
 from compiler_layer.dialects.ov.elementwise import Convert, Minimum
 from compiler_layer.dialects.ov.gather import Gather
 from compiler_layer.dialects.ov.matmul import MatMul
-from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
+from compiler_layer.dialects.ov.op import bool_attr
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.reduce import ReduceSum
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape
 from compiler_layer.dialects.ov.types import element_of, shape_of
 from compiler_layer.errors import UnsupportedModel
 from compiler_layer.model import Model
+from compiler_layer.partition.mixtures.expert import TermWriter
 from compiler_layer.partition.mixtures.find import find_mixtures
 from compiler_layer.partition.mixtures.mixture import Mixture
-from compiler_layer.partition.mixtures.rows import is_weight, of_experts
+from compiler_layer.partition.mixtures.rows import of_experts
 from compiler_layer.rewriting.dead_code import remove_dead_code
 from compiler_layer.rewriting.graph_pass import GraphPass
-from compiler_layer.rewriting.match import RESHAPES, owner_of
+from compiler_layer.rewriting.match import owner_of
 
 
-class _Router:
+class _Router(TermWriter):
     """Rewriter of a mixture: one expert's rows for each choice.
 
     Values have a row for each choice, [P, 1, N], where P is T x K.
     """
 
     def __init__(self, model: Model, mixture: Mixture) -> None:
-        self._mixture = mixture
         self._experts = len(mixture.terms)
-        self._last = owner_of(mixture.output)
-        self._g = GraphBuilder(model, self._last)
-        self._made: dict[SSAValue, SSAValue] = {}
+        self._g = GraphBuilder(model, owner_of(mixture.output))
         tokens, slots = mixture.tokens, mixture.slots
         self._choices = tokens * slots
         # A router that finds no maximum, e.g. of NaN, returns an id beyond the last expert.
@@ -51,8 +49,9 @@ class _Router:
         each = self._g.op(
             Broadcast, rows, self._g.ints(tokens, slots, channels), mode=StringAttr("numpy")
         )
-        self._rows = self._reshape(each, self._choices, 1, channels)
-        self._weights = self._reshape(mixture.weights, self._choices, 1, 1)
+        rows = self._reshape(each, self._choices, 1, channels)
+        weights = self._reshape(mixture.weights, self._choices, 1, 1)
+        super().__init__(mixture, self._g, rows, weights)
 
     def run(self) -> None:
         """Replace the sum over experts by a sum over choices."""
@@ -62,27 +61,7 @@ class _Router:
         total = self._g.op(ReduceSum, each, self._g.ints(1), keep_dims=bool_attr(False))
         mixture.output.replace_all_uses_with(self._reshape(total, *shape_of(mixture.output)))
 
-    def _value(self, value: SSAValue) -> SSAValue:
-        if value not in self._made:
-            self._made[value] = self._write(value)
-        return self._made[value]
-
-    def _write(self, value: SSAValue) -> SSAValue:
-        op = owner_of(value)
-        if value in self._mixture.columns:
-            return self._weights
-        if isinstance(op, Broadcast):
-            return self._rows
-        if isinstance(op, RESHAPES):
-            return self._value(op.x)
-        assert isinstance(op, OvOp)  # ``find_mixtures`` visited no other ops
-        rank = 3 if isinstance(op, MatMul) else len(shape_of(value))
-        operands = {
-            x: self._of_choices(x, rank) if is_weight(x) else self._value(x) for x in op.operands
-        }
-        return self._add(op.clone(operands))
-
-    def _of_choices(self, value: SSAValue, rank: int) -> SSAValue:
+    def _weights(self, value: SSAValue, rank: int) -> SSAValue:
         """Return weights that all experts share, or the chosen expert's weights for each choice."""
         if not of_experts(value, rank, self._experts):
             return value
@@ -98,16 +77,6 @@ class _Router:
             return self._g.gather(value, self._ids, 0) if shape[0] == self._experts else value
         assert isinstance(op, Convert | Dequantize)
         return self._add(op.clone({x: self._part(x) for x in op.operands}))
-
-    def _reshape(self, value: SSAValue, *dims: int) -> SSAValue:
-        pattern = self._g.ints(*dims)
-        return self._g.op(Reshape, value, pattern, special_zero=bool_attr(False))
-
-    def _add(self, op: OvOp) -> SSAValue:
-        op.attributes.pop(NAME_ATTRIBUTE, None)
-        self._g.add(op)
-        op.refresh_types()
-        return op.results[0]
 
 
 def is_of_choices(op: Gather) -> bool:

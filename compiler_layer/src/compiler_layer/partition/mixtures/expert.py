@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
-import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from compiler_layer.dialects.ov.constant import Constant, constant_of
+from compiler_layer.builder import GraphBuilder
+from compiler_layer.dialects.ov.constant import constant_of
 from compiler_layer.dialects.ov.elementwise import Convert
 from compiler_layer.dialects.ov.matmul import MatMul
 from compiler_layer.dialects.ov.op import NAME_ATTRIBUTE, OvOp, bool_attr
 from compiler_layer.dialects.ov.quantize import Dequantize
 from compiler_layer.dialects.ov.shape import Broadcast, Reshape
-from compiler_layer.dialects.ov.types import Shape, element_of, shape_of, tensor
+from compiler_layer.dialects.ov.types import element_of, shape_of, tensor
 from compiler_layer.model import Model
 from compiler_layer.partition.compiled import OUTPUT, ROWS, WEIGHT
 from compiler_layer.partition.mixtures.mixture import Mixture
@@ -32,29 +33,23 @@ def expert_model(mixture: Mixture, expert: int, count: int) -> Model:
     return _Writer(mixture, expert, count).write()
 
 
-class _Writer:
-    """Writer of one expert's graph; arguments as in ``expert_model``."""
+class TermWriter(ABC):
+    """Writer of the values of a mixture's term, for other rows and other weights.
 
-    def __init__(self, mixture: Mixture, expert: int, count: int) -> None:
-        self._mixture = mixture
-        self._term = mixture.terms[expert]
-        self._expert = expert
-        self._stacked = mixture.stacked
-        rows, weights = mixture.rows, mixture.weights
-        ports = (
-            (ROWS, tensor(element_of(rows), (count, shape_of(rows)[-1]))),
-            (WEIGHT, tensor(element_of(weights), (count, 1))),
-        )
-        self._model, (self._rows, self._weight) = Model.build(ports)
+    Args:
+        mixture: not changed.
+        g: the graph that receives the ops.
+        rows: counterpart of the term's rows.
+        weight: counterpart of its columns.
+    """
+
+    def __init__(self, mixture: Mixture, g: GraphBuilder, rows: SSAValue, weight: SSAValue) -> None:
+        self._mixture, self._g = mixture, g
+        self._rows, self._weight = rows, weight
         self._made: dict[SSAValue, SSAValue] = {}
 
-    def write(self) -> Model:
-        """Return the graph."""
-        self._model.set_outputs([(OUTPUT, self._value(self._term))])
-        return self._model
-
     def _value(self, value: SSAValue) -> SSAValue:
-        """Return the counterpart of rows, [n, N]."""
+        """Return the counterpart of a value."""
         if value not in self._made:
             self._made[value] = self._write(value)
         return self._made[value]
@@ -74,6 +69,42 @@ class _Writer:
         }
         return self._add(op.clone(operands))
 
+    @abstractmethod
+    def _weights(self, value: SSAValue, rank: int) -> SSAValue:
+        """Return the counterpart of weights; ``rank`` is that of stacked ones."""
+        ...
+
+    def _reshape(self, value: SSAValue, *dims: int) -> SSAValue:
+        flag = bool_attr(False)
+        return self._g.op(Reshape, value, self._g.ints(*dims), special_zero=flag)
+
+    def _add(self, op: Operation) -> SSAValue:
+        assert isinstance(op, OvOp)
+        op.attributes.pop(NAME_ATTRIBUTE, None)
+        self._g.add(op)
+        op.refresh_types()
+        return op.results[0]
+
+
+class _Writer(TermWriter):
+    """Writer of one expert's graph; arguments as in ``expert_model``."""
+
+    def __init__(self, mixture: Mixture, expert: int, count: int) -> None:
+        self._expert = expert
+        rows, weights = mixture.rows, mixture.weights
+        ports = (
+            (ROWS, tensor(element_of(rows), (count, shape_of(rows)[-1]))),
+            (WEIGHT, tensor(element_of(weights), (count, 1))),
+        )
+        self._model, arguments = Model.build(ports)
+        super().__init__(mixture, GraphBuilder(self._model), *arguments)
+
+    def write(self) -> Model:
+        """Return the graph."""
+        term = self._mixture.terms[self._expert]
+        self._model.set_outputs([(OUTPUT, self._value(term))])
+        return self._model
+
     def _weights(self, value: SSAValue, rank: int) -> SSAValue:
         """Return this expert's weights: a matrix, or values for all rows, [1, N].
 
@@ -82,10 +113,10 @@ class _Writer:
             rank: the rank of stacked weights.
         """
         if value not in self._made:
-            cut = of_experts(value, rank, len(self._mixture.terms) if self._stacked else 0)
+            cut = of_experts(value, rank, len(self._mixture.terms) if self._mixture.stacked else 0)
             made = self._part(value) if cut else self._copy(value)
             shape = shape_of(made)
-            self._made[value] = self._reshape(made, shape[-2:]) if len(shape) > 2 else made
+            self._made[value] = self._reshape(made, *shape[-2:]) if len(shape) > 2 else made
         return self._made[value]
 
     def _copy(self, value: SSAValue) -> SSAValue:
@@ -98,7 +129,7 @@ class _Writer:
         """Return this expert's part of stacked weights."""
         op, rank = owner_of(value), len(shape_of(value))
         if isinstance(op, Reshape):
-            return self._reshape(self._part(op.x), shape_of(value)[1:])
+            return self._reshape(self._part(op.x), *shape_of(value)[1:])
         if isinstance(op, Convert):
             return self._add(op.clone({op.x: self._part(op.x)}))
         tables = [constant_of(x) for x in (op.operands if isinstance(op, Dequantize) else [value])]
@@ -107,14 +138,3 @@ class _Writer:
         if not isinstance(op, Dequantize):
             return parts[0]
         return self._add(op.clone(dict(zip(op.operands, parts, strict=True))))
-
-    def _reshape(self, value: SSAValue, shape: Shape) -> SSAValue:
-        pattern = self._add(Constant.inline(np.array(shape, np.int64)))
-        return self._add(Reshape.make([value, pattern], special_zero=bool_attr(False)))
-
-    def _add(self, op: Operation) -> SSAValue:
-        assert isinstance(op, OvOp)
-        op.attributes.pop(NAME_ATTRIBUTE, None)
-        self._model.body.insert_op_before(op, self._model.terminator)
-        op.refresh_types()
-        return op.results[0]
