@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,6 @@ class NativeBench:
         *windows: Spec,
         fill: Fill | Sequence[np.ndarray | None] = ordinary,
         rough: float | None = None,
-        run: Callable[[NativeBench, Translated], None] | None = None,
     ) -> Translated:
         """Run a program in both engines, and compare the bytes.
 
@@ -170,7 +169,6 @@ class NativeBench:
             fill: initial contents of memory, or the elements of each window.
             rough: allowed relative difference, or units in the last place of element types coarser
                 than f32; 0 requires equal bits. None: 0 unless an opcode is in ``_ROUGH``.
-            run: runs the kernel.
         """
         program, args = assemble(text), block(grid, windows)
         records = np.frombuffer(args, WINDOW, len(windows), KERNEL_ARGS.itemsize)
@@ -186,29 +184,37 @@ class NativeBench:
             values = fill(name, elements.size, rng) if callable(fill) else fill[number]
             if values is not None:
                 elements[...] = np.resize(values, elements.size).reshape(elements.shape)
-        places: dict[tuple[int, int], np.ndarray] = {}
+        sizes: dict[int, int] = {}
+        for record in records:
+            address = int(record["address"])
+            sizes[address] = max(sizes.get(address, 0), _extent(record, grid))
         self._turn += 1
-
-        def resolve(address: int, size: int) -> int:
-            key = address, size
-            if key not in places:
-                places[key] = self._memory.take(len(places), size, at_begin=bool(self._turn % 2))
-                places[key][:] = bus.cmx.view(address, size)
-            return places[key].ctypes.data
-
-        kernel = translate(program, args, resolve)
+        places: dict[int, np.ndarray] = {}
+        for address, size in sizes.items():
+            places[address] = self._memory.take(len(places), size, at_begin=bool(self._turn % 2))
+            places[address][:] = bus.cmx.view(address, size)
+        kernel = translate(tuple(program), args)
         assert kernel is not None
+        kernel = at_hosts(kernel, lambda address: places[address].ctypes.data)
         assert kernel.scratch_bytes % 64 == 0
-        (run or NativeBench.call)(self, kernel)
+        self.call(kernel)
         prepare_shave(program, args, 0, bus)()
         if rough is None:
             rough = 2e-6 if any(i.op in _ROUGH for i in program) else 0.0
         for record in records:
             extent = _extent(record, grid)
             expected = bus.cmx.view(int(record["address"]), extent)
-            found = places[int(record["address"]), extent].copy()
+            found = places[int(record["address"])][:extent].copy()
             _compare(record, grid, found, expected, rough)
         return kernel
+
+
+def at_hosts(kernel: Translated, host: Callable[[int], int]) -> Translated:
+    """Replace the device addresses of a kernel's windows by the host's."""
+    words = list(kernel.words)
+    for operand in kernel.operands:
+        words[operand.word] = host(words[operand.word])
+    return replace(kernel, words=tuple(words))
 
 
 def _compare(
@@ -254,6 +260,12 @@ def native(request: pytest.FixtureRequest, benches: dict[Isa, NativeBench]) -> N
 
 
 @pytest.fixture(scope="session")
+def hosted() -> Callable[[Translated, Callable[[int], int]], Translated]:
+    """Return ``at_hosts``."""
+    return at_hosts
+
+
+@pytest.fixture(scope="session")
 def spec() -> type[Spec]:
     return Spec
 
@@ -282,9 +294,9 @@ def apply(native: NativeBench) -> Callable[..., np.ndarray]:
         if "rsum" in text:
             windows[-1] = Spec("f32", 1, address=windows[-1].address)
         hosts = {w.address: x.ctypes.data for w, x in zip(windows, arrays, strict=True)}
-        kernel = translate(program, block((1, 1, 1), windows), lambda at, _: hosts[at])
+        kernel = translate(tuple(program), block((1, 1, 1), windows))
         assert kernel is not None
-        native.call(kernel)
+        native.call(at_hosts(kernel, hosts.__getitem__))
         return result
 
     return run

@@ -18,15 +18,16 @@ _OF_SHAVE = [check for check in CHECKS if check.__module__.endswith(".shave")]
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("check", _OF_SHAVE, ids=lambda check: check.__name__)
-def test_engine_contract(benches, check: Callable[[Bench], None]) -> None:
+def test_engine_contract(benches, hosted, check: Callable[[Bench], None]) -> None:
     native = benches[max(benches)]
 
     class Engines(ReferenceEngines):
         def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Run:
             reference = super().shave(program, args, tile, bus)
-            kernel = translate(
-                program, args, lambda address, size: bus.cmx.view(address, size).ctypes.data
-            )
-            return reference if kernel is None else lambda: native.call(kernel)
+            kernel = translate(tuple(program), args)
+            if kernel is None:
+                return reference
+            placed = hosted(kernel, lambda address: bus.cmx.view(address, 1).ctypes.data)
+            return lambda: native.call(placed)
 
     check(Bench.make(Engines()))

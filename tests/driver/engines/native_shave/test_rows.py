@@ -1,11 +1,12 @@
-"""Division of programs into passes, supported aliasing of windows, and divisible dimensions."""
+"""Division of programs into passes, and supported aliasing of windows."""
 
 from __future__ import annotations
 
 import pytest
 
 from driver_layer.abi.shave_text import assemble
-from driver_layer.engines.native.shave import COLUMNS, translate
+from driver_layer.engines.native.shave import translate
+from driver_layer.engines.native.shave.windows import parse
 
 SOFTMAX = """
     ld v0, w0
@@ -44,13 +45,8 @@ ADD = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
 ROUNDED = "ld v0, w0\nrint v0, v0\nst w0, v0\nend"
 
 
-def _host(address: int, size: int) -> int:
-    del size
-    return address
-
-
 def _translated(make_block, text, grid, *windows):
-    return translate(assemble(text), make_block(grid, windows), _host)
+    return translate(tuple(assemble(text)), make_block(grid, windows))
 
 
 def test_expensive_values_are_kept_in_scratch_memory(native, rows) -> None:
@@ -115,9 +111,9 @@ def test_single_values_of_many_rows_become_a_row(make_block, rows, native) -> No
     grid = (2, 3, 50)
     one = rows("f32", grid, 1)
     kernel = native.check(ADD, grid, one, rows("f32", grid, 1, (2,)), one)
-    assert kernel.counts == (1, 1, 6, 50)
+    assert kernel.words[:4] == (1, 1, 6, 50)
     kernel = native.check(ADD, grid, one, one, one)
-    assert kernel.counts == (1, 1, 1, 300)
+    assert kernel.words[:4] == (1, 1, 1, 300)
     several = "ld v0, w0\nrsum v0, v0\niota v1\nadd v0, v0, v1\nst w1, v0\nend"
     native.check(several, grid, one, one)
 
@@ -125,13 +121,13 @@ def test_single_values_of_many_rows_become_a_row(make_block, rows, native) -> No
 def test_rows_of_elementwise_programs_are_merged(native, rows) -> None:
     grid = (2, 3, 5)
     kernel = native.check(ADD, grid, *[rows("f32", grid, 7)] * 3)
-    assert kernel.counts == (1, 1, 1, 210)
+    assert kernel.words[:4] == (1, 1, 1, 210)
     kernel = native.check(
         ADD, grid, rows("f32", grid, 7), rows("f32", grid, 7, ()), rows("f32", grid, 7)
     )
-    assert kernel.counts == (1, 1, 30, 7)
+    assert kernel.words[:4] == (1, 1, 30, 7)
     kernel = native.check(SOFTMAX, grid, rows("f32", grid, 7), rows("f32", grid, 7))
-    assert kernel.counts == (1, 1, 30, 7)
+    assert kernel.words[:4] == (1, 1, 30, 7)
 
 
 def test_different_sizes_share_a_kernel(make_block, rows) -> None:
@@ -240,77 +236,12 @@ def test_programs_too_long_to_compile_are_left_to_the_reference(make_block, spec
             assert (kernel is not None) == fits
 
 
-# Division among threads
-
-
-@pytest.mark.parametrize("dim", [0, 1, 2])
-def test_parts_of_the_grid_cover_the_result(native, spec, dim) -> None:
-    """Rows with gaps, so that no two dimensions are merged."""
-    grid, cols = (3, 4, 5), 20
-    there, back = spec("f32", cols, (2400, 560, 96)), spec("f16", cols, (1500, 300, 48))
-    parts = []
-
-    def in_parts(bench, kernel) -> None:
-        assert kernel.divisible_dims == (0, 1, 2)
-        assert kernel.counts == (*grid, cols)
-        count = kernel.counts[dim]
-        parts.extend([(1, count), (0, 1)])
-        for begin, end in parts:
-            bench.call(kernel.part(dim, begin, end))
-
-    native.check(SOFTMAX, grid, there, back, run=in_parts)
-    assert parts
-
-
-def test_parts_of_the_columns_cover_the_result(native, rows) -> None:
-    grid = (1, 1, 6)
-
-    def in_parts(bench, kernel) -> None:
-        assert kernel.divisible_dims == (COLUMNS,)
-        for begin, end in ((50, 120), (0, 50)):
-            bench.call(kernel.part(COLUMNS, begin, end))
-
-    native.check(ADD, grid, *[rows("f16", grid, 20)] * 3, run=in_parts)
-
-
-def test_dimensions_in_which_all_rows_write_one_place_are_not_divided(
-    make_block, rows, spec
-) -> None:
-    grid = (1, 1, 4)
-    moving = rows("f32", grid, 8)
-    single = rows("f32", grid, 1)
-    text = "ld v0, w0\nrmax v1, v0\nst w1, v1\nimm v2, 2\nst w2, v2\nend"
-    for last, dims in ((spec("f32", 1), ()), (single, (2,))):
-        kernel = _translated(make_block, text, grid, moving, single, last)
-        assert kernel.divisible_dims == dims
-
-
-def test_faults_of_address_resolution_are_raised(make_block, spec) -> None:
-    class Fault(Exception):
-        pass
-
-    def faulty(address: int, size: int) -> int:
-        if size == 36:
-            raise Fault
-        return address
-
-    unused = [spec("f32", 4), spec("f32", 4), spec("f32", 9)]
-    with pytest.raises(Fault):
-        translate(assemble(COPY), make_block((1, 1, 1), unused), faulty)
-
-
-def test_requested_window_sizes_equal_the_references(make_block, spec) -> None:
-    asked = []
-
-    def note(address: int, size: int) -> int:
-        asked.append(size)
-        return address
-
+def test_window_sizes_equal_the_references(make_block, spec) -> None:
     windows = [
         spec("f32", 5, (0, 100, 0)),
         spec("f16", 5, (7, 10, 40), 0),
         spec("i64", 5, (0, 80, 40)),
     ]
-    text = "ld v0, w0\nld v1, w1\nadd v0, v0, v1\nst w2, v0\nend"
-    translate(assemble(text), make_block((1, 3, 2), windows), note)
-    assert asked == [220, 62, 240]
+    domain = parse(make_block((1, 3, 2), windows))
+    assert domain is not None
+    assert [domain.extent(window) for window in domain.windows] == [220, 62, 240]

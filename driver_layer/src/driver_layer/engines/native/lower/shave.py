@@ -63,8 +63,7 @@ def _lowered(
     program: tuple[Instruction, ...], arguments: bytes
 ) -> tuple[Template, tuple[int, ...]]:
     """Return a template, and the device addresses of its slots."""
-    # Host addresses are filled in later; until then, the words hold device addresses.
-    translated = translate(program, arguments, lambda address, _: address)
+    translated = translate(program, arguments)
     if translated is None:
         return _pinned(arguments)
     words = translated.words

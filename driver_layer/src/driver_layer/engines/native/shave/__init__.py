@@ -4,6 +4,6 @@
 with ``shapes`` and ``passes``, and ``kernel`` writes the code.
 """
 
-from driver_layer.engines.native.shave.translate import COLUMNS, Operand, Translated, translate
+from driver_layer.engines.native.shave.translate import Operand, Translated, translate
 
-__all__ = ["COLUMNS", "Operand", "Translated", "translate"]
+__all__ = ["Operand", "Translated", "translate"]
