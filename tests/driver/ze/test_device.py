@@ -112,7 +112,7 @@ class TestDriverAndDevice:
         graph = rig.graph(dense_blob())
         y = rig.arguments(graph, x)
         commands = rig.recorded(graph)
-        programs = rig.device.npu._core._programs._cached
+        programs = rig.device.npu._core._cached
         assert programs[rig.context.space]
         table.pfnReleaseMemory(rig.context)
         assert rig.context.space not in programs

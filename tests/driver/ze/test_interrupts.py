@@ -311,7 +311,7 @@ def test_an_interrupted_restart_of_a_stream_in_a_fork_can_be_repeated() -> None:
 
 
 def test_a_free_during_the_check_of_a_program_is_detected_by_the_next_check(rig) -> None:
-    from driver_layer.npu.prepared_programs import _Prepared
+    from driver_layer.npu.management import _Prepared
 
     space = AddressSpace()
     first, second = (space.allocate(8, MemoryKind.DMA) for _ in range(2))

@@ -128,12 +128,12 @@ def test_arguments_that_share_memory_are_prepared_separately(rig, x, monkeypatch
 def count_preparations(rig, monkeypatch) -> list[int]:
     """Return a list that grows with each program that is prepared, not rebased."""
     found: list[int] = []
-    programs = type(rig.device.npu._core._programs)
+    programs = type(rig.device.npu._core)
     prepare = programs._prepare
 
-    def counted(self, bus, read, footprint):
+    def counted(self, bus, address, footprint):
         found.append(len(found))
-        return prepare(self, bus, read, footprint)
+        return prepare(self, bus, address, footprint)
 
     monkeypatch.setattr(programs, "_prepare", counted)
     return found

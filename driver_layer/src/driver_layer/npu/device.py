@@ -122,7 +122,7 @@ class Device:
 
     def forget(self, space: AddressSpace, hpi_address: int) -> None:
         """Drop cached data of a program that is being unloaded."""
-        self._core.forget(Bus(self.cmx, space), hpi_address)
+        self._core.forget(space, hpi_address)
 
     def release(self, space: AddressSpace) -> None:
         """Drop all prepared programs of a context, and its scratch; the next run renews its own."""
