@@ -84,11 +84,3 @@ class Executor(Protocol):
             DeviceFault: a task is malformed, or accesses unmapped memory; the fault names the task.
         """
         ...
-
-    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Raise the fault of a step of the order.
-
-        Raises:
-            DeviceFault: always.
-        """
-        ...

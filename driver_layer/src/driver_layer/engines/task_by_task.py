@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from driver_layer.engines.contract import Engines, Run
 from driver_layer.engines.executor import Spans
 from driver_layer.errors import DeviceFault
@@ -43,16 +41,3 @@ class TaskByTask:
                     raise fault.at(name, index) from None
 
         return run
-
-    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Run a task again to raise its fault.
-
-        Raises:
-            DeviceFault: always.
-        """
-        queue, index = program.queues[order.queues[step]], order.tasks[step]
-        try:
-            queue.work.prepare(index, self._engines, bus)()
-        except DeviceFault as fault:
-            raise fault.at(queue.name, index) from None
-        raise DeviceFault("the task failed", queue.name, index)

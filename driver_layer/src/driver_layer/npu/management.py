@@ -13,6 +13,7 @@ import numpy as np
 
 from driver_layer.engines.contract import Run
 from driver_layer.engines.executor import Executor, Rebasable, Spans
+from driver_layer.engines.reference import explain_fault
 from driver_layer.npu.bus import Bus
 from driver_layer.npu.decoder import Decoder
 from driver_layer.npu.memory import AddressSpace, Allocation
@@ -155,7 +156,7 @@ class ManagementCore:
         spans = _spans(bus, footprint)
 
         def explain(step: int) -> NoReturn:
-            self._executor.explain(*self._read(bus, hpi_address), bus, step)
+            explain_fault(*self._read(bus, hpi_address), bus, step)
 
         if spans is None:
             return None

@@ -15,6 +15,7 @@ from driver_layer.abi.tasks import BARRIER_CONFIG, DMA_DESCRIPTOR, DmaCfg
 from driver_layer.engines.contract import Run
 from driver_layer.engines.executor import Rebasable, Spans
 from driver_layer.engines.native import NativeExecutor
+from driver_layer.engines.reference import explain_fault
 from driver_layer.engines.reference import ReferenceEngines
 from driver_layer.engines.task_by_task import TaskByTask
 from driver_layer.errors import DeviceFault
@@ -163,12 +164,11 @@ def test_a_gather_is_rebased_if_the_other_allocation_has_room_for_its_table() ->
 
 def test_a_fault_of_a_rebased_program_is_explained_with_its_own_memory() -> None:
     here, there = Machine(), Machine()
-    executor = NativeExecutor()
-    run = executor.prepare(*gathering(here, 3), here.bus, here.spans())
+    run = NativeExecutor().prepare(*gathering(here, 3), here.bus, here.spans())
     program, order = gathering(there, 99)
 
     def say(step: int) -> NoReturn:
-        executor.explain(program, order, there.bus, step)
+        explain_fault(program, order, there.bus, step)
 
     assert isinstance(run, Rebasable)
     elsewhere = run.rebased(there.spans(), say)

@@ -30,7 +30,7 @@ from driver_layer.engines.native.lower.shave import shave_operations
 from driver_layer.engines.native.lower.split_operands import split_operands
 from driver_layer.engines.native.lower.table import LoweredProgram, build_table
 from driver_layer.engines.native.lower.template import Group
-from driver_layer.engines.reference import ReferenceEngines
+from driver_layer.engines.reference import ReferenceEngines, explain_fault
 from driver_layer.engines.reference.dma import row_outside
 from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
@@ -80,15 +80,8 @@ class NativeExecutor:
         fixups = None if spans is None else find_fixups(lowered, accesses, spans)
         steps = accesses.step[lowered.operations]
         gathers = lowered.gathers
-        return NativeRun(self._team, lowered.table, steps, gathers, lowering.explain, fixups)
-
-    def explain(self, program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
-        """Let the reference engine raise the fault of a task.
-
-        Raises:
-            DeviceFault: always.
-        """
-        _Lowering(program, order, bus, self._kernels).explain(step)
+        explain = partial(explain_fault, program, order, bus)
+        return NativeRun(self._team, lowered.table, steps, gathers, explain, fixups)
 
 
 class NativeRun:
@@ -225,20 +218,7 @@ class _Lowering:
         try:
             return collect_accesses(groups, AddressMap(self._bus))
         except BadAccess as bad:
-            self.explain(bad.step)
-
-    def explain(self, step: int) -> NoReturn:
-        """Let the reference engine raise the fault of a task.
-
-        Raises:
-            DeviceFault: always.
-        """
-        queue, index = self._task(step)
-        try:
-            self._prepared(step)()
-        except DeviceFault as fault:
-            raise fault.at(queue.name, index) from None
-        raise DeviceFault("the task failed", queue.name, index)
+            explain_fault(self._program, self._order, self._bus, bad.step)
 
     def _operations(self, queue: Queue) -> list[Group]:
         check = partial(self._check, queue)
@@ -256,11 +236,8 @@ class _Lowering:
         except DeviceFault as fault:
             raise fault.at(queue.name, index) from None
 
-    def _task(self, step: int) -> tuple[Queue, int]:
-        return self._program.queues[self._order.queues[step]], self._order.tasks[step]
-
-    def _prepared(self, step: int) -> Callable[[], None]:
-        queue, index = self._task(step)
+    def _prepared(self, step: int) -> Run:
+        queue, index = self._program.queues[self._order.queues[step]], self._order.tasks[step]
         return queue.work.prepare(index, self._reference, self._bus)
 
 

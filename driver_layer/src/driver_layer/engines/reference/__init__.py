@@ -3,6 +3,6 @@
 Begin with ``engines``; each kind of task has a module.
 """
 
-from driver_layer.engines.reference.engines import ReferenceEngines
+from driver_layer.engines.reference.engines import ReferenceEngines, explain_fault
 
-__all__ = ["ReferenceEngines"]
+__all__ = ["ReferenceEngines", "explain_fault"]

@@ -1,29 +1,35 @@
-"""Reference engines as one class."""
+"""Reference engines as one class, and the explanation of a fault by them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import NoReturn
 
-from driver_layer.abi.shave import Instruction
-from driver_layer.engines.contract import Run
 from driver_layer.engines.reference.dma import prepare_dma
 from driver_layer.engines.reference.dpu import prepare_dpu
 from driver_layer.engines.reference.shave import prepare_shave
+from driver_layer.errors import DeviceFault
 from driver_layer.npu.bus import Bus
+from driver_layer.npu.order import Order
+from driver_layer.npu.program import Program
 
 
 class ReferenceEngines:
     """DMA, DPU and SHAVE in numpy; satisfies ``engines.contract.Engines``."""
 
-    def dma(self, descriptor: Any, bus: Bus) -> Run:
-        """Prepare a transfer."""
-        return prepare_dma(descriptor, bus)
+    dma = staticmethod(prepare_dma)
+    dpu = staticmethod(prepare_dpu)
+    shave = staticmethod(prepare_shave)
 
-    def dpu(self, registers: Any, variants: Sequence[Any], tile: int, bus: Bus) -> Run:
-        """Prepare a workload."""
-        return prepare_dpu(registers, variants, tile, bus)
 
-    def shave(self, program: Sequence[Instruction], args: bytes, tile: int, bus: Bus) -> Run:
-        """Prepare a kernel."""
-        return prepare_shave(program, args, tile, bus)
+def explain_fault(program: Program, order: Order, bus: Bus, step: int) -> NoReturn:
+    """Run the failed task of a step again, to raise its fault.
+
+    Raises:
+        DeviceFault: always.
+    """
+    queue, index = program.queues[order.queues[step]], order.tasks[step]
+    try:
+        queue.work.prepare(index, ReferenceEngines(), bus)()
+    except DeviceFault as fault:
+        raise fault.at(queue.name, index) from None
+    raise DeviceFault("the task failed", queue.name, index)
