@@ -79,15 +79,9 @@ def _write_lead(host: Host) -> str:
     # Sequentially consistent: a helper sees the closed gate, or the leader sees the helper inside.
     b.atomic_rmw("xchg", one.place(GateWord.OPEN), I64(0), "seq_cst")
     spins = e.variable(I64(0))
-    look, wait, after = (e.function.append_basic_block(n) for n in ("look", "wait", "alone"))
-    b.branch(look)
-    b.position_at_end(look)
-    inside = b.load_atomic(one.place(GateWord.INSIDE), "seq_cst", 8, typ=I64)
-    b.cbranch(b.icmp_signed(">", inside, I64(0)), wait, after)
-    b.position_at_end(wait)
-    yield_after(e, spins)
-    b.branch(look)
-    b.position_at_end(after)
+    inside = one.place(GateWord.INSIDE)
+    with e.repeat(lambda: b.icmp_signed(">", b.load_atomic(inside, "seq_cst", 8, typ=I64), I64(0))):
+        yield_after(e, spins)
     return e.finish()
 
 

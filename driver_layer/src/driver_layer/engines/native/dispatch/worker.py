@@ -76,23 +76,15 @@ class _Worker:
         number = b.add(b.mul(phase, self.queues), queue)
         taken = e.at(e.pointer(StateWord.TAKEN), b.mul(number, I64(COUNTER_BYTES)))
         done = e.at(e.pointer(StateWord.DONE), b.mul(phase, I64(COUNTER_BYTES)))
-        look, take, run, after = (
-            e.function.append_basic_block(name) for name in ("look", "take", "run", "none")
-        )
         count = b.sub(end, begin)
-        b.branch(look)
-        b.position_at_end(look)
         # A plain load before the atomic add leaves the counter in other cores' caches.
-        seen = b.load_atomic(taken, "monotonic", 8, typ=I64)
-        b.cbranch(b.icmp_signed("<", seen, count), take, after)
-        b.position_at_end(take)
-        mine = b.atomic_rmw("add", taken, I64(1), "acq_rel")
-        b.cbranch(b.icmp_signed("<", mine, count), run, after)
-        b.position_at_end(run)
-        self._run_unit(b.add(begin, mine))
-        b.atomic_rmw("add", done, I64(1), "acq_rel")
-        b.branch(look)
-        b.position_at_end(after)
+        with e.repeat(
+            lambda: b.icmp_signed("<", b.load_atomic(taken, "monotonic", 8, typ=I64), count)
+        ):
+            mine = b.atomic_rmw("add", taken, I64(1), "acq_rel")
+            with b.if_then(b.icmp_signed("<", mine, count)):
+                self._run_unit(b.add(begin, mine))
+                b.atomic_rmw("add", done, I64(1), "acq_rel")
 
     def _run_unit(self, unit: Value) -> None:
         e, b = self.e, self.b
@@ -113,23 +105,15 @@ class _Worker:
         e, b = self.e, self.b
         last = self._streams_behind(phase)
         spins = e.variable(I64(0))
-        head, again, fetch, idle, after = (
-            e.function.append_basic_block(name)
-            for name in ("look", "again", "fetch", "idle", "done")
-        )
-        b.branch(head)
-        b.position_at_end(head)
-        seen = b.load_atomic(done, "acquire", 8, typ=I64)
-        b.cbranch(b.icmp_signed("<", seen, count), again, after)
-        b.position_at_end(again)
-        b.cbranch(b.icmp_signed("<", self.stream.get(), last), fetch, idle)
-        b.position_at_end(fetch)
-        self._fetch()
-        b.branch(head)
-        b.position_at_end(idle)
-        yield_after(e, spins)
-        b.branch(head)
-        b.position_at_end(after)
+        with e.repeat(
+            lambda: b.icmp_signed("<", b.load_atomic(done, "acquire", 8, typ=I64), count)
+        ):
+            streams_left = b.icmp_signed("<", self.stream.get(), last)
+            with b.if_else(streams_left) as (fetch, idle):
+                with fetch:
+                    self._fetch()
+                with idle:
+                    yield_after(e, spins)
 
     def _streams_behind(self, phase: Value) -> Value:
         """Skip streams that are already read after a phase; return the end of those to prefetch."""

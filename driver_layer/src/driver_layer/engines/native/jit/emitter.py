@@ -124,6 +124,19 @@ class Emitter:
         b.branch(head)
         b.position_at_end(done)
 
+    @contextmanager
+    def repeat(self, condition: Callable[[], Value]) -> Generator[None, None, None]:
+        """Open a loop whose body runs while a condition holds."""
+        b = self.b
+        head, body, done = (self.function.append_basic_block(name) for name in _LOOP)
+        b.branch(head)
+        b.position_at_end(head)
+        b.cbranch(condition(), body, done)
+        b.position_at_end(body)
+        yield
+        b.branch(head)
+        b.position_at_end(done)
+
     def variable(self, value: Value) -> Variable:
         """Return a variable with an initial value."""
         return Variable(self, value.type, value)

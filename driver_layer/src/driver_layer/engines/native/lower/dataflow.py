@@ -143,20 +143,11 @@ class Scan:
     @contextmanager
     def follow(self, start: Value, links: Array) -> Generator[Value, None, None]:
         """Loop over a number and its successors by ``links``, until NONE."""
-        b = self.b
-        head, body, done = (self.e.function.append_basic_block(name) for name in _FOLLOW)
-        before = b.block
-        b.branch(head)
-        b.position_at_end(head)
-        number = b.phi(I64)
-        number.add_incoming(start, before)
-        b.cbranch(self.exists(number), body, done)
-        b.position_at_end(body)
-        yield number
-        following = links[number]
-        number.add_incoming(following, b.block)
-        b.branch(head)
-        b.position_at_end(done)
+        number = self.e.variable(start)
+        with self.e.repeat(lambda: self.exists(number.get())):
+            current = number.get()
+            yield current
+            number.set(links[current])
 
     def has(self, access: Value, kind: int) -> Value:
         """Return whether an access has any of the flags ``kind``."""
@@ -194,9 +185,6 @@ class Scan:
             writes.operation[other] = operation
             whole = self.b.and_(covered, self.has(access, DENSE))
             writes.access[other] = self.b.select(whole, access, I64(NONE))
-
-
-_FOLLOW = ("follow", "body", "done")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

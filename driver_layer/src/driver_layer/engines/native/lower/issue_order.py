@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -105,28 +105,18 @@ class _Issue:
             real = self.real[virtual]
             with b.if_then(b.icmp_signed("<", self.current[real], I64(0))):
                 self.program(real, virtual)
-        with self.repeat(lambda: b.icmp_signed("!=", self.progress.get(), I64(0))):
+        with self.e.repeat(lambda: b.icmp_signed("!=", self.progress.get(), I64(0))):
             self.progress.set(I64(0))
-            with self.e.loop(0, self.count[I64(0)]) as queue, self.while_ready(queue):
+            with (
+                self.e.loop(0, self.count[I64(0)]) as queue,
+                self.e.repeat(partial(self.ready, queue)),
+            ):
                 self.issue(queue)
         total = self.begins[self.count[I64(0)]]
         self.e.fail(b.icmp_signed("!=", self.issued.get(), total), _STUCK)
         with self.e.loop(0, self.sizes[I64(0)]) as virtual:
             self.e.fail(b.icmp_signed("!=", self.producers[virtual], I64(0)), _STUCK)
         return self.e.finish()
-
-    @contextmanager
-    def repeat(self, condition: Callable[[], Value]) -> Generator[None, None, None]:
-        """Emit a loop whose body runs while a condition holds."""
-        b = self.b
-        head, body, done = (self.e.function.append_basic_block(n) for n in ("while", "do", "end"))
-        b.branch(head)
-        b.position_at_end(head)
-        b.cbranch(condition(), body, done)
-        b.position_at_end(body)
-        yield
-        b.branch(head)
-        b.position_at_end(done)
 
     def ready(self, queue: Value) -> Value:
         """Return whether a queue has a task left whose barriers are open."""
@@ -164,17 +154,13 @@ class _Issue:
         self.heads[queue] = b.add(task, I64(1))
         self.progress.set(I64(1))
 
-    def while_ready(self, queue: Value) -> AbstractContextManager[None]:
-        """Repeat while a queue's first task is ready."""
-        return self.repeat(lambda: self.ready(queue))
-
     def each_bit(self, task: Value, mask: int, act: Callable[[Value], None]) -> None:
         """Emit code for each physical barrier of a task's wait (0) or post (2) mask."""
         b = self.b
         for half, first in ((self.masks[mask], 0), (self.masks[mask + 1], 64)):
             rest = self.e.variable(I64(0))
             rest.set(half[task])
-            with self.repeat(lambda rest=rest: b.icmp_signed("!=", rest.get(), I64(0))):
+            with self.e.repeat(lambda rest=rest: b.icmp_signed("!=", rest.get(), I64(0))):
                 lowest = self.e.lowest_bit(rest.get())
                 rest.set(b.and_(rest.get(), b.sub(rest.get(), I64(1))))
                 act(b.add(lowest, I64(first)))
@@ -207,7 +193,7 @@ class _Issue:
         below = self.sizes[I64(1)]
         place = self.e.variable(I64(0))
         place.set(below)
-        with self.repeat(lambda: b.icmp_signed("!=", self.programmed[place.get()], I64(0))):
+        with self.e.repeat(lambda: b.icmp_signed("!=", self.programmed[place.get()], I64(0))):
             place.set(b.add(place.get(), I64(1)))
         self.sizes[I64(1)] = place.get()
 
